@@ -1,0 +1,18 @@
+"""The command `clew`: arguments become one value, then one call, then text."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; the exit code is 0 done or found, 1 nothing matched, 2 failed or damaged, 130 interrupted."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments in (["--version"], ["-V"]):
+        from clew.version import __version__
+
+        print(f"clew {__version__}")
+        return 0
+    from clew.cli.run import run
+
+    return run(arguments)

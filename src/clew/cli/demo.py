@@ -1,0 +1,26 @@
+"""`clew demo`: a made-up ~/.claude to try things on."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clew.cli.output import common, print_json
+from clew.demo.tree import write_demo
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("dir", help="a folder that does not exist yet, or is empty")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    root = Path(options.dir).expanduser()
+    made = write_demo(root, datetime.now(UTC))
+    if options.json:
+        print_json([{"kind": "demo", "path": str(root), "sessions": made.sessions, "projects": made.projects}])
+    else:
+        print(f"{root}: {made.sessions} sessions in {made.projects} projects.")
+        print(f"Look at them: clew ls --claude-dir {root}")
+    return 0

@@ -1,0 +1,198 @@
+"""`clew ls`: what there is."""
+
+from __future__ import annotations
+
+import shutil
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from clew.cli.choose import outlines, tree
+from clew.cli.output import ago, common, is_terminal, one_line, print_json, remark, size
+from clew.conversation.outline import Outline
+from clew.wire.history import HistoryPrompt, prompts, read_history
+from clew.wire.place import AgentFile, Project, find_project
+from clew.wire.time import stamp
+
+Json = Mapping[str, Any]
+
+
+def arguments(command: ArgumentParser) -> None:
+    kinds = ("sessions", "projects", "agents", "prompts")
+    command.add_argument("kind", nargs="?", choices=kinds, default="sessions", help="what to list (default: sessions)")
+    common(command, lists=True)
+
+
+def call(options: Namespace) -> int:
+    values, columns = _KINDS[options.kind]
+    found = values(options)
+    if options.json:
+        return 0 if print_json(found) else 1
+    rows = list(found)
+    if not rows:
+        if not options.quiet:
+            remark(f"No {options.kind} here. The folder is {tree(options).root}; name another with --claude-dir.")
+        return 1
+    _table(rows, columns)
+    return 0
+
+
+def _sessions(options: Namespace) -> Iterator[Json]:
+    paths: dict[str, str] = {}
+    for outline in outlines(options):
+        yield _session(outline, paths)
+
+
+def _session(outline: Outline, paths: dict[str, str]) -> Json:
+    folder = outline.file.project_folder
+    if folder.name not in paths:
+        paths[folder.name] = outline.cwd or Project(folder).path().path
+    return {
+        "kind": "session",
+        "id": outline.id,
+        "title": outline.title,
+        "project": paths[folder.name],
+        "branch": outline.branch_name,
+        "version": outline.version,
+        "started": stamp(outline.started) if outline.started else None,
+        "ended": stamp(outline.when),
+        "bytes": outline.file.size,
+        "path": str(outline.file.path),
+        "resume": f"claude -r {outline.id}",
+        "when": outline.when,
+    }
+
+
+def _projects(options: Namespace) -> Iterator[Json]:
+    place = tree(options)
+    chosen = [find_project(place, options.project)] if options.project else place.projects()
+    for project in chosen[: options.limit]:
+        where = project.path()
+        files = project.sessions()
+        full = [f for f in files if not f.is_empty]
+        yield {
+            "kind": "project",
+            "name": project.name,
+            "project": where.path,
+            "path_from": where.source,
+            "sessions": len(full),
+            "empty": len(files) - len(full),
+            "agents": len(project.agents()),
+            "bytes": sum(f.size for f in files),
+            "memory": str(project.memory) if project.memory else None,
+        }
+
+
+def _agents(options: Namespace) -> Iterator[Json]:
+    place = tree(options)
+    chosen = [find_project(place, options.project)] if options.project else place.projects()
+    shown = 0
+    for agent in (a for p in chosen for a in p.agents()):
+        if options.limit is not None and shown >= options.limit:
+            return
+        if agent.is_warmup:
+            continue
+        shown += 1
+        yield _agent(agent)
+
+
+def _agent(agent: AgentFile) -> Json:
+    meta = agent.meta()
+    outline = Outline(agent)
+    return {
+        "kind": "agent",
+        "id": agent.id,
+        "session": agent.session_id,
+        "layout": agent.layout,
+        "type": meta.agent_type if meta else None,
+        "title": (meta.description if meta else None) or outline.first_prompt,
+        "ended": stamp(outline.when),
+        "bytes": agent.size,
+        "path": str(agent.path),
+        "when": outline.when,
+    }
+
+
+def _prompts(options: Namespace) -> Iterator[Json]:
+    path = tree(options).history
+    found = sorted(prompts(read_history(path)), key=lambda p: -p.time.timestamp() if p.time else 0)
+    wanted = [p for p in found if _wanted(p, options)]
+    for prompt in wanted[: options.limit]:
+        yield {
+            "kind": "prompt",
+            "session": prompt.session_id,
+            "project": prompt.project,
+            "time": stamp(prompt.time) if prompt.time else None,
+            "title": prompt.text,
+            "when": prompt.time,
+        }
+
+
+def _wanted(prompt: HistoryPrompt, options: Namespace) -> bool:
+    if options.project and options.project not in (prompt.project or ""):
+        return False
+    if prompt.time is None:
+        return not options.since and not options.until
+    late = options.since is None or prompt.time >= options.since
+    return late and (options.until is None or prompt.time < options.until)
+
+
+def _short(path: str | None) -> str:
+    parts = (path or "").replace("\\", "/").rstrip("/").split("/")
+    return parts[-1] or "/"
+
+
+_KINDS: dict[str, tuple[Callable[[Namespace], Iterable[Json]], Sequence[tuple[str, Callable[[Json], str]]]]] = {
+    "sessions": (
+        _sessions,
+        (
+            ("ID", lambda r: r["id"][:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("SIZE", lambda r: size(r["bytes"])),
+            ("PROJECT", lambda r: _short(r["project"])),
+            ("BRANCH", lambda r: one_line(r["branch"] or "", 18)),
+            ("TITLE", lambda r: r["title"] or "(no prompt)"),
+        ),
+    ),
+    "projects": (
+        _projects,
+        (
+            ("SESSIONS", lambda r: str(r["sessions"])),
+            ("AGENTS", lambda r: str(r["agents"])),
+            ("SIZE", lambda r: size(r["bytes"])),
+            ("PROJECT", lambda r: r["project"] + ("  (a guess)" if r["path_from"] == "guess" else "")),
+        ),
+    ),
+    "agents": (
+        _agents,
+        (
+            ("ID", lambda r: one_line(r["id"], 17)),
+            ("SESSION", lambda r: (r["session"] or "?")[:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("SIZE", lambda r: size(r["bytes"])),
+            ("TYPE", lambda r: r["type"] or ""),
+            ("TITLE", lambda r: r["title"] or ""),
+        ),
+    ),
+    "prompts": (
+        _prompts,
+        (
+            ("SESSION", lambda r: (r["session"] or "?")[:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("PROJECT", lambda r: _short(r["project"])),
+            ("PROMPT", lambda r: r["title"]),
+        ),
+    ),
+}
+
+
+def _table(rows: Sequence[Json], columns: Sequence[tuple[str, Callable[[Json], str]]]) -> None:
+    """Columns as wide as they need to be; the last takes what the terminal has left."""
+    cells = [[one_line(read(row)) for _, read in columns] for row in rows]
+    widths = [max(len(head), *(len(line[i]) for line in cells)) for i, (head, _) in enumerate(columns)]
+    width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
+    before = sum(w + 2 for w in widths[:-1])
+    room = max(20, width - before) if width else 0
+    for line in ([head for head, _ in columns], *cells):
+        start = "".join(cell.ljust(w + 2) for cell, w in zip(line[:-1], widths, strict=False))
+        print(start + one_line(line[-1], room))

@@ -1,0 +1,91 @@
+"""From words to a command: the parser, the table of commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from clew.cli.output import remark
+from clew.errors import Ambiguous, ClewError, NotFound
+
+COMMANDS = {
+    "ls": "list sessions, projects, agents or prompts",
+    "show": "read a session",
+    "trace": "draw the shape of a session: branches, compactions, agents, problems",
+    "check": "say what is damaged or lost, and what each version would resume",
+    "follow": "watch a session as it is written",
+    "export": "write a session in another form",
+    "repair": "mend what is broken",
+    "demo": "write a made-up ~/.claude to try things on",
+}
+DONE, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
+_CODES: tuple[tuple[type[BaseException], int], ...] = ((NotFound, NOTHING), (Ambiguous, FAILED), (ClewError, FAILED))
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        remark(f"clew: {message}")
+        remark(f"Try: {self.prog} --help")
+        raise SystemExit(FAILED)
+
+
+def parser(only: str | None = None) -> Parser:
+    """The whole parser; with `only` the arguments of one command alone, which spares loading the others."""
+    top = Parser(prog="clew", description="Read, check and explain Claude Code sessions.")
+    top.add_argument("--version", "-V", action="store_true", help="print the version and exit")
+    sub = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    for name, purpose in COMMANDS.items():
+        command = sub.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
+        if only is None or only == name:
+            module = import_module(f"clew.cli.{name}")
+            module.arguments(command)
+            command.set_defaults(call=module.call)
+    return top
+
+
+def run(arguments: Sequence[str]) -> int:
+    asked = next((a for a in arguments if not a.startswith("-")), None)
+    try:
+        options = parser(asked if asked in COMMANDS else None).parse_args(arguments or ["ls"])
+        if options.command is None:
+            options = parser("ls").parse_args(["ls"])
+        return _finish(int(options.call(options)))
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    except BrokenPipeError:
+        return _hush()
+    except KeyboardInterrupt:
+        remark("Interrupted.")
+        return INTERRUPTED
+    except ClewError as error:
+        return _explain(str(error), error.hint, next(code for kind, code in _CODES if isinstance(error, kind)))
+    except (OSError, ValueError) as error:
+        return _explain(_sentence(error), "", FAILED)
+
+
+def _finish(code: int) -> int:
+    sys.stdout.flush()
+    return code
+
+
+def _hush() -> int:
+    """The reader has gone: say no more, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
+
+
+def _explain(sentence: str, hint: str, code: int) -> int:
+    remark(f"clew: {sentence}")
+    if hint:
+        remark(hint)
+    return code
+
+
+def _sentence(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)

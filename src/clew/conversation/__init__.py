@@ -1,0 +1,1 @@
+"""What was said: graph, replies, calls, turns, branches, agents."""

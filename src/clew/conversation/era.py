@@ -1,0 +1,153 @@
+"""Eras: how the versions of Claude Code differ in reading a session back.
+
+Observed by letting the published programs resume the same files. Each field names the first version seen to behave so; the
+versions between two that were observed are taken to behave like the older one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NEWEST = "2.1.325"
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """What a version does with a file that it resumes."""
+
+    version: str
+
+    @classmethod
+    def newest(cls) -> Era:
+        return cls(NEWEST)
+
+    @property
+    def _key(self) -> tuple[int, ...]:
+        return version_key(self.version)
+
+    def since(self, version: str) -> bool:
+        return self._key >= version_key(version)
+
+    @property
+    def chain_types(self) -> frozenset[str]:
+        """The types of lines that can be part of the path."""
+        types = {"user", "assistant", "system", "attachment"}
+        return frozenset(types | {"progress"} if self.keeps_progress else types)
+
+    @property
+    def keeps_progress(self) -> bool:
+        return self.since("2.1.9") and not self.bridges_gaps
+
+    @property
+    def reads_bom(self) -> bool:
+        return self.since("2.1.9")
+
+    @property
+    def survives_cycles(self) -> bool:
+        return self.since("2.1.45")
+
+    @property
+    def survives_bad_entries(self) -> bool:
+        """A chain line without its message or attachment no longer ends the program."""
+        return self.since("2.1.80")
+
+    @property
+    def bridges_gaps(self) -> bool:
+        """A missing parent is replaced by the line before it, and an unknown line by its own parent."""
+        return self.since("2.1.100")
+
+    @property
+    def repairs_siblings(self) -> bool:
+        """Parallel calls off the parent chain are pulled back in."""
+        return self.since("2.1.80")
+
+    @property
+    def leaf_by_order(self) -> bool:
+        """The last line of the file is resumed, no longer the newest timestamp; `last-prompt` can name another."""
+        return self.since("2.1.140")
+
+    @property
+    def knows_preserved_segment(self) -> bool:
+        return self.since("2.1.80")
+
+    @property
+    def knows_preserved_messages(self) -> bool:
+        return self.since("2.1.200")
+
+    @property
+    def saves_joined_lines(self) -> bool:
+        return self.since("2.1.290")
+
+    @property
+    def renders_attachments(self) -> bool:
+        return self.since("2.1.290")
+
+    @property
+    def sends_local_commands(self) -> bool:
+        return self.since("2.1.80")
+
+    @property
+    def renames_task(self) -> bool:
+        return self.since("2.1.80")
+
+    @property
+    def first_result_counts(self) -> bool:
+        return self.since("2.1.80")
+
+    @property
+    def fills_missing_results(self) -> bool:
+        return self.since("2.1.45")
+
+    @property
+    def answers_interrupted_calls(self) -> bool:
+        return self.since("2.1.290")
+
+    @property
+    def drops_foreign_thinking(self) -> bool:
+        return self.since("2.1.200")
+
+    @property
+    def drops_lone_thinking(self) -> bool:
+        return self.since("2.1.9")
+
+    @property
+    def merges_over_results(self) -> bool:
+        """Blocks of one reply are merged although a result stands between them."""
+        return self.since("2.1.9")
+
+    @property
+    def merges_over_replies(self) -> bool:
+        return self.since("2.1.80")
+
+    @property
+    def puts_results_first(self) -> bool:
+        """Results come first also where one entry holds a text before them."""
+        return not self.since("2.1.45")
+
+    @property
+    def drops_prompt_images(self) -> bool:
+        return self.since("2.1.45") and not self.since("2.1.80")
+
+    @property
+    def closes_over_context(self) -> bool:
+        """An unfinished turn is closed although a system or attachment line is the last one."""
+        return self.since("2.1.45")
+
+    @property
+    def asks_to_go_on(self) -> bool:
+        return self.since("2.1.45") and not self.since("2.1.80")
+
+    @property
+    def strips_call_fields(self) -> bool:
+        """Of a tool use only its type, id, name and input are sent."""
+        return self.since("2.1.9") and not self.since("2.1.80")
+
+    @property
+    def marks_empty(self) -> bool:
+        """An empty assistant message between prompts becomes "(no content)"."""
+        return self.since("2.1.45")
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

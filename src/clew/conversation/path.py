@@ -1,0 +1,213 @@
+"""The active path: which entries a resume would go on from, by the rule of each era.
+
+A file is a tree. The path runs from a root to one leaf; where parallel calls left results beside it they are pulled in;
+what lies before the last compaction is cut off, but for the messages that the compaction preserved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from clew.conversation.era import Era
+from clew.wire.detail import Compaction, LastPrompt
+from clew.wire.entry import Entry
+
+NIL = "00000000-0000-0000-0000-000000000000"
+SPOKEN = ("user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The entries that can be on a path, as one era links them."""
+
+    nodes: dict[str | None, Entry]
+    before: dict[str | None, str | None]
+    passed: dict[str, str | None]
+    order: tuple[Entry, ...]
+    bridges: bool
+    agent: bool = False
+
+    def parent(self, entry: Entry, history: bool = False) -> Entry | None:
+        """The entry above: its parent, or what this era puts in the place of a parent that is not there.
+
+        With `history` a compaction does not end the line: it goes on with what was compacted.
+        """
+        above = entry.parent
+        if above is None and history and entry.is_boundary:
+            above = entry.logical_parent or self.before.get(entry.uuid)
+        if above is None:
+            return None
+        steps = 0
+        while above in self.passed and steps <= len(self.passed):
+            above, steps = self.passed[above], steps + 1
+            if above is None:
+                return None
+        if above in self.nodes:
+            return self.nodes[above]
+        return self.nodes.get(self.before.get(entry.uuid)) if self.bridges else None
+
+    def up(self, leaf: Entry, history: bool = False) -> list[Entry]:
+        """The path to a leaf, root first; a cycle ends it."""
+        found: list[Entry] = []
+        seen: set[str | None] = set()
+        entry: Entry | None = leaf
+        while entry is not None and entry.uuid not in seen:
+            seen.add(entry.uuid)
+            found.append(entry)
+            entry = self.parent(entry, history)
+        found.reverse()
+        return found
+
+
+def chain(entries: Iterable[Entry], era: Era, agent: bool = False) -> Chain:
+    """Link entries as an era does. In an agent's own file (`agent`) sidechain entries are the conversation."""
+    nodes: dict[str | None, Entry] = {}
+    before: dict[str | None, str | None] = {}
+    passed: dict[str, str | None] = {}
+    order: list[Entry] = []
+    previous: str | None = None
+    types = era.chain_types
+    for entry in entries:
+        if entry.type in types:
+            if entry.type in SPOKEN and entry.message is None:
+                continue
+            if order:
+                before[entry.uuid] = previous
+            nodes[entry.uuid] = entry
+            order.append(entry)
+            if agent or not entry.is_sidechain:
+                previous = entry.uuid
+        elif era.bridges_gaps and entry.type == "progress" and entry.uuid is not None:
+            passed[entry.uuid] = entry.parent
+    return Chain(nodes, before, passed, tuple(order), era.bridges_gaps, agent)
+
+
+def leaf(links: Chain, pins: Sequence[Entry], era: Era) -> Entry | None:
+    """Where a resume goes on; `pins` are the last-prompt entries of the file."""
+    candidates = [entry for entry in links.order if links.agent or not entry.is_sidechain]
+    if not candidates:
+        return None
+    if not era.leaf_by_order:
+        return _newest(candidates)
+    last = _last(candidates, links)
+    named = next((pin for pin in reversed(pins) if pin.leaf), None)
+    pinned = links.nodes.get(named.leaf) if named and named.leaf != NIL else None
+    if named is None or pinned is None:
+        return last
+    if not LastPrompt.of(named).explicit:
+        return last if pinned in links.up(last) else pinned
+    below = [e for e in candidates if e.offset > named.offset and pinned in links.up(e)]
+    return below[-1] if below else pinned
+
+
+def _last(candidates: Sequence[Entry], links: Chain) -> Entry:
+    """The last line of the file; if others hang below it (lines out of order), the newest of those and itself."""
+    last = candidates[-1]
+    if all(e.parent != last.uuid for e in candidates):
+        return last
+    below = [e for e in candidates if last in links.up(e)]
+    return _newest([last, *(e for e in below if e is not last)])
+
+
+def _newest(candidates: Sequence[Entry]) -> Entry:
+    """The newest timestamp wins; an entry without one is never newer, and nothing is newer than it."""
+    best = candidates[0]
+    for entry in candidates[1:]:
+        mine, yours = entry.time, best.time
+        if mine is not None and yours is not None and mine > yours:
+            best = entry
+    return best
+
+
+def with_siblings(path: list[Entry], links: Chain) -> list[Entry]:
+    """Put back what parallel calls left beside the path.
+
+    Blocks of the same reply come behind the ones on the path, and all results of its calls behind those, in file order.
+    """
+    on_path = {entry.uuid for entry in path}
+    last = {e.message.id: i for i, e in enumerate(path) if e.type == "assistant" and e.message}
+    blocks: dict[str | None, list[Entry]] = {}
+    answers: list[Entry] = []
+    for uuid, entry in links.nodes.items():
+        if uuid in on_path:
+            continue
+        if entry.type == "assistant" and entry.message and entry.message.id in last:
+            blocks.setdefault(entry.message.id, []).append(entry)
+        elif entry.type == "user" and entry.results:
+            answers.append(entry)
+    if not blocks and not answers:
+        return path
+    spoken = [e for e in path if e.type == "assistant"]
+    owner = {u.id: _mid(e) for e in (*spoken, *(b for group in blocks.values() for b in group)) for u in e.uses}
+    strays = {mid for e in answers for mid in _answered(e, owner)} | set(blocks)
+    return _spliced(path, strays, blocks, _results(strays, owner, links), last) if strays else path
+
+
+def _mid(entry: Entry) -> str | None:
+    return entry.message.id if entry.message else None
+
+
+def _answered(entry: Entry, owner: dict[str | None, str | None]) -> list[str | None]:
+    """The reply whose call a result entry answers: one or none; its id may be None."""
+    return [owner[r.tool_use_id] for r in entry.results if r.tool_use_id in owner][:1]
+
+
+def _results(
+    strays: set[str | None], owner: dict[str | None, str | None], links: Chain
+) -> dict[str | None, list[Entry]]:
+    """All results for the replies that left some beside the path, in file order."""
+    found: dict[str | None, list[Entry]] = {}
+    for entry in links.nodes.values():
+        if entry.type == "user":
+            for mid in _answered(entry, owner):
+                if mid in strays:
+                    found.setdefault(mid, []).append(entry)
+    return found
+
+
+def _spliced(
+    path: list[Entry],
+    strays: set[str | None],
+    blocks: dict[str | None, list[Entry]],
+    results: dict[str | None, list[Entry]],
+    last: dict[str | None, int],
+) -> list[Entry]:
+    moved = {e.uuid for group in results.values() for e in group}
+    found: list[Entry] = []
+    for index, entry in enumerate(path):
+        if entry.uuid in moved:
+            continue
+        found.append(entry)
+        mid = _mid(entry)
+        if entry.type == "assistant" and mid in strays and last[mid] == index:
+            found.extend(blocks.get(mid, ()))
+            found.extend(results.get(mid, ()))
+    return found
+
+
+def after_compaction(path: list[Entry], links: Chain, era: Era) -> list[Entry]:
+    """From the last boundary on, with the messages that it preserved put behind their anchor."""
+    at = max((i for i, entry in enumerate(path) if entry.is_boundary), default=None)
+    if at is None:
+        return path
+    rest = path[at:]
+    anchor, kept = _preserved(Compaction.of(path[at]), links, era)
+    places = [i for i, entry in enumerate(rest) if entry.uuid == anchor]
+    if not kept or not places:
+        return rest
+    seen = {id(entry) for entry in kept}
+    tail = [e for e in rest[places[0] + 1 :] if id(e) not in seen]
+    return [*rest[: places[0] + 1], *kept, *tail]
+
+
+def _preserved(made: Compaction, links: Chain, era: Era) -> tuple[str | None, list[Entry]]:
+    if made.messages and era.knows_preserved_messages:
+        kept = [links.nodes[u] for u in made.messages.uuids if u in links.nodes]
+        return made.messages.anchor, kept
+    if made.segment and era.knows_preserved_segment:
+        tail = links.nodes.get(made.segment.tail)
+        path = links.up(tail) if tail else []
+        heads = [i for i, entry in enumerate(path) if entry.uuid == made.segment.head]
+        return made.segment.anchor, path[heads[0] :] if heads else []
+    return None, []

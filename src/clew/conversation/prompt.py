@@ -1,0 +1,86 @@
+"""Who speaks in a user entry: a person, a tool, or the program itself.
+
+Most user entries are tool results, and many of the rest were never typed. What a person asked is told from it by flags, by
+where the entry came from, and by the tag that the program put in front.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from clew.wire.detail import tagged
+from clew.wire.encode import decode
+from clew.wire.entry import Entry
+
+_TAGS = {
+    "<command-name>": "command",
+    "<command-message>": "command",
+    "<bash-input>": "bash",
+    "<bash-stdout>": "output",
+    "<bash-stderr>": "output",
+    "<local-command-stdout>": "output",
+    "<local-command-stderr>": "output",
+    "<local-command-caveat>": "caveat",
+    "<task-notification>": "notification",
+    "<teammate-message": "teammate",
+    "<session-start-hook>": "hook",
+    "<user-prompt-submit-hook>": "hook",
+    "[Request interrupted by user": "interrupt",
+}
+_TYPED = frozenset({"prompt", "command", "bash"})
+_IDE = re.compile(r"<(ide_selection|ide_opened_file|ide_diagnostics)>.*?</\1>\s*", re.DOTALL)
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
+
+
+def speaker(entry: Entry) -> str:
+    """What a user entry is: prompt, command, bash (typed by a person); result, meta, summary, interrupt, output … not."""
+    if entry.type != "user" or entry.message is None:
+        return ""
+    if entry.is_compact_summary:
+        return "summary"
+    if entry.results:
+        return "result"
+    if entry.is_meta:
+        return "meta"
+    origin = _origin(entry)
+    if origin and origin != "human":
+        return "notification" if origin == "task-notification" else origin
+    return _tag(entry.text) or "prompt"
+
+
+def is_prompt(entry: Entry) -> bool:
+    """Whether a person's turn begins here."""
+    return speaker(entry) in _TYPED
+
+
+def _origin(entry: Entry) -> str:
+    value: Any = decode(entry.origin)
+    return str(value.get("kind") or "") if isinstance(value, dict) else ""
+
+
+def _tag(text: str) -> str:
+    start = text.lstrip()[:32]
+    if start[:1] not in ("<", "["):
+        return ""
+    return next((kind for tag, kind in _TAGS.items() if start.startswith(tag)), "")
+
+
+def prompt_text(entry: Entry) -> str:
+    """What the person meant to say: without editor context and reminders; a command as it was typed."""
+    text = entry.text
+    kind = speaker(entry)
+    if kind == "command":
+        name = tagged(text, "command-name") or tagged(text, "command-message")
+        return f"{name} {tagged(text, 'command-args')}".strip()
+    if kind == "bash":
+        return f"! {tagged(text, 'bash-input')}"
+    return _REMINDER.sub("", _IDE.sub("", text)).strip()
+
+
+def input_kind(entry: Entry) -> str:
+    """The third source document's kinds of input: ide_selection, ide_opened_file, tool_result or text."""
+    if entry.results:
+        return "tool_result"
+    found = _IDE.search(entry.text)
+    return found[1] if found and found[1] in ("ide_selection", "ide_opened_file") else "text"

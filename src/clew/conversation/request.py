@@ -1,0 +1,151 @@
+"""The request: the messages, in order, that a resume would send to the Messages API.
+
+This is what the real program can judge, so it follows what the program was seen to do, era by era: first it chooses and
+mends entries, then it turns them into messages, then it makes the messages acceptable to the API.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.conversation.era import NEWEST, Era
+from clew.conversation.message import Draft, drafts, messages
+from clew.conversation.path import SPOKEN, after_compaction, chain, leaf, with_siblings
+from clew.wire.detail import WorktreeState
+from clew.wire.entry import Damaged, Entry, Item
+from clew.wire.line import BOM
+
+DEFAULT_MODEL = "claude-opus-5-5"
+UNANSWERED = "No response requested."
+GO_ON = "Continue from where you left off."
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a resume would send, or why there would be none."""
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    model: str | None = None
+    leaf: Entry | None = None
+    path: tuple[Entry, ...] = ()
+    refusal: str = ""
+
+    @property
+    def is_resumable(self) -> bool:
+        return not self.refusal
+
+
+def build(items: Iterable[Item], version: str = NEWEST, prompt: str | None = None) -> Request:
+    """The request for a file's items as one version would make it; `prompt` is what would be asked next."""
+    era = Era(version)
+    try:
+        return _build(list(readable(items, era)), era, prompt)
+    except Unreadable as reason:
+        return Request(refusal=str(reason))
+
+
+class Unreadable(ValueError):
+    """The version in question cannot resume this file."""
+
+
+def readable(items: Iterable[Item], era: Era) -> Iterable[Entry]:
+    """The entries that a version sees: older ones lose lines that newer ones read."""
+    for item in items:
+        if isinstance(item, Entry):
+            if era.reads_bom or not item.raw.startswith(BOM):
+                yield item
+        elif isinstance(item, Damaged) and item.salvaged and era.saves_joined_lines:
+            first = item.salvaged[0]
+            if first.offset == item.line.offset:
+                yield first
+
+
+def _build(entries: Sequence[Entry], era: Era, prompt: str | None) -> Request:
+    _refuse_bad(entries, era)
+    _refuse_lost_worktree(entries, era)
+    links = chain(entries, era)
+    end = leaf(links, [e for e in entries if e.type == "last-prompt"], era)
+    if end is None:
+        raise Unreadable("no conversation in this file")
+    path = links.up(end)
+    if not era.survives_cycles and path[0].parent in {e.uuid for e in path}:
+        raise Unreadable(f"its entries are their own ancestors, which hangs version {era.version}")
+    if not any(e.type in SPOKEN for e in path) and era.leaf_by_order:
+        raise Unreadable("no conversation in this file")
+    if era.leaf_by_order:
+        spoken = next(e for e in reversed(path) if e.type in SPOKEN)
+        if spoken.time is None or spoken.is_sidechain:
+            raise Unreadable("the last message is an agent's" if spoken.time else "the last message has no time")
+    path = after_compaction(path, links, era)
+    if era.repairs_siblings:
+        path = with_siblings(path, links)
+    model = _model(path, era)
+    made = messages(_finished(drafts(path, era, model), era), era, model, prompt)
+    return Request(made, model, end, tuple(path))
+
+
+def _refuse_bad(entries: Sequence[Entry], era: Era) -> None:
+    if era.since("2.1.100") and any(e.type == "ended-by-model" for e in entries):
+        raise Unreadable("the model ended this conversation")
+    if era.survives_bad_entries:
+        return
+    for entry in entries:
+        if entry.type in SPOKEN and entry.message is None:
+            raise Unreadable(f"line {entry.line.number} has no message, which ends version {era.version}")
+        if entry.type == "attachment" and bytes(entry.attachment) in (b"", b"null"):
+            raise Unreadable(f"line {entry.line.number} has no attachment, which ends version {era.version}")
+        if entry.type == "assistant" and entry.message and isinstance(entry.message.content, str):
+            raise Unreadable(f"line {entry.line.number} is a plain string, which ends version {era.version}")
+
+
+def _refuse_lost_worktree(entries: Sequence[Entry], era: Era) -> None:
+    last = next((e for e in reversed(entries) if e.type == "worktree-state"), None)
+    path = WorktreeState.of(last).worktree_path if last and era.since("2.1.100") else ""
+    if path and not os.path.isdir(path):
+        raise Unreadable(f"the worktree {path} is not there")
+
+
+def _model(path: Sequence[Entry], era: Era) -> str:
+    """A resume goes on with the model of the last reply, if the program knows it."""
+    for entry in reversed(path):
+        if entry.type == "assistant" and entry.message and entry.message.model and not entry.is_synthetic:
+            return entry.message.model if _known(entry.message.model) else DEFAULT_MODEL
+    return DEFAULT_MODEL
+
+
+# Retired models are replaced by the default one; these were not (observed with 2.1.325).
+_CURRENT = re.compile(r"claude-(?:(?:opus|sonnet)-(?:4-[5-9]|[5-9])|haiku-4-5|3-5-sonnet)")
+
+
+def _known(model: str) -> bool:
+    return _CURRENT.search(model) is not None
+
+
+def _is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
+    """A tool may end the turn; an attachment that the program wrote behind its result shows that it did."""
+    end = made[-1].entry
+    attached = end is not None and end.type == "attachment"
+    return attached and last is not None and last.data.get("toolEndsTurn") is True
+
+
+def _finished(made: list[Draft], era: Era) -> list[Draft]:
+    """Close an unfinished turn as the program does before it goes on."""
+    spoken = [d for d in made if d.entry is None or d.entry.type in SPOKEN]
+    last = spoken[-1] if spoken else None
+    attached = bool(made) and made[-1].kind == "mark"
+    if last is None or _is_complete(made, last.entry):
+        return made
+    closing = [Draft("assistant", [_text(UNANSWERED)], None)]
+    if era.asks_to_go_on and (attached or last.has_results):
+        return [*made, Draft("user", [_text(GO_ON)], None), *closing]
+    if last.role == "assistant" or (not era.closes_over_context and made[-1] is not last):
+        return made
+    return [*made, *closing]
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}

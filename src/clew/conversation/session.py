@@ -1,0 +1,208 @@
+"""Sessions: one file, its agents and side files, as a lazy snapshot.
+
+Nothing is read before it is asked for, and what has been read does not change: a file that grows is a new session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from clew.conversation.agent import AGENT_TOOLS, Agent, agents_of
+from clew.conversation.branch import Branch, branches
+from clew.conversation.era import Era
+from clew.conversation.graph import Graph
+from clew.conversation.path import NIL, Chain, chain, leaf, with_siblings
+from clew.conversation.prompt import is_prompt
+from clew.conversation.reply import Call, Pairing, Reply, pair, replies
+from clew.conversation.title import title_of
+from clew.conversation.turn import Turn, turns
+from clew.wire.detail import Compaction
+from clew.wire.entry import Damaged, Entry, Item, entries, read
+from clew.wire.line import Source
+from clew.wire.place import AgentFile, SessionFile
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A compaction: its boundary, what it says of itself, and the summary that the model went on with."""
+
+    boundary: Entry
+    detail: Compaction
+    summary: Entry | None
+
+
+class Session:
+    """A conversation. `source` is a path, or the bytes of a file."""
+
+    def __init__(self, source: Source, *, file: SessionFile | AgentFile | None = None) -> None:
+        self._source = source
+        self.file = file
+        self.path: Path | None = file.path if file else Path(source) if isinstance(source, str | Path) else None
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id}>"
+
+    @cached_property
+    def id(self) -> str:
+        """The name of the file: ids inside it may differ."""
+        if self.path is not None:
+            return self.path.stem
+        return next((e.session_id for e in self.entries if e.session_id), "")
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """Every line: entries, damage, blanks. Their bytes joined are the file."""
+        return tuple(read(self._source))
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries in file order, those saved from damaged lines included."""
+        return tuple(entries(self.items))
+
+    @property
+    def damage(self) -> tuple[Damaged, ...]:
+        return tuple(item for item in self.items if isinstance(item, Damaged))
+
+    @cached_property
+    def graph(self) -> Graph:
+        return Graph(self.entries)
+
+    @cached_property
+    def is_agent(self) -> bool:
+        """Whether this is an agent's own file, where every entry is a sidechain."""
+        spoken = [e for e in self.entries if e.type in ("user", "assistant")]
+        return bool(spoken) and all(e.is_sidechain for e in spoken)
+
+    @cached_property
+    def links(self) -> Chain:
+        return chain(self.entries, Era.newest(), agent=self.is_agent)
+
+    @cached_property
+    def leaf(self) -> Entry | None:
+        """Where the newest version would go on."""
+        pins = [e for e in self.entries if e.type == "last-prompt" and e.leaf != NIL]
+        return leaf(self.links, pins, Era.newest())
+
+    @cached_property
+    def active(self) -> tuple[Entry, ...]:
+        """The active path through all of the history: compactions do not cut it."""
+        return self.path_to(self.leaf) if self.leaf else ()
+
+    def path_to(self, entry: Entry) -> tuple[Entry, ...]:
+        """From the beginning to an entry, with the results that parallel calls left beside the path."""
+        return tuple(with_siblings(self.links.up(entry, history=True), self.links))
+
+    @cached_property
+    def _cut(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
+        return turns(self.active)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns of the active path."""
+        return self._cut[1]
+
+    @property
+    def preamble(self) -> tuple[Entry, ...]:
+        """What comes before the first prompt and so belongs to no turn."""
+        return self._cut[0]
+
+    @cached_property
+    def branches(self) -> tuple[Branch, ...]:
+        return branches(self.links, self.active)
+
+    def turns_of(self, branch: Branch) -> tuple[Turn, ...]:
+        """The turns of another branch, up to the newest entry below its last prompt."""
+        below = [e for e in self.links.order if branch.last in self.links.up(e, history=True)]
+        return turns(self.path_to(below[-1] if below else branch.last))[1]
+
+    @cached_property
+    def replies(self) -> tuple[Reply, ...]:
+        """Every reply of the file, on the active path or not."""
+        return replies(self.entries)
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """Every call of the file with its result, and the results that answer none."""
+        return pair(self.entries)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return self.pairing.calls
+
+    @cached_property
+    def compactions(self) -> tuple[Compacted, ...]:
+        summaries = {e.parent: e for e in self.entries if e.is_compact_summary}
+        later = [e for e in self.entries if e.is_compact_summary]
+        found = []
+        for boundary in (e for e in self.entries if e.is_boundary):
+            summary = summaries.get(boundary.uuid) or _behind(boundary, later)
+            found.append(Compacted(boundary, Compaction.of(boundary), summary))
+        return tuple(found)
+
+    @cached_property
+    def agents(self) -> tuple[Agent, ...]:
+        """The agents that calls of this session began, and theirs; those inside the file itself included."""
+        return agents_of(self)
+
+    def agents_for(self, call: Call) -> list[Agent]:
+        """The agents that a call began, also a call of an agent below this session."""
+        if call.name not in AGENT_TOOLS:
+            return []
+        return [agent for agent in self.agents if agent.call is not None and agent.call.id == call.id]
+
+    @cached_property
+    def title(self) -> str:
+        return title_of(self)
+
+    @property
+    def cwd(self) -> str | None:
+        """The folder that the session began in; it may have moved since."""
+        return next((e.cwd for e in self.entries if e.cwd), None)
+
+    @property
+    def branch_name(self) -> str | None:
+        """The git branch at the last entry that names one."""
+        return next((e.git_branch for e in reversed(self.entries) if e.git_branch), None)
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Entries for each version of Claude Code that wrote in this file."""
+        found: dict[str, int] = {}
+        for entry in self.entries:
+            if entry.version:
+                found[entry.version] = found.get(entry.version, 0) + 1
+        return found
+
+    @property
+    def models(self) -> dict[str, int]:
+        """Replies for each model."""
+        found: dict[str, int] = {}
+        for reply in self.replies:
+            if reply.model and not reply.is_synthetic:
+                found[reply.model] = found.get(reply.model, 0) + 1
+        return found
+
+    @cached_property
+    def _times(self) -> list[datetime]:
+        return [t for e in self.entries if e.uuid and (t := e.time)]
+
+    @property
+    def started(self) -> datetime | None:
+        return min(self._times, default=None)
+
+    @property
+    def ended(self) -> datetime | None:
+        return max(self._times, default=None)
+
+    @property
+    def prompts(self) -> tuple[Entry, ...]:
+        """Every prompt of the file, also those on branches that were left."""
+        return tuple(e for e in self.entries if not e.is_sidechain and is_prompt(e))
+
+
+def _behind(boundary: Entry, summaries: Sequence[Entry]) -> Entry | None:
+    return next((e for e in summaries if e.line.number > boundary.line.number), None)

@@ -1,0 +1,94 @@
+"""Turns: a person's prompt and all that came of it, along one path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from clew.conversation.prompt import is_prompt, prompt_text, speaker
+from clew.conversation.reply import Call, Reply, pair, replies
+from clew.wire.block import Block
+from clew.wire.detail import TurnDuration
+from clew.wire.entry import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A prompt with everything up to the next one. `number` counts from 1 along the path."""
+
+    number: int
+    entries: tuple[Entry, ...]
+
+    @property
+    def prompt(self) -> Entry:
+        return self.entries[0]
+
+    @property
+    def text(self) -> str:
+        """The prompt, as the person meant it."""
+        return prompt_text(self.prompt)
+
+    @property
+    def kind(self) -> str:
+        return speaker(self.prompt)
+
+    @property
+    def images(self) -> list[Block]:
+        return [b for b in self.prompt.blocks if b.type in ("image", "document")]
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        return replies(self.entries)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return pair(self.entries).calls
+
+    @property
+    def answer(self) -> str:
+        """The text of the last reply that has any."""
+        return next((r.text for r in reversed(self.replies) if r.text), "")
+
+    @property
+    def time(self) -> datetime | None:
+        return self.prompt.time
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took: as the program measured it, else from the first entry to the last."""
+        measured = [e for e in self.entries if e.type == "system" and e.subtype == "turn_duration"]
+        if measured:
+            return sum(float(TurnDuration.of(e).duration_ms) for e in measured) / 1000
+        times = [t for e in self.entries if (t := e.time)]
+        return (max(times) - min(times)).total_seconds() if times else None
+
+    @property
+    def state(self) -> str:
+        """`waiting` for the model, waiting for a `tool`, `interrupted`, or `complete`."""
+        spoken = [e for e in self.entries if e.type in ("user", "assistant")]
+        if speaker(spoken[-1]) == "interrupt":
+            return "interrupted"
+        if any(call.is_open for call in self.calls):
+            return "tool"
+        return "complete" if spoken[-1].type == "assistant" else "waiting"
+
+
+def turns(
+    path: Iterable[Entry], starts: Callable[[Entry], bool] = is_prompt
+) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
+    """A path cut at its prompts: what comes before the first one, and the turns."""
+    before: list[Entry] = []
+    found: list[list[Entry]] = []
+    for entry in path:
+        if starts(entry):
+            found.append([entry])
+        else:
+            (found[-1] if found else before).append(entry)
+    return tuple(before), tuple(Turn(i, tuple(group)) for i, group in enumerate(found, 1))
+
+
+def durations(entries: Sequence[Entry]) -> float:
+    """The working time of a session in seconds: its turn durations added up."""
+    measured = (e for e in entries if e.type == "system" and e.subtype == "turn_duration")
+    return sum(float(TurnDuration.of(e).duration_ms) for e in measured) / 1000

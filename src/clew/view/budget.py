@@ -1,0 +1,22 @@
+"""Budgets: the first lines of a long text, with a count of what was left out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+WIDEST = 2000  # characters of one line; minified code has lines of megabytes
+
+
+class Cut(NamedTuple):
+    text: str
+    more: int
+
+
+def cut(text: str, lines: int | None) -> Cut:
+    """At most so many lines, each of bearable length; None for all of it."""
+    text = text.strip("\n")
+    if lines is None:
+        return Cut(text, 0)
+    found = text.split("\n")
+    kept = [line if len(line) <= WIDEST else line[:WIDEST] + "…" for line in found[:lines]]
+    return Cut("\n".join(kept), max(0, len(found) - lines))

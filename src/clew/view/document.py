@@ -1,0 +1,187 @@
+"""The document: a session as a flat list of rows with a depth and a budget, and no markup.
+
+Every printer (terminal, and later Markdown and HTML) prints the same rows, so what is shown is decided here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from clew.conversation.agent import Agent
+from clew.conversation.prompt import speaker
+from clew.conversation.reply import Call, Reply, replies
+from clew.conversation.session import Session
+from clew.conversation.turn import Turn
+from clew.facts import tool
+from clew.facts.words import words
+from clew.view.budget import Cut, cut
+from clew.wire.detail import Compaction
+from clew.wire.entry import Entry
+
+DEPTHS = ("prompts", "replies", "calls", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to show. `lines` is how much of a result, `diff_lines` how much of a diff; None is all of it."""
+
+    depth: str = "calls"
+    thinking: bool = False
+    agents: bool = True
+    meta: bool = False
+    lines: int | None = 6
+    diff_lines: int | None = 40
+
+    @property
+    def level(self) -> int:
+        return DEPTHS.index(self.depth)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing to show. `depth` counts agents inside agents; `facts` holds what a printer may want besides the text."""
+
+    kind: str
+    text: str = ""
+    depth: int = 0
+    time: datetime | None = None
+    more: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Whose entries are being shown: a session, or an agent inside it."""
+
+    session: Session
+    options: Options
+    agents: Callable[[Call], Sequence[Agent]]
+    depth: int = 0
+
+    @cached_property
+    def calls(self) -> dict[str, Call]:
+        return {call.id: call for call in self.session.calls}
+
+
+def rows(
+    session: Session,
+    turns: Iterable[Turn],
+    options: Options,
+    agents: Callable[[Call], Sequence[Agent]] | None = None,
+) -> Iterator[Row]:
+    """The rows of some turns of a session; `agents` finds those of a call if the session's own do not serve."""
+    scene = Scene(session, options, (agents or session.agents_for) if options.agents else _nobody)
+    for turn in turns:
+        yield from turn_rows(turn, scene)
+
+
+def _nobody(_: Call) -> Sequence[Agent]:
+    return ()
+
+
+def turn_rows(turn: Turn, scene: Scene) -> Iterator[Row]:
+    facts = {"number": turn.number, "kind": turn.kind, "uuid": turn.prompt.uuid, "images": len(turn.images)}
+    yield Row("prompt", turn.text, scene.depth, turn.time, facts=facts)
+    yield from entry_rows(turn.entries[1:], scene)
+
+
+def entry_rows(entries: Iterable[Entry], scene: Scene) -> Iterator[Row]:
+    """What came of a prompt: replies in the order of their first lines, with the calls where they were made."""
+    group = list(entries)
+    if scene.options.level == 0:
+        yield from (row for entry in group for row in _asides(entry, scene) if row.kind in ("queued", "compaction"))
+        return
+    firsts = {reply.entries[0].line.offset: reply for reply in replies(group)}
+    shown: set[str] = set()
+    for entry in group:
+        if entry.type != "assistant":
+            yield from _asides(entry, scene)
+        elif reply := firsts.get(entry.line.offset):
+            yield from _reply_rows(reply, shown, scene)
+
+
+def _reply_rows(reply: Reply, shown: set[str], scene: Scene) -> Iterator[Row]:
+    for block in reply.blocks:
+        if block.type == "text" and block.text and block.text.strip():
+            kind = "error" if reply.is_error else "reply"
+            yield Row(kind, block.text, scene.depth, reply.time, facts={"model": reply.model})
+        elif block.type in ("thinking", "redacted_thinking") and scene.options.thinking:
+            yield Row("thinking", block.thinking or "(not stored)", scene.depth, reply.time)
+        elif block.type == "tool_use" and scene.options.level >= 2 and block.id and block.id not in shown:
+            shown.add(block.id)
+            yield from call_rows(scene.calls[block.id], scene)
+
+
+def call_rows(call: Call, scene: Scene) -> Iterator[Row]:
+    options, depth = scene.options, scene.depth
+    facts = {
+        "tool": call.name,
+        "failed": call.failed,
+        "open": call.is_open,
+        "seconds": call.seconds,
+        "id": call.id,
+    }
+    yield Row("call", tool.label(call, scene.session.cwd), depth, call.entry.time, facts=facts)
+    if call.name == "TodoWrite":
+        yield from _todo_rows(call, depth)
+    elif call.name == "ExitPlanMode" and (plan := call.input.get("plan")):
+        yield Row("plan", str(plan), depth)
+    elif difference := tool.call_diff(call):
+        yield _row("diff", cut("\n".join(difference), options.diff_lines), depth)
+    if (call.name not in _QUIET or call.failed or options.level >= 3) and call.output.strip():
+        kind = "failure" if call.failed else "result"
+        yield _row(kind, cut(call.output, options.lines if options.level < 3 else None), depth)
+    for agent in scene.agents(call):
+        yield from agent_rows(agent, scene)
+
+
+_QUIET = frozenset({"Edit", "Write", "MultiEdit", "TodoWrite", "ExitPlanMode", "NotebookEdit"})
+
+
+def _row(kind: str, piece: Cut, depth: int) -> Row:
+    return Row(kind, piece.text, depth, more=piece.more)
+
+
+def _todo_rows(call: Call, depth: int) -> Iterator[Row]:
+    for item in call.input.get("todos") or ():
+        if isinstance(item, dict):
+            yield Row("todo", str(item.get("content", "")), depth, facts={"status": str(item.get("status", ""))})
+
+
+def agent_rows(agent: Agent, scene: Scene) -> Iterator[Row]:
+    """An agent's conversation, nested at its call. Its prompt is the call's and is not said twice."""
+    facts = {"id": agent.id, "kind": agent.kind, "model": agent.model, **agent.totals}
+    yield Row("agent", agent.description or agent.id, scene.depth + 1, facts=facts)
+    inner = replace(scene, session=agent.session, depth=scene.depth + 1)
+    yield from entry_rows((e for e in agent.session.active if speaker(e) != "prompt"), inner)
+
+
+def _asides(entry: Entry, scene: Scene) -> Iterator[Row]:
+    """Entries of a turn that are neither its prompt nor a reply: queued prompts, compactions, notices."""
+    if entry.is_boundary:
+        made = Compaction.of(entry)
+        facts = {"trigger": made.cause, "before": made.pre_tokens, "after": made.post_tokens}
+        yield Row("compaction", "", scene.depth, entry.time, facts=facts)
+    elif entry.type == "attachment":
+        yield from (Row("queued", w.text, scene.depth, entry.time) for w in words(entry))
+    elif entry.type == "user":
+        yield from _user_aside(entry, scene.options, scene.depth)
+    elif entry.type == "system" and entry.subtype in ("informational", "api_error", "model_refusal_fallback"):
+        content = entry.data.get("content")
+        yield Row("note", content if isinstance(content, str) else str(entry.subtype), scene.depth, entry.time)
+
+
+def _user_aside(entry: Entry, options: Options, depth: int) -> Iterator[Row]:
+    kind = speaker(entry)
+    if kind == "summary":
+        yield _row("summary", cut(entry.text, options.lines if options.level < 3 else None), depth)
+    elif kind == "interrupt":
+        yield Row("interrupt", entry.text.strip("[]"), depth, entry.time)
+    elif kind in ("output", "notification", "teammate", "peer", "coordinator") and options.level >= 2:
+        yield _row("note", cut(entry.text, options.lines), depth)
+    elif kind in ("meta", "caveat", "hook") and options.meta:
+        yield _row("meta", cut(entry.text, options.lines), depth)

@@ -1,0 +1,148 @@
+"""Export: turns as JSON values with a version, every word in its field, agents nested at their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from clew.conversation.agent import Agent
+from clew.conversation.reply import Call, Reply
+from clew.conversation.session import Session
+from clew.conversation.turn import Turn, turns
+from clew.facts.secret import mask_data
+from clew.facts.tool import call_diff, label
+from clew.facts.usage import count, usage
+from clew.wire.detail import PrLink
+from clew.wire.entry import Entry
+from clew.wire.time import stamp
+
+Json = dict[str, Any]
+
+
+def session_json(session: Session, mask: bool = True) -> Json:
+    """What is to be said of a session as a whole."""
+    total = usage(session).total
+    return _masked(
+        {
+            "kind": "session",
+            "id": session.id,
+            "title": session.title,
+            "cwd": session.cwd,
+            "branch": session.branch_name,
+            "versions": session.versions,
+            "models": session.models,
+            "started": _time(session.started),
+            "ended": _time(session.ended),
+            "turns": len(session.turns),
+            "branches": len(session.branches),
+            "compactions": [
+                {"trigger": c.detail.trigger, "before": c.detail.pre_tokens, "time": _time(c.boundary.time)}
+                for c in session.compactions
+            ],
+            "pull_requests": [PrLink.of(e).url for e in session.entries if e.type == "pr-link"],
+            "damaged_lines": len(session.damage),
+            "tokens": {
+                "input": total.input,
+                "output": total.output,
+                "cache_write": total.cache_write,
+                "cache_read": total.cache_read,
+            },
+        },
+        mask,
+    )
+
+
+def turn_json(session: Session, turn: Turn, mask: bool = True) -> Json:
+    """One turn, whole."""
+    return _masked(_turn(session, turn), mask)
+
+
+def _turn(session: Session, turn: Turn) -> Json:
+    return {
+        "kind": "turn",
+        "number": turn.number,
+        "uuid": turn.prompt.uuid,
+        "time": _time(turn.time),
+        "prompt": turn.text,
+        "state": turn.state,
+        "seconds": turn.seconds,
+        "images": len(turn.images),
+        "replies": [_reply(session, reply, turn) for reply in turn.replies],
+    }
+
+
+def _reply(session: Session, reply: Reply, turn: Turn) -> Json:
+    calls = {call.id: call for call in turn.calls}
+    tokens = reply.tokens
+    return {
+        "id": reply.id,
+        "model": reply.model,
+        "time": _time(reply.time),
+        "stop_reason": reply.stop_reason,
+        "error": reply.is_error,
+        "text": reply.text,
+        "thinking": reply.thinking,
+        "calls": [_call(session, calls[use.id]) for use in reply.uses if use.id in calls],
+        "output_tokens": count(tokens).output if tokens else None,
+    }
+
+
+def _call(session: Session, call: Call) -> Json:
+    return {
+        "id": call.id,
+        "tool": call.name,
+        "label": label(call, session.cwd),
+        "input": call.use.arguments,
+        "output": call.output,
+        "failed": call.failed,
+        "open": call.is_open,
+        "seconds": call.seconds,
+        "diff": "\n".join(call_diff(call)) or None,
+        "agents": [_agent(session, agent) for agent in session.agents_for(call)],
+    }
+
+
+def _agent(session: Session, agent: Agent) -> Json:
+    before, found = turns(agent.session.active)
+    return {
+        "id": agent.id,
+        "type": agent.kind,
+        "description": agent.description,
+        "model": agent.model,
+        "totals": agent.totals,
+        "turns": [_turn_of_agent(session, agent, turn) for turn in found] or _loose(session, before),
+    }
+
+
+def _turn_of_agent(session: Session, agent: Agent, turn: Turn) -> Json:
+    made = _turn(agent.session, turn)
+    calls = {call.id: call for call in turn.calls}
+    for reply in made["replies"]:
+        for call in reply["calls"]:
+            call["agents"] = [_agent(session, inner) for inner in session.agents_for(calls[call["id"]])]
+    return made
+
+
+def _loose(session: Session, entries: tuple[Entry, ...]) -> list[Json]:
+    """Entries of an agent that begins with no prompt of its own, as one turn."""
+    if not entries:
+        return []
+    return [_turn(session, Turn(1, entries))]
+
+
+def _masked(value: Json, mask: bool) -> Json:
+    if not mask:
+        return value
+    found, _ = mask_data(value)
+    return dict(found)
+
+
+def _time(moment: Any) -> str | None:
+    return stamp(moment) if moment else None
+
+
+def document(session: Session, mask: bool = True) -> Iterator[Json]:
+    """A whole session: what is to be said of it, then its turns."""
+    yield session_json(session, mask)
+    for turn in session.turns:
+        yield turn_json(session, turn, mask)

@@ -1,0 +1,57 @@
+"""The opening: the first turns of a large session before all of it has been read.
+
+Which branch is active is only known at the end of the file. In a file of many megabytes the turns of its first piece are
+shown at once, as that piece tells them; should the conversation later have gone back behind them, a row says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from clew.conversation.agent import AGENT_TOOLS, Agent, agents_by_id
+from clew.conversation.reply import Call
+from clew.conversation.session import Session
+from clew.conversation.turn import Turn
+from clew.view.document import Options, Row, rows
+from clew.wire.line import PIECE
+from clew.wire.place import AgentFile, SessionFile
+
+LARGE = 4 * PIECE
+
+
+def opening(session: Session, options: Options) -> Iterator[Row]:
+    """The rows of a session, beginning before it has been read."""
+    head = _head(session)
+    early = head.turns[:-1] if head else ()
+    if head:
+        yield from rows(head, early, options, partial(_agents, session.file))
+    turns = session.turns
+    shared = _shared(early, turns)
+    if shared < len(early):
+        went = f"Here the conversation went back to turn {shared}." if shared else "Here the conversation began anew."
+        yield Row("note", f"{went} The {len(early) - shared} turns above are on a branch that was left.")
+    yield from rows(session, turns[shared:], options)
+
+
+def _head(session: Session) -> Session | None:
+    """The first piece of a large file as a session of its own; its last turn may be unfinished."""
+    if session.path is None or os.path.getsize(session.path) < LARGE:
+        return None
+    with open(session.path, "rb") as file:
+        head = file.read(PIECE)
+    return Session(head[: head.rfind(b"\n") + 1])
+
+
+def _agents(file: SessionFile | AgentFile | None, call: Call) -> list[Agent]:
+    return agents_by_id(file, call) if isinstance(file, SessionFile) and call.name in AGENT_TOOLS else []
+
+
+def _shared(early: Sequence[Turn], turns: Sequence[Turn]) -> int:
+    shared = 0
+    for mine, yours in zip(early, turns, strict=False):
+        if mine.prompt.uuid != yours.prompt.uuid:
+            break
+        shared += 1
+    return shared

@@ -1,0 +1,162 @@
+"""The terminal: rows as text, with colour where there is a terminal and without where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TextIO
+
+from clew.view.document import Row
+from clew.view.plain import clean, duration, tokens
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+_STYLE = {
+    "reply": "",
+    "error": "red",
+    "thinking": "italic dim",
+    "call": "cyan",
+    "result": "dim",
+    "failure": "red",
+    "note": "dim",
+    "meta": "dim",
+    "summary": "dim",
+    "queued": "bold",
+    "interrupt": "yellow",
+    "agent": "magenta",
+    "compaction": "yellow",
+    "plan": "",
+    "todo": "",
+}
+_MARK = {
+    "prompt": "❯ ",
+    "queued": "❯ ",
+    "call": "● ",
+    "agent": "◆ ",
+    "interrupt": "⏹ ",
+    "thinking": "✻ ",
+    "result": "  ⎿ ",
+    "failure": "  ⎿ ",
+    "diff": "    ",
+    "note": "· ",
+    "meta": "· ",
+    "error": "✗ ",
+    "summary": "  ",
+    "plan": "  ",
+}
+_TODO = {"completed": "☒", "in_progress": "◐", "pending": "☐"}
+
+
+def print_rows(rows: Iterable[Row], file: TextIO, colour: bool) -> None:
+    """Print rows as they come: the first is on the screen before the last is made."""
+    if not colour:
+        for row in rows:
+            file.writelines(f"{line}\n" for line in lines(row))
+        return
+    console = _console(file)
+    for row in rows:
+        for part in _renderables(row):
+            console.print(part, soft_wrap=row.kind in ("diff", "result", "failure"))
+
+
+def lines(row: Row) -> Iterator[str]:
+    """A row as plain lines."""
+    indent = "  " * row.depth + ("│ " if row.depth else "")
+    if row.kind == "prompt":
+        yield ""
+    mark = _MARK.get(row.kind, "")
+    for index, line in enumerate(_text(row).split("\n")):
+        yield f"{indent}{mark if index == 0 else ' ' * len(mark)}{line}".rstrip()
+    if row.more:
+        yield f"{indent}{' ' * len(mark)}… {row.more} more lines"
+
+
+def _text(row: Row) -> str:
+    head = _HEADS.get(row.kind)
+    return clean(head(row)) if head else clean(row.text)
+
+
+def _prompt(row: Row) -> str:
+    images = row.facts.get("images") or 0
+    seen = f"  [{images} image{'s' if images > 1 else ''}]" if images else ""
+    return (row.text or "(no text)") + seen
+
+
+def _call(row: Row) -> str:
+    state = "  FAILED" if row.facts.get("failed") else "  (no result)" if row.facts.get("open") else ""
+    seconds = row.facts.get("seconds")
+    return row.text.split("\n")[0] + (f"  {duration(seconds)}" if seconds and seconds >= 1 else "") + state
+
+
+def _agent(row: Row) -> str:
+    kind, model = row.facts.get("kind"), row.facts.get("model")
+    used = row.facts.get("totalTokens")
+    spent = f"{tokens(used)} tokens" if isinstance(used, int) else ""
+    parts = [p for p in (str(kind or ""), str(model or ""), spent) if p]
+    return f"agent {row.text}" + (f"  ({', '.join(parts)})" if parts else "")
+
+
+def _compaction(row: Row) -> str:
+    before, after = row.facts.get("before"), row.facts.get("after")
+    size = f", {tokens(before)} tokens before" if isinstance(before, int) else ""
+    size += f", {tokens(after)} after" if isinstance(after, int) else ""
+    return f"──── compacted ({row.facts.get('trigger') or 'unknown'}{size}) ────"
+
+
+def _todo(row: Row) -> str:
+    return f"    {_TODO.get(str(row.facts.get('status')), '☐')} {row.text}"
+
+
+_HEADS: dict[str, Callable[[Row], str]] = {
+    "prompt": _prompt,
+    "call": _call,
+    "agent": _agent,
+    "compaction": _compaction,
+    "todo": _todo,
+}
+
+
+# -- with colour
+
+
+def _console(file: TextIO) -> Console:
+    from rich.console import Console
+
+    return Console(file=file, highlight=False, markup=False, emoji=False)
+
+
+def _renderables(row: Row) -> Iterator[RenderableType]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    indent = 2 * row.depth
+    if row.kind in ("reply", "plan") and row.text.strip():
+        yield Padding(_markdown(row.text), (0, 0, 0, indent + 2))
+        return
+    if row.kind == "prompt":
+        yield Text("")
+    for line in lines(Row(row.kind, row.text, row.depth, row.time, row.more, row.facts)):
+        if row.kind == "prompt" and not line:
+            continue
+        yield _styled(row, line)
+
+
+def _markdown(text: str) -> RenderableType:
+    from rich.markdown import Markdown
+
+    return Markdown(clean(text), code_theme="ansi_dark")
+
+
+def _styled(row: Row, line: str) -> Text:
+    from rich.text import Text
+
+    if row.kind == "prompt":
+        return Text(line, style="bold bright_white on grey23")
+    if row.kind == "diff":
+        bare = line.strip()
+        style = "green" if bare.startswith("+") else "red" if bare.startswith("-") else "dim"
+        return Text(line, style=style)
+    if row.kind == "call" and row.facts.get("failed"):
+        return Text(line, style="red")
+    return Text(line, style=_STYLE.get(row.kind, ""))

@@ -1,0 +1,51 @@
+"""A lenient conversion of decoded JSON into the typed shapes: what does not fit falls back to its default."""
+
+from __future__ import annotations
+
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from clew.wire.encode import encode
+
+T = TypeVar("T", bound=Struct)
+
+
+def soften(shape: type[T], value: dict[str, Any]) -> T:
+    """`value` as `shape`, field by field; non-objects in lists of objects are left out."""
+    fields: dict[str, Any] = {}
+    for spec in structs.fields(shape):
+        if spec.encode_name in value and not spec.encode_name.startswith("("):
+            fitted = _fit(spec.type, value[spec.encode_name])
+            if fitted is not _MISFIT:
+                fields[spec.name] = fitted
+    return shape(**fields)
+
+
+_MISFIT = object()
+
+
+def _fit(kind: Any, value: Any) -> Any:
+    if kind is Raw:
+        return _raw(value)
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    if isinstance(value, dict):
+        shape = next((k for k in kinds if isinstance(k, type) and issubclass(k, Struct)), None)
+        return soften(shape, value) if shape else _MISFIT
+    if isinstance(value, list):
+        items = next((get_args(k)[0] for k in kinds if get_args(k)), None)
+        if isinstance(items, type) and issubclass(items, Struct):
+            return [soften(items, v) for v in value if isinstance(v, dict)]
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        return value if isinstance(value, str) and str in kinds else _MISFIT
+
+
+def _raw(value: Any) -> Any:
+    try:
+        return Raw(encode(value))
+    except RecursionError:
+        return _MISFIT

@@ -1,0 +1,54 @@
+"""Instants: the two forms of time that the files hold, as aware datetimes."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+
+def instant(value: str | int | float | None) -> datetime | None:
+    """An ISO-8601 text or milliseconds since 1970; None for what is neither."""
+    if isinstance(value, str):
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        return datetime.fromtimestamp(value / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def stamp(moment: datetime) -> str:
+    """The form that Claude Code writes: UTC with milliseconds and a Z."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+_AGO = re.compile(r"(\d+)\s*(m|min|h|d|w|mo|y)", re.IGNORECASE)
+_LENGTH = {"m": 1 / 1440, "min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "mo": 30, "y": 365}
+
+
+def moment(asked: str | datetime, now: datetime | None = None) -> datetime:
+    """A point in time as people write it: `7d`, `2h`, `today`, `yesterday`, `2026-01-31`, or an ISO time.
+
+    Days are those of the local time zone. Raises ValueError with a sentence for what is none of these.
+    """
+    if isinstance(asked, datetime):
+        return asked if asked.tzinfo else asked.astimezone()
+    now = now or datetime.now(UTC)
+    text = asked.strip().lower()
+    if found := _AGO.fullmatch(text):
+        return now - timedelta(days=int(found[1]) * _LENGTH[found[2]])
+    today = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    if text in ("today", "yesterday", "now"):
+        return {"today": today, "yesterday": today - timedelta(days=1), "now": now}[text]
+    try:
+        found_time = datetime.fromisoformat(asked.strip())
+    except ValueError:
+        raise ValueError(
+            f"{asked!r} is no time: write 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00"
+        ) from None
+    return found_time if found_time.tzinfo else found_time.astimezone()

@@ -1,0 +1,118 @@
+"""The shape of the package: what may import what, how large things may be, and the list of public names."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import clew
+
+SOURCE = Path(clew.__file__).parent
+LAYERS = (
+    ("errors", "version"),
+    ("wire",),
+    ("conversation",),
+    ("facts", "api"),
+    ("index", "view", "report", "edit", "collect", "chat", "demo"),
+    ("cli", "tui", "web", "mcp"),
+)
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+USES = LAYERS[4]
+LONGEST = 400
+TALLEST = 60
+
+
+def modules() -> list[Path]:
+    return [p for p in sorted(SOURCE.rglob("*.py")) if p != SOURCE / "__init__.py"]
+
+
+def part(path: Path) -> str:
+    """The folder (or top-level module) that a file belongs to."""
+    inside = path.relative_to(SOURCE)
+    return inside.parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> Iterator[tuple[str, int]]:
+    """Every part of clew that a module imports, with the line; also imports inside functions and for types."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        for name in names:
+            if name.startswith("clew."):
+                yield name.split(".")[1], node.lineno
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_upward(path: Path) -> None:
+    mine = part(path)
+    assert mine in LEVEL, f"{mine} has no place in the layers"
+    for other, line in imported(path):
+        assert other in LEVEL, f"{path}:{line} imports the unknown part {other}"
+        assert LEVEL[other] <= LEVEL[mine], f"{path}:{line}: {mine} may not import {other}"
+        if mine in USES and other in USES:
+            assert other == mine, f"{path}:{line}: the uses {mine} and {other} may not import each other"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_modules_and_functions_stay_small(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= LONGEST, f"{path} has grown to {text.count(chr(10))} lines"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            height = (node.end_lineno or node.lineno) - node.lineno
+            assert height <= TALLEST, f"{path}:{node.lineno} {node.name} has {height} lines"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_nothing_catches_everything(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ExceptHandler):
+            names = {n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)} if node.type else {"everything"}
+            assert not names & {"Exception", "BaseException", "everything"}, f"{path}:{node.lineno}"
+
+
+@pytest.mark.req("R349")
+def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> None:
+    """Whoever else opens a file for writing is listed here, with what it may write."""
+    allowed = {
+        "wire/write.py": "session files and side files",
+        "cli/export.py": "a new file that the user names",
+        "cli/run.py": "the null device, when the reader of stdout has gone",
+        "demo/script.py": "a made-up tree in a folder of its own",
+    }
+    found = {str(p.relative_to(SOURCE)) for p in modules() for _ in _writes(p)}
+    assert found <= set(allowed), f"{found - set(allowed)} write files"
+
+
+def _writes(path: Path) -> Iterator[int]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr in ("write_text", "write_bytes", "O_WRONLY", "O_RDWR", "O_CREAT"):
+            yield node.lineno
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+            modes = [a.value for a in node.args[1:2] if isinstance(a, ast.Constant)]
+            if any(isinstance(m, str) and set(m) & set("wax+") for m in modes):
+                yield node.lineno
+
+
+def test_public_names_are_sorted_and_real() -> None:
+    assert clew.__all__ == sorted(clew.__all__)
+    for name in clew.__all__:
+        assert getattr(clew, name) is not None
+
+
+@pytest.mark.parametrize("statement", ["import clew", "import clew.cli; clew.cli.main(['--version'])"])
+def test_importing_loads_nothing_heavy(statement: str) -> None:
+    script = f"{statement}\nimport sys\nprint(sorted(m for m in sys.modules if m.split('.')[0] in {HEAVY!r}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+HEAVY = ("msgspec", "rich", "json", "argparse", "asyncio", "sqlite3", "dataclasses", "typing_extensions", "httpx")
