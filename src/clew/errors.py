@@ -77,9 +77,7 @@ class StoreError(ClewError):
 
 
 class ApiError(ClewError):
-    def __init__(
-        self, message: str, kind: str, status: int | None = None, retry_after: float | None = None
-    ) -> None:
+    def __init__(self, message: str, kind: str, status: int | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = status

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from clew.wire.encode import encode
 from clew.wire.entry import Damaged
 from clew.wire.history import HistoryPrompt, Pasted, prompts, read_history
 from clew.wire.place import Tree, find_session
-from hypothesis import given
-from hypothesis import strategies as st
 
 ID = "11111111-aaaa-4bbb-8ccc-000000000001"
 

@@ -11,6 +11,9 @@ from typing import Any
 from unicodedata import normalize
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from clew.errors import Ambiguous, NotFound
 from clew.wire.encode import encode
 from clew.wire.entry import Entry, read
@@ -29,8 +32,6 @@ from clew.wire.place import (
     unslug,
 )
 from clew.wire.sidecar import read_settings, read_stats, read_todos
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.oracle.claude import Box, Unavailable
 
 ONE = "11111111-aaaa-4bbb-8ccc-000000000001"
@@ -147,7 +148,7 @@ def test_memory_and_index_are_reported_when_present(tree: Tree) -> None:
     assert where.index is None
     memory = put(where.folder / "memory" / "MEMORY.md", b"# Notes\n")
     index = put(where.folder / "sessions-index.json", b"{}")
-    assert (where.memory, where.index) == (memory, index)
+    assert [where.memory, where.index] == [memory, index]
 
 
 @pytest.mark.req("R013")
@@ -477,6 +478,8 @@ def test_a_line_longer_than_the_first_look_is_still_read(tree: Tree) -> None:
     where = project(tree, "-a-b")
     session(where, ONE, {"type": "user", "message": {"content": "x" * 3_000_000}, "cwd": "/a-b"})
     assert where.path().path == "/a-b"
+    session(where, ONE, user(), user("x" * 500_000), user("x" * 500_000), user(cwd="/a.b"))
+    assert where.path().path == "/a.b"
 
 
 @pytest.mark.req("R028")

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from clew.wire.encode import decode, encode
 from clew.wire.place import Project, SessionFile, session_at
 from clew.wire.sidecar import (
@@ -33,8 +36,6 @@ from clew.wire.sidecar import (
     read_todos,
     write_index,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 ONE = "11111111-aaaa-4bbb-8ccc-000000000001"
 TWO = "11112222-aaaa-4bbb-8ccc-000000000002"

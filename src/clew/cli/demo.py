@@ -19,8 +19,8 @@ def call(options: Namespace) -> int:
     root = Path(options.dir).expanduser()
     made = write_demo(root, datetime.now(UTC))
     if options.json:
-        print_json([{"kind": "demo", "path": str(root), "sessions": made.sessions, "projects": made.projects}])
+        print_json([{"kind": "demo", "path": str(root), "sessions": len(made.sessions), "projects": made.projects}])
     else:
-        print(f"{root}: {made.sessions} sessions in {made.projects} projects.")
+        print(f"{root}: {len(made.sessions)} sessions in {made.projects} projects.")
         print(f"Look at them: clew ls --claude-dir {root}")
     return 0

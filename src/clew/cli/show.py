@@ -7,7 +7,8 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 
 from clew.cli.choose import session as chosen
-from clew.cli.output import clean, common, count, is_terminal, one_line, print_json, remark
+from clew.cli.output import clean, common, count, is_terminal, one_line, print_json, remark, size
+from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.errors import NotFound
@@ -81,8 +82,21 @@ def _rows(session: Session, options: Namespace) -> Iterator[Row]:
 
 
 def _header(session: Session) -> Iterator[Row]:
-    where = f"  {session.path}" if session.path else ""
-    yield Row("note", f"{session.id}{where}")
+    """What is known from the two ends of the file, so that it is on the screen at once."""
+    file = session.file
+    if file is None:
+        return
+    outline = Outline(file)
+    about = [
+        outline.cwd or "",
+        outline.branch_name or "",
+        outline.when.astimezone().strftime("%Y-%m-%d %H:%M"),
+        size(file.size),
+        f"version {outline.version}" if outline.version else "",
+    ]
+    yield Row("title", outline.title or "(no prompt)")
+    yield Row("about", " · ".join(part for part in about if part))
+    yield Row("about", f"claude -r {session.id}")
 
 
 def _turns(session: Session, options: Namespace) -> Sequence[Turn]:

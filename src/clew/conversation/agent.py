@@ -6,7 +6,7 @@ call is known from the agent's meta file, from what the result of the call says,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -62,11 +62,10 @@ class Agent:
 
 
 def agents_of(session: Session) -> tuple[Agent, ...]:
-    """Every agent below a session, in the order of their first entries' times, then of their names."""
+    """Every agent below a session: the session's own in the order of its calls, then theirs, then those without a call."""
     found = [_from_file(file) for file in _files(session)]
     found += _inline(session)
-    linked = _link(session, found)
-    return tuple(sorted(linked, key=lambda a: (a.call.entry.line.number if a.call else 1 << 60, a.id)))
+    return tuple(_link(session, found))
 
 
 def agents_by_id(file: SessionFile, call: Call) -> list[Agent]:
@@ -114,18 +113,21 @@ def _line(entry: Entry) -> bytes:
 
 
 def _link(session: Session, agents: list[Agent]) -> list[Agent]:
-    """Find the call of each agent, among the session's calls and those of the other agents."""
+    """Find the call of each agent, among the session's calls and those of the other agents; in the order of the calls."""
     callers: list[tuple[str | None, Session]] = [(None, session), *((a.id, a.session) for a in agents)]
-    calls = [(owner, call) for owner, s in callers for call in s.calls if call.name in AGENT_TOOLS]
+    calls = [(owner, call, call.agent_id) for owner, s in callers for call in s.calls if call.name in AGENT_TOOLS]
     taken: set[str] = set()
-    return [_with_call(agent, calls, taken) for agent in agents]
+    linked = [_with_call(agent, calls, taken) for agent in agents]
+    place = {call.id: index for index, (_, call, _) in reversed(list(enumerate(calls)))}
+    return sorted(linked, key=lambda a: (place[a.call.id] if a.call else len(calls), a.id))
 
 
-def _with_call(agent: Agent, calls: Iterable[tuple[str | None, Call]], taken: set[str]) -> Agent:
+def _with_call(agent: Agent, calls: Sequence[tuple[str | None, Call, str | None]], taken: set[str]) -> Agent:
     use = agent.meta.tool_use_id if agent.meta else None
-    others = [(o, c) for o, c in calls if o != agent.id]
-    match = next(((o, c) for o, c in others if (use and c.id == use) or c.agent_id == agent.id), None)
-    match = match or next(((o, c) for o, c in others if c.id not in taken and _asked(c, agent)), None)
+    others = [(o, c, named) for o, c, named in calls if o != agent.id]
+    match = next(((o, c) for o, c, named in others if (use and c.id == use) or named == agent.id), None)
+    free = ((o, c) for o, c, named in others if not named and c.id not in taken)
+    match = match or next(((o, c) for o, c in free if _asked(c, agent)), None)
     if match is None:
         return agent
     taken.add(match[1].id)
@@ -133,9 +135,7 @@ def _with_call(agent: Agent, calls: Iterable[tuple[str | None, Call]], taken: se
 
 
 def _asked(call: Call, agent: Agent) -> bool:
-    """Whether the agent's first entry is the prompt of this call and nothing else tells who began it."""
-    if call.agent_id or not agent.session.entries:
-        return False
+    """Whether the agent's first entry is the prompt of this call, which tells when nothing else does."""
     first = next((e for e in agent.session.entries if e.type == "user"), None)
     prompt = call.input.get("prompt")
     return bool(first and isinstance(prompt, str) and prompt.strip() and first.text.strip() == prompt.strip())

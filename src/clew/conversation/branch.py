@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clew.conversation.graph import cycles
 from clew.conversation.path import Chain
-from clew.conversation.prompt import is_prompt
+from clew.conversation.prompt import starts_turn
 from clew.wire.entry import Entry
 
 
@@ -36,14 +37,15 @@ def branches(links: Chain, path: Sequence[Entry]) -> tuple[Branch, ...]:
     """All branches in the order of their last prompts; the active one is the one `path` is on."""
     above = _prompt_parents(links)
     followed = set(above.values())
-    active = [e.uuid for e in path if is_prompt(e)]
-    ends = [uuid for uuid in above if uuid not in followed or (active and uuid == active[-1])]
+    active = {e.uuid: None for e in path if starts_turn(e, links.agent)}
+    last = next(reversed(active), None)
+    ends = [uuid for uuid in above if uuid not in followed or (active and uuid == last)]
     found = []
     for number, end in enumerate(ends, 1):
         line = _line(end, above)
-        shared = sum(1 for uuid in line if uuid in set(active))
+        shared = sum(1 for uuid in line if uuid in active)
         prompts = tuple(links.nodes[uuid] for uuid in line)
-        found.append(Branch(number, prompts, shared, bool(active) and end == active[-1]))
+        found.append(Branch(number, prompts, shared, bool(active) and end == last))
     return tuple(found)
 
 
@@ -52,8 +54,11 @@ def _prompt_parents(links: Chain) -> dict[str | None, str | None]:
     nearest: dict[str | None, str | None] = {}
     found: dict[str | None, str | None] = {}
     for uuid, entry in links.nodes.items():
-        if not entry.is_sidechain and is_prompt(entry):
+        if starts_turn(entry, links.agent):
             found[uuid] = _nearest(links, entry, nearest)
+    order = {uuid: index for index, uuid in enumerate(found)}
+    for cycle in cycles(found):
+        found[min(cycle, key=order.__getitem__)] = None
     return found
 
 
@@ -68,7 +73,7 @@ def _nearest(links: Chain, entry: Entry, known: dict[str | None, str | None]) ->
             break
         walked.append(above.uuid)
         seen.add(above.uuid)
-        if not above.is_sidechain and is_prompt(above):
+        if starts_turn(above, links.agent):
             answer = above.uuid
             break
         above = links.parent(above, history=True)
@@ -77,9 +82,7 @@ def _nearest(links: Chain, entry: Entry, known: dict[str | None, str | None]) ->
 
 
 def _line(end: str | None, above: dict[str | None, str | None]) -> list[str | None]:
-    steps: list[str | None] = []
-    node: str | None = end
-    while node is not None and node not in steps:
+    steps: list[str | None] = [end]
+    while (node := above.get(steps[-1])) is not None:
         steps.append(node)
-        node = above.get(node)
     return steps[::-1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 NEWEST = "2.1.325"
 
@@ -139,8 +140,12 @@ class Era:
         return self.since("2.1.45") and not self.since("2.1.80")
 
     @property
+    def drops_stray_results(self) -> bool:
+        return self.since("2.1.9")
+
+    @property
     def strips_call_fields(self) -> bool:
-        """Of a tool use only its type, id, name and input are sent."""
+        """Of a tool use only its type, id, name and input are sent, and of a plan's end not the plan."""
         return self.since("2.1.9") and not self.since("2.1.80")
 
     @property
@@ -149,5 +154,6 @@ class Era:
         return self.since("2.1.45")
 
 
+@cache
 def version_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

@@ -7,11 +7,14 @@ uuid the later stands for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from clew.wire.entry import Entry
+
+N = TypeVar("N")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Graph:
                 problems.append(Dangling(entry, parent))
                 parent = None
             parents[uuid] = parent
-        for cycle in _cycles(parents):
+        for cycle in cycles(parents):
             first = min(cycle, key=self.position.__getitem__)
             parents[first] = None
             problems.append(Cycle(tuple(cycle)))
@@ -126,18 +129,18 @@ class Graph:
         return any(step == ancestor for step in self.ancestry(uuid))
 
 
-def _cycles(parents: dict[str, str | None]) -> list[list[str]]:
+def cycles(parents: Mapping[N, N | None]) -> list[list[N]]:
     """The cycles of a map in which each node has at most one parent."""
-    seen: set[str] = set()
-    cycles = []
+    seen: set[N] = set()
+    found = []
     for start in parents:
-        walk: dict[str, None] = {}
-        node: str | None = start
+        walk: dict[N, None] = {}
+        node: N | None = start
         while node is not None and node not in seen and node not in walk:
             walk[node] = None
             node = parents[node]
         if node is not None and node in walk:
             steps = list(walk)
-            cycles.append(steps[steps.index(node) :])
+            found.append(steps[steps.index(node) :])
         seen.update(walk)
-    return cycles
+    return found

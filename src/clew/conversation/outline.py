@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from clew.conversation.session import Session
+from clew.conversation.title import first_prompt, title_of
 from clew.wire.place import AgentFile, SessionFile
 
 WINDOW = 64 << 10
@@ -34,10 +35,10 @@ class Outline:
             if size <= 2 * WINDOW:
                 whole = Session(file.read(), file=self.file)
                 return whole, whole
-            head = file.read(WINDOW)
+            head = file.read(WINDOW) + file.readline()  # a prompt with a picture in it is longer than a window
             file.seek(size - WINDOW)
             tail = file.read()
-        return Session(head[: head.rfind(b"\n") + 1]), Session(tail[tail.find(b"\n") + 1 :])
+        return Session(head), Session(tail[tail.find(b"\n") + 1 :])
 
     @property
     def is_whole(self) -> bool:
@@ -46,15 +47,11 @@ class Outline:
 
     @cached_property
     def title(self) -> str:
-        from clew.conversation.title import first_prompt, given_title, summary_of
-
         head, tail = self._ends
-        return given_title(tail) or given_title(head) or summary_of(tail) or summary_of(head) or first_prompt(head)
+        return head.title if head is tail else title_of(tail, head)
 
     @property
     def first_prompt(self) -> str:
-        from clew.conversation.title import first_prompt
-
         return first_prompt(self._ends[0])
 
     @property

@@ -34,6 +34,8 @@ class Chain:
         With `history` a compaction does not end the line: it goes on with what was compacted.
         """
         above = entry.parent
+        if above in self.nodes and above is not None:
+            return self.nodes[above]
         if above is None and history and entry.is_boundary:
             above = entry.logical_parent or self.before.get(entry.uuid)
         if above is None:
@@ -59,6 +61,20 @@ class Chain:
         found.reverse()
         return found
 
+    def below(self, top: Entry, candidates: Sequence[Entry]) -> list[Entry]:
+        """The entries among the candidates that hang below another, itself included; each is asked once."""
+        hangs: dict[str | None, bool] = {top.uuid: True}
+        for entry in candidates:
+            walked: list[str | None] = []
+            step: Entry | None = entry
+            while step is not None and step.uuid not in hangs:
+                hangs[step.uuid] = False
+                walked.append(step.uuid)
+                step = self.parent(step)
+            if step is not None and hangs[step.uuid]:
+                hangs.update(dict.fromkeys(walked, True))
+        return [entry for entry in candidates if hangs[entry.uuid]]
+
 
 def chain(entries: Iterable[Entry], era: Era, agent: bool = False) -> Chain:
     """Link entries as an era does. In an agent's own file (`agent`) sidechain entries are the conversation."""
@@ -67,20 +83,21 @@ def chain(entries: Iterable[Entry], era: Era, agent: bool = False) -> Chain:
     passed: dict[str, str | None] = {}
     order: list[Entry] = []
     previous: str | None = None
-    types = era.chain_types
+    types, bridges = era.chain_types, era.bridges_gaps
     for entry in entries:
-        if entry.type in types:
-            if entry.type in SPOKEN and entry.message is None:
+        kind, uuid = entry.type, entry.uuid
+        if kind in types:
+            if entry.message is None and kind in SPOKEN:
                 continue
             if order:
-                before[entry.uuid] = previous
-            nodes[entry.uuid] = entry
+                before[uuid] = previous
+            nodes[uuid] = entry
             order.append(entry)
             if agent or not entry.is_sidechain:
-                previous = entry.uuid
-        elif era.bridges_gaps and entry.type == "progress" and entry.uuid is not None:
-            passed[entry.uuid] = entry.parent
-    return Chain(nodes, before, passed, tuple(order), era.bridges_gaps, agent)
+                previous = uuid
+        elif bridges and kind == "progress" and uuid is not None:
+            passed[uuid] = entry.parent
+    return Chain(nodes, before, passed, tuple(order), bridges, agent)
 
 
 def leaf(links: Chain, pins: Sequence[Entry], era: Era) -> Entry | None:
@@ -96,8 +113,8 @@ def leaf(links: Chain, pins: Sequence[Entry], era: Era) -> Entry | None:
     if named is None or pinned is None:
         return last
     if not LastPrompt.of(named).explicit:
-        return last if pinned in links.up(last) else pinned
-    below = [e for e in candidates if e.offset > named.offset and pinned in links.up(e)]
+        return last if any(e.uuid == pinned.uuid for e in links.up(last)) else pinned
+    below = [e for e in links.below(pinned, candidates) if e.offset > named.offset]
     return below[-1] if below else pinned
 
 
@@ -106,8 +123,7 @@ def _last(candidates: Sequence[Entry], links: Chain) -> Entry:
     last = candidates[-1]
     if all(e.parent != last.uuid for e in candidates):
         return last
-    below = [e for e in candidates if last in links.up(e)]
-    return _newest([last, *(e for e in below if e is not last)])
+    return _newest([last, *(e for e in links.below(last, candidates) if e is not last)])
 
 
 def _newest(candidates: Sequence[Entry]) -> Entry:
@@ -125,45 +141,46 @@ def with_siblings(path: list[Entry], links: Chain) -> list[Entry]:
 
     Blocks of the same reply come behind the ones on the path, and all results of its calls behind those, in file order.
     """
+    if len(path) == len(links.nodes):
+        return path
     on_path = {entry.uuid for entry in path}
-    last = {e.message.id: i for i, e in enumerate(path) if e.type == "assistant" and e.message}
+    last = {_mid(e): i for i, e in enumerate(path) if e.type == "assistant"}
+    beside = [e for uuid, e in links.nodes.items() if uuid not in on_path]
     blocks: dict[str | None, list[Entry]] = {}
-    answers: list[Entry] = []
-    for uuid, entry in links.nodes.items():
-        if uuid in on_path:
-            continue
-        if entry.type == "assistant" and entry.message and entry.message.id in last:
-            blocks.setdefault(entry.message.id, []).append(entry)
-        elif entry.type == "user" and entry.results:
-            answers.append(entry)
+    for entry in beside:
+        if entry.type == "assistant" and _mid(entry) in last:
+            blocks.setdefault(_mid(entry), []).append(entry)
+    answers = [(e, use) for e in beside if e.type == "user" and (use := _answers(e)) is not None]
     if not blocks and not answers:
         return path
-    spoken = [e for e in path if e.type == "assistant"]
-    owner = {u.id: _mid(e) for e in (*spoken, *(b for group in blocks.values() for b in group)) for u in e.uses}
-    strays = {mid for e in answers for mid in _answered(e, owner)} | set(blocks)
-    return _spliced(path, strays, blocks, _results(strays, owner, links), last) if strays else path
+    owner = {u: _mid(e) for e in path if e.type == "assistant" for u in _uses(e)}
+    owner |= {u: mid for mid, group in blocks.items() for e in group for u in _uses(e)}
+    strays = {owner[use] for _, use in answers if use in owner} | set(blocks)
+    answers += [(e, use) for e in path if e.type == "user" and (use := _answers(e)) is not None]
+    results: dict[str | None, list[Entry]] = {}
+    for entry, use in answers:
+        if use in owner and owner[use] in strays:
+            results.setdefault(owner[use], []).append(entry)
+    for group in results.values():
+        group.sort(key=lambda e: e.line.offset)
+    return _spliced(path, strays, blocks, results, last)
 
 
 def _mid(entry: Entry) -> str | None:
     return entry.message.id if entry.message else None
 
 
-def _answered(entry: Entry, owner: dict[str | None, str | None]) -> list[str | None]:
-    """The reply whose call a result entry answers: one or none; its id may be None."""
-    return [owner[r.tool_use_id] for r in entry.results if r.tool_use_id in owner][:1]
+def _uses(entry: Entry) -> list[str | None]:
+    content = entry.message.content if entry.message else None
+    return [b.id for b in content if b.type == "tool_use"] if isinstance(content, list) else []
 
 
-def _results(
-    strays: set[str | None], owner: dict[str | None, str | None], links: Chain
-) -> dict[str | None, list[Entry]]:
-    """All results for the replies that left some beside the path, in file order."""
-    found: dict[str | None, list[Entry]] = {}
-    for entry in links.nodes.values():
-        if entry.type == "user":
-            for mid in _answered(entry, owner):
-                if mid in strays:
-                    found.setdefault(mid, []).append(entry)
-    return found
+def _answers(entry: Entry) -> str | None:
+    """The call that an entry answers: one or none."""
+    content = entry.message.content if entry.message else None
+    if not isinstance(content, list):
+        return None
+    return next((b.tool_use_id or "" for b in content if b.type == "tool_result"), None)
 
 
 def _spliced(

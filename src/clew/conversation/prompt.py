@@ -11,7 +11,7 @@ from typing import Any
 
 from clew.wire.detail import tagged
 from clew.wire.encode import decode
-from clew.wire.entry import Entry
+from clew.wire.entry import Spoken
 
 _TAGS = {
     "<command-name>": "command",
@@ -33,7 +33,7 @@ _IDE = re.compile(r"<(ide_selection|ide_opened_file|ide_diagnostics)>.*?</\1>\s*
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 
 
-def speaker(entry: Entry) -> str:
+def speaker(entry: Spoken) -> str:
     """What a user entry is: prompt, command, bash (typed by a person); result, meta, summary, interrupt, output … not."""
     if entry.type != "user" or entry.message is None:
         return ""
@@ -49,12 +49,17 @@ def speaker(entry: Entry) -> str:
     return _tag(entry.text) or "prompt"
 
 
-def is_prompt(entry: Entry) -> bool:
+def is_prompt(entry: Spoken) -> bool:
     """Whether a person's turn begins here."""
     return speaker(entry) in _TYPED
 
 
-def _origin(entry: Entry) -> str:
+def starts_turn(entry: Spoken, agent: bool = False) -> bool:
+    """Whether a turn of the conversation begins here; what was asked of an agent counts in its own file alone."""
+    return (agent or not entry.is_sidechain) and is_prompt(entry)
+
+
+def _origin(entry: Spoken) -> str:
     value: Any = decode(entry.origin)
     return str(value.get("kind") or "") if isinstance(value, dict) else ""
 
@@ -66,7 +71,7 @@ def _tag(text: str) -> str:
     return next((kind for tag, kind in _TAGS.items() if start.startswith(tag)), "")
 
 
-def prompt_text(entry: Entry) -> str:
+def prompt_text(entry: Spoken) -> str:
     """What the person meant to say: without editor context and reminders; a command as it was typed."""
     text = entry.text
     kind = speaker(entry)
@@ -78,7 +83,7 @@ def prompt_text(entry: Entry) -> str:
     return _REMINDER.sub("", _IDE.sub("", text)).strip()
 
 
-def input_kind(entry: Entry) -> str:
+def input_kind(entry: Spoken) -> str:
     """The third source document's kinds of input: ide_selection, ide_opened_file, tool_result or text."""
     if entry.results:
         return "tool_result"

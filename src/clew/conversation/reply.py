@@ -127,7 +127,7 @@ class Call:
 
     @property
     def input(self) -> dict[str, Any]:
-        value = self.use.arguments
+        value = self.use.input
         return value if isinstance(value, dict) else {}
 
     @property

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.conversation.draft import Draft, drafts
 from clew.conversation.era import NEWEST, Era
-from clew.conversation.message import Draft, drafts, messages
+from clew.conversation.message import messages
 from clew.conversation.path import SPOKEN, after_compaction, chain, leaf, with_siblings
 from clew.wire.detail import WorktreeState
 from clew.wire.entry import Damaged, Entry, Item

@@ -5,8 +5,7 @@ Nothing is read before it is asked for, and what has been read does not change: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +14,8 @@ from clew.conversation.agent import AGENT_TOOLS, Agent, agents_of
 from clew.conversation.branch import Branch, branches
 from clew.conversation.era import Era
 from clew.conversation.graph import Graph
-from clew.conversation.path import NIL, Chain, chain, leaf, with_siblings
-from clew.conversation.prompt import is_prompt
+from clew.conversation.path import Chain, chain, leaf, with_siblings
+from clew.conversation.prompt import starts_turn
 from clew.conversation.reply import Call, Pairing, Reply, pair, replies
 from clew.conversation.title import title_of
 from clew.conversation.turn import Turn, turns
@@ -84,8 +83,7 @@ class Session:
     @cached_property
     def leaf(self) -> Entry | None:
         """Where the newest version would go on."""
-        pins = [e for e in self.entries if e.type == "last-prompt" and e.leaf != NIL]
-        return leaf(self.links, pins, Era.newest())
+        return leaf(self.links, [e for e in self.entries if e.type == "last-prompt"], Era.newest())
 
     @cached_property
     def active(self) -> tuple[Entry, ...]:
@@ -98,7 +96,10 @@ class Session:
 
     @cached_property
     def _cut(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
-        return turns(self.active)
+        return turns(self.active, self._starts_turn)
+
+    def _starts_turn(self, entry: Entry) -> bool:
+        return starts_turn(entry, self.is_agent)
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -116,8 +117,28 @@ class Session:
 
     def turns_of(self, branch: Branch) -> tuple[Turn, ...]:
         """The turns of another branch, up to the newest entry below its last prompt."""
-        below = [e for e in self.links.order if branch.last in self.links.up(e, history=True)]
-        return turns(self.path_to(below[-1] if below else branch.last))[1]
+        if branch.is_active:
+            return self.turns
+        return turns(self.path_to(self._newest_below(branch.last)), self._starts_turn)[1]
+
+    def _newest_below(self, entry: Entry) -> Entry:
+        """The last line of the file among an entry and all that came of it."""
+        found, waiting = {entry.uuid: entry}, [entry.uuid]
+        while waiting:
+            for below in self._followers.get(waiting.pop(), ()):
+                if below.uuid not in found:
+                    found[below.uuid] = below
+                    waiting.append(below.uuid)
+        return max(found.values(), key=lambda e: e.offset)
+
+    @cached_property
+    def _followers(self) -> dict[str | None, list[Entry]]:
+        found: dict[str | None, list[Entry]] = {}
+        for entry in self.links.nodes.values():
+            above = self.links.parent(entry, history=True)
+            if above is not None and (self.is_agent or not entry.is_sidechain):
+                found.setdefault(above.uuid, []).append(entry)
+        return found
 
     @cached_property
     def replies(self) -> tuple[Reply, ...]:
@@ -135,12 +156,13 @@ class Session:
 
     @cached_property
     def compactions(self) -> tuple[Compacted, ...]:
-        summaries = {e.parent: e for e in self.entries if e.is_compact_summary}
-        later = [e for e in self.entries if e.is_compact_summary]
-        found = []
-        for boundary in (e for e in self.entries if e.is_boundary):
-            summary = summaries.get(boundary.uuid) or _behind(boundary, later)
-            found.append(Compacted(boundary, Compaction.of(boundary), summary))
+        below = {e.parent: e for e in self.entries if e.is_compact_summary}
+        found: list[Compacted] = []
+        for entry in self.entries:
+            if entry.is_boundary:
+                found.append(Compacted(entry, Compaction.of(entry), below.get(entry.uuid)))
+            elif entry.is_compact_summary and found and found[-1].summary is None:
+                found[-1] = replace(found[-1], summary=entry)
         return tuple(found)
 
     @cached_property
@@ -201,8 +223,4 @@ class Session:
     @property
     def prompts(self) -> tuple[Entry, ...]:
         """Every prompt of the file, also those on branches that were left."""
-        return tuple(e for e in self.entries if not e.is_sidechain and is_prompt(e))
-
-
-def _behind(boundary: Entry, summaries: Sequence[Entry]) -> Entry | None:
-    return next((e for e in summaries if e.line.number > boundary.line.number), None)
+        return tuple(e for e in self.entries if self._starts_turn(e))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from clew.conversation.prompt import prompt_text, speaker
 from clew.wire.detail import AiTitle, CustomTitle, LastPrompt, Summary
-from clew.wire.entry import Entry
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
@@ -15,16 +14,27 @@ if TYPE_CHECKING:
 LONGEST = 200
 
 
-def title_of(session: Session) -> str:
-    """A title given by a person, by the model, the last prompt, an old summary, or the first prompt."""
-    return given_title(session) or summary_of(session) or first_prompt(session)
+def title_of(*parts: Session) -> str:
+    """A title given by a person, by the model, the last prompt, an old summary, or the first prompt.
+
+    Of a file that was read in parts the newest comes first, and the first prompt is looked for in the oldest.
+    """
+    given = (title for kind in _GIVEN for part in parts if (title := kind(part)))
+    return next(given, "") or first_prompt(parts[-1])
 
 
-def given_title(session: Session) -> str:
-    """The newest title line, in the order of who gave it; the last prompt stands in for one."""
-    given = _newest(session, "custom-title", lambda e: CustomTitle.of(e).title)
-    made = given or _newest(session, "ai-title", lambda e: AiTitle.of(e).title)
-    return made or _newest(session, "last-prompt", lambda e: " ".join(LastPrompt.of(e).last_prompt.split()))
+def _custom_title(session: Session) -> str:
+    return next((CustomTitle.of(e).title.strip() for e in reversed(session.entries) if e.type == "custom-title"), "")
+
+
+def _ai_title(session: Session) -> str:
+    return next((AiTitle.of(e).title.strip() for e in reversed(session.entries) if e.type == "ai-title"), "")
+
+
+def _last_prompt(session: Session) -> str:
+    """The newest that has words: the pin of a rewind has none."""
+    pins = (LastPrompt.of(e).last_prompt.split() for e in reversed(session.entries) if e.type == "last-prompt")
+    return " ".join(next(filter(None, pins), ()))
 
 
 def summary_of(session: Session) -> str:
@@ -34,16 +44,12 @@ def summary_of(session: Session) -> str:
     return next((Summary.of(e).summary for e in own), "")
 
 
+_GIVEN: tuple[Callable[[Session], str], ...] = (_custom_title, _ai_title, _last_prompt, summary_of)
+
+
 def first_prompt(session: Session) -> str:
     """The first thing a person said, cut at 200 characters; commands only if there is nothing else."""
     prompts = [e for e in session.prompts if prompt_text(e)]
-    if session.is_agent:
-        prompts = [e for e in session.entries if speaker(e) == "prompt" and prompt_text(e)]
     said = next((e for e in prompts if speaker(e) == "prompt"), prompts[0] if prompts else None)
     text = " ".join(prompt_text(said).split()) if said else ""
     return text if len(text) <= LONGEST else text[:LONGEST].rstrip() + "…"
-
-
-def _newest(session: Session, kind: str, read: Callable[[Entry], str]) -> str:
-    found = next((e for e in reversed(session.entries) if e.type == kind), None)
-    return read(found).strip() if found else ""

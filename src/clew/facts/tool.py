@@ -33,9 +33,7 @@ TOOLS: dict[str, Tool] = {
     "Write": Tool(("file_path", "content"), ("file_path",)),
     "Edit": Tool(("file_path", "old_string", "new_string", "replace_all?"), ("file_path",)),
     "MultiEdit": Tool(("file_path", "edits"), ("file_path",)),
-    "NotebookEdit": Tool(
-        ("notebook_path", "new_source", "cell_id?", "cell_type?", "edit_mode?"), ("notebook_path",)
-    ),
+    "NotebookEdit": Tool(("notebook_path", "new_source", "cell_id?", "cell_type?", "edit_mode?"), ("notebook_path",)),
     "Bash": Tool(("command", "description?", "timeout?", "run_in_background?"), ("command",)),
     "PowerShell": Tool(("command", "description?", "timeout?", "run_in_background?"), ("command",)),
     "BashOutput": Tool(("bash_id", "filter?"), ("bash_id",)),
@@ -43,12 +41,8 @@ TOOLS: dict[str, Tool] = {
     "Glob": Tool(("pattern", "path?"), ("pattern", "path")),
     "Grep": Tool(("pattern", "path?", "glob?", "output_mode?", "type?", "head_limit?"), ("pattern", "path")),
     "LS": Tool(("path", "ignore?"), ("path",)),
-    "Task": Tool(
-        ("description", "subagent_type", "prompt", "model?", "run_in_background?"), ("description",)
-    ),
-    "Agent": Tool(
-        ("description", "prompt", "subagent_type?", "model?", "run_in_background?"), ("description",)
-    ),
+    "Task": Tool(("description", "subagent_type", "prompt", "model?", "run_in_background?"), ("description",)),
+    "Agent": Tool(("description", "prompt", "subagent_type?", "model?", "run_in_background?"), ("description",)),
     "TaskOutput": Tool(("task_id", "block?", "timeout?"), ("task_id",)),
     "TaskStop": Tool(("task_id",), ("task_id",)),
     "TaskCreate": Tool(("subject", "description", "activeForm?"), ("subject",)),
@@ -143,8 +137,7 @@ _SHAPES: Sequence[tuple[str, Callable[[Json], bool]]] = (
     (
         "Read",
         lambda d: (
-            "file" in d
-            and d.get("type") in ("text", "image", "notebook", "pdf", "parts", "file", "file_unchanged")
+            "file" in d and d.get("type") in ("text", "image", "notebook", "pdf", "parts", "file", "file_unchanged")
         ),
     ),
     ("Bash", _has("stdout", "stderr")),
@@ -191,10 +184,7 @@ def _created(path: str, content: str) -> Iterator[str]:
 
 
 def _compared(path: str, old: str, new: str) -> list[str]:
-    return [
-        d.rstrip("\n")
-        for d in difflib.unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")
-    ]
+    return [d.rstrip("\n") for d in difflib.unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")]
 
 
 def call_diff(call: Call) -> list[str]:

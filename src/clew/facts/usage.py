@@ -7,16 +7,22 @@ keeps what it counted by reply; adding two of them joins the sets, so that a rep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from datetime import UTC
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from clew.conversation.session import Session
 from clew.wire.block import Tokens
-from clew.wire.entry import Entry
+from clew.wire.entry import Spoken
+from clew.wire.time import instant
+
+SYNTHETIC = "<synthetic>"  # written by the program in the model's name: no tokens stand behind it
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     """Tokens of one reply, or of many added up."""
 
     input: int = 0
@@ -36,11 +42,22 @@ class Count:
         return self.input + self.output + self.cache_write + self.cache_read
 
     def __add__(self, other: Count) -> Count:
-        return Count(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Count)))
+        return total((self, other))
 
 
-@dataclass(frozen=True, slots=True)
-class Spend:
+def total(counts: Iterable[Count]) -> Count:
+    """Counts added up, column by column."""
+    columns = zip(
+        *(
+            (c.input, c.output, c.cache_write_5m, c.cache_write_1h, c.cache_read, c.web_searches, c.web_fetches)
+            for c in counts
+        ),
+        strict=True,
+    )
+    return Count(*map(sum, columns))
+
+
+class Spend(Struct, frozen=True):
     """One reply: its tokens, its model, and when."""
 
     count: Count
@@ -53,8 +70,16 @@ class Spend:
         return self._rank > other._rank
 
     @property
-    def _rank(self) -> tuple[int, int, str, str]:
-        return (self.count.output, self.count.total, self.timestamp, self.model)
+    def _rank(self) -> tuple[int, int, str, str, tuple[int, ...], str]:
+        return (self.count.output, self.count.total, self.timestamp, self.model, astuple(self.count), self.tier)
+
+    @property
+    def day(self) -> str:
+        """The UTC day of the reply; empty if it has no time."""
+        if self.timestamp.endswith("Z"):
+            return self.timestamp[:10]
+        time = instant(self.timestamp)
+        return time.astimezone(UTC).date().isoformat() if time else ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +97,9 @@ class Usage:
 
     def __hash__(self) -> int:
         return hash(frozenset(self.replies))
+
+    def __repr__(self) -> str:
+        return f"<Usage of {len(self.replies)} replies: {self.total.total} tokens>"
 
     @cached_property
     def replies(self) -> Mapping[str, Spend]:
@@ -92,7 +120,7 @@ class Usage:
 
     @cached_property
     def total(self) -> Count:
-        return sum((s.count for s in self.replies.values()), Count())
+        return total(spend.count for spend in self.replies.values())
 
     @property
     def by_model(self) -> dict[str, Count]:
@@ -101,39 +129,49 @@ class Usage:
     @property
     def by_day(self) -> dict[str, Count]:
         """By the UTC day of the reply."""
-        return self._by(lambda spend: spend.timestamp[:10])
+        return self._by(lambda spend: spend.day)
 
     def _by(self, key: Callable[[Spend], str]) -> dict[str, Count]:
-        found: dict[str, Count] = {}
+        groups: dict[str, list[Count]] = {}
         for spend in self.replies.values():
-            name = key(spend)
-            found[name] = found.get(name, Count()) + spend.count
-        return dict(sorted(found.items()))
+            groups.setdefault(key(spend), []).append(spend.count)
+        return {name: total(groups[name]) for name in sorted(groups)}
 
 
-def usage(source: Session | Iterable[Entry]) -> Usage:
+def usage(source: Session | Iterable[Spoken]) -> Usage:
     """The usage of a session, its agents included; or of some entries."""
     if isinstance(source, Session):
         return sum((_spent(a.session.entries) for a in source.agents), _spent(source.entries))
     return _spent(source)
 
 
-def _spent(entries: Iterable[Entry]) -> Usage:
-    found: dict[str, Spend] = {}
+def _spent(entries: Iterable[Spoken]) -> Usage:
+    best: dict[str, tuple[Tokens, Spoken]] = {}
     for entry in entries:
         message = entry.message
-        if message is None or message.usage is None or entry.type != "assistant":
+        if message is None or entry.type != "assistant":
             continue
-        key = message.id or entry.request_id or entry.uuid or f"@{entry.offset}"
-        spend = Spend(
-            count(message.usage),
-            message.model or "",
-            str(entry.timestamp or ""),
-            message.usage.service_tier or "",
-        )
-        if key not in found or spend.outranks(found[key]):
-            found[key] = spend
-    return Usage(found)
+        tokens = message.usage
+        if tokens is not None:
+            key = message.id or entry.request_id or entry.uuid or f"?{len(best)}"
+            other = best.get(key)
+            if other is None or _outranks(tokens, entry, *other):
+                best[key] = (tokens, entry)
+    return Usage({key: _spend(*found) for key, found in best.items()})
+
+
+def _outranks(tokens: Tokens, entry: Spoken, their_tokens: Tokens, their_entry: Spoken) -> bool:
+    """What `Spend.outranks` says; most lines of a reply repeat the usage of the first, and then it is soon said."""
+    if tokens == their_tokens:
+        mine, theirs = str(entry.timestamp or ""), str(their_entry.timestamp or "")
+        if mine != theirs:
+            return mine > theirs
+    return _spend(tokens, entry).outranks(_spend(their_tokens, their_entry))
+
+
+def _spend(tokens: Tokens, entry: Spoken) -> Spend:
+    model = entry.message.model if entry.message else None
+    return Spend(count(tokens), model or "", str(entry.timestamp or ""), tokens.service_tier or "")
 
 
 def count(tokens: Tokens) -> Count:

@@ -6,22 +6,23 @@ Images and other base64 are never words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import re
+from typing import Any
 
-from msgspec import Raw
+from msgspec import Struct
 
 from clew.conversation.prompt import prompt_text, speaker
 from clew.wire.block import Block
 from clew.wire.encode import decode
-from clew.wire.entry import Entry
+from clew.wire.entry import Spoken
 
 FIELDS = ("prompt", "reply", "thinking", "input", "result", "meta")
 _SAID = {"prompt": "prompt", "command": "prompt", "bash": "prompt", "teammate": "prompt", "peer": "prompt"}
-_HELD_BACK = frozenset({"signature", "data"})  # keys whose values are not for reading
+_LONG = 256  # longer than any word or digest
+_ENCODED = re.compile(rf"(data:[^,\s]{{0,80}};base64,)?[A-Za-z0-9+/_-]{{{_LONG},}}={{0,2}}")
 
 
-class Words(NamedTuple):
+class Words(Struct, frozen=True, gc=False):
     """A piece of text, the field it belongs to, and the tool it concerns."""
 
     field: str
@@ -30,72 +31,94 @@ class Words(NamedTuple):
     failed: bool = False
 
 
-def words(entry: Entry) -> Iterator[Words]:
-    """The pieces of an entry, in order; nothing for entries that say nothing."""
-    if entry.type == "assistant":
-        for block in entry.blocks:
-            yield from _said(block)
-    elif entry.type == "user":
-        yield from _asked(entry)
-    elif entry.type == "attachment":
-        yield from _attached(entry)
+def words(entry: Spoken) -> list[Words]:
+    """The pieces of an entry, in order; none for entries that say nothing."""
+    kind = entry.type
+    if kind == "assistant":
+        return _said(entry)
+    if kind == "user":
+        return _asked(entry)
+    return _attached(entry) if kind == "attachment" else []
 
 
-def _said(block: Block) -> Iterator[Words]:
-    if block.type == "text" and block.text:
-        yield Words("reply", block.text)
-    elif block.type == "thinking" and block.thinking:
-        yield Words("thinking", block.thinking)
-    elif block.type in ("tool_use", "server_tool_use") and block.input:
-        yield Words("input", input_text(block.input), block.name or "")
+def _said(entry: Spoken) -> list[Words]:
+    content = entry.message.content if entry.message else None
+    if not isinstance(content, list):
+        return [Words("reply", content)] if content else []
+    found = []
+    for block in content:
+        kind = block.type
+        if kind == "text":
+            if block.text:
+                found.append(Words("reply", block.text))
+        elif kind == "tool_use" or kind == "server_tool_use":
+            if text := input_text(block.input):
+                found.append(Words("input", text, block.name or ""))
+        elif kind == "thinking" and block.thinking:
+            found.append(Words("thinking", block.thinking))
+    return found
 
 
-def _asked(entry: Entry) -> Iterator[Words]:
-    results = entry.results
-    for block in results:
-        text = block.result_text
-        if text:
-            yield Words("result", text, failed=block.failed)
-    if results:
-        if entry.text:
-            yield Words("meta", entry.text)
-        return
+def _asked(entry: Spoken) -> list[Words]:
+    message = entry.message
+    content = message.content if message else None
+    if isinstance(content, list):
+        results = [block for block in content if block.type == "tool_result"]
+        if results:
+            found = [Words("result", text, "", bool(b.is_error)) for b in results if (text := _result(b))]
+            beside = entry.text if len(results) < len(content) else ""
+            return [*found, Words("meta", beside)] if beside else found
     kind = speaker(entry)
     text = prompt_text(entry) if kind in _SAID else entry.text
-    if text:
-        yield Words(_SAID.get(kind, "meta"), text)
+    return [Words(_SAID.get(kind, "meta"), text)] if text else []
 
 
-def _attached(entry: Entry) -> Iterator[Words]:
+def _result(block: Block) -> str:
+    content = block.content
+    return content if isinstance(content, str) else block.result_text
+
+
+def _attached(entry: Spoken) -> list[Words]:
     """Of the attachments only what a person typed while the model was busy."""
+    if b"queued_command" not in bytes(entry.attachment):
+        return []
     value: Any = decode(entry.attachment)
     if not isinstance(value, dict) or value.get("type") != "queued_command":
-        return
+        return []
     origin = value.get("origin")
-    if value.get("commandMode") in (None, "prompt") and not (
-        isinstance(origin, dict) and origin.get("kind") not in (None, "human")
-    ):
-        prompt = value.get("prompt")
-        parts = prompt if isinstance(prompt, list) else [{"type": "text", "text": prompt}]
-        text = "\n".join(
-            str(p.get("text") or "") for p in parts if isinstance(p, dict) and p.get("type") == "text"
-        )
-        if text.strip():
-            yield Words("prompt", text)
+    by_others = isinstance(origin, dict) and origin.get("kind") not in (None, "human")
+    if by_others or value.get("commandMode") not in (None, "prompt"):
+        return []
+    prompt = value.get("prompt")
+    parts = prompt if isinstance(prompt, list) else [{"type": "text", "text": prompt}]
+    text = "\n".join(str(p.get("text") or "") for p in parts if isinstance(p, dict) and p.get("type") == "text")
+    return [Words("prompt", text)] if text.strip() else []
 
 
-def input_text(raw: Raw) -> str:
+def input_text(given: Any) -> str:
     """The strings of a tool's input, one to a line."""
-    return "\n".join(_strings(decode(raw)))
+    if not isinstance(given, dict):
+        return "\n".join(_strings(given))
+    flat = []
+    for value in given.values():
+        if isinstance(value, str) and len(value) < _LONG:
+            flat.append(value)
+        elif isinstance(value, str | dict | list):
+            return "\n".join(_strings(given))
+    return "\n".join(flat)
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> list[str]:
+    found: list[str] = []
     stack = [value]
     while stack:
         item = stack.pop()
         if isinstance(item, str):
-            yield item
+            if not _ENCODED.fullmatch(item):
+                found.append(item)
         elif isinstance(item, dict):
-            stack.extend(v for k, v in reversed(item.items()) if k not in _HELD_BACK)
+            hidden = "data" if "media_type" in item else None  # the source of an image, however small
+            stack.extend([v for k, v in item.items() if k != hidden][::-1])
         elif isinstance(item, list):
-            stack.extend(reversed(item))
+            stack.extend(item[::-1])
+    return found

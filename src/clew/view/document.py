@@ -79,6 +79,12 @@ def rows(
         yield from turn_rows(turn, scene)
 
 
+def rest_rows(session: Session, turn: Turn, shown: int, options: Options) -> Iterator[Row]:
+    """The rows of a turn whose first entries have been shown already."""
+    scene = Scene(session, options, session.agents_for if options.agents else _nobody)
+    yield from entry_rows(turn.entries[shown:], scene)
+
+
 def _nobody(_: Call) -> Sequence[Agent]:
     return ()
 

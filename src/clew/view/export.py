@@ -92,7 +92,7 @@ def _call(session: Session, call: Call) -> Json:
         "id": call.id,
         "tool": call.name,
         "label": label(call, session.cwd),
-        "input": call.use.arguments,
+        "input": call.use.input,
         "output": call.output,
         "failed": call.failed,
         "open": call.is_open,

@@ -1,30 +1,31 @@
 """The opening: the first turns of a large session before all of it has been read.
 
-Which branch is active is only known at the end of the file. In a file of many megabytes the turns of its first piece are
-shown at once, as that piece tells them; should the conversation later have gone back behind them, a row says so.
+Which branch is active is only known at the end of the file. In a file of many megabytes the turns at its beginning are shown
+at once, as they stand there; should the conversation later have gone back behind them, a row says so.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from clew.conversation.agent import AGENT_TOOLS, Agent, agents_by_id
 from clew.conversation.reply import Call
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn
-from clew.view.document import Options, Row, rows
-from clew.wire.line import PIECE
+from clew.view.document import Options, Row, rest_rows, rows
 from clew.wire.place import AgentFile, SessionFile
 
-LARGE = 4 * PIECE
+LARGE = 4 << 20
+HEAD = 256 << 10
 
 
 def opening(session: Session, options: Options) -> Iterator[Row]:
     """The rows of a session, beginning before it has been read."""
     head = _head(session)
-    early = head.turns[:-1] if head else ()
+    early = _settled(head.turns) if head else []
     if head:
         yield from rows(head, early, options, partial(_agents, session.file))
     turns = session.turns
@@ -32,16 +33,32 @@ def opening(session: Session, options: Options) -> Iterator[Row]:
     if shared < len(early):
         went = f"Here the conversation went back to turn {shared}." if shared else "Here the conversation began anew."
         yield Row("note", f"{went} The {len(early) - shared} turns above are on a branch that was left.")
+    elif early:
+        yield from rest_rows(session, turns[shared - 1], len(early[-1].entries), options)
     yield from rows(session, turns[shared:], options)
 
 
 def _head(session: Session) -> Session | None:
-    """The first piece of a large file as a session of its own; its last turn may be unfinished."""
+    """The beginning of a large file as a session of its own."""
     if session.path is None or os.path.getsize(session.path) < LARGE:
         return None
     with open(session.path, "rb") as file:
-        head = file.read(PIECE)
+        head = file.read(HEAD)
     return Session(head[: head.rfind(b"\n") + 1])
+
+
+def _settled(turns: Sequence[Turn]) -> list[Turn]:
+    """Turns of which no more will change: the last one is cut before its last reply, whose results may be to come."""
+    if not turns:
+        return []
+    last = turns[-1]
+    firsts = [reply.entries[0].line.offset for reply in last.replies]
+    kept = last.entries if not firsts else last.entries[: _index(last, firsts[-1])]
+    return [*turns[:-1], replace(last, entries=kept)]
+
+
+def _index(turn: Turn, offset: int) -> int:
+    return next(i for i, entry in enumerate(turn.entries) if entry.line.offset == offset)
 
 
 def _agents(file: SessionFile | AgentFile | None, call: Call) -> list[Agent]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _STYLE = {
+    "title": "bold",
+    "about": "dim",
     "reply": "",
     "error": "red",
     "thinking": "italic dim",

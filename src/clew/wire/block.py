@@ -10,8 +10,6 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-from clew.wire.encode import decode
-
 NOTHING = Raw()
 
 
@@ -40,7 +38,7 @@ class Tokens(Struct, frozen=True, gc=False):
 
 
 class Block(Struct, frozen=True, gc=False):
-    """One element of `message.content`."""
+    """One element of `message.content`; `input` is a tool use's, `content` a tool result's."""
 
     type: str = ""
     text: str | None = None
@@ -48,26 +46,16 @@ class Block(Struct, frozen=True, gc=False):
     signature: str | None = None
     id: str | None = None
     name: str | None = None
-    input: Raw = NOTHING
+    input: Any = None
     tool_use_id: str | None = None
-    content: Raw = NOTHING
+    content: Any = None
     is_error: bool | None = None
     source: Raw = NOTHING
 
     @property
-    def arguments(self) -> Any:
-        """A tool use's input, decoded."""
-        return decode(self.input)
-
-    @property
-    def result(self) -> Any:
-        """A tool result's content, decoded: a string, a list of blocks, an object or None."""
-        return decode(self.content)
-
-    @property
     def result_text(self) -> str:
-        """The text of a tool result, whatever form it has."""
-        return result_text(self.result)
+        """The text of a tool result, whatever form it has: a string, a list of blocks, an object or nothing."""
+        return result_text(self.content)
 
     @property
     def failed(self) -> bool:

@@ -19,9 +19,44 @@ def encode(value: Any) -> bytes:
     """One compact line of JSON, without its newline."""
     try:
         return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return _LONE.sub(lambda m: f"\\u{ord(m[0]):04x}", text).encode()
+    except (UnicodeEncodeError, RecursionError):
+        return encode_slowly(value)
+
+
+def encode_slowly(value: Any) -> bytes:
+    """What the fast encoder refuses: lone surrogates, and any depth (with a list for a stack)."""
+    done: list[bytes] = []
+    todo: list[Any] = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, _Written):
+            done.append(item)
+        elif isinstance(item, str):
+            done.append(_text(item))
+        elif isinstance(item, dict):
+            pairs = [(_Written(_text(str(key)) + b":"), each) for key, each in item.items()]
+            todo += _pending(b"{", pairs, b"}")
+        elif isinstance(item, list | tuple):
+            todo += _pending(b"[", [(each,) for each in item], b"]")
+        else:
+            done.append(msgspec.json.encode(item))
+    return b"".join(done)
+
+
+class _Written(bytes):
+    """A piece of JSON among values that are not written yet."""
+
+
+def _pending(opener: bytes, members: list[tuple[Any, ...]], closer: bytes) -> list[Any]:
+    """An object or array in reverse: the last is taken first."""
+    found: list[Any] = [_Written(opener)]
+    for index, member in enumerate(members):
+        found += (_Written(b","), *member) if index else member
+    return [*found, _Written(closer)][::-1]
+
+
+def _text(value: str) -> bytes:
+    return _LONE.sub(lambda m: f"\\u{ord(m[0]):04x}", json.dumps(value, ensure_ascii=False)).encode()
 
 
 def decode(raw: bytes | msgspec.Raw) -> Any:
@@ -38,9 +73,14 @@ def decode_slowly(raw: bytes) -> Any:
     """What the fast decoder refuses but a JavaScript reader takes: bad UTF-8, lone surrogates, any depth, any number."""
     text = raw.decode("utf-8", "replace")
     try:
-        return _DECODER.decode(text)
+        return _STRICT.decode(text)
     except RecursionError:
         return decode_deep(text)
+
+
+def decode_loosely(raw: bytes) -> Any:
+    """What no reader takes but a person may want to see: bare control characters in strings, and NaN, as well."""
+    return scan(raw.decode("utf-8", "replace"))[0]
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -48,26 +88,45 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) < 4300 else float(digits)
+    try:
+        return int(digits)
+    except ValueError:  # more digits than Python agrees to convert
+        return float(digits)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_int=_integer)
+_STRICT = json.JSONDecoder(parse_constant=_refuse, parse_int=_integer)
+_LOOSE = json.JSONDecoder(strict=False, parse_int=_integer)
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _CLOSE = {"[": "]", "{": "}"}
 
 
+def scan(text: str, position: int = 0) -> tuple[Any, int]:
+    """The value that begins at a position, read loosely, and where it ends. Raises JSONDecodeError."""
+    try:
+        return _LOOSE.raw_decode(text, position)
+    except RecursionError:
+        return _deep(text, position, _LOOSE)
+
+
 def decode_deep(text: str) -> Any:
-    """JSON of any depth, with a list for a stack where the C decoder uses its own."""
+    """JSON of any depth."""
+    value, position = _deep(text, 0, _STRICT)
+    if _skip(text, position) != len(text):
+        raise json.JSONDecodeError("Extra data", text, position)
+    return value
+
+
+def _deep(text: str, position: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
+    """As `raw_decode`, with a list for a stack where the C decoder uses its own."""
     root: list[Any] = []
     stack: list[Any] = [root]
     keys: list[str | None] = [None]
-    position = 0
     while True:
         position = _skip(text, position)
         holder = stack[-1]
         if isinstance(holder, dict):
-            keys[-1], position = _key(text, position)
+            keys[-1], position = _key(text, position, decoder)
         opener = text[position : position + 1]
         if opener in _CLOSE:
             value: Any = [] if opener == "[" else {}
@@ -79,13 +138,11 @@ def decode_deep(text: str) -> Any:
                 continue
             position += 1
         else:
-            value, position = _DECODER.raw_decode(text, position)
+            value, position = decoder.raw_decode(text, position)
             _put(holder, keys[-1], value)
         position = _close(text, position, stack, keys)
         if len(stack) == 1:
-            if _skip(text, position) != len(text):
-                raise ValueError("more than one value")
-            return root[0]
+            return root[0], position
 
 
 def _close(text: str, position: int, stack: list[Any], keys: list[str | None]) -> int:
@@ -93,23 +150,23 @@ def _close(text: str, position: int, stack: list[Any], keys: list[str | None]) -
     while len(stack) > 1:
         position = _skip(text, position)
         mark = text[position : position + 1]
+        if mark not in (",", "}" if isinstance(stack[-1], dict) else "]"):
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, position)
         position += 1
         if mark == ",":
             return position
-        if mark != ("}" if isinstance(stack[-1], dict) else "]"):
-            raise ValueError(f"not JSON at character {position}")
         stack.pop()
         keys.pop()
     return position
 
 
-def _key(text: str, position: int) -> tuple[str, int]:
+def _key(text: str, position: int, decoder: json.JSONDecoder) -> tuple[str, int]:
     if not text.startswith('"', position):
-        raise ValueError(f"not JSON at character {position}")
-    key, position = _DECODER.raw_decode(text, position)
+        raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, position)
+    key, position = decoder.raw_decode(text, position)
     position = _skip(text, position)
     if not text.startswith(":", position):
-        raise ValueError(f"not JSON at character {position}")
+        raise json.JSONDecodeError("Expecting ':' delimiter", text, position)
     return str(key), _skip(text, position + 1)
 
 

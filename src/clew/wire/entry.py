@@ -16,7 +16,7 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import force_setattr, replace
 
 from clew.wire.block import NOTHING, Block, Message
-from clew.wire.encode import decode, decode_slowly
+from clew.wire.encode import decode, decode_loosely, decode_slowly
 from clew.wire.line import PIECE, Line, Source, lines, pieces
 from clew.wire.soften import soften
 from clew.wire.time import instant
@@ -24,77 +24,19 @@ from clew.wire.time import instant
 _NO_LINE = Line(0, 0, b"", 0, 0)
 
 
-class Entry(Struct, frozen=True, gc=False, eq=False):
-    """One JSON object of a session file. Their names for our words: parentUuid is `parent`, and so on."""
+class Spoken(Struct, frozen=True, gc=False, eq=False):
+    """The fields that say who said what: all that a pass over many files decodes."""
 
-    parent: str | None = field(default=None, name="parentUuid")
-    logical_parent: str | None = field(default=None, name="logicalParentUuid")
     is_sidechain: bool = field(default=False, name="isSidechain")
-    prompt_id: str | None = field(default=None, name="promptId")
-    user_type: str | None = field(default=None, name="userType")
-    cwd: str | None = None
-    session_id: str | None = field(default=None, name="sessionId")
-    version: str | None = None
-    git_branch: str | None = field(default=None, name="gitBranch")
-    agent_id: str | None = field(default=None, name="agentId")
-    slug: str | None = None
     type: str = ""
-    subtype: str | None = None
     message: Message | None = None
     uuid: str | None = None
     timestamp: str | int | float | None = None
     request_id: str | None = field(default=None, name="requestId")
-    tool_use_result: Raw = field(default=NOTHING, name="toolUseResult")
-    source_tool_assistant: str | None = field(default=None, name="sourceToolAssistantUUID")
-    source_tool_use: str | None = field(default=None, name="sourceToolUseID")
-    parent_tool_use: str | None = field(default=None, name="parentToolUseID")
-    tool_use_id: str | None = field(default=None, name="toolUseID")
     is_meta: bool = field(default=False, name="isMeta")
     is_compact_summary: bool = field(default=False, name="isCompactSummary")
-    is_transcript_only: bool = field(default=False, name="isVisibleInTranscriptOnly")
-    is_api_error: bool = field(default=False, name="isApiErrorMessage")
-    is_aborted: bool = field(default=False, name="isAbortedMidStream")
-    permission_mode: str | None = field(default=None, name="permissionMode")
-    prompt_source: str | None = field(default=None, name="promptSource")
-    entrypoint: str | None = None
-    leaf: str | None = field(default=None, name="leafUuid")
-    message_id: str | None = field(default=None, name="messageId")
-    content: Raw = NOTHING
-    attachment: Raw = NOTHING
-    progress: Raw = field(default=NOTHING, name="data")
     origin: Raw = NOTHING
-    todos: Raw = NOTHING
-
-    line: Line = field(default=_NO_LINE, name="(line)")
-
-    @property
-    def raw(self) -> bytes:
-        """The exact bytes of the line, newline included."""
-        return self.line.raw
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """The whole JSON object, decoded anew at each call: a private copy."""
-        value = decode(self.line.json)
-        return value if isinstance(value, dict) else {}
-
-    @property
-    def leniency(self) -> str:
-        """Why this line had to be decoded leniently; empty for the ordinary line."""
-        return self.line.note
-
-    @property
-    def offset(self) -> int:
-        return self.line.offset
-
-    @property
-    def is_salvaged(self) -> bool:
-        """Found inside a damaged line, where most readers see nothing."""
-        return not self.line.whole
-
-    @property
-    def time(self) -> datetime | None:
-        return instant(self.timestamp)
+    attachment: Raw = NOTHING
 
     @property
     def blocks(self) -> list[Block]:
@@ -114,6 +56,69 @@ class Entry(Struct, frozen=True, gc=False, eq=False):
     def uses(self) -> list[Block]:
         content = self.message.content if self.message else None
         return [b for b in content if b.type == "tool_use"] if isinstance(content, list) else []
+
+
+class Entry(Spoken, frozen=True, gc=False, eq=False):
+    """One JSON object of a session file. Their names for our words: parentUuid is `parent`, and so on."""
+
+    parent: str | None = field(default=None, name="parentUuid")
+    logical_parent: str | None = field(default=None, name="logicalParentUuid")
+    prompt_id: str | None = field(default=None, name="promptId")
+    user_type: str | None = field(default=None, name="userType")
+    cwd: str | None = None
+    session_id: str | None = field(default=None, name="sessionId")
+    version: str | None = None
+    git_branch: str | None = field(default=None, name="gitBranch")
+    agent_id: str | None = field(default=None, name="agentId")
+    slug: str | None = None
+    subtype: str | None = None
+    tool_use_result: Raw = field(default=NOTHING, name="toolUseResult")
+    source_tool_assistant: str | None = field(default=None, name="sourceToolAssistantUUID")
+    source_tool_use: str | None = field(default=None, name="sourceToolUseID")
+    parent_tool_use: str | None = field(default=None, name="parentToolUseID")
+    tool_use_id: str | None = field(default=None, name="toolUseID")
+    is_transcript_only: bool = field(default=False, name="isVisibleInTranscriptOnly")
+    is_api_error: bool = field(default=False, name="isApiErrorMessage")
+    is_aborted: bool = field(default=False, name="isAbortedMidStream")
+    permission_mode: str | None = field(default=None, name="permissionMode")
+    prompt_source: str | None = field(default=None, name="promptSource")
+    entrypoint: str | None = None
+    leaf: str | None = field(default=None, name="leafUuid")
+    message_id: str | None = field(default=None, name="messageId")
+    content: Raw = NOTHING
+    progress: Raw = field(default=NOTHING, name="data")
+    todos: Raw = NOTHING
+
+    line: Line = field(default=_NO_LINE, name="(line)")
+
+    @property
+    def raw(self) -> bytes:
+        """The exact bytes of the line, newline included."""
+        return self.line.raw
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The whole JSON object, decoded anew at each call: a private copy."""
+        value = decode(self.line.json) if self.line.whole else decode_loosely(self.line.json)
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def leniency(self) -> str:
+        """Why this line had to be decoded leniently; empty for the ordinary line."""
+        return self.line.note
+
+    @property
+    def offset(self) -> int:
+        return self.line.offset
+
+    @property
+    def is_salvaged(self) -> bool:
+        """Found inside a damaged line, where most readers see nothing."""
+        return not self.line.whole
+
+    @property
+    def time(self) -> datetime | None:
+        return instant(self.timestamp)
 
     @property
     def is_synthetic(self) -> bool:
@@ -157,14 +162,14 @@ class Blank(Struct, frozen=True):
 Item = Entry | Damaged | Blank
 
 _DECODER = msgspec.json.Decoder(Entry)
-_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _OPEN, _CLOSE = 0x7B, 0x7D
+REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def read(source: Source, *, offset: int = 0, number: int = 1, finished: bool = False) -> Iterator[Item]:
     """Every line of a source as an item. `finished` holds back an unterminated last line, for reading on later."""
     for buffer, at in pieces(source, offset=offset, size=PIECE):
-        found = _read_piece(buffer, at, number)
+        found = read_piece(buffer, at, number)
         if finished and found and not found[-1].line.is_terminated:
             found.pop()
         if found:
@@ -188,43 +193,59 @@ def parse(line: Line) -> Item:
         return Blank(line)
     try:
         entry = _DECODER.decode(json)
-    except _REFUSALS:
-        return _parse_slowly(line, json)
+    except REFUSALS:
+        return _parse_slowly(line)
     force_setattr(entry, "line", line)
     return entry
 
 
-def _read_piece(buffer: bytes, at: int, number: int) -> list[Item]:
-    """Decode a piece in one go; a piece with anything odd in it is decoded line by line.
+def saved(part: Line) -> Entry:
+    """An entry from an object that was found inside a damaged line."""
+    try:
+        entry = _DECODER.decode(part.raw)
+    except REFUSALS:
+        entry = soften(Entry, decode_loosely(part.raw))
+    force_setattr(entry, "line", replace(part, note="saved from a damaged line"))
+    return entry
+
+
+def read_piece(buffer: bytes, at: int, number: int) -> list[Item]:
+    """Decode a piece in one go; a piece with anything odd in it is decoded line by line."""
+    try:
+        found: list[Item] = _DECODER.decode_lines(buffer)  # type: ignore[assignment]
+    except REFUSALS:
+        return _read_lines(buffer, at, number)
+    starts = is_one_object_a_line(buffer, len(found))
+    if not starts:
+        return _read_lines(buffer, at, number)
+    stops = [*starts[1:], len(buffer)]
+    for entry, start, stop in zip(found, starts, stops, strict=True):
+        force_setattr(entry, "line", Line(number, at + start, buffer, start, stop))
+        number += 1
+    return found
+
+
+def is_one_object_a_line(buffer: bytes, count: int) -> list[int]:
+    """Where the lines begin, if `count` objects that were decoded from the buffer stand on one line each; else nothing.
 
     Every line must begin with `{` and end with `}`: a newline between them can then only stand between objects, so that
     as many objects as lines means one on each.
     """
-    try:
-        found: list[Item] = _DECODER.decode_lines(buffer)  # type: ignore[assignment]
-    except _REFUSALS:
-        return _read_lines(buffer, at, number)
-    start, size, count = 0, len(buffer), len(found)
-    find = buffer.find
-    for index in range(count):
-        stop = find(b"\n", start) + 1 or size
-        last = buffer[stop - 2] if buffer[stop - 1] == 0x0A and stop - start > 1 else buffer[stop - 1]
-        if buffer[start] != _OPEN or last != _CLOSE:
-            return _read_lines(buffer, at, number)
-        force_setattr(found[index], "line", Line(number + index, at + start, buffer, start, stop))
-        start = stop
-        if start >= size and index + 1 < count:
-            return _read_lines(buffer, at, number)
-    if start != size:
-        return _read_lines(buffer, at, number)
-    return found
+    starts: list[int] = []
+    start, size, find = 0, len(buffer), buffer.find
+    while start < size:
+        stop = find(b"\n", start)
+        if stop < 0:
+            stop = size
+        if buffer[start] != _OPEN or buffer[stop - 1] != _CLOSE:
+            return []
+        starts.append(start)
+        start = stop + 1
+    return starts if len(starts) == count else []
 
 
 def _read_lines(buffer: bytes, at: int, number: int) -> list[Item]:
-    return [
-        parse(Line(line.number, at + line.offset, buffer, line.start, line.stop))
-        for line in _cut(buffer, number)
-    ]
+    return [parse(Line(line.number, at + line.offset, buffer, line.start, line.stop)) for line in _cut(buffer, number)]
 
 
 def _cut(buffer: bytes, number: int) -> Iterator[Line]:
@@ -235,23 +256,20 @@ def _cut(buffer: bytes, number: int) -> Iterator[Line]:
         start, number = stop, number + 1
 
 
-def _parse_slowly(line: Line, json: bytes) -> Item:
+def _parse_slowly(line: Line) -> Item:
     from clew.wire.damage import damaged
 
     try:
-        value = decode_slowly(json)
+        value = decode_slowly(line.json)
     except ValueError as error:
-        return damaged(line, str(error))
-    if not isinstance(value, dict):
-        return damaged(line, "not a JSON object")
-    return lenient(value, line, _why(json))
-
-
-def lenient(value: dict[str, Any], line: Line, why: str) -> Entry:
-    """An entry from JSON whose fields are not all of the expected types."""
-    entry = soften(Entry, value)
-    force_setattr(entry, "line", replace(line, note=why))
-    return entry
+        reason = str(error)
+    else:
+        if isinstance(value, dict):
+            entry = soften(Entry, value)
+            force_setattr(entry, "line", replace(line, note=_why(line.json)))
+            return entry
+        reason = "not a JSON object"
+    return damaged(line, reason)
 
 
 def _why(json: bytes) -> str:
@@ -269,4 +287,4 @@ def _why(json: bytes) -> str:
     return ""
 
 
-__all__ = ["Blank", "Damaged", "Entry", "Item", "entries", "lenient", "lines", "parse", "read"]
+__all__ = ["Blank", "Damaged", "Entry", "Item", "entries", "lines", "parse", "read", "saved"]

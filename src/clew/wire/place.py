@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -218,7 +219,7 @@ class AgentFile:
         """The session that began it: by its place, else by what its first lines say."""
         if self.layout == "nested":
             return self.path.relative_to(self.project_folder).parts[0]
-        return next((entry.session_id for entry in _head(self.path) if entry.session_id), None)
+        return _named_session(self.path, self.size, self.mtime_ns)
 
     @property
     def run(self) -> str | None:
@@ -237,6 +238,12 @@ class AgentFile:
             return False
         items = islice((i for i in map(parse, lines(self.path)) if not isinstance(i, Blank)), 2)
         return [i.text if isinstance(i, Entry) else None for i in items] == ["Warmup"]
+
+
+@lru_cache(maxsize=1 << 14)
+def _named_session(path: Path, size: int, mtime_ns: int) -> str | None:
+    """The session that a file names in its first lines; asked once for each state of the file, by every session beside it."""
+    return next((entry.session_id for entry in _head(path) if entry.session_id), None)
 
 
 def read_overflow(path: str | os.PathLike[str]) -> str:

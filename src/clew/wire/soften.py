@@ -28,8 +28,10 @@ _MISFIT = object()
 
 
 def _fit(kind: Any, value: Any) -> Any:
+    if kind is Any:
+        return value
     if kind is Raw:
-        return _raw(value)
+        return Raw(encode(value))
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(value, dict):
         shape = next((k for k in kinds if isinstance(k, type) and issubclass(k, Struct)), None)
@@ -42,10 +44,3 @@ def _fit(kind: Any, value: Any) -> Any:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError):
         return value if isinstance(value, str) and str in kinds else _MISFIT
-
-
-def _raw(value: Any) -> Any:
-    try:
-        return Raw(encode(value))
-    except RecursionError:
-        return _MISFIT

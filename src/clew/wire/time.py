@@ -38,17 +38,19 @@ def moment(asked: str | datetime, now: datetime | None = None) -> datetime:
     """
     if isinstance(asked, datetime):
         return asked if asked.tzinfo else asked.astimezone()
-    now = now or datetime.now(UTC)
-    text = asked.strip().lower()
-    if found := _AGO.fullmatch(text):
-        return now - timedelta(days=int(found[1]) * _LENGTH[found[2]])
-    today = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    if text in ("today", "yesterday", "now"):
-        return {"today": today, "yesterday": today - timedelta(days=1), "now": now}[text]
     try:
-        found_time = datetime.fromisoformat(asked.strip())
-    except ValueError:
-        raise ValueError(
-            f"{asked!r} is no time: write 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00"
-        ) from None
-    return found_time if found_time.tzinfo else found_time.astimezone()
+        return _moment(asked.strip(), now or datetime.now(UTC))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{asked!r} is no time: write 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00") from None
+
+
+def _moment(asked: str, now: datetime) -> datetime:
+    word = asked.lower()
+    if word == "now":
+        return now
+    if found := _AGO.fullmatch(word):
+        return now - timedelta(days=int(found[1]) * _LENGTH[found[2]])
+    midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    days = {"today": midnight, "yesterday": midnight - timedelta(days=1)}
+    point = days.get(word) or datetime.fromisoformat(asked)
+    return point if point.tzinfo else point.astimezone()

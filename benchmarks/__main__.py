@@ -1,0 +1,86 @@
+"""`make bench`: what clew takes, as a ratio to a peer or to a limit measured in the same run.
+
+python -m benchmarks [--size 300M] [--big 50M] [--keep DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.corpus import generate, parse_size
+from benchmarks.measure import command, cpu_of, in_process, interleaved, transcripts
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One measurement, with the limit that it is held to."""
+
+    what: str
+    value: float
+    unit: str
+    limit: str
+    is_met: bool
+
+    def __str__(self) -> str:
+        return f"{'ok ' if self.is_met else 'NO '} {self.what:<58} {self.value:8.2f} {self.unit:<6} {self.limit}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure clew on a generated tree.")
+    parser.add_argument("--size", type=parse_size, default=300_000_000)
+    parser.add_argument("--big", type=parse_size, default=50_000_000)
+    parser.add_argument("--keep", type=Path, help="keep the tree there, and use it again if it is there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        root = options.keep or Path(scratch) / "claude"
+        if not (root / "projects").exists():
+            print(f"Writing {options.size / 1e6:.0f} MB of sessions …", file=sys.stderr)
+            generate(root, options.size, 1, options.big)
+        lines = [*bulk(root), *large(root), *start_up()]
+    print("\n".join(map(str, lines)))
+    return 0 if all(line.is_met for line in lines) else 1
+
+
+def bulk(root: Path) -> list[Line]:
+    ours, theirs = interleaved(("facts_by_clew", str(root)), ("facts_by_json", str(root)))
+    usage = in_process("usage_by_clew", str(root))
+    size = sum(Path(p).stat().st_size for p in transcripts(root)) / 1e6
+    ratio = theirs.cpu / ours.cpu
+    peak = max(ours.rss_mb, usage.rss_mb)
+    lines = [
+        Line("bulk facts (usage, words, calls): stdlib json ÷ clew", ratio, "×", "≥ 3", ratio >= 3),
+        Line("bulk facts: speed", size / ours.cpu, "MB/s", "", True),
+        Line("usage alone: speed", size / usage.cpu, "MB/s", "", True),
+        Line("bulk passes: peak memory", peak, "MB", "≤ 150", peak <= 150),
+    ]
+    if scanner := shutil.which("rg"):
+        scan = cpu_of([scanner, "-uuu", "-c", "no such needle anywhere", str(root / "projects")])
+        lines.append(Line("bulk facts: clew ÷ ripgrep's scan (the limit)", ours.cpu / scan, "×", "", True))
+    return lines
+
+
+def large(root: Path) -> list[Line]:
+    path = max(transcripts(root), key=lambda p: Path(p).stat().st_size)
+    alone, turns, screen = interleaved(("decode_alone", path), ("open_to_turns", path), ("first_screen", path))
+    size = Path(path).stat().st_size / 1e6
+    ratio = turns.cpu / alone.cpu
+    return [
+        Line(f"open {size:.0f} MB to its turns ÷ typed decode alone", ratio, "×", "≤ 2.5", ratio <= 2.5),
+        Line("open to its turns", turns.cpu * 1000, "ms", "", True),
+        Line("open to its first screen", screen.cpu * 1000, "ms", "≤ 50", screen.cpu <= 0.05),
+    ]
+
+
+def start_up() -> list[Line]:
+    clew = Path(sys.executable).with_name("clew")
+    ratio = command([str(clew), "--version"]) / command([sys.executable, "-c", "pass"])
+    return [Line("clew --version ÷ python -c pass", ratio, "×", "≤ 2.5", ratio <= 2.5)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

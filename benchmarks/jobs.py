@@ -1,0 +1,194 @@
+"""The jobs that are measured. Each prepares itself and returns what is to be timed."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from benchmarks.measure import transcripts
+
+Json = dict[str, Any]
+
+
+FIELDS = ("reply", "thinking", "input", "result")
+
+
+def nothing() -> Callable[[], None]:
+    return lambda: None
+
+
+# -- bulk facts: usage, words and calls of every entry of a tree, with the offset of each
+
+
+def facts_by_clew(root: str) -> Callable[[], Json]:
+    from clew.facts.usage import Usage, usage
+    from clew.facts.words import words
+    from clew.wire.scan import scan
+
+    files = transcripts(root)
+
+    def run() -> Json:
+        spent: list[Usage] = []
+        offsets = calls = letters = 0
+        for piece in (piece for path in files for piece in scan(path)):
+            spent.append(usage(piece.spoken))
+            for entry, offset in zip(piece.spoken, piece.offsets, strict=True):
+                offsets ^= offset
+                for said in words(entry):
+                    if said.field in FIELDS:
+                        letters += len(said.text)
+                        calls += said.field == "input"
+        total = sum(spent, Usage()).total
+        facts = {"offsets": offsets, "calls": calls, "letters": letters}
+        return {**facts, "output": total.output, "input": total.input, "cache_read": total.cache_read}
+
+    return run
+
+
+def facts_by_json(root: str) -> Callable[[], Json]:
+    """The same with the standard library: every line decoded whole, nothing salvaged."""
+    files = transcripts(root)
+
+    def run() -> Json:
+        seen = {"offsets": 0, "calls": 0, "letters": 0}
+        spent: dict[str, tuple[int, int, int]] = {}
+        for path in files:
+            offset = 0
+            with open(path, "rb") as file:
+                for line in file:
+                    _one(line, offset, seen, spent)
+                    offset += len(line)
+        output, read, given = (sum(column) for column in zip(*spent.values(), strict=True))
+        return {**seen, "output": output, "input": given, "cache_read": read}
+
+    return run
+
+
+def _one(line: bytes, offset: int, seen: dict[str, int], spent: dict[str, tuple[int, int, int]]) -> None:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return
+    if not isinstance(entry, dict):
+        return
+    seen["offsets"] ^= offset
+    message = entry.get("message")
+    if entry.get("type") not in ("user", "assistant") or not isinstance(message, dict):
+        return
+    for field, text, _, _ in _words(entry["type"], message.get("content")):
+        seen["letters"] += len(text)
+        seen["calls"] += field == "input"
+    usage = message.get("usage")
+    if entry["type"] == "assistant" and usage:
+        key = str(message.get("id") or entry.get("requestId") or entry.get("uuid"))
+        counts = (
+            usage.get("output_tokens") or 0,
+            usage.get("cache_read_input_tokens") or 0,
+            usage.get("input_tokens") or 0,
+        )
+        spent[key] = max(spent.get(key, (0, 0, 0)), counts)
+
+
+def _words(kind: str, content: Any) -> list[tuple[str, str, str, bool]]:
+    """What `clew.facts.words` gives, but for prompts, which neither job counts."""
+    found = []
+    for block in content if isinstance(content, list) else ():
+        match block.get("type"):
+            case "tool_use":
+                found.append(("input", "\n".join(_strings(block.get("input"))), block.get("name") or "", False))
+            case "tool_result":
+                found.append(("result", _result(block.get("content")), "", bool(block.get("is_error"))))
+            case "text" | "thinking" as said if kind == "assistant" and block.get(said):
+                found.append(("reply" if said == "text" else said, block[said], "", False))
+    return found
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in ("signature", "data"):
+                yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def _result(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = (_part(p) for p in content or () if isinstance(p, dict))
+    return "\n".join(p for p in parts if p)
+
+
+def _part(part: Json) -> str:
+    kind = part.get("type")
+    return f"[{kind}]" if kind == "image" else str(part.get("text") or "")
+
+
+def usage_by_clew(root: str) -> Callable[[], Json]:
+    from clew.facts.usage import Usage, usage
+    from clew.wire.scan import scan
+
+    files = transcripts(root)
+
+    def run() -> Json:
+        total = sum((usage(piece.spoken) for path in files for piece in scan(path)), Usage()).total
+        return {
+            "input": total.input,
+            "output": total.output,
+            "cache_write": total.cache_write,
+            "cache_read": total.cache_read,
+        }
+
+    return run
+
+
+# -- one large session
+
+
+def decode_alone(path: str) -> Callable[[], int]:
+    """The typed decode of every line, kept: the floor under opening a session."""
+    from clew.wire.entry import _DECODER
+    from clew.wire.line import pieces
+
+    kept: list[Any] = []
+
+    def run() -> int:
+        kept.extend((_DECODER.decode_lines(buffer), buffer) for buffer, _ in pieces(path))
+        return len(kept)
+
+    return run
+
+
+def open_to_turns(path: str) -> Callable[[], int]:
+    from clew.conversation.open import read
+
+    kept: list[Any] = []
+
+    def run() -> int:
+        kept.append(read(path))
+        return len(kept[0].turns)
+
+    return run
+
+
+def first_screen(path: str) -> Callable[[], int]:
+    """The first forty lines of `clew show`."""
+    from clew.conversation.open import read
+    from clew.view.document import Options
+    from clew.view.opening import opening
+    from clew.view.terminal import lines
+
+    def run() -> int:
+        session = read(path)
+        screen = io.StringIO()
+        made = (line for row in opening(session, Options()) for line in lines(row))
+        screen.writelines(f"{line}\n" for line in islice(made, 40))
+        return screen.getvalue().count("\n")
+
+    return run

@@ -1,0 +1,395 @@
+"""`clew check`: say what is damaged or lost, and what each version would resume."""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from time import monotonic
+from typing import Any
+
+from clew.cli.choose import files, tree
+from clew.cli.choose import session as chosen
+from clew.cli.output import clean, common, is_terminal, one_line, print_json, remark, size
+from clew.conversation.session import Session
+from clew.facts.drift import Drift, Unknown, drift, known
+from clew.facts.health import (
+    BAD_TEXT,
+    BROKEN,
+    LOSES,
+    MENDED,
+    SOUND,
+    VERDICTS,
+    VERSIONS,
+    Damage,
+    Flaw,
+    Health,
+    Resume,
+    health,
+)
+from clew.wire.place import SessionFile
+
+Line = tuple[str, str]  # a style, and a text
+
+_SHOWN = 10  # damaged lines, and line numbers, before the rest is only counted
+_STYLES = {SOUND: "bold green", MENDED: "bold yellow", LOSES: "bold red", BROKEN: "bold red"}
+
+
+def arguments(command: ArgumentParser) -> None:
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("id", nargs="?", help="a session: its id, a part of it, or a path (default: the newest here)")
+    which.add_argument("--all", action="store_true", help="every session; only those that are not sound are listed")
+    command.add_argument("--drift", action="store_true", help="names in the files that are new; safe to share")
+    command.add_argument(
+        "--as",
+        dest="versions",
+        metavar="VERSION",
+        type=_version,
+        action="append",
+        help="judge by what this version of Claude Code would resume (may be repeated)",
+    )
+    common(command, lists=True)
+
+
+def _version(text: str) -> str:
+    if not re.fullmatch(r"\d{1,5}(\.\d{1,5}){1,3}", text):
+        raise ArgumentTypeError(f"{text!r} is no version: write 2.1.29")
+    return text
+
+
+def call(options: Namespace) -> int:
+    if options.drift:
+        return _drift(options)
+    return _check_all(options) if options.all else _check_one(options)
+
+
+def _one(options: Namespace) -> Session | None:
+    """The session asked for; without an id the newest that the other options leave."""
+    if options.id or not (options.project or options.since or options.until):
+        return chosen(options, options.id)
+    file = next(files(options), None)
+    return Session(file.path, file=file) if file else None
+
+
+def _nothing(options: Namespace) -> int:
+    if not options.quiet:
+        remark(f"No session here. The folder is {tree(options).root}; name another with --claude-dir.")
+    return 1
+
+
+# -- one session
+
+
+def _check_one(options: Namespace) -> int:
+    session = _one(options)
+    if session is None:
+        return _nothing(options)
+    found = health(session, options.versions or VERSIONS)
+    if options.json:
+        print_json([_json(found, session)])
+    else:
+        _print(_report(found))
+    return 0 if found.verdict == SOUND else 2
+
+
+def _json(found: Health, session: Session) -> Mapping[str, Any]:
+    made = {"kind": "health", "path": str(session.path) if session.path else None, **asdict(found)}
+    shares = {"reachable_share": found.prompts.reachable_share, "context_share": found.prompts.context_share}
+    made["prompts"] |= {name: round(share, 4) for name, share in shares.items()}
+    made["inventory"]["result_share"] = round(found.inventory.result_share, 4)
+    made["resumes"] = [{**asdict(r), "resumable": r.is_resumable, "share": round(r.share, 4)} for r in found.resumes]
+    return made
+
+
+def _report(found: Health) -> Iterator[Line]:
+    yield _STYLES[found.verdict], one_line(f"{found.id} {_verdict(found)}")
+    for damage in found.damage[:_SHOWN]:
+        yield "", _sentence(_damage(damage))
+    if len(found.damage) > _SHOWN:
+        yield "", f"  … and {len(found.damage) - _SHOWN} more damaged lines; --json lists them."
+    for kind, sentence in _FLAWS.items():
+        if flaws := found.of(kind):
+            yield "", _sentence(_flaws(flaws, sentence))
+    yield "", _prompts(found)
+    if found.resumes:
+        yield from _table(("VERSION", "RESUMES", "MESSAGES", "PROMPTS"), map(_resume, found.resumes))
+    yield from (("dim", one_line(line)) for line in _inventory(found))
+
+
+def _verdict(found: Health) -> str:
+    if found.verdict == SOUND and not found.is_conversation:
+        return "is sound: nobody says anything in it, so there is nothing to resume."
+    if found.verdict == BROKEN:
+        why = found.refusal or "nothing in it can be read"
+        return f"is broken: {found.judged} cannot resume it, because {why}."
+    lost = found.prompts.lost
+    if found.verdict == LOSES:
+        return f"loses {_many(len(lost), 'prompt')} when {found.judged} resumes it: {_lines(lost)}."
+    return f"is {found.verdict}: {_whole(found)}{' in spite of ' + _why(found) if found.verdict == MENDED else ''}."
+
+
+def _whole(found: Health) -> str:
+    """What is there, all of it."""
+    if not found.resumes:
+        return "an agent's own talk, all of it there"
+    due = found.resumes[-1].due
+    prompts = f"all {due:,} prompts" if due > 1 else "its prompt"
+    return f"{found.judged} brings back {prompts}" if due else f"{found.judged} resumes it, with no prompt in it"
+
+
+def _why(found: Health) -> str:
+    """What had to be mended, in few words."""
+    parts = [_many(len(found.damage), "damaged line")] if found.damage else []
+    counts = Counter(flaw.kind for flaw in found.flaws)
+    words = {"dangling": "missing parent", "gap": "bridged gap", "cycle": "cycle", "duplicate": "repeated uuid"}
+    parts += [_many(counts[kind], word) for kind, word in words.items() if counts[kind]]
+    bad = sum(flaw.text == BAD_TEXT for flaw in found.of("lenient"))
+    parts += [f"{_many(bad, 'line')} of invalid UTF-8"] if bad else []
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
+_DAMAGE = {
+    "joined": "several entries on one line",
+    "spliced": "one entry written over another",
+    "nul": "filled with NUL bytes",
+    "torn": "cut off at the end of the file",
+    "unreadable": "not JSON",
+}
+
+
+def _damage(damage: Damage) -> str:
+    where = f"line {damage.line}, byte {damage.offset}" + (f", of the agent {damage.agent}" if damage.agent else "")
+    saved = f"{_many(damage.saved, 'entry', 'entries')} saved" if damage.saved else "nothing saved"
+    guess = "; it looks like a prompt" if damage.prompt else ""
+    return f"{where}: {_DAMAGE.get(damage.kind, damage.kind)}, {saved}{guess}."
+
+
+_FLAWS = {
+    "cycle": "rings of entries are their own ancestors",
+    "dangling": "parents are not in the file; newer versions go on with the line before, older ones end there",
+    "gap": "parents are no part of the conversation; newer versions go on with the line before, older ones end there",
+    "duplicate": "uuids are there more than once, the last one counts",
+    "call": "calls have no result",
+    "result": "results answer no call",
+    "extra": "results are further ones for the same call, the first counts",
+    "agent": "agents have no call",
+    "name": "agent files are named differently from their entries",
+    "lenient": "lines had to be read leniently",
+}
+
+
+def _flaws(flaws: Sequence[Flaw], sentence: str) -> str:
+    if len(flaws) == 1:
+        where = f"line {flaws[0].line}: " if flaws[0].line else ""
+        return f"{where}{flaws[0].text}."
+    if not flaws[0].line:
+        rest = f" … and {len(flaws) - _SHOWN} more" if len(flaws) > _SHOWN else ""
+        return f"{len(flaws)} {sentence}: {'; '.join(flaw.text for flaw in flaws[:_SHOWN])}{rest}."
+    return f"{len(flaws)} {sentence}: {_lines([flaw.line for flaw in flaws])}."
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:_SHOWN]))
+    rest = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{rest}"
+
+
+def _prompts(found: Health) -> str:
+    made = found.prompts
+    aside = {"on branches that were left": made.left, "before a compaction": made.compacted}
+    rest = ", ".join(f"{count} {where}" for where, count in aside.items() if count)
+    path = f"{made.reachable} on the active path ({made.reachable_share:.0%})"
+    context = f"{made.context} in the context ({made.context_share:.0%})"
+    return f"Prompts: {made.total} in the file, {path}, {context}{'; ' + rest if rest else ''}."
+
+
+def _resume(made: Resume) -> tuple[str, ...]:
+    if made.refusal:
+        return made.version, "no", "", made.refusal
+    whole = made.due - len(made.lost)
+    more = f", {made.kept - whole} of other branches" if made.kept > whole else ""
+    return made.version, "yes", str(made.messages), f"{whole} of {made.due} ({made.share:.0%}){more}"
+
+
+def _inventory(found: Health) -> Iterator[str]:
+    made = found.inventory
+    agents = f"; {_many(found.agents, 'agent')}" if found.agents else ""
+    yield f"Lines: {made.lines} ({size(made.size)}): {_counts(made.types)}{agents}"
+    if made.types.get("user"):
+        yield (
+            f"Turns: {made.human_turns} by a person, {_many(made.calls, 'call')}; "
+            f"{made.result_share:.0%} of the user entries are results"
+        )
+    named = {"Versions": made.versions, "Blocks": made.blocks, "Stop reasons": made.stop_reasons}
+    yield from (f"{name}: {_counts(counts)}" for name, counts in named.items() if counts)
+    if found.backward:
+        yield f"Times: {_many(found.backward, 'entry is', 'entries are')} earlier than the one before"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name or '(none)'} {count}" for name, count in counts.items())
+
+
+# -- every session
+
+
+def _check_all(options: Namespace) -> int:
+    """One line for each session that is not sound, as soon as it is known."""
+    wanted = list(islice(files(options), options.limit))
+    versions = options.versions or (VERSIONS if options.json else VERSIONS[-1:])
+    totals: Counter[str] = Counter()
+    for file in _watched(wanted, options.quiet):
+        verdict, made, why = _checked(file, versions)
+        totals[verdict] += 1
+        if options.json:
+            print_json([made])
+        elif verdict != SOUND:
+            _erase()
+            _print([("", f"{one_line(file.id[:8])}  {verdict.ljust(6)}  {one_line(why)}")])
+    if not totals:
+        return _nothing(options)
+    if not options.json:
+        parts = ", ".join(f"{totals[verdict]} {_TOTAL[verdict]}" for verdict in VERDICTS if totals[verdict])
+        _print([("bold", f"{_many(len(wanted), 'session')}: {parts}.")])
+    return 0 if set(totals) == {SOUND} else 2
+
+
+_TOTAL = {SOUND: "sound", MENDED: "mended", LOSES: "losing prompts", BROKEN: "broken"}
+
+
+def _checked(file: SessionFile, versions: Sequence[str]) -> tuple[str, Mapping[str, Any], str]:
+    """The verdict on a file, all that is known of it, and why; a file that cannot be read is broken too."""
+    session = Session(file.path, file=file)
+    try:
+        found = health(session, versions)
+    except OSError as error:
+        why = error.strerror or str(error)
+        made = {"kind": "health", "path": str(file.path), "id": file.id, "verdict": BROKEN, "error": why}
+        return BROKEN, made, f"It cannot be read: {why}."
+    return found.verdict, _json(found, session), _summary(found)
+
+
+def _summary(found: Health) -> str:
+    why = _why(found)
+    if found.verdict == BROKEN:
+        return f"{found.judged} cannot resume it: {found.refusal or 'nothing in it can be read'}."
+    if found.verdict == LOSES:
+        lost = found.prompts.lost
+        return f"{_many(len(lost), 'prompt')} lost ({_lines(lost)})" + (f"; {why}." if why else ".")
+    return f"{why[:1].upper()}{why[1:]}."
+
+
+def _watched(wanted: Sequence[SessionFile], quiet: bool) -> Iterator[SessionFile]:
+    """The files one by one, with a count on a terminal when it takes longer than a second."""
+    start = shown = monotonic()
+    for number, file in enumerate(wanted):
+        now = monotonic()
+        if not quiet and now - start > 1 and now - shown > 0.1 and sys.stderr.isatty():
+            print(f"\r{number} of {len(wanted)} sessions\x1b[K", end="", file=sys.stderr, flush=True)
+            shown = now
+        yield file
+    _erase()
+
+
+def _erase() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+# -- new names
+
+
+def _drift(options: Namespace) -> int:
+    if options.all:
+        wanted = list(islice(files(options), options.limit))
+    else:
+        session = _one(options)
+        wanted = [session.file] if session and isinstance(session.file, SessionFile) else []
+    total = Drift()
+    where = []
+    code = 0
+    for file in _watched(wanted, options.quiet):
+        try:
+            found = sum((drift(s.entries) for s in _with_agents(file)), Drift())
+        except OSError as error:
+            remark(f"{file.id[:8]} cannot be read: {error.strerror or error}.")
+            code = 2
+            continue
+        where += [file.id[:8]] if found.found else []
+        total += found
+    if not total.files:
+        return code or _nothing(options)
+    if options.json:
+        print_json([_drift_json(total)])
+    else:
+        _print(_drift_report(total))
+    if where and options.all and not options.quiet:
+        remark(f"They are in {', '.join(where[:_SHOWN])}{' …' if len(where) > _SHOWN else ''}")
+    return code
+
+
+def _with_agents(file: SessionFile) -> Iterator[Session]:
+    yield Session(file.path, file=file)
+    for agent in file.agents():
+        yield Session(agent.path, file=agent)
+
+
+def _drift_json(total: Drift) -> Mapping[str, Any]:
+    unknown = [asdict(each) for each in total.unknown]
+    counts = {"files": total.files, "entries": total.entries, "versions": dict(total.versions)}
+    return {"kind": "drift", "known": known().newest, **counts, "newer": list(total.newer), "unknown": unknown}
+
+
+def _drift_report(total: Drift) -> Iterator[Line]:
+    seen = (_many(total.files, "file"), _many(total.entries, "entry", "entries"), _many(len(total.versions), "version"))
+    yield "", f"{', '.join(seen)}."
+    if total.newer:
+        yield "", f"Newer than the names known here, which are those of {known().newest}: {', '.join(total.newer)}."
+    if not total.unknown:
+        yield "bold green", f"Every name is known from versions up to {known().newest}."
+        return
+    yield "bold yellow", f"{_many(len(total.unknown), 'name')} not known from versions up to {known().newest}:"
+    yield from _table(("KIND", "NAME", "COUNT", "VERSIONS", "LINE"), map(_unknown, total.unknown))
+
+
+def _unknown(each: Unknown) -> tuple[str, ...]:
+    span = each.first if each.first == each.last else f"{each.first} to {each.last}"
+    name = f"{each.of}.{each.name}" if each.of else each.name
+    return each.kind, name, str(each.count), span or "?", str(each.line)
+
+
+# -- text
+
+
+def _sentence(text: str) -> str:
+    text = one_line(text)
+    return f"  {text[:1].upper()}{text[1:]}"
+
+
+def _many(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+    for style, row in (("dim", heads), *(("", row) for row in cells)):
+        yield style, "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _print(lines: Iterable[Line]) -> None:
+    """Plain text, or with colours on a terminal."""
+    if not is_terminal():
+        for _, text in lines:
+            print(clean(text))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    for style, text in lines:
+        console.print(Text(clean(text), style=style))

@@ -1,0 +1,92 @@
+"""Tool calls as plain values: `bash("ls")`, `edit(path, old, new)`, `tool(name, **input)` for any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+Todo = str | tuple[str, str] | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool use before it is said. `text` and `image` are what a Read will find; the id comes later."""
+
+    name: str
+    input: Mapping[str, Any]
+    id: str | None = None
+    text: str | None = None
+    image: bytes | None = None
+
+    def with_id(self, ident: str) -> Call:
+        return replace(self, id=ident)
+
+
+def tool(name: str, /, **arguments: Any) -> Call:
+    """A call of any tool."""
+    return Call(name, arguments)
+
+
+def bash(command: str, description: str | None = None, **more: Any) -> Call:
+    return Call("Bash", {"command": command, "description": description or _first_word(command), **more})
+
+
+def read(path: str, text: str | None = None, *, image: bytes | None = None, **more: Any) -> Call:
+    """A read; with `text` (or `image`) its result needs no content and the file is known to later edits."""
+    return Call("Read", {"file_path": path, **more}, text=text, image=image)
+
+
+def edit(path: str, old: str, new: str, *, everywhere: bool = False) -> Call:
+    found = {"file_path": path, "old_string": old, "new_string": new, "replace_all": everywhere}
+    return Call("Edit", found)
+
+
+def write(path: str, content: str) -> Call:
+    return Call("Write", {"file_path": path, "content": content})
+
+
+def grep(pattern: str, path: str | None = None, *, mode: str = "content", numbers: bool = False, **more: Any) -> Call:
+    where = {"path": path} if path else {}
+    lines = {"-n": True} if numbers else {}
+    return Call("Grep", {"pattern": pattern, **where, "output_mode": mode, **lines, **more})
+
+
+def glob(pattern: str, path: str | None = None) -> Call:
+    return Call("Glob", {"pattern": pattern, **({"path": path} if path else {})})
+
+
+def task(description: str, prompt: str, subagent_type: str = "general-purpose", **more: Any) -> Call:
+    """A sub-agent's errand; the tool is called Task, and Agent in newer versions."""
+    found = {"description": description, "prompt": prompt, "subagent_type": subagent_type, **more}
+    return Call("Task", found)
+
+
+def todo(items: Iterable[Todo]) -> Call:
+    """A todo list; an item is a text, a (text, status) pair, or a whole object."""
+    return Call("TodoWrite", {"todos": [_todo(item) for item in items]})
+
+
+def web_search(query: str, **more: Any) -> Call:
+    return Call("WebSearch", {"query": query, **more})
+
+
+def web_fetch(url: str, prompt: str) -> Call:
+    return Call("WebFetch", {"url": url, "prompt": prompt})
+
+
+def plan(text: str, path: str | None = None) -> Call:
+    """A plan, laid before the person for approval."""
+    return Call("ExitPlanMode", {"plan": text, **({"planFilePath": path} if path else {})})
+
+
+def _todo(item: Todo) -> dict[str, Any]:
+    if isinstance(item, Mapping):
+        return dict(item)
+    text, status = (item, "pending") if isinstance(item, str) else item
+    return {"content": text, "status": status, "activeForm": f"Working on: {text}"}
+
+
+def _first_word(command: str) -> str:
+    words = command.split()
+    return f"Run {words[0]}" if words else "Run nothing"

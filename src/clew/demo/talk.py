@@ -1,0 +1,335 @@
+"""A builder of sessions that reads like the conversation it makes.
+
+    talk().user("hi").reply("hello", call=bash("ls")).result("a").reply("done").write(root)
+
+A talk is a value: every verb gives a new one and leaves the old as it was, so two conversations may begin
+alike. The same words give the same bytes: ids come from a seed, times from a fixed start. Any field of an
+entry can be given by name (`requestId="x"`), or left out with `ABSENT`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self
+
+from clew.demo import errand, ident, shape
+from clew.demo.answer import Asked, Content, answer, failure, picture
+from clew.demo.call import (
+    Call,
+    bash,
+    edit,
+    glob,
+    grep,
+    plan,
+    read,
+    task,
+    todo,
+    tool,
+    web_fetch,
+    web_search,
+    write,
+)
+from clew.demo.ident import NIL
+from clew.demo.note import Notes
+from clew.demo.script import Use, Which, weight
+from clew.demo.shape import ABSENT, Data, Setup
+
+_INJECTED = ("[Request interrupted", "<command-", "<local-command", "<task-notification")
+START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+
+class Talk(Notes):
+    """A conversation being built."""
+
+    __slots__ = ()
+
+    # -- what the person says
+
+    def user(
+        self,
+        content: str | Sequence[Mapping[str, Any]],
+        *,
+        images: Iterable[bytes] = (),
+        meta: bool = False,
+        permission_mode: str | None = None,
+        **fields: Any,
+    ) -> Self:
+        """A prompt, which begins a turn; a meta entry does not."""
+        pictures = [picture(data) for data in images]
+        said: Content = content if isinstance(content, str) else [dict(block) for block in content]
+        if pictures:
+            said = [*([{"type": "text", "text": said}] if isinstance(said, str) else said), *pictures]
+        if meta:
+            return self._user(said, {"isMeta": True, **fields})
+        begun = self._begin_turn(said)
+        mode = permission_mode or self.setup.mode
+        body = shape.prompt_fields(self.setup, mode, begun.turn, list(self.todos))
+        if pictures and self.setup.since("2.1.17"):
+            body["imagePasteIds"] = list(range(1, len(pictures) + 1))
+        return begun._user(said, {**body, **fields})
+
+    def interrupt(self, *, in_tool: bool = False, **fields: Any) -> Self:
+        """The mark that the person broke off the reply or the tool."""
+        text = "[Request interrupted by user for tool use]" if in_tool else "[Request interrupted by user]"
+        return self._user([{"type": "text", "text": text}], fields)
+
+    def _begin_turn(self, content: Content) -> Self:
+        blocks = [{"text": content}] if isinstance(content, str) else content
+        return replace(
+            self,
+            turn=self.turn + 1,
+            prompt=ident.uuid(self.setup.seed, "prompt", self.made),
+            prompt_text="\n".join(str(block["text"]) for block in blocks if "text" in block),
+            prompt_time=self.now,
+            uses=(),
+        )
+
+    # -- what the model says
+
+    def reply(
+        self,
+        text: str | None = None,
+        *,
+        thinking: str | None = None,
+        call: Call | None = None,
+        calls: Iterable[Call] = (),
+        blocks: Iterable[Mapping[str, Any]] = (),
+        model: str | None = None,
+        usage: Mapping[str, Any] | None = None,
+        stop: str | None = None,
+        message_id: str | None = None,
+        joined: bool = False,
+        **fields: Any,
+    ) -> Self:
+        """One API reply, a line for each block: thinking, text, others, calls; or all on one, `joined`."""
+        number = ident.message_id(self.setup.seed, self.made) if message_id is None else message_id
+        model = model or self.setup.model
+        asked = [*([call] if call else []), *calls]
+        uses = [self._named(each, i) for i, each in enumerate(asked)]
+        said = [*_spoken(self.setup.seed, self.made, thinking, text), *map(dict, blocks)]
+        said += [shape.tool_use(self.setup, use.id, use.call.name, use.call.input) for use in uses]
+        final = stop or ("tool_use" if uses else "end_turn")
+        output = sum(map(weight, said))
+        groups = [said] if joined else [[block] for block in said] or [[]]
+        stops = shape.stops(self.setup, len(groups), final)
+        outputs = shape.outputs(self.setup, len(groups), output)
+        talk, owners = self, dict[str, str]()
+        for index, group in enumerate(groups):
+            tokens = shape.usage(self.setup, 4, self.tokens - self.cached, self.cached, outputs[index])
+            spent = {**tokens, **(usage or {})}
+            message = shape.message(self.setup, number, model, group, stops[index], spent)
+            first = group[0] if group else {"type": ""}
+            body = shape.reply_fields(self.setup, first, index, model, ident.request_id(number))
+            talk = talk._add("assistant", {"message": message, **body}, fields, parent=talk.leaf)
+            owners |= {str(block.get("id")): talk.leaf or "" for block in group}
+        known = tuple(replace(use, line=owners[use.id]) for use in uses)
+        return replace(talk, uses=known, cached=self.tokens, tokens=self.tokens + output)
+
+    def _named(self, call: Call, index: int) -> Use:
+        """A call with its id, under the name that its tool has in this version."""
+        if call.name == "Task" and self.setup.since("2.1.80"):
+            call = replace(call, name="Agent")
+        number = call.id or ident.call_id(self.setup.seed, self.made, index)
+        return Use(call, number, "")
+
+    def api_error(self, text: str, *, error: str = "server_error", status: int | None = None, **fields: Any) -> Self:
+        """What the program writes in the model's name when the API failed."""
+        number = ident.uuid(self.setup.seed, "synthetic", self.made)
+        usage = shape.usage(self.setup, 0, 0, 0, 0)
+        blocks = [{"type": "text", "text": text}]
+        message = shape.message(self.setup, number, "<synthetic>", blocks, "stop_sequence", usage)
+        body: Data = {"message": message | {"stop_sequence": ""}, "error": error, "isApiErrorMessage": True}
+        if status and self.setup.since("2.1.114"):
+            body["apiErrorStatus"] = status
+        return self._add("assistant", body, fields, parent=self.leaf)
+
+    # -- what the tools answer
+
+    def result(
+        self,
+        content: str | Sequence[Mapping[str, Any]] | None = None,
+        *,
+        for_: Which = None,
+        error: bool = False,
+        detail: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """The answer of a call. Without words an edit, a write or a read of a known file answers by itself."""
+        use = self._use(for_)
+        said = content if content is None or isinstance(content, str) else [dict(block) for block in content]
+        asked = Asked(use.call, said, self.setup, self.files, self.todos)
+        found = failure(said or "the tool failed") if error else answer(asked)
+        block: Data = {"tool_use_id": use.id, "type": "tool_result", "content": found.content}
+        if error:
+            block = {"type": "tool_result", "content": found.content, "is_error": True, "tool_use_id": use.id}
+        elif use.call.name == "Bash":
+            block["is_error"] = False
+        body = shape.result_fields(self.setup, use.line, use.call.name)
+        body |= {"message": {"role": "user", "content": [block]}}
+        body["toolUseResult"] = found.detail if detail is None else detail
+        parent = use.line if self.setup.since("2.1.1") else self.leaf
+        talk = self._add("user", body, fields, parent=parent)._weighed(found.content)
+        todos = self.todos if error or use.call.name != "TodoWrite" else tuple(use.call.input["todos"])
+        left = tuple(replace(u, answered=True) if u.id == use.id else u for u in self.uses)
+        return replace(talk, uses=left, todos=todos, files={**self.files, **found.files})
+
+    def deny(self, *, for_: Which = None, **fields: Any) -> Self:
+        """The person would not let the tool run."""
+        kind = {"toolDenialKind": "user-rejected"} if self.setup.since("2.1.205") else {}
+        said = "The person declined this tool use. Nothing was run."
+        return self.result(said, for_=for_, error=True, detail="User rejected tool use", **{**kind, **fields})
+
+    def agent(
+        self,
+        call: Which,
+        child: Talk,
+        *,
+        agent_id: str | None = None,
+        agent_type: str | None = None,
+        background: bool = False,
+        **fields: Any,
+    ) -> Self:
+        """A sub-agent's conversation behind a call: a file of its own, and the result with its totals."""
+        use = self._use(call)
+        sent = errand.send(self, child, use, agent_id=agent_id, agent_type=agent_type)
+        talk = sent.parent
+        if background:
+            detail = errand.launch(talk.setup, use, sent.agent_id)
+            words = f"The agent works in the background as {sent.agent_id}."
+        else:
+            detail = errand.totals(talk.setup, child, use, sent)
+            words = errand.last_text(child)
+        said = [{"type": "text", "text": words}]
+        return talk.result(said, for_=use.id, detail=detail, **fields)
+
+    def workflow(self, call: Which, children: Mapping[str, Talk], *, run: str | None = None) -> Self:
+        """A run of several agents behind one call, in a folder of their own with a journal."""
+        use = self._use(call)
+        run = run or f"wf_{ident.hexadecimal(8, self.setup.seed, self.made)}-{ident.hexadecimal(3, use.id)}"
+        talk = errand.run_all(self, children, use, run)
+        detail = {"taskType": "local_workflow", "runId": run, "status": "async_launched"}
+        return talk.result(f"The workflow {run} has finished.", for_=use.id, detail=detail)
+
+    # -- where the conversation goes on
+
+    def at(self, entry: str | int) -> Self:
+        """Go on below an older entry: by its uuid, or by its number among the entries."""
+        if isinstance(entry, int):
+            entry = str(self._chain()[entry]["uuid"])
+        return replace(self, leaf=entry, uses=())
+
+    def rewind(self, *, to: int) -> Self:
+        """Go back to before a prompt (turn 1 is the first on this path): what is said next is another branch."""
+        prompts = [entry for entry in self._path() if is_prompt(entry)]
+        if not 1 <= to <= len(prompts):
+            raise ValueError(f"there is no turn {to}: the talk has {len(prompts)}")
+        return replace(self, leaf=prompts[to - 1]["parentUuid"], turn=to - 1, uses=())
+
+    def fork(self, session_id: str | None = None) -> Self:
+        """A copy under a new session id with the same uuids, as `--fork-session` makes it."""
+        number = session_id or ident.uuid(self.setup.seed, "fork", self.made)
+        setup = replace(self.setup, session_id=number, seed=f"{self.setup.seed}/{number}")
+        empty = replace(self, setup=setup, newest=None, agents=())
+        for said in self._said():
+            empty = empty._put(errand.renamed(said, {self.session_id: number}))
+        return empty
+
+    def change(
+        self,
+        *,
+        cwd: str | None = None,
+        version: str | None = None,
+        branch: str | None = None,
+        model: str | None = None,
+    ) -> Self:
+        """From here on another folder, version, branch or model; the file stays where it is."""
+        now = self.setup
+        setup = replace(
+            now,
+            cwd=cwd or now.cwd,
+            version=version or now.version,
+            branch=branch or now.branch,
+            model=model or now.model,
+        )
+        return replace(self, setup=setup)
+
+    def pause(self, **gap: float) -> Self:
+        """Let time pass: `pause(minutes=40)`."""
+        return self._later(timedelta(**gap))
+
+
+def talk(
+    session_id: str | None = None,
+    *,
+    cwd: str = "/home/ada/garden",
+    version: str = "2.1.232",
+    branch: str = "main",
+    model: str | None = None,
+    start: datetime = START,
+    step: timedelta = timedelta(seconds=1),
+    seed: int | str = 0,
+    permission_mode: str = "default",
+    entrypoint: str = "cli",
+    name: str | None = None,
+) -> Talk:
+    """An empty conversation. Another seed or session id gives other ids; `name` is the slug of old versions."""
+    number = session_id or ident.uuid("session", seed)
+    setup = Setup(
+        session_id=number,
+        cwd=cwd,
+        version=version,
+        branch=branch,
+        model=model or shape.default_model(version),
+        seed=f"{number}/{seed}",
+        step=step,
+        mode=permission_mode,
+        entrypoint=entrypoint,
+        name=name,
+    )
+    return Talk(setup, home=cwd, now=start)
+
+
+def is_prompt(entry: Data) -> bool:
+    """Whether an entry begins a turn: typed by a person, no result, no note of the program."""
+    if entry["type"] != "user" or "toolUseResult" in entry or "isSidechain" not in entry:
+        return False
+    if entry.get("isMeta") or entry.get("isCompactSummary") or entry["isSidechain"]:
+        return False
+    content = entry["message"]["content"]
+    first = content if isinstance(content, str) else str(content[0].get("text", "")) if content else ""
+    kinds = [] if isinstance(content, str) else [block.get("type") for block in content]
+    return "tool_result" not in kinds and not first.startswith(_INJECTED)
+
+
+def _spoken(seed: str, made: int, thinking: str | None, text: str | None) -> list[Data]:
+    blocks: list[Data] = []
+    if thinking is not None:
+        seal = ident.signature(seed, made, thinking)
+        blocks.append({"type": "thinking", "thinking": thinking, "signature": seal})
+    if text is not None:
+        blocks.append({"type": "text", "text": text})
+    return blocks
+
+
+__all__ = [
+    "ABSENT",
+    "NIL",
+    "Call",
+    "Talk",
+    "bash",
+    "edit",
+    "glob",
+    "grep",
+    "is_prompt",
+    "plan",
+    "read",
+    "talk",
+    "task",
+    "todo",
+    "tool",
+    "web_fetch",
+    "web_search",
+    "write",
+]

@@ -1,0 +1,382 @@
+"""Find and mask secrets in text and in decoded JSON: the one engine behind every way out.
+
+Whatever is found is replaced by a wall that no rule can match across, and the rest is looked at again until
+nothing more is found; that is what makes masking masked text change nothing.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar, cast
+
+from clew.facts.secret_rules import (
+    CONTEXT_RULES,
+    KEYWORDS,
+    RULES,
+    WALL,
+    Style,
+    Telling,
+    compiled,
+    entropy,
+    is_given,
+    is_kept,
+    is_placeholder,
+    is_wordlike,
+    telling,
+)
+
+T = TypeVar("T")
+
+BASE64_RULE = "base64-secret"
+_MARK_START = "[REDACTED:"
+_MARK = re.compile(r"\[REDACTED:[a-z0-9-]+(?::[0-9a-f]{8})?\]")
+_SHORTEST_TEXT = 8  # a name, a sign and four characters
+_SHORTEST_KEY = 15  # of the known formats
+_SHORTEST_BASE64 = 40
+_LONGEST_QUOTED = 4096
+_NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where a secret's value stands in the text, without the name in front of it."""
+
+    rule: str
+    start: int
+    end: int
+
+
+class _Claim(NamedTuple):
+    start: int
+    end: int
+    rank: int
+    rule: str
+
+
+def find(text: str) -> tuple[Secret, ...]:
+    """The secrets in a text, in order; where rules overlap, all they cover is one secret of the most specific."""
+    if len(text) < _SHORTEST_KEY and (len(text) < _SHORTEST_TEXT or text.isidentifier()):
+        return ()
+    canvas = _MARK.sub(_as_wall, text) if _MARK_START in text else text
+    found: list[Secret] = []
+    while claims := _claims(canvas):
+        secrets = _merge(claims)
+        found += secrets
+        canvas = _replace(canvas, secrets, [WALL * (secret.end - secret.start) for secret in secrets])
+    return tuple(sorted(found, key=lambda secret: secret.start))
+
+
+def mask(text: str, key: bytes | None = None) -> tuple[str, tuple[Secret, ...]]:
+    """The text with each secret replaced by its mark; with a key, equal secrets get equal marks."""
+    secrets = find(text)
+    if not secrets:
+        return text, ()
+    marks = [_mark(secret.rule, text[secret.start : secret.end], key) for secret in secrets]
+    return _replace(text, secrets, marks), secrets
+
+
+def mask_data(value: T, key: bytes | None = None) -> tuple[T, int]:
+    """Decoded JSON with the secrets in its strings and names masked, and how many there were.
+
+    The shape stays, the input is not changed, and whatever holds no secret is returned as the same object.
+    """
+    root: list[Any] = [value]
+    nodes = [_Node(root, None, 0, None)]
+    count = 0
+    for node in nodes:
+        count += _mask_children(node, nodes, key)
+    for node in reversed(nodes):
+        if node.parent is not None and (node.values or node.names):
+            node.parent.values[node.slot] = node.rebuilt()
+    return cast(T, nodes[0].values.get(0, value)), count
+
+
+def _as_wall(mark: re.Match[str]) -> str:
+    return WALL * len(mark[0])
+
+
+def _replace(text: str, secrets: tuple[Secret, ...], substitutes: list[str]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for secret, substitute in zip(secrets, substitutes, strict=True):
+        pieces += (text[at : secret.start], substitute)
+        at = secret.end
+    return "".join((*pieces, text[at:]))
+
+
+def _mark(rule: str, value: str, key: bytes | None) -> str:
+    if key is None:
+        return f"{_MARK_START}{rule}]"
+    import hmac  # costs more to import than all the rest, and most callers have no key
+
+    digest = hmac.digest(key, value.encode("utf-8", "surrogatepass"), "sha256").hex()
+    return f"{_MARK_START}{rule}:{digest[:8]}]"
+
+
+def _merge(claims: list[_Claim]) -> tuple[Secret, ...]:
+    """Overlapping claims become one that covers them all, so that no end of a secret is left standing."""
+    merged: list[_Claim] = []
+    for claim in sorted(claims):
+        if merged and claim.start < merged[-1].end:
+            last = merged.pop()
+            best = min(last, claim, key=lambda one: one.rank)
+            claim = _Claim(last.start, max(last.end, claim.end), best.rank, best.rule)
+        merged.append(claim)
+    return tuple(Secret(claim.rule, claim.start, claim.end) for claim in merged)
+
+
+# --- looking through one text -------------------------------------------------------------------------------
+
+_ALL = RULES + CONTEXT_RULES
+_EXACT = tuple((literal, rank) for rank, rule in enumerate(_ALL) if not rule.folded for literal in rule.literals)
+_FOLDED = tuple((literal, rank) for rank, rule in enumerate(_ALL) if rule.folded for literal in rule.literals)
+_ASSIGNED_RANK = len(_ALL)
+_BASE64_RANK = len(_ALL) + 1
+
+
+def _sign(literal: str) -> str:
+    return next((sign for sign in "_-." if sign in literal), "")
+
+
+# Literals by a character they hold: a short text without the character need not be asked for any of them.
+_GATES = tuple((sign, tuple(gate for gate in _EXACT if _sign(gate[0]) == sign)) for sign in ("", "_", "-", "."))
+_NAMING_SIGN = re.compile("[ =:>]")
+
+
+def _claims(canvas: str) -> list[_Claim]:
+    claims: list[_Claim] = []
+    for rank in _present(canvas):
+        claims += _matches(rank, compiled(_ALL[rank]).finditer(canvas))
+    if _NAMING_SIGN.search(canvas):
+        folded = _fold(canvas)
+        for literal, rank in _FOLDED:
+            if literal in folded:
+                claims += _matches(rank, _matches_at(compiled(_ALL[rank]), canvas, folded, literal))
+        for keyword in KEYWORDS:
+            if keyword in folded:
+                claims += _assigned(canvas, folded, keyword)
+    if len(canvas) >= _SHORTEST_BASE64:
+        claims += _base64_secrets(canvas)
+    return claims
+
+
+def _present(text: str) -> set[int]:
+    """The rules, by rank, that have a literal in the text; the others cannot match."""
+    return {rank for sign, gates in _GATES if sign in text for literal, rank in gates if literal in text}
+
+
+def _fold(text: str) -> str:
+    """Lower case at the same offsets; one letter of Unicode grows when lowered and is kept instead."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text.replace("\u0130", "I").lower()
+
+
+def _positions(text: str, literal: str) -> Iterator[int]:
+    at = text.find(literal)
+    while at >= 0:
+        yield at
+        at = text.find(literal, at + len(literal))
+
+
+def _matches_at(pattern: re.Pattern[str], canvas: str, folded: str, literal: str) -> Iterator[re.Match[str]]:
+    end = 0
+    for at in _positions(folded, literal):
+        if at >= end and (match := pattern.match(canvas, at)):
+            end = match.end()
+            yield match
+
+
+def _matches(rank: int, matches: Iterator[re.Match[str]]) -> Iterator[_Claim]:
+    """The values that pass the rule's own doubts; the groups that matched are the value."""
+    rule = _ALL[rank]
+    for match in matches:
+        spans = [span for span in match.regs[1:] if span[0] >= 0] or [match.span()]
+        start, end = spans[0][0], spans[-1][1]
+        value = match.string[start:end]
+        if is_placeholder(value) or (rule.judged and is_wordlike(value)):
+            continue
+        if not rule.floor or entropy(value) >= rule.floor:
+            yield _Claim(start, end, rank, rule.name)
+
+
+# --- base64, one level deep ---------------------------------------------------------------------------------
+
+_BASE64_RUN = re.compile(r"[^A-Za-z0-9+/_-]([A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[\r\n=]|\Z))*+={0,2})")
+_URL_SAFE = str.maketrans("-_", "+/", "\r\n=")
+
+
+def _base64_secrets(canvas: str) -> Iterator[_Claim]:
+    """Runs that hide a known format; a run is looked at line by line too, in case its lines are separate."""
+    for run in _BASE64_RUN.finditer(WALL + canvas):
+        start = run.start(1) - 1
+        if _hides_secret(run[1]):
+            yield _Claim(start, start + len(run[1]), _BASE64_RANK, BASE64_RULE)
+        elif "\n" in run[1]:
+            for line in run[1].splitlines(keepends=True):
+                if _hides_secret(line):
+                    yield _Claim(start, start + len(line.rstrip()), _BASE64_RANK, BASE64_RULE)
+                start += len(line)
+
+
+def _hides_secret(run: str) -> bool:
+    body = run.translate(_URL_SAFE)
+    body = body[:-1] if len(body) % 4 == 1 else body
+    text = binascii.a2b_base64(body + "=" * (-len(body) % 4)).decode("latin-1")
+    specific = (rank for rank in _present(text) if rank < len(RULES))
+    return any(any(_matches(rank, compiled(_ALL[rank]).finditer(text))) for rank in specific)
+
+
+# --- name and value: DB_PASSWORD=…, "api_key": "…", --token … -----------------------------------------------
+
+_ASSIGN = re.compile(
+    r"(?P<tail>[\w-]{0,40}+)(?:(?P<flag>[ \t]{1,4}(?![ \t=:]))|\\{0,4}[\"'`]?\]?[ \t]{0,8}(?:"
+    r":[ \t]{0,4}[A-Za-z_][\w.\[\]| ]{0,40}?=(?!=)[ \t]{0,4}(?=\\{0,4}[\"'`])"
+    r"|(?P<sign>:=|=>|={1,3}|:(?!:)|>)[ \t]{0,8}))",
+    re.ASCII,
+)
+_OPENING = re.compile(r"(?:[bBfFrRuU]{1,2}(?=[\"'`\\]))?(?P<quote>\\{0,4}[\"'`])")
+_BARE = re.compile(r"[^\s\"'`\0]++")
+_BARE_START = re.compile(r"[^\s\"'`\0]{1,2000}+")
+_BARE_END = re.compile(r"\\+[nrt\"'`]|\\+\Z|[,;&)}\]>]")
+_LINE_END = re.compile(r"\\+[nrt\"'`]|[\\;]+\Z")
+
+
+def _assigned(canvas: str, folded: str, keyword: str) -> Iterator[_Claim]:
+    """Values given to telling names; `done` keeps a keyword inside a value just taken from costing again."""
+    done = 0
+    for at in _positions(folded, keyword):
+        if at < done or not (assign := _ASSIGN.match(canvas, at)):
+            continue
+        before = canvas[max(0, at - 40) : at]
+        start = at - len(before) + len(before.rstrip(_NAME_CHARACTERS))
+        if assign["flag"] and not canvas.startswith("--", start):
+            continue
+        if assign["sign"] == ">" and not canvas.endswith("<", 0, start):
+            continue
+        name = canvas[start : assign.end("tail")]
+        if kind := telling(name.strip("-")):
+            found = _value_after(canvas, start, name, assign)
+            if found and is_given(canvas[found.start : found.end], kind, found.style):
+                done = _end_of_value(canvas, found)
+                yield _Claim(found.start, done, _ASSIGNED_RANK, kind.rule)
+
+
+class _Value(NamedTuple):
+    start: int
+    end: int
+    style: Style
+
+
+def _value_after(canvas: str, start: int, name: str, assign: re.Match[str]) -> _Value | None:
+    at = assign.end()
+    if opening := _OPENING.match(canvas, at):
+        at = opening.end()
+        end = _closing(canvas, at, opening["quote"])
+        if end >= 0:
+            return _Value(at, end, Style.QUOTED) if end > at else None
+    bare = _BARE_START.match(canvas, at)
+    if not bare:
+        return None
+    tight = assign[0].endswith("=") and " " not in assign[0]
+    environment = tight and name.isupper()
+    cut = (_LINE_END if environment else _BARE_END).search(bare[0])
+    end = at + cut.start() if cut else bare.end()
+    connection = tight and (canvas.endswith(";", 0, start) or name in ("Password", "Pwd"))
+    return _Value(at, end, Style.PLAIN if environment or connection else Style.BARE)
+
+
+def _closing(canvas: str, at: int, quote: str) -> int:
+    """Where a quoted value ends on its own line, or -1."""
+    limit = at + _LONGEST_QUOTED
+    end = canvas.find(quote, at, limit)
+    while end > at and len(quote) == 1 and canvas[end - 1] == "\\":
+        end = canvas.find(quote, end + 1, limit)
+    broken = end >= 0 and any(stop in canvas[at:end] for stop in ("\n", "\r", WALL))
+    return -1 if broken else end
+
+
+def _end_of_value(canvas: str, value: _Value) -> int:
+    """The end of a value so long that only its start was read."""
+    if value.style is Style.QUOTED or value.end - value.start < 2000:
+        return value.end
+    rest = _BARE.match(canvas, value.end)
+    return rest.end() if rest else value.end
+
+
+# --- decoded JSON -------------------------------------------------------------------------------------------
+
+_SCHEME = re.compile(r"(?:bearer|basic|token|digest|bot|apikey|negotiate)\s+", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Node:
+    """A container on the way through the data, and what is to be different in its copy."""
+
+    container: list[Any] | dict[Any, Any]
+    parent: _Node | None
+    slot: Any
+    kind: Telling | None
+    values: dict[Any, Any] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def children(self) -> Iterator[tuple[Any, Any, Telling | None]]:
+        """Each slot with its value and what the name before it announces; a list passes its own name on."""
+        if isinstance(self.container, list):
+            yield from ((slot, child, self.kind) for slot, child in enumerate(self.container))
+            return
+        label = self.container.get("name", self.container.get("key"))
+        for slot, child in self.container.items():
+            name = label if slot == "value" else slot
+            yield slot, child, telling(name) if isinstance(name, str) else None
+
+    def rebuilt(self) -> list[Any] | dict[Any, Any]:
+        """The copy, in the old order and with as many items: names that became equal are numbered."""
+        if isinstance(self.container, list):
+            return [self.values.get(slot, child) for slot, child in enumerate(self.container)]
+        taken = set(self.container)
+        uses: Counter[str] = Counter()
+        copy: dict[Any, Any] = {}
+        for slot, child in self.container.items():
+            name = masked = self.names.get(slot, slot)
+            while slot in self.names and name in taken:
+                uses[masked] += 1
+                name = f"{masked}#{uses[masked] + 1}"
+            taken.add(name)
+            copy[name] = self.values.get(slot, child)
+        return copy
+
+
+def _mask_children(node: _Node, nodes: list[_Node], key: bytes | None) -> int:
+    count = 0
+    for slot, child, kind in node.children():
+        if isinstance(slot, str):
+            name, secrets = mask(slot, key)
+            if secrets:
+                node.names[slot] = name
+                count += len(secrets)
+        if isinstance(child, str):
+            masked, found = _mask_leaf(child, kind, key)
+            if found:
+                node.values[slot] = masked
+                count += found
+        elif isinstance(child, list | dict) and child:
+            nodes.append(_Node(child, node, slot, kind if isinstance(child, list) else None))
+    return count
+
+
+def _mask_leaf(text: str, kind: Telling | None, key: bytes | None) -> tuple[str, int]:
+    """A string masked whole if its name tells that it is a secret, else the secrets found in it."""
+    if kind and _MARK_START not in text:
+        scheme = _SCHEME.match(text) if kind.rule == "authorization" else None
+        start = scheme.end() if scheme else 0
+        value = text[start:]
+        if is_kept(value, kind):
+            whole = find(value)
+            known = len(whole) == 1 and (whole[0].start, whole[0].end) == (0, len(value))
+            return text[:start] + _mark(whole[0].rule if known else kind.rule, value, key), 1
+    masked, secrets = mask(text, key)
+    return masked, len(secrets)

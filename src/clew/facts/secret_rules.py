@@ -1,0 +1,335 @@
+"""What a secret looks like: the table of known formats, the telling key names, and the innocent values.
+
+Kept apart from the engine so that a new kind of key is one more row here and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from enum import Enum
+from functools import cache
+from math import log2
+from typing import NamedTuple
+
+WALL = "\0"
+"""Stands for text that is masked already; no pattern may match across it."""
+
+_SEPARATOR = r"\\{0,4}[\"'`]?\]?\s{0,4}[:=,]\s{0,4}\\{0,4}[\"'`]?"
+_OPAQUE = r"[A-Za-z0-9_-]"
+
+
+class Rule(NamedTuple):
+    """One known format: its regex runs only where a literal occurs, and its groups (if any) are the secret."""
+
+    name: str
+    literals: tuple[str, ...]
+    pattern: str
+    floor: float = 0.0
+    """Least Shannon entropy of the value, in bits per character."""
+    folded: bool = False
+    """The literals are lower case, and the regex is tried, ignoring case, at each place where one stands."""
+    judged: bool = False
+    """The format also fits ordinary words, so the value must not read as words."""
+
+
+def _after_boundary(width: int) -> str:
+    """A lookbehind placed after a literal prefix of this width, where it leaves the prefix search fast."""
+    return rf"(?<![A-Za-z0-9_].{{{width}}})"
+
+
+def _prefixed(name: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{20,}+", judged: bool = False) -> Rule:
+    """The common case: a fixed prefix at a word boundary and an opaque body taken to its end."""
+    starts = "|".join(re.escape(prefix) + _after_boundary(len(prefix)) for prefix in prefixes)
+    return Rule(name, prefixes, f"(?:{starts}){body}" if len(prefixes) > 1 else starts + body, judged=judged)
+
+
+# The first of two rules that claim the same text names it, so the more specific stand first.
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "private-key",
+        ("PRIVATE KEY",),
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:(?=(?:[^-\0]|-(?!----)){0,300}?[A-Za-z0-9+/=]{16})[^-\0]*+(?:-(?!----)[^-\0]*+)*+"
+        r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"|(?:(?:\\[nr]|[\s\"'+,])*+[A-Za-z0-9+/=]{20,}+)++)",
+    ),
+    _prefixed("anthropic-key", "sk-ant-"),
+    _prefixed("openrouter-key", "sk-or-v1-"),
+    _prefixed("openai-key", "sk-proj-", "sk-svcacct-", "sk-admin-"),
+    _prefixed("openai-key", "sk-", body=r"[A-Za-z0-9]{20,}+[A-Za-z0-9_-]*+", judged=True),
+    Rule("aws-key-id", ("AKIA", "ASIA"), r"A(?:KI|SI)A" + _after_boundary(4) + r"[A-Z0-9]{16}(?![A-Za-z0-9_])"),
+    _prefixed("github-token", "github_pat_"),
+    _prefixed("github-token", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", body=r"[A-Za-z0-9]{20,}+"),
+    _prefixed("gitlab-token", "glpat-", body=r"[A-Za-z0-9_.-]{16,}+"),
+    Rule("slack-token", ("xox",), r"xox[abeoprs]-" + _after_boundary(5) + r"[A-Za-z0-9-]{10,}+"),
+    _prefixed("slack-token", "xapp-", body=r"[A-Za-z0-9-]{16,}+"),
+    Rule(
+        "slack-webhook",
+        ("hooks.slack.com",),
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/+-]{20,}+)",
+    ),
+    _prefixed("google-api-key", "AIza", body=r"[A-Za-z0-9_-]{35,}+"),
+    _prefixed("google-secret", "GOCSPX-"),
+    _prefixed("google-token", "ya29.", body=r"[A-Za-z0-9_.-]{20,}+"),
+    Rule("azure-sas", ("sig=",), r"sig=(?<=[?&;]sig=)([A-Za-z0-9%/+=_-]{20,}+)"),
+    Rule(
+        "stripe-key",
+        ("k_live_", "k_test_"),
+        r"[sr]k_(?:live|test)_" + _after_boundary(8) + r"[A-Za-z0-9]{10,}+",
+    ),
+    _prefixed("stripe-webhook", "whsec_", body=r"[A-Za-z0-9+/=]{16,}+"),
+    _prefixed("npm-token", "npm_", body=r"[A-Za-z0-9]{30,}+"),
+    _prefixed("pypi-token", "pypi-AgE"),
+    _prefixed("huggingface-token", "hf_", body=r"[A-Za-z0-9]{30,}+"),
+    Rule("twilio-key", ("SK",), r"SK" + _after_boundary(2) + r"[0-9a-f]{32}(?![A-Za-z0-9_])"),
+    Rule("sendgrid-key", ("SG.",), r"SG\." + _after_boundary(3) + rf"{_OPAQUE}{{16,}}+\.{_OPAQUE}{{16,}}+"),
+    _prefixed("digitalocean-token", "dop_v1_", "doo_v1_", "dor_v1_", body=r"[0-9a-f]{32,}+"),
+    _prefixed("groq-key", "gsk_", body=r"[A-Za-z0-9]{30,}+"),
+    _prefixed("xai-key", "xai-", body=r"[A-Za-z0-9]{40,}+"),
+    _prefixed("vault-token", "hvs."),
+    _prefixed("linear-key", "lin_api_"),
+    _prefixed("atlassian-token", "ATATT3", body=r"[A-Za-z0-9_=-]{40,}+"),
+    Rule("telegram-token", (":AA",), r":(AA(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{30,}+)"),
+    Rule(
+        "discord-token",  # a bot's number in base64, whose 17 to 19 digits make 23, 24 or 26 characters
+        (".",),
+        rf"\.(?:(?<=([MNO][DTjz]{_OPAQUE}{{24}})\.)|(?<=([MNO][DTjz]{_OPAQUE}{{22}})\.)"
+        rf"|(?<=([MNO][DTjz]{_OPAQUE}{{21}})\.))({_OPAQUE}{{6}}\.{_OPAQUE}{{27,}}+)",
+    ),
+    Rule(
+        "jwt",
+        ("eyJ",),
+        r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+"
+        r"(?:\.[A-Za-z0-9_-]++){0,2}",
+    ),
+)
+
+# These read a name or a scheme before the value, so they do not count as proof inside decoded base64.
+CONTEXT_RULES: tuple[Rule, ...] = (
+    Rule(
+        "authorization",
+        ("authorization",),
+        rf"authorization{_SEPARATOR}(?:bearer|basic|token|digest|bot|apikey|negotiate)\s{{1,4}}"
+        r"([A-Za-z0-9._~+/=:-]{8,}+)(?![({\[])",
+        folded=True,
+        judged=True,
+    ),
+    Rule(
+        "bearer-token",
+        ("bearer ",),
+        r"bearer {1,4}([A-Za-z0-9._~+/=-]{20,}+)(?![({\[])",
+        floor=3.0,
+        folded=True,
+        judged=True,
+    ),
+    Rule(
+        "cookie",
+        ("set-cookie",),
+        rf"set-cookie{_SEPARATOR}[A-Za-z0-9_.-]{{1,64}}=([^;\s\"'\\\0]{{16,}}+)",
+        floor=2.5,
+        folded=True,
+    ),
+    Rule(
+        "cookie",
+        ("cookie: ",),
+        r"cookie: (?<!set-cookie: )([\w.-]{1,64}=[^\s\"'\\\0][^\r\n\"'\\\0]{15,}+)",
+        floor=2.5,
+        folded=True,
+    ),
+    Rule("url-password", ("://",), r"://[^\s/:@\"'`<>\0]{0,120}+:([^\s/\"'`<>\0]{1,256})@(?=[A-Za-z0-9\[$_{])"),
+    Rule(
+        "curl-user",
+        ("curl ",),
+        r"curl (?:[^\r\n\0]{0,300}?\s)?(?:-u|--user)[ =][\"']?[^\s:\"'\0]{1,80}+:([^\s\"'\0]{1,200}+)",
+        folded=True,
+    ),
+)
+
+
+@cache
+def compiled(rule: Rule) -> re.Pattern[str]:
+    """Compiled when first needed: most texts need few of them, and importing must cost nothing."""
+    return re.compile(rule.pattern, re.ASCII | re.IGNORECASE if rule.folded else re.ASCII)
+
+
+class Telling(NamedTuple):
+    """A key name that announces a secret; a strong one is believed even when the value is an ordinary word."""
+
+    rule: str
+    strong: bool
+    path: bool = False
+    """The same name is given to files and folders, so a path under it is only a path."""
+
+
+_PASSWORD = Telling("password", True)
+_SECRET = Telling("secret", True)
+_TOKEN = Telling("token", False)
+
+# Matched against the end of the name in snake case; the first that fits wins.
+_TELLING: tuple[tuple[str, Telling], ...] = (
+    (r"secret_?access_?key|aws_?secret(?:_?key)?", Telling("aws-secret-key", True)),
+    (r"passw(?:or)?ds?|passwort|passphrase|passcode|(?:^|_)pass", _PASSWORD),
+    (r"pwd", Telling("password", True, path=True)),
+    (r"secrets?|secret_?key(?:_?base)?", _SECRET),
+    (r"(?:access|refresh|auth|api|bearer|session|id|bot)_?tokens|token", _TOKEN),
+    (r"(?:account|shared_?access|storage)_?key", Telling("azure-key", False)),
+    (r"api_?keys?|access_?key|service_?key|admin_?key|auth_?key|subscription_?key", Telling("api-key", False)),
+    (r"(?:private|signing|encryption|master|shared|deploy|jwt|hmac|webhook)_?key", Telling("private-key", False, True)),
+    (r"authorization|(?:^|_)auth", Telling("authorization", False)),
+    (r"credentials?", Telling("credential", False, path=True)),
+    (r"(?:^|_)cookies?", Telling("cookie", False)),
+)
+
+KEYWORDS = ("pass", "pwd", "secret", "token", "key", "auth", "credential")
+"""Lower-case pieces, one of which every telling name in running text holds."""
+
+_FOLDER_VARIABLES = ("PWD", "OLDPWD")
+_HINT = re.compile("|".join((*KEYWORDS, "cookie")))
+_NAME = re.compile(r"[\w.$-]+(?: [\w-]+){0,2}", re.ASCII)
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", re.ASCII)
+_QUALIFIER = re.compile(
+    r"(?:_(?:value|raw|plain|b64|base64|prod|production|dev|staging|test|live|new|old|current|primary|secondary|\d+))+$"
+)
+_HARMLESS = re.compile(
+    r"(?:^|_)(?:max|min|num|n|total|input|output|prompt|completion|cached?|read|write|creation|reasoning|thinking"
+    r"|context|budget|count|limit|next|prev|previous|page|pagination|continuation|stop|eos|bos|pad|unk|sep|mask|cls"
+    r"|special|cancel|cancellation|abort|lookahead|operator|keyword|syntax|design|color|theme|per|used)_tokens?$|(?:amz|goog)_credential$"
+)
+_ASKING = re.compile(
+    r"^(?:is|has|show|hide|forgot|requires?|no|allow|uses?|missing|invalid|wrong|expired|validate|verify|get)_"
+)
+
+
+def telling(name: str) -> Telling | None:
+    """What a key name announces, or nothing; `input_tokens` and `nextPageToken` announce nothing."""
+    if not _HINT.search(name.lower()) or len(name) > 80 or name in _FOLDER_VARIABLES or not _NAME.fullmatch(name):
+        return None
+    snake = "_".join(_HUMP.findall(name)).lower()
+    snake = _QUALIFIER.sub("", snake)
+    if _HARMLESS.search(snake) or _ASKING.match(snake):
+        return None
+    for pattern, kind in _telling_patterns():
+        if pattern.search(snake):
+            return kind
+    return None
+
+
+@cache
+def _telling_patterns() -> tuple[tuple[re.Pattern[str], Telling], ...]:
+    return tuple((re.compile(f"(?:{pattern})$"), kind) for pattern, kind in _TELLING)
+
+
+_PLACEHOLDER = (
+    r"\s*",
+    r"[x*.•…_#?0-]+",
+    r".*(?:\*{3}|\.{3}|…|•{3}|x{5}).*",
+    r".*(?:\$\{|\$\(|\{\{|<%|#\{).*",
+    r"\$(?:(?-i:[A-Z_][A-Z0-9_]*)|[a-z_]+)",
+    r"%\w+%|.*%s.*|%\(\w+\)s|v?\d+(?:\.\d+)+",
+    r"<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\}|.*\{[\w.]*\}.*",
+    r"(?:process\.env|import\.meta\.env|deno\.env|os\.environ|os\.getenv|system\.getenv|getenv|env|secrets|vars"
+    r"|config|settings|self|this)[.(\[].*",
+    r"(?:op|vault|ssm|keyring|env|file|arn|secretref)[:/].*",
+    r"true|false|null|none|nil|undefined|yes|no|on|off|str|string|int|integer|number|bool|boolean|any|bytes|object"
+    r"|optional|unknown|required|empty|missing|hidden|redacted|masked|todo|tbd|n/?a|default|dummy|placeholder"
+    r"|example|change[-_ ]?(?:me|it)|same-origin|include|omit",
+    r".*[-_]your[-_].*|your(?:[-_ ].*|(?:api|secret|access|auth|token|key|pass|db)\w*)",
+    r"(?:insert|replace|enter|put|paste|add|type)[-_ ].*|.*[-_ ](?:goes[-_ ])?here",
+)
+_LOCATION = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*|(?:~|\.{0,2})/\S*|[A-Za-z]:\\.*", re.ASCII)
+_LONGEST_WORD = 20
+_REFERENCE = re.compile(r"[A-Za-z_$][\w$]*(?:[!?]?(?:\.|::|->)[A-Za-z_$][\w$]*)+", re.ASCII)
+
+
+@cache
+def _placeholder_pattern() -> re.Pattern[str]:
+    return re.compile("|".join(_PLACEHOLDER), re.IGNORECASE | re.DOTALL)
+
+
+def is_placeholder(value: str) -> bool:
+    """True of what stands where a secret would stand: empty, crossed out, a variable, a type, a request for one."""
+    return len(value) <= 500 and _placeholder_pattern().fullmatch(value) is not None
+
+
+def is_wordlike(value: str) -> bool:
+    """True of names and words (`user_password`, `getToken2`), whose parts are long and mostly letters."""
+    parts = _HUMP.findall(value)
+    if not parts or re.search(r"[^\w./:\\ -]", value, re.ASCII):
+        return False
+    digits = sum(map(str.isdigit, value))
+    longest = max(map(len, parts))
+    return digits * 5 <= len(value) and len(value) >= 3 * len(parts) and longest <= _LONGEST_WORD
+
+
+def is_location(value: str, path: bool) -> bool:
+    """True of URLs and of paths made of words, or of any path if so asked; a URL's own secret has its rules."""
+    return _LOCATION.fullmatch(value) is not None and (path or "://" in value or is_wordlike(value))
+
+
+def is_reference(value: str) -> bool:
+    """True of `self.token` and `settings::SECRET`, which name a secret without giving it."""
+    return _REFERENCE.fullmatch(value) is not None and is_wordlike(value)
+
+
+def entropy(value: str) -> float:
+    """Shannon entropy in bits per character."""
+    size = len(value)
+    return -sum(count / size * log2(count / size) for count in Counter(value).values()) if size else 0.0
+
+
+class Style(Enum):
+    """How a value stands after its name; PLAIN is an environment or connection string, where anything goes."""
+
+    QUOTED = "quoted"
+    PLAIN = "plain"
+    BARE = "bare"
+
+
+_SAMPLE = 128  # judging more of a value than this would make long runs of `token=token=…` slow
+_CODE = re.compile(r"[(\[{<|]|\A\$[A-Za-z_]")
+_CALL = re.compile(r"[A-Za-z_][\w.:]*\(", re.ASCII)
+_LABEL = re.compile(r"[A-Z][a-z]+", re.ASCII)
+_SHORT_WORD = 8
+_SHORT_NUMBER = 9
+
+
+def is_given(value: str, kind: Telling, style: Style) -> bool:
+    """Whether what stands after a telling name in running text is a secret rather than code, a type or a label."""
+    sample = value[:_SAMPLE]
+    if _is_innocent(sample, kind) or is_reference(sample):
+        return False
+    least, floor = (4, 1.5) if style is Style.PLAIN else (6, 2.0) if kind.strong else (8, 2.5)
+    if len(sample) < least or entropy(sample) < floor:
+        return False
+    if not kind.strong and not re.search("[A-Za-z]", sample):
+        return False
+    wordlike = is_wordlike(sample)
+    if wordlike and telling(sample) and not (sample.islower() and sample.isalpha() and style is not Style.BARE):
+        return False
+    if style is Style.PLAIN:
+        return not _CALL.match(sample)
+    if style is Style.QUOTED:
+        label = _LABEL.fullmatch(sample) or (sample.isalpha() and not sample.isascii())
+        return not re.search(r"\s", sample) and not (label if kind.strong else wordlike)
+    return not _CODE.search(sample) and (not wordlike or (kind.strong and _is_word_with_number(sample)))
+
+
+def is_kept(value: str, kind: Telling) -> bool:
+    """Whether a string under a telling name in data is a secret; here only the obviously innocent is let through."""
+    if _is_innocent(value, kind):
+        return False
+    if kind.strong:
+        return True
+    if (value.isalpha() and len(value) <= _SHORT_WORD) or (value.isdigit() and len(value) <= _SHORT_NUMBER):
+        return False
+    words = value.split()
+    return len(words) < 3 or sum(map(is_wordlike, words)) * 2 < len(words)
+
+
+def _is_innocent(value: str, kind: Telling) -> bool:
+    return is_placeholder(value) or value.lower() == kind.rule or is_location(value, kind.path)
+
+
+def _is_word_with_number(value: str) -> bool:
+    return value.isalnum() and not value.isalpha()
