@@ -49,7 +49,7 @@ def reply(
     **fields: Any,
 ) -> Json:
     """One line of a reply. Without an id it is a reply of its own."""
-    message = {"model": model, "id": mid or f"msg_{uuid}", "type": "message", "role": "assistant"}
+    message: Json = {"model": model, "id": mid or f"msg_{uuid}", "type": "message", "role": "assistant"}
     message |= {"content": list(blocks), "stop_reason": stop}
     if usage is not None:
         message["usage"] = usage

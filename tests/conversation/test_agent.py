@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.conversation.agent import agents_by_id
 from clew.conversation.title import first_prompt
 from clew.demo.talk import ABSENT, Talk, bash, talk, task
 from clew.wire.place import Project, SessionFile
@@ -18,8 +17,8 @@ VERSIONS = ("1.0.90", "2.0.50", "2.0.76", "2.1.29", "2.1.45", "2.1.100", "2.1.23
 ERRAND = task("Look around", "Look around and report.", "Explore")
 
 
-def child(version: str = "2.1.232", prompt: str = "Look around and report.", **settings: str) -> Talk:
-    told = talk(version=version, **settings).user(prompt).reply("I look.", call=bash("ls")).result("gate")
+def child(version: str = "2.1.232", prompt: str = "Look around and report.", model: str | None = None) -> Talk:
+    told = talk(version=version, model=model).user(prompt).reply("I look.", call=bash("ls")).result("gate")
     return told.reply("There is a gate.")
 
 
@@ -54,7 +53,6 @@ def test_the_result_names_the_agent_that_the_file_is_called_after(tmp_path: Path
     (agent,) = found.agents
     assert agent.id == "aff2f18"
     assert isinstance(found.file, SessionFile)
-    assert [a.id for a in agents_by_id(found.file, call)] == ["aff2f18"]
 
 
 @pytest.mark.req("R191")
@@ -181,7 +179,10 @@ def calls(found: clew.Session) -> dict[str, str | None]:
 
 @pytest.mark.req("R190")
 def test_the_meta_file_names_the_call_before_there_is_a_result(tmp_path: Path) -> None:
-    metas = {"a1": {"toolUseId": "toolu_2", "agentType": "Plan", "description": "Think"}, "a2": {"toolUseId": "toolu_1"}}
+    metas = {
+        "a1": {"toolUseId": "toolu_2", "agentType": "Plan", "description": "Think"},
+        "a2": {"toolUseId": "toolu_1"},
+    }
     found = write(tmp_path, errands("toolu_1", "toolu_2"), {k: (meta, said(k)) for k, meta in metas.items()})
     assert calls(found) == {"a2": "toolu_1", "a1": "toolu_2"}
     assert [(a.kind, a.description) for a in found.agents] == [("", ""), ("Plan", "Think")]
@@ -190,7 +191,9 @@ def test_the_meta_file_names_the_call_before_there_is_a_result(tmp_path: Path) -
 @pytest.mark.req("R190")
 def test_a_background_agent_is_named_by_the_result_that_launched_it(tmp_path: Path) -> None:
     told = talk(version="2.1.325").user("go").reply(call=ERRAND).agent(0, child("2.1.325"), background=True)
-    told = told.reply("It works on.").user("<task-notification>done</task-notification>", origin={"kind": "task-notification"})
+    told = told.reply("It works on.").user(
+        "<task-notification>done</task-notification>", origin={"kind": "task-notification"}
+    )
     found = clew.read(told.reply("A gate.").write(tmp_path))
     (agent,) = found.agents
     assert agent.totals == {"status": "async_launched"}
@@ -216,7 +219,9 @@ def test_a_call_that_names_another_agent_is_not_given_away(tmp_path: Path) -> No
 
 def test_agents_of_agents(tmp_path: Path) -> None:
     inner = talk().user("Look closer.").reply("Rust.")
-    outer = talk().user("Look around and report.").reply(call=task("Closer", "Look closer.")).agent(0, inner).reply("Rust.")
+    outer = (
+        talk().user("Look around and report.").reply(call=task("Closer", "Look closer.")).agent(0, inner).reply("Rust.")
+    )
     found = clew.read(talk().user("go").reply(call=ERRAND).agent(0, outer).reply("done").write(tmp_path))
     by_text = {agent.session.turns[0].text: agent for agent in found.agents}
     assert by_text["Look around and report."].parent is None

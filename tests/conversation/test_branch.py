@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from clew.conversation.prompt import prompt_text
 from clew.demo.talk import Talk, bash, talk
 from tests.conversation.lines import opened, pin, reply, session, text, user
 
@@ -28,7 +29,9 @@ def test_a_rewind_makes_a_branch() -> None:
 
 @pytest.mark.req("R141")
 def test_the_turns_of_a_branch_that_was_left() -> None:
-    told = talk().user("one").reply("1").user("two").reply(calls=[bash("a"), bash("b")]).result("A").result("B").reply("2")
+    told = (
+        talk().user("one").reply("1").user("two").reply(calls=[bash("a"), bash("b")]).result("A").result("B").reply("2")
+    )
     found = opened(told.rewind(to=2).user("other two").reply("3"))
     left, active = found.branches
     turns = found.turns_of(left)
@@ -70,11 +73,19 @@ def test_a_regenerated_answer_is_no_branch() -> None:
 
 
 def test_the_active_branch_may_end_before_what_was_said_below_it() -> None:
-    found = session(
-        user("A", None, "one"), reply("B", "A", text("1")), user("C", "B", "two"), pin("B", explicit=True)
-    )
-    assert [([e.text for e in b.prompts], b.is_active) for b in found.branches] == [(["one"], True), (["one", "two"], False)]
+    found = session(user("A", None, "one"), reply("B", "A", text("1")), user("C", "B", "two"), pin("B", explicit=True))
+    assert [([e.text for e in b.prompts], b.is_active) for b in found.branches] == [
+        (["one"], True),
+        (["one", "two"], False),
+    ]
     assert [[t.text for t in found.turns_of(b)] for b in found.branches] == [["one"], ["one", "two"]]
+
+
+def test_the_turns_of_the_active_branch_are_those_of_the_session() -> None:
+    """Also where a pin goes on from the first of two answers, and the second is the newer line."""
+    found = session(user("A", None, "one"), reply("B", "A", text("1")), reply("C", "A", text("1 again")), pin("B"))
+    (branch,) = found.branches
+    assert [turn.answer for turn in found.turns_of(branch)] == [turn.answer for turn in found.turns] == ["1"]
 
 
 def test_compactions_do_not_make_branches() -> None:
@@ -84,7 +95,8 @@ def test_compactions_do_not_make_branches() -> None:
 
 def test_commands_are_prompts_and_results_are_not() -> None:
     told = talk(version="2.1.29").user("one").reply("1").command("clear").user("two").reply(call=bash("ls")).result("a")
-    assert asked(told) == [["one", "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>", "two"]]
+    (branch,) = opened(told).branches
+    assert [prompt_text(e) for e in branch.prompts] == ["one", "/clear", "two"]
 
 
 def test_prompts_in_a_ring_are_on_a_branch() -> None:

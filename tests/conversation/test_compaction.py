@@ -63,6 +63,13 @@ def test_the_summary_may_stand_further_behind_and_belongs_to_one_boundary() -> N
     assert second.summary.uuid == "F"
 
 
+def test_the_summary_below_a_boundary_is_its_own_wherever_it_stands() -> None:
+    found = session(user("A", None, "one"), summary("C", "B"), boundary("B", None, "A"), summary("D", "C", "Another."))
+    (made,) = found.compactions
+    assert made.summary is not None
+    assert made.summary.uuid == "C"
+
+
 @pytest.mark.req("R269")
 def test_of_two_compactions_the_last_one_counts() -> None:
     told = greeted().compact("First.").user("three").reply("3").compact("Second.").user("four").reply("4")
@@ -88,7 +95,11 @@ def test_a_boundary_with_a_parent_cuts_all_the_same() -> None:
 def test_a_logical_parent_that_is_gone_is_bridged() -> None:
     """In a third of real files it is not there: what was said last before the boundary takes its place."""
     found = session(
-        user("A", None, "one"), reply("B", "A", text("1")), boundary("C", None, "gone"), summary("D", "C"), user("E", "D", "two")
+        user("A", None, "one"),
+        reply("B", "A", text("1")),
+        boundary("C", None, "gone"),
+        summary("D", "C"),
+        user("E", "D", "two"),
     )
     assert uuids(found.active) == ["A", "B", "C", "D", "E"]
     assert [turn.text for turn in found.turns] == ["one", "two"]

@@ -167,7 +167,12 @@ def parallel() -> Session:
 
 @pytest.mark.req("R147")
 def test_parallel_results_are_repaired_where_the_version_repairs_them() -> None:
-    assert texts(clew.request(parallel(), NEW).messages) == ["user: go", "assistant: (a) (b)", "user: [a] [b]", "assistant: done"]
+    assert texts(clew.request(parallel(), NEW).messages) == [
+        "user: go",
+        "assistant: (a) (b)",
+        "user: [a] [b]",
+        "assistant: done",
+    ]
     lost = texts(clew.request(parallel(), "2.1.29").messages)
     assert lost == ["user: go", "assistant: (b)", "user: [b]", "assistant: done"]
 
@@ -187,14 +192,18 @@ def test_a_sibling_of_another_reply_stays_beside_the_path() -> None:
 
 @pytest.mark.req("R148")
 def test_a_missing_parent_is_bridged_by_new_versions_and_cuts_in_old_ones() -> None:
-    found = session(user("A", None, "one"), reply("B", "A", text("1")), user("C", "gone", "two"), reply("D", "C", text("2")))
+    found = session(
+        user("A", None, "one"), reply("B", "A", text("1")), user("C", "gone", "two"), reply("D", "C", text("2"))
+    )
     assert texts(clew.request(found, NEW).messages) == ["user: one", "assistant: 1", "user: two", "assistant: 2"]
     assert texts(clew.request(found, OLD).messages) == ["user: two", "assistant: 2"]
 
 
 @pytest.mark.req("R148")
 def test_a_cycle_ends_the_path_or_hangs_old_versions() -> None:
-    found = session(user("A", "D", "one"), reply("B", "A", text("1")), user("C", "B", "two"), reply("D", "C", text("2")))
+    found = session(
+        user("A", "D", "one"), reply("B", "A", text("1")), user("C", "B", "two"), reply("D", "C", text("2"))
+    )
     assert len(clew.request(found, NEW).messages) == 4
     assert "hangs version 2.1.29" in clew.request(found, "2.1.29").refusal
 

@@ -77,7 +77,7 @@ def test_lines_belong_together_whatever_stands_between_them() -> None:
 
 @pytest.mark.req("R135")
 def test_without_a_message_id_the_request_makes_a_reply_and_else_the_line_itself() -> None:
-    lines = [reply(u, None, text(u), **({"requestId": "req_1"} if u in "AB" else {})) for u in "ABCD"]
+    lines = [reply(u, None, text(u), requestId="req_1" if u in "AB" else None) for u in "ABCD"]
     for line in lines:
         del line["message"]["id"]
     assert [(r.id, r.text) for r in session(*lines).replies] == [("req_1", "A\nB"), ("C", "C"), ("D", "D")]
@@ -127,7 +127,11 @@ def test_a_line_that_repeats_the_reply_so_far_adds_only_what_is_new() -> None:
 
 
 def test_replies_come_in_the_order_of_their_first_lines() -> None:
-    lines = [reply("A", None, text("1"), mid="x"), reply("B", "A", text("2"), mid="y"), reply("C", "B", text("3"), mid="x")]
+    lines = [
+        reply("A", None, text("1"), mid="x"),
+        reply("B", "A", text("2"), mid="y"),
+        reply("C", "B", text("3"), mid="x"),
+    ]
     assert [r.text for r in session(*lines).replies] == ["1\n3", "2"]
 
 

@@ -76,7 +76,11 @@ def test_anything_else_is_a_new_round(content: Any) -> None:
 def test_messages_are_grouped_into_rounds() -> None:
     first, answer = message("one", permissionMode="default"), message(RESULT)
     second, third = message("two", permissionMode="default"), message("three")
-    assert rounds([first, answer, answer, second, third, answer]) == [[first, answer, answer], [second], [third, answer]]
+    assert rounds([first, answer, answer, second, third, answer]) == [
+        [first, answer, answer],
+        [second],
+        [third, answer],
+    ]
     assert [starts_round(m) for m in (first, answer, second, third)] == [True, False, True, True]
     assert starts_round(message(RESULT, permissionMode="default"))
     assert rounds([answer]) == [[answer]]

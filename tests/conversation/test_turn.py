@@ -162,7 +162,10 @@ def test_how_long_a_turn_took() -> None:
             [text("<ide_opened_file>The user opened the file ... in the IDE.</ide_opened_file>"), text("继续")],
             "ide_opened_file",
         ),
-        ([{"type": "tool_result", "tool_use_id": "call_xxx", "content": "文件内容...", "is_error": False}], "tool_result"),
+        (
+            [{"type": "tool_result", "tool_use_id": "call_xxx", "content": "文件内容...", "is_error": False}],
+            "tool_result",
+        ),
         ([text("帮我分析这个项目的结构")], "text"),
         ("帮我分析这个项目的结构", "text"),
     ],

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 import pytest
+
 from tests.oracle.claude import LATEST, Box, Unavailable
 from tests.oracle.mock_api import Reply
 

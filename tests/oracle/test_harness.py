@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.oracle.claude import VERSIONS
 from tests.oracle.conftest import Claude
 from tests.oracle.mock_api import Json, Reply, text, thinking, tool_use

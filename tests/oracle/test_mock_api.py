@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+
 from tests.oracle.mock_api import Json, MockApi, Reply, text, thinking, tool_use
 from tests.oracle.normalise import normalise
 

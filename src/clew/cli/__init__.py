@@ -13,6 +13,11 @@ def main(argv: list[str] | None = None) -> int:
 
         print(f"clew {__version__}")
         return 0
+    if arguments[:1] == ["search"]:
+        from clew.cli.search import quick
+
+        if (done := quick(arguments[1:])) is not None:
+            return done
     from clew.cli.run import run
 
     return run(arguments)

@@ -41,7 +41,9 @@ _STYLES = {SOUND: "bold green", MENDED: "bold yellow", LOSES: "bold red", BROKEN
 
 def arguments(command: ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group()
-    which.add_argument("id", nargs="?", help="a session: its id, a part of it, or a path (default: the newest here)")
+    which.add_argument(
+        "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
+    )
     which.add_argument("--all", action="store_true", help="every session; only those that are not sound are listed")
     command.add_argument("--drift", action="store_true", help="names in the files that are new; safe to share")
     command.add_argument(

@@ -6,6 +6,7 @@ import os
 from argparse import Namespace
 from collections.abc import Iterator
 
+from clew.cli.output import remark
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.errors import NotFound
@@ -18,7 +19,7 @@ def tree(options: Namespace) -> Tree:
 
 def session(options: Namespace, asked: str | None) -> Session:
     """The session asked for; with nothing asked the newest of this folder's project, else the newest of all."""
-    file = find_session(tree(options), asked) if asked else newest(tree(options))
+    file = find_session(tree(options), asked) if asked is not None else newest(tree(options))
     return Session(file.path, file=file)
 
 
@@ -53,11 +54,17 @@ def files(options: Namespace) -> Iterator[SessionFile]:
 
 def outlines(options: Namespace) -> Iterator[Outline]:
     """The conversations among them: files that hold only state, or an agent's talk, are no sessions."""
-    made = (Outline(file) for file in files(options))
     shown = 0
-    for outline in made:
+    for file in files(options):
         if options.limit is not None and shown >= options.limit:
             return
-        if outline.is_conversation and not outline.is_sidechain:
+        outline = Outline(file)
+        try:
+            listed = outline.is_conversation and not outline.is_sidechain
+        except OSError as error:  # one file that cannot be read, or is gone by now, does not hide the others
+            listed = False
+            if not options.quiet:
+                remark(f"{file.path} cannot be read: {error.strerror}.")
+        if listed:
             shown += 1
             yield outline

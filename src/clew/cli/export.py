@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from clew.cli.choose import session as chosen
-from clew.cli.output import SCHEMA, common, print_json, remark
+from clew.cli.output import SCHEMA, clean, common, print_json, remark
 from clew.view.export import document
 from clew.wire.encode import encode
 
 
 def arguments(command: ArgumentParser) -> None:
-    command.add_argument("id", nargs="?", help="a session: its id, a part of it, or a path (default: the newest here)")
+    command.add_argument(
+        "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
+    )
     command.add_argument(
         "--format",
         choices=("json", "jsonl"),
@@ -46,5 +48,5 @@ def call(options: Namespace) -> int:
     if options.json:
         print_json([{"kind": "exported", "session": session.id, "path": str(Path(options.output).resolve())}])
     else:
-        print(str(Path(options.output).resolve()))
+        print(clean(str(Path(options.output).resolve())))
     return 0

@@ -17,7 +17,7 @@ from clew.cli.output import common, count, is_terminal, one_line, print_json, re
 from clew.conversation.prompt import is_prompt, prompt_text, speaker
 from clew.conversation.reply import Call, reply_key
 from clew.conversation.session import Session
-from clew.facts.secret import mask_data
+from clew.facts.secret import mask, mask_data
 from clew.facts.tool import label
 from clew.view.document import Options, Row, Scene, call_rows, entry_rows, rows
 from clew.view.masked import masked
@@ -38,7 +38,9 @@ _RESULTS = frozenset({"result", "diff", "todo"})
 
 
 def arguments(command: ArgumentParser) -> None:
-    command.add_argument("id", nargs="?", help="a session: its id, a part of it, or a path (default: the newest here)")
+    command.add_argument(
+        "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
+    )
     command.add_argument("--last", metavar="N", type=count, default=1, help="begin with the last N turns (default 1)")
     command.add_argument("--results", action="store_true", help="also what calls gave back, and what they changed")
     command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
@@ -103,13 +105,12 @@ class Stream:
     def __init__(self, session: Session, path: Path, options: Namespace, agent: AgentFile | None = None) -> None:
         whole = [item.line for item in session.items if item.line.is_terminated]
         self.tail = Tail(path, whole[-1].end, whole[-1].number + 1) if whole else Tail(path)
-        self.seen = {
-            e.offset for e in entries(session.items[len(whole) :])
-        }  # shown although its newline is still to come
+        self.seen = {e.offset for e in entries(session.items[len(whole) :])}  # shown before its newline has come
         self.agent = agent
         self.is_agent = agent is not None or session.is_agent
         self.options = Options(thinking=options.thinking)
         self.has_results: bool = options.results
+        self.reveals: bool = options.reveal
         self.depth = 0
         self.name = ""
         self.kind = ""
@@ -150,7 +151,7 @@ class Stream:
             elif block.type == "tool_use" and block.id:
                 self.calls[block.id] = Call(block, entry)
                 self.waiting.add(block.id)
-                yield _call_row(self.calls[block.id], scene, " …")
+                yield self._call(self.calls[block.id], scene, " …")
 
     def _results(self, entry: Entry, scene: Scene) -> Iterator[Row]:
         for block in entry.results:
@@ -159,8 +160,16 @@ class Stream:
             self.waiting.discard(block.tool_use_id)
             done = replace(self.calls[block.tool_use_id], result=block, result_entry=entry)
             self.calls[block.tool_use_id] = done
-            yield _call_row(done, scene, "" if done.failed else "  ok", failed=done.failed, seconds=done.seconds)
+            yield self._call(done, scene, "" if done.failed else " → ok", failed=done.failed, seconds=done.seconds)
             yield from brief(list(call_rows(done, scene))[1:], self.has_results)
+
+    def _call(self, made: Call, scene: Scene, state: str, **facts: Any) -> Row:
+        text = self.short(label(made, scene.session.cwd), WIDEST) + state
+        return Row("call", text, scene.depth, made.entry.time, facts={"tool": made.name, "id": made.id, **facts})
+
+    def short(self, text: str, width: int) -> str:
+        """A text cut to a line. Secrets are masked before: half of one looks like none."""
+        return one_line(text if self.reveals else mask(text)[0], width)
 
     def _sign(self, entry: Entry, scene: Scene) -> Iterator[Row]:
         """A running call says now and then what it is at; what agents say stands in their own files."""
@@ -174,7 +183,9 @@ class Stream:
         if now and begun and last and (now - last).total_seconds() >= EVERY:
             self._signs[number] = now
             told = (sign.output or sign.full_output).strip().split("\n")[-1] or sign.query or sign.task_description
-            yield _call_row(running, scene, f" … {one_line(told, 60)}".rstrip(), seconds=(now - begun).total_seconds())
+            yield self._call(
+                running, scene, f" … {self.short(told, 60)}".rstrip(), seconds=(now - begun).total_seconds()
+            )
 
     def json(self, item: Item) -> Iterator[dict[str, Any]]:
         whose = {"agent": self.agent.id if self.agent else None}
@@ -192,7 +203,7 @@ class Stream:
                 "type": entry.type,
                 "subtype": entry.subtype,
                 "time": stamp(entry.time) if entry.time else None,
-                "role": entry.message.role if entry.message else None,
+                "role": entry.type if entry.message else None,
                 "speaker": speaker(entry) or None,
                 "text": prompt_text(entry) if is_prompt(entry) else entry.text,
                 "calls": [self._call_json(use.id, entry) for use in entry.uses],
@@ -212,11 +223,6 @@ class Stream:
         made = self.calls.get(number or "")
         found = {"id": number, "tool": made.name if made else None, "label": label(made, entry.cwd) if made else None}
         return {**found, "seconds": made.seconds} if made and made.result_entry is entry else found
-
-
-def _call_row(made: Call, scene: Scene, state: str, **facts: Any) -> Row:
-    text = one_line(label(made, scene.session.cwd), WIDEST) + state
-    return Row("call", text, scene.depth, made.entry.time, facts={"tool": made.name, "id": made.id, **facts})
 
 
 def brief(found: Iterable[Row], has_results: bool) -> Iterator[Row]:
@@ -300,7 +306,7 @@ class Watch:
         stream.depth = owner.depth + 1 if owner else 1
         stream.kind = str(meta.agent_type or given.get("subagent_type") or "")
         said = item.text if isinstance(item, Entry) else ""
-        stream.name = one_line(str(meta.description or given.get("description") or said or stream.agent.id), 80)
+        stream.name = stream.short(str(meta.description or given.get("description") or said or stream.agent.id), 80)
 
     def _look(self) -> bool:
         """Find new agents, and a newer session; says whether it went over to one."""

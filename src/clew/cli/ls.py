@@ -5,13 +5,17 @@ from __future__ import annotations
 import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from clew.cli.choose import outlines, tree
-from clew.cli.output import ago, common, is_terminal, one_line, print_json, remark, size
+from clew.cli.output import ago, clean, common, is_terminal, one_line, print_json, remark, size
 from clew.conversation.outline import Outline
-from clew.wire.history import HistoryPrompt, prompts, read_history
-from clew.wire.place import AgentFile, Project, find_project
+from clew.errors import NotFound
+from clew.facts.secret import mask, mask_data
+from clew.view.plain import columns as cell_width
+from clew.wire.history import prompts, read_history
+from clew.wire.place import AgentFile, Project, find_project, slugs
 from clew.wire.time import stamp
 
 Json = Mapping[str, Any]
@@ -20,14 +24,15 @@ Json = Mapping[str, Any]
 def arguments(command: ArgumentParser) -> None:
     kinds = ("sessions", "projects", "agents", "prompts")
     command.add_argument("kind", nargs="?", choices=kinds, default="sessions", help="what to list (default: sessions)")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     common(command, lists=True)
 
 
 def call(options: Namespace) -> int:
     values, columns = _KINDS[options.kind]
-    found = values(options)
+    found = values(options) if options.reveal else map(_masked, values(options))
     if options.json:
-        return 0 if print_json(found) else 1
+        return 0 if print_json({k: v for k, v in row.items() if k != "when"} for row in found) else 1
     rows = list(found)
     if not rows:
         if not options.quiet:
@@ -35,6 +40,13 @@ def call(options: Namespace) -> int:
         return 1
     _table(rows, columns)
     return 0
+
+
+def _masked(row: Json) -> Json:
+    """A row without its secrets: a title is often what somebody typed or pasted."""
+    found, _ = mask_data(dict(row))
+    title, secrets = mask(clean(found.get("title") or ""))
+    return {**found, "title": title} if secrets else found
 
 
 def _sessions(options: Namespace) -> Iterator[Json]:
@@ -90,10 +102,10 @@ def _agents(options: Namespace) -> Iterator[Json]:
     for agent in (a for p in chosen for a in p.agents()):
         if options.limit is not None and shown >= options.limit:
             return
-        if agent.is_warmup:
+        if agent.is_warmup or not _within(row := _agent(agent), options):
             continue
         shown += 1
-        yield _agent(agent)
+        yield row
 
 
 def _agent(agent: AgentFile) -> Json:
@@ -116,9 +128,9 @@ def _agent(agent: AgentFile) -> Json:
 def _prompts(options: Namespace) -> Iterator[Json]:
     path = tree(options).history
     found = sorted(prompts(read_history(path)), key=lambda p: -p.time.timestamp() if p.time else 0)
-    wanted = [p for p in found if _wanted(p, options)]
-    for prompt in wanted[: options.limit]:
-        yield {
+    is_here = _here(options)
+    rows = (
+        {
             "kind": "prompt",
             "session": prompt.session_id,
             "project": prompt.project,
@@ -126,15 +138,31 @@ def _prompts(options: Namespace) -> Iterator[Json]:
             "title": prompt.text,
             "when": prompt.time,
         }
+        for prompt in found
+        if is_here(prompt.project or "")
+    )
+    yield from islice((row for row in rows if _within(row, options)), options.limit)
 
 
-def _wanted(prompt: HistoryPrompt, options: Namespace) -> bool:
-    if options.project and options.project not in (prompt.project or ""):
-        return False
-    if prompt.time is None:
+def _here(options: Namespace) -> Callable[[str], bool]:
+    """Whether a path is the project asked for. The history outlives sessions: then a part of the path will do."""
+    if not options.project:
+        return lambda path: True
+    try:
+        project = find_project(tree(options), options.project)
+    except NotFound:
+        part = options.project.lower()
+        return lambda path: part in path.lower()
+    return lambda path: project.name in slugs(path)
+
+
+def _within(row: Json, options: Namespace) -> bool:
+    """Whether a row is of the time asked for; one without a time is of none."""
+    when = row["when"]
+    if when is None:
         return not options.since and not options.until
-    late = options.since is None or prompt.time >= options.since
-    return late and (options.until is None or prompt.time < options.until)
+    late = options.since is None or when >= options.since
+    return late and (options.until is None or when < options.until)
 
 
 def _short(path: str | None) -> str:
@@ -189,10 +217,10 @@ _KINDS: dict[str, tuple[Callable[[Namespace], Iterable[Json]], Sequence[tuple[st
 def _table(rows: Sequence[Json], columns: Sequence[tuple[str, Callable[[Json], str]]]) -> None:
     """Columns as wide as they need to be; the last takes what the terminal has left."""
     cells = [[one_line(read(row)) for _, read in columns] for row in rows]
-    widths = [max(len(head), *(len(line[i]) for line in cells)) for i, (head, _) in enumerate(columns)]
+    widths = [max(len(head), *(cell_width(line[i]) for line in cells)) for i, (head, _) in enumerate(columns)]
     width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
     before = sum(w + 2 for w in widths[:-1])
     room = max(20, width - before) if width else 0
     for line in ([head for head, _ in columns], *cells):
-        start = "".join(cell.ljust(w + 2) for cell, w in zip(line[:-1], widths, strict=False))
+        start = "".join(cell + " " * (w + 2 - cell_width(cell)) for cell, w in zip(line[:-1], widths, strict=False))
         print(start + one_line(line[-1], room))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clew.cli.choose import tree
-from clew.cli.output import common, print_json, remark
+from clew.cli.output import clean, common, print_json, remark
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.conversation.title import first_prompt, summary_of
 from clew.wire.place import Project, SessionFile, find_project
-from clew.wire.sidecar import IndexEntry, SessionsIndex, write_index
+from clew.wire.sidecar import INDEX_NAME, IndexEntry, SessionsIndex, write_index
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -25,10 +25,13 @@ def call(options: Namespace) -> int:
         remark("clew: say what to repair: --index rebuilds sessions-index.json from the session files.")
         return 2
     project = find_project(tree(options), options.project)
-    index = SessionsIndex(version=1, original_path=project.path().path, entries=tuple(_entries(project)))
+    where = project.path()
+    known = None if where.source == "guess" else where.path  # written down, a guess would look like knowledge
+    index = SessionsIndex(version=1, original_path=known, entries=tuple(_entries(project, known)))
     old = None if options.dry_run else write_index(project.folder, index)
     made = {
         "kind": "index",
+        "path": str(project.folder / INDEX_NAME),
         "project": project.name,
         "sessions": len(index.entries),
         "backup": str(old) if old else None,
@@ -38,18 +41,18 @@ def call(options: Namespace) -> int:
         print_json([made])
     else:
         done = "Would write" if options.dry_run else "Wrote"
-        print(f"{done} {project.folder / 'sessions-index.json'}: {len(index.entries)} sessions.")
+        print(clean(f"{done} {made['path']}: {len(index.entries)} session{'' if len(index.entries) == 1 else 's'}."))
         if old:
-            print(f"The old one is {old}")
+            print(clean(f"The old one is {old}"))
     return 0
 
 
-def _entries(project: Project) -> list[IndexEntry]:
-    found = [_entry(file, project) for file in project.sessions() if not file.is_empty]
+def _entries(project: Project, known: str | None) -> list[IndexEntry]:
+    found = [_entry(file, known) for file in project.sessions() if not file.is_empty]
     return [entry for entry in found if entry is not None]
 
 
-def _entry(file: SessionFile, project: Project) -> IndexEntry | None:
+def _entry(file: SessionFile, known: str | None) -> IndexEntry | None:
     session = Session(file.path, file=file)
     outline = Outline(file)
     if not outline.is_conversation:
@@ -64,6 +67,6 @@ def _entry(file: SessionFile, project: Project) -> IndexEntry | None:
         created=session.started,
         modified=session.ended,
         git_branch=session.branch_name or "",
-        project_path=session.cwd or project.path().path,
+        project_path=session.cwd or known or "",
         is_sidechain=session.is_agent,
     )

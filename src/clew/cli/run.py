@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -11,9 +12,11 @@ from typing import NoReturn
 
 from clew.cli.output import remark
 from clew.errors import Ambiguous, ClewError, NotFound
+from clew.version import __version__
 
 COMMANDS = {
     "ls": "list sessions, projects, agents or prompts",
+    "search": "find anything",
     "show": "read a session",
     "trace": "draw the shape of a session: branches, compactions, agents, problems",
     "check": "say what is damaged or lost, and what each version would resume",
@@ -24,6 +27,11 @@ COMMANDS = {
 }
 DONE, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 _CODES: tuple[tuple[type[BaseException], int], ...] = ((NotFound, NOTHING), (Ambiguous, FAILED), (ClewError, FAILED))
+_STEPS: tuple[tuple[type[OSError], str], ...] = (
+    (FileExistsError, "Nothing is written over: name another file."),
+    (FileNotFoundError, "Look whether the path is right."),
+    (PermissionError, "Look whether the file and its folder are yours to use."),
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 def parser(only: str | None = None) -> Parser:
     """The whole parser; with `only` the arguments of one command alone, which spares loading the others."""
     top = Parser(prog="clew", description="Read, check and explain Claude Code sessions.")
-    top.add_argument("--version", "-V", action="store_true", help="print the version and exit")
+    top.add_argument("--version", "-V", action="version", version=f"clew {__version__}", help="print it and exit")
     sub = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for name, purpose in COMMANDS.items():
         command = sub.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
@@ -48,11 +56,11 @@ def parser(only: str | None = None) -> Parser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    asked = next((a for a in arguments if not a.startswith("-")), None)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every terminal has every letter
     try:
-        options = parser(asked if asked in COMMANDS else None).parse_args(arguments or ["ls"])
-        if options.command is None:
-            options = parser("ls").parse_args(["ls"])
+        options = _parsed(arguments or ["ls"])
         return _finish(int(options.call(options)))
     except SystemExit as stop:
         return int(stop.code or 0)
@@ -64,7 +72,27 @@ def run(arguments: Sequence[str]) -> int:
     except ClewError as error:
         return _explain(str(error), error.hint, next(code for kind, code in _CODES if isinstance(error, kind)))
     except (OSError, ValueError) as error:
-        return _explain(_sentence(error), "", FAILED)
+        return _explain(_sentence(error), next((step for kind, step in _STEPS if isinstance(error, kind)), ""), FAILED)
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The words as one value. What no command knows is told by the command, whose help is the one to read."""
+    asked = next((a for a in arguments if not a.startswith("-")), None)
+    options, unknown = parser(asked if asked in COMMANDS else None).parse_known_args(_joined(arguments))
+    if unknown:
+        Parser(prog=f"clew {options.command or ''}".strip()).error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options if options.command else parser("ls").parse_args(["ls"])
+
+
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """The folder of a project is named with a dash in front; behind --project that is no option."""
+    found: list[str] = []
+    for word in arguments:
+        if found and found[-1] in ("-p", "--project") and len(word) > 2 and word[0] == "-" != word[1]:
+            found[-1] = f"--project={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _finish(code: int) -> int:

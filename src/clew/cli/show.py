@@ -12,6 +12,7 @@ from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.errors import NotFound
+from clew.facts.secret import mask
 from clew.view.document import DEPTHS, Options, Row, rows
 from clew.view.export import turn_json
 from clew.view.opening import opening
@@ -19,7 +20,9 @@ from clew.view.terminal import print_rows
 
 
 def arguments(command: ArgumentParser) -> None:
-    command.add_argument("id", nargs="?", help="a session: its id, a part of it, or a path (default: the newest here)")
+    command.add_argument(
+        "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
+    )
     command.add_argument("--depth", choices=DEPTHS, default="calls", help="how much of it (default: calls)")
     command.add_argument("--full", action="store_true", help="everything: --depth full --thinking --lines 0")
     command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
@@ -44,11 +47,8 @@ def span(text: str) -> tuple[int, int]:
 def call(options: Namespace) -> int:
     session = chosen(options, options.id)
     if options.json:
-        return (
-            0
-            if print_json(turn_json(session, turn, mask=not options.reveal) for turn in _turns(session, options))
-            else 1
-        )
+        found = _turns(session, options)
+        return 0 if print_json(turn_json(session, turn, mask=not options.reveal) for turn in found) else 1
     made = _rows(session, options)
     if not options.reveal:
         from clew.view.masked import masked
@@ -71,14 +71,13 @@ def _options(options: Namespace) -> Options:
 
 
 def _rows(session: Session, options: Namespace) -> Iterator[Row]:
-    yield from _header(session)
     wanted = _options(options)
-    if options.turns or options.last is not None or options.branch is not None:
-        yield from rows(session, _turns(session, options), wanted)
-    else:
-        yield from opening(session, wanted)
+    is_part = options.turns or options.last is not None or options.branch is not None
+    found = rows(session, _turns(session, options), wanted) if is_part else opening(session, wanted)
+    yield from _header(session)
+    yield from found
     if not options.quiet:
-        _remarks(session)
+        _remarks(session, options.branch, options.reveal)
 
 
 def _header(session: Session) -> Iterator[Row]:
@@ -94,8 +93,8 @@ def _header(session: Session) -> Iterator[Row]:
         size(file.size),
         f"version {outline.version}" if outline.version else "",
     ]
-    yield Row("title", outline.title or "(no prompt)")
-    yield Row("about", " · ".join(part for part in about if part))
+    yield Row("title", one_line(outline.title) or "(no prompt)")
+    yield Row("about", " · ".join(one_line(part) for part in about if part))
     yield Row("about", f"claude -r {session.id}")
 
 
@@ -109,20 +108,33 @@ def _turns(session: Session, options: Namespace) -> Sequence[Turn]:
     if options.turns:
         first, last = options.turns
         turns = tuple(t for t in turns if first <= t.number <= last)
-    return turns[-options.last :] if options.last else turns
+    if options.last is not None:
+        turns = turns[max(0, len(turns) - options.last) :]
+    if not turns and (options.turns or options.last is not None):
+        raise _no_turn(options, len(session.turns))
+    return turns
 
 
-def _remarks(session: Session) -> None:
+def _no_turn(options: Namespace, there: int) -> NotFound:
+    first, last = options.turns or (f"--last {options.last}", sys.maxsize)
+    missing = NotFound(str(first) if last in (first, sys.maxsize) else f"{first}-{last}", "turn")
+    missing.hint = f"The session has {there} turn{'' if there == 1 else 's'}."
+    return missing
+
+
+def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
     """What the reader should know and did not see."""
-    others = [b for b in session.branches if not b.is_active]
+    if not session.turns:
+        remark("Nobody asks anything in this session.")
+    others = [b for b in session.branches if (b.number != shown if shown else not b.is_active)]
     if others:
-        names = ", ".join(f"{b.number} ({one_line(b.own[0].text if b.own else '', 40)})" for b in others[:3])
+        said = [clean((b.own or b.prompts[-1:])[0].text) for b in others[:3]]
+        texts = said if reveal else [mask(text)[0] for text in said]
+        names = ", ".join(f"{b.number} ({one_line(text, 40)})" for b, text in zip(others, texts, strict=False))
         remark(
             f"{len(others)} other branch{'es' if len(others) > 1 else ''}: {names}. See: clew trace {session.id[:8]}"
         )
     if session.damage:
-        saved = sum(len(d.salvaged) for d in session.damage)
-        remark(
-            f"{len(session.damage)} damaged line{'s' if len(session.damage) > 1 else ''}, {saved} entries saved from them. "
-            f"See: clew check {clean(session.id[:8])}"
-        )
+        count, saved = len(session.damage), sum(len(d.salvaged) for d in session.damage)
+        entries = f"{saved} entr{'y' if saved == 1 else 'ies'} saved from {'it' if count == 1 else 'them'}"
+        remark(f"{count} damaged line{'s' if count > 1 else ''}, {entries}. See: clew check {session.id[:8]}")

@@ -31,7 +31,9 @@ NARROW, NARROWEST = 76, 56  # columns of the terminal below which some numbers, 
 
 
 def arguments(command: ArgumentParser) -> None:
-    command.add_argument("id", nargs="?", help="a session: its id, a part of it, or a path (default: the newest here)")
+    command.add_argument(
+        "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
+    )
     which = command.add_mutually_exclusive_group()
     which.add_argument("--all-branches", action="store_true", help="every branch (the default)")
     which.add_argument("--active", action="store_true", help="only the branch that a resume would go on with")
@@ -323,8 +325,10 @@ def _said(row: Row) -> str:
             return f"! line {row.line}: the pinned entry {facts['leaf'][:8]} is not in the file"
         case "pin":
             return f"pinned{' by hand' if facts['explicit'] else ''}: a resume goes on from here"
-        case "problem" | "waiting":
+        case "problem":
             return f"! line {row.line}: {row.text}"
+        case "waiting":
+            return f"line {row.line}: {row.text} yet"
         case "more":
             return f"! … {_number(facts['problems'], 'more problem')}"
         case "gap":
@@ -390,9 +394,7 @@ def _print(lines: Iterable[Line], is_ascii: bool) -> None:
 
     console = Console(highlight=False, markup=False, emoji=False)
     for line in made:
-        text = Text.assemble(*line)
-        text.rstrip()
-        console.print(text, soft_wrap=True)
+        console.print(Text.assemble(*line), soft_wrap=True)
 
 
 def _worded(text: str, encoding: str, is_poor: bool) -> str:

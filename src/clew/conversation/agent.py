@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.conversation.session import Session
 
 
-AGENT_TOOLS = frozenset({"Task", "Agent"})
+AGENT_TOOLS = frozenset({"Task", "Agent", "Workflow"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,6 @@ def agents_of(session: Session) -> tuple[Agent, ...]:
     found = [_from_file(file) for file in _files(session)]
     found += _inline(session)
     return tuple(_link(session, found))
-
-
-def agents_by_id(file: SessionFile, call: Call) -> list[Agent]:
-    """The agent that the result of a call names, found by its file's name: no other file is read for it."""
-    wanted = call.agent_id
-    found = [f for f in file.agents() if f.id == wanted] if wanted else []
-    return [replace(_from_file(f), call=call) for f in found]
 
 
 def _files(session: Session) -> list[AgentFile]:
@@ -125,7 +118,9 @@ def _link(session: Session, agents: list[Agent]) -> list[Agent]:
 def _with_call(agent: Agent, calls: Sequence[tuple[str | None, Call, str | None]], taken: set[str]) -> Agent:
     use = agent.meta.tool_use_id if agent.meta else None
     others = [(o, c, named) for o, c, named in calls if o != agent.id]
+    run = agent.file.run if agent.file else None
     match = next(((o, c) for o, c, named in others if (use and c.id == use) or named == agent.id), None)
+    match = match or next(((o, c) for o, c, _ in others if run and c.name == "Workflow" and run in c.output), None)
     free = ((o, c) for o, c, named in others if not named and c.id not in taken)
     match = match or next(((o, c) for o, c in free if _asked(c, agent)), None)
     if match is None:

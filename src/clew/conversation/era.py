@@ -55,8 +55,18 @@ class Era:
 
     @property
     def bridges_gaps(self) -> bool:
-        """A missing parent is replaced by the line before it, and an unknown line by its own parent."""
+        """A parent that is missing, or of an unknown type, is replaced by the line before; a progress line by its own parent."""
         return self.since("2.1.100")
+
+    @property
+    def heeds_endings(self) -> bool:
+        """A conversation that the model ended is not resumed."""
+        return self.bridges_gaps
+
+    @property
+    def needs_worktree(self) -> bool:
+        """A session of a worktree is resumed only if the worktree is there."""
+        return self.bridges_gaps
 
     @property
     def repairs_siblings(self) -> bool:

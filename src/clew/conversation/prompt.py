@@ -84,7 +84,7 @@ def prompt_text(entry: Spoken) -> str:
 
 
 def input_kind(entry: Spoken) -> str:
-    """The third source document's kinds of input: ide_selection, ide_opened_file, tool_result or text."""
+    """The kind of input: ide_selection, ide_opened_file, tool_result or text."""
     if entry.results:
         return "tool_result"
     found = _IDE.search(entry.text)

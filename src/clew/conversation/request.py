@@ -90,7 +90,7 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None) -> Request:
 
 
 def _refuse_bad(entries: Sequence[Entry], era: Era) -> None:
-    if era.since("2.1.100") and any(e.type == "ended-by-model" for e in entries):
+    if era.heeds_endings and any(e.type == "ended-by-model" for e in entries):
         raise Unreadable("the model ended this conversation")
     if era.survives_bad_entries:
         return
@@ -105,7 +105,7 @@ def _refuse_bad(entries: Sequence[Entry], era: Era) -> None:
 
 def _refuse_lost_worktree(entries: Sequence[Entry], era: Era) -> None:
     last = next((e for e in reversed(entries) if e.type == "worktree-state"), None)
-    path = WorktreeState.of(last).worktree_path if last and era.since("2.1.100") else ""
+    path = WorktreeState.of(last).worktree_path if last and era.needs_worktree else ""
     if path and not os.path.isdir(path):
         raise Unreadable(f"the worktree {path} is not there")
 

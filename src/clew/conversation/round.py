@@ -1,6 +1,6 @@
-"""Literal functions of the source documents, kept because tools were written against them.
+"""Literal functions from early descriptions of the format, kept because tools were written against them.
 
-They are what the documents say, not what the files mean: `turns` is the better answer to where a turn begins, and `Reply`
+They do what those descriptions say, not what the files mean: `turns` is the better answer to where a turn begins, and `Reply`
 to which lines make a message.
 """
 
@@ -21,7 +21,7 @@ GAP = timedelta(minutes=5)
 
 
 def determine_round_type(message: Json, prev_msg: Json | None = None) -> str:
-    """The third document's rule: new_session, continue, resume or new_round. The name new_session is historical."""
+    """One way to tell rounds: new_session, continue, resume or new_round. The name new_session is historical."""
     if message.get("permissionMode") is not None or message.get("parentUuid") is None:
         return "new_session"
     content = _content(message)
@@ -47,7 +47,7 @@ def rounds(messages: Iterable[Json]) -> list[list[Json]]:
 
 
 def starts_round(message: Json) -> bool:
-    """The third document's three rules: with permissionMode a new round; else only without a tool result."""
+    """Another, by three rules: with permissionMode a new round; else only without a tool result."""
     if message.get("permissionMode") is not None:
         return True
     content = _content(message)
@@ -62,7 +62,7 @@ def _content(message: Json) -> Any:
 
 
 def parse_content_blocks(message_content: Any) -> list[dict[str, Any]]:
-    """The third document's block list: empty texts stay, so that no message disappears."""
+    """A flat block list: empty texts stay, so that no message disappears."""
     if not isinstance(message_content, list):
         return []
     return [b for item in message_content if isinstance(item, dict) and (b := _plain(item))]
@@ -92,7 +92,7 @@ def _plain(item: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def extract_text(message: Json) -> str:
-    """The third document's text: thinking marked, and nothing for a plain string."""
+    """A text with the thinking in it, marked; nothing for a plain string."""
     content = message.get("content", [])
     if not isinstance(content, list):
         return ""
@@ -125,7 +125,7 @@ class Message:
 
 
 def parse_session(entries: Iterable[Entry]) -> list[Message]:
-    """The third document's flat list: user and assistant messages only."""
+    """A flat list: user and assistant messages only."""
     found = []
     for entry in entries:
         if entry.type in ("user", "assistant"):
@@ -141,7 +141,7 @@ def parse_session(entries: Iterable[Entry]) -> list[Message]:
 
 @dataclass(frozen=True, slots=True)
 class Deduplicated:
-    """The second document's view of a streamed message: one entry is final, the others intermediate."""
+    """A view of a streamed message: one entry is final, the others intermediate."""
 
     message_id: str
     final: str
@@ -167,7 +167,7 @@ def _output(entry: Entry) -> int:
 
 
 def load_session(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """The second document's appendix C: API messages by request id, meta entries dropped, reset at each summary.
+    """A plain rebuilding of API messages by request id, meta entries dropped, reset at each summary.
 
     A summary is really a title, mostly of another session, so this wipes live conversations: use `clew.request`.
     """

@@ -122,7 +122,7 @@ class Session:
         return turns(self.path_to(self._newest_below(branch.last)), self._starts_turn)[1]
 
     def _newest_below(self, entry: Entry) -> Entry:
-        """The last line of the file among an entry and all that came of it."""
+        """The last line of the file among a prompt and all that came of it."""
         found, waiting = {entry.uuid: entry}, [entry.uuid]
         while waiting:
             for below in self._followers.get(waiting.pop(), ()):
@@ -133,10 +133,11 @@ class Session:
 
     @cached_property
     def _followers(self) -> dict[str | None, list[Entry]]:
+        """What hangs directly below each entry; another prompt is no part of what came of one."""
         found: dict[str | None, list[Entry]] = {}
         for entry in self.links.nodes.values():
             above = self.links.parent(entry, history=True)
-            if above is not None and (self.is_agent or not entry.is_sidechain):
+            if above is not None and (self.is_agent or not entry.is_sidechain) and not self._starts_turn(entry):
                 found.setdefault(above.uuid, []).append(entry)
         return found
 

@@ -29,7 +29,10 @@ from clew.facts.secret_rules import (
     telling,
 )
 
-T = TypeVar("T")
+_Data = TypeVar("_Data")
+
+RULES_VERSION = 1
+"""Raised with every change of the rules, so that what was masked by older ones can be masked again."""
 
 BASE64_RULE = "base64-secret"
 _MARK_START = "[REDACTED:"
@@ -38,6 +41,7 @@ _SHORTEST_TEXT = 8  # a name, a sign and four characters
 _SHORTEST_KEY = 15  # of the known formats
 _SHORTEST_BASE64 = 40
 _LONGEST_QUOTED = 4096
+_READ_BARE = 200  # enough to judge; the rest is read only if the value is taken
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 
@@ -61,7 +65,7 @@ def find(text: str) -> tuple[Secret, ...]:
     """The secrets in a text, in order; where rules overlap, all they cover is one secret of the most specific."""
     if len(text) < _SHORTEST_KEY and (len(text) < _SHORTEST_TEXT or text.isidentifier()):
         return ()
-    canvas = _MARK.sub(_as_wall, text) if _MARK_START in text else text
+    canvas = _MARK.sub(lambda mark: WALL * len(mark[0]), text) if _MARK_START in text else text
     found: list[Secret] = []
     while claims := _claims(canvas):
         secrets = _merge(claims)
@@ -79,24 +83,19 @@ def mask(text: str, key: bytes | None = None) -> tuple[str, tuple[Secret, ...]]:
     return _replace(text, secrets, marks), secrets
 
 
-def mask_data(value: T, key: bytes | None = None) -> tuple[T, int]:
+def mask_data(value: _Data, key: bytes | None = None) -> tuple[_Data, int]:
     """Decoded JSON with the secrets in its strings and names masked, and how many there were.
 
     The shape stays, the input is not changed, and whatever holds no secret is returned as the same object.
     """
-    root: list[Any] = [value]
-    nodes = [_Node(root, None, 0, None)]
+    nodes = [_Node([value], None, 0, None)]
     count = 0
     for node in nodes:
         count += _mask_children(node, nodes, key)
     for node in reversed(nodes):
         if node.parent is not None and (node.values or node.names):
             node.parent.values[node.slot] = node.rebuilt()
-    return cast(T, nodes[0].values.get(0, value)), count
-
-
-def _as_wall(mark: re.Match[str]) -> str:
-    return WALL * len(mark[0])
+    return cast(_Data, nodes[0].values.get(0, value)), count
 
 
 def _replace(text: str, secrets: tuple[Secret, ...], substitutes: list[str]) -> str:
@@ -111,7 +110,7 @@ def _replace(text: str, secrets: tuple[Secret, ...], substitutes: list[str]) -> 
 def _mark(rule: str, value: str, key: bytes | None) -> str:
     if key is None:
         return f"{_MARK_START}{rule}]"
-    import hmac  # costs more to import than all the rest, and most callers have no key
+    import hmac  # loads OpenSSL, which callers without a key never need
 
     digest = hmac.digest(key, value.encode("utf-8", "surrogatepass"), "sha256").hex()
     return f"{_MARK_START}{rule}:{digest[:8]}]"
@@ -136,14 +135,13 @@ _EXACT = tuple((literal, rank) for rank, rule in enumerate(_ALL) if not rule.fol
 _FOLDED = tuple((literal, rank) for rank, rule in enumerate(_ALL) if rule.folded for literal in rule.literals)
 _ASSIGNED_RANK = len(_ALL)
 _BASE64_RANK = len(_ALL) + 1
+_SIGNS = ("sk-", "_v1_", "_", "-", ".", "")
 
-
-def _sign(literal: str) -> str:
-    return next((sign for sign in "_-." if sign in literal), "")
-
-
-# Literals by a character they hold: a short text without the character need not be asked for any of them.
-_GATES = tuple((sign, tuple(gate for gate in _EXACT if _sign(gate[0]) == sign)) for sign in ("", "_", "-", "."))
+# Literals by the first of these pieces that they hold: a text without the piece is asked for none of them.
+_GATES = tuple(
+    (sign, tuple(gate for gate in _EXACT if next(piece for piece in _SIGNS if piece in gate[0]) == sign))
+    for sign in _SIGNS
+)
 _NAMING_SIGN = re.compile("[ =:>]")
 
 
@@ -205,18 +203,28 @@ def _matches(rank: int, matches: Iterator[re.Match[str]]) -> Iterator[_Claim]:
 
 # --- base64, one level deep ---------------------------------------------------------------------------------
 
-_BASE64_RUN = re.compile(r"[^A-Za-z0-9+/_-]([A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[\r\n=]|\Z))*+={0,2})")
+_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[\r\n=]|\Z))*+={0,2}")
 _URL_SAFE = str.maketrans("-_", "+/", "\r\n=")
+_OUTLINE = bytes(ord("b" if chr(code) in f"{_NAME_CHARACTERS}+/" else " ") for code in range(256))
+
+
+def _base64_runs(canvas: str) -> Iterator[re.Match[str]]:
+    """Long runs of base64 letters, found in an outline of the text because a regex takes ten times as long."""
+    outline = canvas.encode("ascii", "replace").translate(_OUTLINE)
+    at = outline.find(b"b" * _SHORTEST_BASE64)
+    while at >= 0 and (run := _BASE64_RUN.match(canvas, at)):
+        yield run
+        at = outline.find(b"b" * _SHORTEST_BASE64, run.end())
 
 
 def _base64_secrets(canvas: str) -> Iterator[_Claim]:
     """Runs that hide a known format; a run is looked at line by line too, in case its lines are separate."""
-    for run in _BASE64_RUN.finditer(WALL + canvas):
-        start = run.start(1) - 1
-        if _hides_secret(run[1]):
-            yield _Claim(start, start + len(run[1]), _BASE64_RANK, BASE64_RULE)
-        elif "\n" in run[1]:
-            for line in run[1].splitlines(keepends=True):
+    for run in _base64_runs(canvas):
+        start = run.start()
+        if _hides_secret(run[0]):
+            yield _Claim(start, run.end(), _BASE64_RANK, BASE64_RULE)
+        elif "\n" in run[0]:
+            for line in run[0].splitlines(keepends=True):
                 if _hides_secret(line):
                     yield _Claim(start, start + len(line.rstrip()), _BASE64_RANK, BASE64_RULE)
                 start += len(line)
@@ -233,16 +241,17 @@ def _hides_secret(run: str) -> bool:
 # --- name and value: DB_PASSWORD=…, "api_key": "…", --token … -----------------------------------------------
 
 _ASSIGN = re.compile(
-    r"(?P<tail>[\w-]{0,40}+)(?:(?P<flag>[ \t]{1,4}(?![ \t=:]))|\\{0,4}[\"'`]?\]?[ \t]{0,8}(?:"
+    r"(?P<tail>[\w-]{0,40}+)(?:(?P<gap>[ \t]{1,4}(?![ \t=:@$-]))|\\{0,4}[\"'`]?\]?[ \t]{0,8}(?:"
     r":[ \t]{0,4}[A-Za-z_][\w.\[\]| ]{0,40}?=(?!=)[ \t]{0,4}(?=\\{0,4}[\"'`])"
     r"|(?P<sign>:=|=>|={1,3}|:(?!:)|>)[ \t]{0,8}))",
     re.ASCII,
 )
 _OPENING = re.compile(r"(?:[bBfFrRuU]{1,2}(?=[\"'`\\]))?(?P<quote>\\{0,4}[\"'`])")
 _BARE = re.compile(r"[^\s\"'`\0]++")
-_BARE_START = re.compile(r"[^\s\"'`\0]{1,2000}+")
-_BARE_END = re.compile(r"\\+[nrt\"'`]|\\+\Z|[,;&)}\]>]")
-_LINE_END = re.compile(r"\\+[nrt\"'`]|[\\;]+\Z")
+_BARE_ENDS = {
+    Style.BARE: re.compile(r"\\+[nrt\"'`]|</|[,;&)}\]>]"),
+    Style.PLAIN: re.compile(r"\\+[nrt\"'`]"),
+}
 
 
 def _assigned(canvas: str, folded: str, keyword: str) -> Iterator[_Claim]:
@@ -253,15 +262,15 @@ def _assigned(canvas: str, folded: str, keyword: str) -> Iterator[_Claim]:
             continue
         before = canvas[max(0, at - 40) : at]
         start = at - len(before) + len(before.rstrip(_NAME_CHARACTERS))
-        if assign["flag"] and not canvas.startswith("--", start):
+        name = canvas[start : assign.end("tail")]
+        if assign["gap"] and "_" not in name and not name.startswith("--"):
             continue
         if assign["sign"] == ">" and not canvas.endswith("<", 0, start):
             continue
-        name = canvas[start : assign.end("tail")]
         if kind := telling(name.strip("-")):
             found = _value_after(canvas, start, name, assign)
             if found and is_given(canvas[found.start : found.end], kind, found.style):
-                done = _end_of_value(canvas, found)
+                done = _whole_end(canvas, found)
                 yield _Claim(found.start, done, _ASSIGNED_RANK, kind.rule)
 
 
@@ -278,15 +287,19 @@ def _value_after(canvas: str, start: int, name: str, assign: re.Match[str]) -> _
         end = _closing(canvas, at, opening["quote"])
         if end >= 0:
             return _Value(at, end, Style.QUOTED) if end > at else None
-    bare = _BARE_START.match(canvas, at)
-    if not bare:
-        return None
     tight = assign[0].endswith("=") and " " not in assign[0]
-    environment = tight and name.isupper()
-    cut = (_LINE_END if environment else _BARE_END).search(bare[0])
-    end = at + cut.start() if cut else bare.end()
     connection = tight and (canvas.endswith(";", 0, start) or name in ("Password", "Pwd"))
-    return _Value(at, end, Style.PLAIN if environment or connection else Style.BARE)
+    style = Style.PLAIN if tight and (connection or name.isupper()) else Style.BARE
+    end = _bare_end(canvas, at, at + _READ_BARE, style if name.isupper() else Style.BARE)
+    return _Value(at, end, style) if end > at else None
+
+
+def _bare_end(canvas: str, at: int, limit: int, style: Style) -> int:
+    bare = _BARE.match(canvas, at, limit)
+    if not bare:
+        return at
+    end = _BARE_ENDS[style].search(canvas, at, bare.end())
+    return end.start() if end else bare.end()
 
 
 def _closing(canvas: str, at: int, quote: str) -> int:
@@ -299,12 +312,14 @@ def _closing(canvas: str, at: int, quote: str) -> int:
     return -1 if broken else end
 
 
-def _end_of_value(canvas: str, value: _Value) -> int:
-    """The end of a value so long that only its start was read."""
-    if value.style is Style.QUOTED or value.end - value.start < 2000:
-        return value.end
-    rest = _BARE.match(canvas, value.end)
-    return rest.end() if rest else value.end
+def _whole_end(canvas: str, value: _Value) -> int:
+    """The end of a value of which only the start was read, without the signs of the text around it."""
+    end = value.end
+    if value.style is Style.QUOTED:
+        return end
+    if end - value.start == _READ_BARE:
+        end = _bare_end(canvas, end, len(canvas), value.style)
+    return value.start + len(canvas[value.start : end].rstrip("\\;"))
 
 
 # --- decoded JSON -------------------------------------------------------------------------------------------

@@ -54,13 +54,13 @@ RULES: tuple[Rule, ...] = (
         r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         r"|(?:(?:\\[nr]|[\s\"'+,])*+[A-Za-z0-9+/=]{20,}+)++)",
     ),
-    _prefixed("anthropic-key", "sk-ant-"),
+    _prefixed("anthropic-key", "sk-ant-", body=r"[A-Za-z0-9_-]{12,}+"),
     _prefixed("openrouter-key", "sk-or-v1-"),
     _prefixed("openai-key", "sk-proj-", "sk-svcacct-", "sk-admin-"),
     _prefixed("openai-key", "sk-", body=r"[A-Za-z0-9]{20,}+[A-Za-z0-9_-]*+", judged=True),
     Rule("aws-key-id", ("AKIA", "ASIA"), r"A(?:KI|SI)A" + _after_boundary(4) + r"[A-Z0-9]{16}(?![A-Za-z0-9_])"),
     _prefixed("github-token", "github_pat_"),
-    _prefixed("github-token", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", body=r"[A-Za-z0-9]{20,}+"),
+    Rule("github-token", ("gh",), r"gh[pousr]_" + _after_boundary(4) + r"[A-Za-z0-9]{20,}+"),
     _prefixed("gitlab-token", "glpat-", body=r"[A-Za-z0-9_.-]{16,}+"),
     Rule("slack-token", ("xox",), r"xox[abeoprs]-" + _after_boundary(5) + r"[A-Za-z0-9-]{10,}+"),
     _prefixed("slack-token", "xapp-", body=r"[A-Za-z0-9-]{16,}+"),
@@ -223,19 +223,22 @@ def _telling_patterns() -> tuple[tuple[re.Pattern[str], Telling], ...]:
 _PLACEHOLDER = (
     r"\s*",
     r"[x*.•…_#?0-]+",
-    r".*(?:\*{3}|\.{3}|…|•{3}|x{5}).*",
-    r".*(?:\$\{|\$\(|\{\{|<%|#\{).*",
     r"\$(?:(?-i:[A-Z_][A-Z0-9_]*)|[a-z_]+)",
-    r"%\w+%|.*%s.*|%\(\w+\)s|v?\d+(?:\.\d+)+",
-    r"<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\}|.*\{[\w.]*\}.*",
+    r"%\w+%|%\(\w+\)s|v?\d+(?:\.\d+)+",
+    r"<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\}",
     r"(?:process\.env|import\.meta\.env|deno\.env|os\.environ|os\.getenv|system\.getenv|getenv|env|secrets|vars"
     r"|config|settings|self|this)[.(\[].*",
     r"(?:op|vault|ssm|keyring|env|file|arn|secretref)[:/].*",
     r"true|false|null|none|nil|undefined|yes|no|on|off|str|string|int|integer|number|bool|boolean|any|bytes|object"
     r"|optional|unknown|required|empty|missing|hidden|redacted|masked|todo|tbd|n/?a|default|dummy|placeholder"
     r"|example|change[-_ ]?(?:me|it)|same-origin|include|omit",
-    r".*[-_]your[-_].*|your(?:[-_ ].*|(?:api|secret|access|auth|token|key|pass|db)\w*)",
-    r"(?:insert|replace|enter|put|paste|add|type)[-_ ].*|.*[-_ ](?:goes[-_ ])?here",
+    r"your(?:[-_ ].*|(?:api|secret|access|auth|token|key|pass|db)\w*)",
+    r"(?:insert|replace|enter|put|paste|add|type)[-_ ].*",
+)
+_ELIDED_OR_TEMPLATE = (
+    r"\*{3}|\.{3}|…|•{3}|x{5}",
+    r"\$\{|\$\(|\{\{|<%|#\{|%s|\{[\w.]*\}",
+    r"[-_]your[-_]|[-_ ]here\Z",
 )
 _LOCATION = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*|(?:~|\.{0,2})/\S*|[A-Za-z]:\\.*", re.ASCII)
 _LONGEST_WORD = 20
@@ -243,13 +246,15 @@ _REFERENCE = re.compile(r"[A-Za-z_$][\w$]*(?:[!?]?(?:\.|::|->)[A-Za-z_$][\w$]*)+
 
 
 @cache
-def _placeholder_pattern() -> re.Pattern[str]:
-    return re.compile("|".join(_PLACEHOLDER), re.IGNORECASE | re.DOTALL)
+def _placeholder_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    flags = re.IGNORECASE | re.DOTALL
+    return re.compile("|".join(_PLACEHOLDER), flags), re.compile("|".join(_ELIDED_OR_TEMPLATE), flags)
 
 
 def is_placeholder(value: str) -> bool:
     """True of what stands where a secret would stand: empty, crossed out, a variable, a type, a request for one."""
-    return len(value) <= 500 and _placeholder_pattern().fullmatch(value) is not None
+    whole, part = _placeholder_patterns()
+    return len(value) <= 500 and (whole.fullmatch(value) or part.search(value)) is not None
 
 
 def is_wordlike(value: str) -> bool:
@@ -288,7 +293,7 @@ class Style(Enum):
 
 _SAMPLE = 128  # judging more of a value than this would make long runs of `token=token=…` slow
 _CODE = re.compile(r"[(\[{<|]|\A\$[A-Za-z_]")
-_CALL = re.compile(r"[A-Za-z_][\w.:]*\(", re.ASCII)
+_CALL_OR_TAG = re.compile(r"[A-Za-z_][\w.:]*\(.*\)[;,]?|<\w*", re.ASCII)
 _LABEL = re.compile(r"[A-Z][a-z]+", re.ASCII)
 _SHORT_WORD = 8
 _SHORT_NUMBER = 9
@@ -308,7 +313,7 @@ def is_given(value: str, kind: Telling, style: Style) -> bool:
     if wordlike and telling(sample) and not (sample.islower() and sample.isalpha() and style is not Style.BARE):
         return False
     if style is Style.PLAIN:
-        return not _CALL.match(sample)
+        return not _CALL_OR_TAG.fullmatch(sample)
     if style is Style.QUOTED:
         label = _LABEL.fullmatch(sample) or (sample.isalpha() and not sample.isascii())
         return not re.search(r"\s", sample) and not (label if kind.strong else wordlike)

@@ -17,7 +17,7 @@ from msgspec.structs import astuple
 from clew.conversation.session import Session
 from clew.wire.block import Tokens
 from clew.wire.entry import Spoken
-from clew.wire.time import instant
+from clew.wire.time import instant, stamp
 
 SYNTHETIC = "<synthetic>"  # written by the program in the model's name: no tokens stand behind it
 
@@ -152,8 +152,8 @@ def _spent(entries: Iterable[Spoken]) -> Usage:
         if message is None or entry.type != "assistant":
             continue
         tokens = message.usage
-        if tokens is not None:
-            key = message.id or entry.request_id or entry.uuid or f"?{len(best)}"
+        if tokens is not None and message.model != SYNTHETIC:
+            key = message.id or entry.request_id or entry.uuid or f"?{entry.timestamp} {tokens}"
             other = best.get(key)
             if other is None or _outranks(tokens, entry, *other):
                 best[key] = (tokens, entry)
@@ -163,7 +163,7 @@ def _spent(entries: Iterable[Spoken]) -> Usage:
 def _outranks(tokens: Tokens, entry: Spoken, their_tokens: Tokens, their_entry: Spoken) -> bool:
     """What `Spend.outranks` says; most lines of a reply repeat the usage of the first, and then it is soon said."""
     if tokens == their_tokens:
-        mine, theirs = str(entry.timestamp or ""), str(their_entry.timestamp or "")
+        mine, theirs = _written(entry.timestamp), _written(their_entry.timestamp)
         if mine != theirs:
             return mine > theirs
     return _spend(tokens, entry).outranks(_spend(their_tokens, their_entry))
@@ -171,7 +171,15 @@ def _outranks(tokens: Tokens, entry: Spoken, their_tokens: Tokens, their_entry: 
 
 def _spend(tokens: Tokens, entry: Spoken) -> Spend:
     model = entry.message.model if entry.message else None
-    return Spend(count(tokens), model or "", str(entry.timestamp or ""), tokens.service_tier or "")
+    return Spend(count(tokens), model or "", _written(entry.timestamp), tokens.service_tier or "")
+
+
+def _written(timestamp: str | int | float | None) -> str:
+    """A time as it was written; one that is a number becomes a text like the others."""
+    if isinstance(timestamp, str):
+        return timestamp
+    time = instant(timestamp)
+    return stamp(time) if time else ""
 
 
 def count(tokens: Tokens) -> Count:

@@ -5,6 +5,7 @@ Every printer (terminal, and later Markdown and HTML) prints the same rows, so w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,8 +19,7 @@ from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.facts import tool
 from clew.facts.words import words
-from clew.view.budget import Cut, cut
-from clew.wire.detail import Compaction
+from clew.wire.detail import ApiFailure, Compaction, LocalCommand, Notice, Progress, tagged
 from clew.wire.entry import Entry
 
 DEPTHS = ("prompts", "replies", "calls", "full")
@@ -43,13 +43,17 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing to show. `depth` counts agents inside agents; `facts` holds what a printer may want besides the text."""
+    """One thing to show. `depth` counts agents inside agents; `facts` holds what a printer may want besides the text.
+
+    The text is whole; `limit` is how many lines of it a printer shows. To cut is the last thing done to a text, since
+    half a secret looks like none.
+    """
 
     kind: str
     text: str = ""
     depth: int = 0
     time: datetime | None = None
-    more: int = 0
+    limit: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -77,6 +81,12 @@ def rows(
     scene = Scene(session, options, (agents or session.agents_for) if options.agents else _nobody)
     for turn in turns:
         yield from turn_rows(turn, scene)
+
+
+def first_rows(session: Session, options: Options) -> Iterator[Row]:
+    """What stands before the first prompt: a file may begin with a compaction, or have lost its beginning."""
+    scene = Scene(session, options, session.agents_for if options.agents else _nobody)
+    yield from entry_rows(session.preamble, scene)
 
 
 def rest_rows(session: Session, turn: Turn, shown: int, options: Options) -> Iterator[Row]:
@@ -131,25 +141,32 @@ def call_rows(call: Call, scene: Scene) -> Iterator[Row]:
         "seconds": call.seconds,
         "id": call.id,
     }
-    yield Row("call", tool.label(call, scene.session.cwd), depth, call.entry.time, facts=facts)
+    limit = None if options.level >= 3 else options.lines
+    yield Row("call", tool.label(call, scene.session.cwd), depth, call.entry.time, limit, facts)
     if call.name == "TodoWrite":
         yield from _todo_rows(call, depth)
     elif call.name == "ExitPlanMode" and (plan := call.input.get("plan")):
         yield Row("plan", str(plan), depth)
     elif difference := tool.call_diff(call):
-        yield _row("diff", cut("\n".join(difference), options.diff_lines), depth)
-    if (call.name not in _QUIET or call.failed or options.level >= 3) and call.output.strip():
-        kind = "failure" if call.failed else "result"
-        yield _row(kind, cut(call.output, options.lines if options.level < 3 else None), depth)
-    for agent in scene.agents(call):
+        hunks = difference if options.level >= 3 else difference[2:]  # the call above names the file already
+        yield Row("diff", "\n".join(hunks), depth, limit=options.diff_lines)
+    agents = scene.agents(call)
+    is_said = call.name in _QUIET or bool(agents)  # an edit shows as its diff, an agent's answer as its last words
+    if (not is_said or call.failed or options.level >= 3) and call.output.strip():
+        yield Row("failure" if call.failed else "result", call.output, depth, limit=limit)
+    elif call.is_open and (output := _so_far(call)):
+        yield Row("result", output, depth, limit=limit)
+    for agent in agents:
         yield from agent_rows(agent, scene)
 
 
 _QUIET = frozenset({"Edit", "Write", "MultiEdit", "TodoWrite", "ExitPlanMode", "NotebookEdit"})
 
 
-def _row(kind: str, piece: Cut, depth: int) -> Row:
-    return Row(kind, piece.text, depth, more=piece.more)
+def _so_far(call: Call) -> str:
+    """What a running call has said: each sign of life repeats the output up to then."""
+    said = (Progress.of(entry) for entry in reversed(call.progress))
+    return next((text for p in said if (text := p.full_output or p.output).strip()), "")
 
 
 def _todo_rows(call: Call, depth: int) -> Iterator[Row]:
@@ -176,18 +193,42 @@ def _asides(entry: Entry, scene: Scene) -> Iterator[Row]:
         yield from (Row("queued", w.text, scene.depth, entry.time) for w in words(entry))
     elif entry.type == "user":
         yield from _user_aside(entry, scene.options, scene.depth)
-    elif entry.type == "system" and entry.subtype in ("informational", "api_error", "model_refusal_fallback"):
-        content = entry.data.get("content")
-        yield Row("note", content if isinstance(content, str) else str(entry.subtype), scene.depth, entry.time)
+    elif entry.type == "system" and (notice := _NOTICES.get(entry.subtype or "")) and (text := notice(entry)):
+        yield Row("note", text, scene.depth, entry.time, scene.options.lines)
+
+
+def _api_failure(entry: Entry) -> str:
+    made = ApiFailure.of(entry)
+    return "the API failed" + (f", attempt {made.attempt} of {made.max_retries}" if made.attempt else "")
+
+
+def _command(entry: Entry) -> str:
+    made = LocalCommand.of(entry)
+    return f"{made.name} {made.arguments}".strip() or made.output
+
+
+def _notice(entry: Entry) -> str:
+    return Notice.of(entry).content or str(entry.subtype)
+
+
+_NOTICES: dict[str, Callable[[Entry], str]] = {
+    "api_error": _api_failure,
+    "informational": _notice,
+    "local_command": _command,
+    "model_refusal_fallback": _notice,
+}
+_OUTPUT = re.compile(r"</?(?:local-command|bash)-(?:stdout|stderr)>")
 
 
 def _user_aside(entry: Entry, options: Options, depth: int) -> Iterator[Row]:
     kind = speaker(entry)
     if kind == "summary":
-        yield _row("summary", cut(entry.text, options.lines if options.level < 3 else None), depth)
+        yield Row("summary", entry.text, depth, limit=options.lines if options.level < 3 else None)
     elif kind == "interrupt":
         yield Row("interrupt", entry.text.strip("[]"), depth, entry.time)
     elif kind in ("output", "notification", "teammate", "peer", "coordinator") and options.level >= 2:
-        yield _row("note", cut(entry.text, options.lines), depth)
+        text = tagged(entry.text, "summary") if kind == "notification" else _OUTPUT.sub("", entry.text)
+        if text.strip() or kind == "notification":
+            yield Row("note", text or entry.text, depth, limit=options.lines)
     elif kind in ("meta", "caveat", "hook") and options.meta:
-        yield _row("meta", cut(entry.text, options.lines), depth)
+        yield Row("meta", entry.text, depth, limit=options.lines)

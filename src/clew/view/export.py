@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clew.conversation.agent import Agent
@@ -12,6 +12,7 @@ from clew.conversation.turn import Turn, turns
 from clew.facts.secret import mask_data
 from clew.facts.tool import call_diff, label
 from clew.facts.usage import count, usage
+from clew.facts.words import words
 from clew.wire.detail import PrLink
 from clew.wire.entry import Entry
 from clew.wire.time import stamp
@@ -58,6 +59,7 @@ def turn_json(session: Session, turn: Turn, mask: bool = True) -> Json:
 
 
 def _turn(session: Session, turn: Turn) -> Json:
+    calls = {call.id: call for call in turn.calls}
     return {
         "kind": "turn",
         "number": turn.number,
@@ -67,12 +69,12 @@ def _turn(session: Session, turn: Turn) -> Json:
         "state": turn.state,
         "seconds": turn.seconds,
         "images": len(turn.images),
-        "replies": [_reply(session, reply, turn) for reply in turn.replies],
+        "queued": [w.text for e in turn.entries if e.type == "attachment" for w in words(e)],
+        "replies": [_reply(session, reply, calls) for reply in turn.replies],
     }
 
 
-def _reply(session: Session, reply: Reply, turn: Turn) -> Json:
-    calls = {call.id: call for call in turn.calls}
+def _reply(session: Session, reply: Reply, calls: Mapping[str, Call]) -> Json:
     tokens = reply.tokens
     return {
         "id": reply.id,
@@ -82,7 +84,7 @@ def _reply(session: Session, reply: Reply, turn: Turn) -> Json:
         "error": reply.is_error,
         "text": reply.text,
         "thinking": reply.thinking,
-        "calls": [_call(session, calls[use.id]) for use in reply.uses if use.id in calls],
+        "calls": [_call(session, calls[use.id]) for use in reply.uses if use.id and use.id in calls],
         "output_tokens": count(tokens).output if tokens else None,
     }
 
@@ -144,5 +146,7 @@ def _time(moment: Any) -> str | None:
 def document(session: Session, mask: bool = True) -> Iterator[Json]:
     """A whole session: what is to be said of it, then its turns."""
     yield session_json(session, mask)
+    if any(entry.type == "assistant" for entry in session.preamble):  # the first prompt is not in the file
+        yield {**turn_json(session, Turn(0, session.preamble), mask), "prompt": ""}
     for turn in session.turns:
         yield turn_json(session, turn, mask)

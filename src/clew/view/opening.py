@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from clew.conversation.agent import AGENT_TOOLS, Agent, agents_by_id
+from clew.conversation.agent import AGENT_TOOLS, Agent
 from clew.conversation.reply import Call
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn
-from clew.view.document import Options, Row, rest_rows, rows
+from clew.view.document import Options, Row, first_rows, rest_rows, rows
 from clew.wire.place import AgentFile, SessionFile
 
 LARGE = 4 << 20
@@ -26,8 +26,11 @@ def opening(session: Session, options: Options) -> Iterator[Row]:
     """The rows of a session, beginning before it has been read."""
     head = _head(session)
     early = _settled(head.turns) if head else []
-    if head:
-        yield from rows(head, early, options, partial(_agents, session.file))
+    if head and early:
+        yield from first_rows(head, options)
+        yield from rows(head, early, options, partial(_agents, session.file, head))
+    else:
+        yield from first_rows(session, options)
     turns = session.turns
     shared = _shared(early, turns)
     if shared < len(early):
@@ -61,8 +64,18 @@ def _index(turn: Turn, offset: int) -> int:
     return next(i for i, entry in enumerate(turn.entries) if entry.line.offset == offset)
 
 
-def _agents(file: SessionFile | AgentFile | None, call: Call) -> list[Agent]:
-    return agents_by_id(file, call) if isinstance(file, SessionFile) and call.name in AGENT_TOOLS else []
+def _agents(file: SessionFile | AgentFile | None, head: Session, call: Call) -> list[Agent]:
+    """The agents of a call, without reading the others: by the id in its result, by their meta files, or inside the file."""
+    if call.name not in AGENT_TOOLS:
+        return []
+    files = file.agents() if isinstance(file, SessionFile) else []
+    found = [(f, f.meta()) for f in files]
+    made = [
+        Agent(f.id, Session(f.path, file=f), call, file=f, meta=meta)
+        for f, meta in found
+        if f.id == call.agent_id or (meta and meta.tool_use_id == call.id)
+    ]
+    return made or head.agents_for(call)
 
 
 def _shared(early: Sequence[Turn], turns: Sequence[Turn]) -> int:

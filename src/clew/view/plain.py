@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from itertools import accumulate
+from unicodedata import combining, east_asian_width
 
 _ESCAPES = re.compile(
-    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links, the clipboard
-    r"|\x1b[PX^_].*?(?:\x1b\\|$)"  # DCS, SOS, PM, APC
+    r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC: titles, links, the clipboard; without an end, no more than its line
+    r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
     r"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|\x1b[ -/]*[0-~]?",
-    re.DOTALL,
+    r"|\x1b[ -/]*[0-~]?"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]")
 
@@ -23,9 +24,19 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str, width: int = 0) -> str:
-    """Clean text on one line, cut to a width."""
+    """Clean text on one line, cut to a width in columns."""
     flat = " ".join(clean(text).split())
-    return flat if not width or len(flat) <= width else flat[: max(1, width - 1)].rstrip() + "…"
+    if not width or columns(flat) <= width:
+        return flat
+    room = accumulate(map(columns, flat))
+    return flat[: max(1, sum(used < width for used in room))].rstrip() + "…"
+
+
+def columns(text: str) -> int:
+    """How wide a text is on a terminal: letters of the East take two columns, marks on a letter none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def ago(then: datetime | None, now: datetime | None = None) -> str:

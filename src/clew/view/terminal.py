@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
+from clew.view.budget import cut
 from clew.view.document import Row
-from clew.view.plain import clean, duration, tokens
+from clew.view.plain import clean, duration, one_line, tokens
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -47,6 +48,7 @@ _MARK = {
     "summary": "  ",
     "plan": "  ",
 }
+_LONGEST_CALL = 160  # characters of a call, unless all of it is asked for; a heredoc is a line here
 _TODO = {"completed": "☒", "in_progress": "◐", "pending": "☐"}
 
 
@@ -64,14 +66,15 @@ def print_rows(rows: Iterable[Row], file: TextIO, colour: bool) -> None:
 
 def lines(row: Row) -> Iterator[str]:
     """A row as plain lines."""
-    indent = "  " * row.depth + ("│ " if row.depth else "")
+    indent = "  │ " * row.depth
     if row.kind == "prompt":
         yield ""
     mark = _MARK.get(row.kind, "")
-    for index, line in enumerate(_text(row).split("\n")):
+    shown, more = cut(_text(row), row.limit)
+    for index, line in enumerate(shown.split("\n")):
         yield f"{indent}{mark if index == 0 else ' ' * len(mark)}{line}".rstrip()
-    if row.more:
-        yield f"{indent}{' ' * len(mark)}… {row.more} more lines"
+    if more:
+        yield f"{indent}{' ' * len(mark)}… {more} more line{'s' if more > 1 else ''}"
 
 
 def _text(row: Row) -> str:
@@ -88,7 +91,8 @@ def _prompt(row: Row) -> str:
 def _call(row: Row) -> str:
     state = "  FAILED" if row.facts.get("failed") else "  (no result)" if row.facts.get("open") else ""
     seconds = row.facts.get("seconds")
-    return row.text.split("\n")[0] + (f"  {duration(seconds)}" if seconds and seconds >= 1 else "") + state
+    text = one_line(row.text, 0 if row.limit is None else _LONGEST_CALL)
+    return text + (f"  {duration(seconds)}" if seconds and seconds >= 1 else "") + state
 
 
 def _agent(row: Row) -> str:
@@ -138,7 +142,7 @@ def _renderables(row: Row) -> Iterator[RenderableType]:
         return
     if row.kind == "prompt":
         yield Text("")
-    for line in lines(Row(row.kind, row.text, row.depth, row.time, row.more, row.facts)):
+    for line in lines(row):
         if row.kind == "prompt" and not line:
             continue
         yield _styled(row, line)
@@ -147,7 +151,7 @@ def _renderables(row: Row) -> Iterator[RenderableType]:
 def _markdown(text: str) -> RenderableType:
     from rich.markdown import Markdown
 
-    return Markdown(clean(text), code_theme="ansi_dark")
+    return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
 
 
 def _styled(row: Row, line: str) -> Text:

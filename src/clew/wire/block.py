@@ -67,11 +67,8 @@ class Message(Struct, frozen=True, gc=False):
 
     model: str | None = None
     id: str | None = None
-    type: str | None = None
-    role: str | None = None
     content: str | list[Block] | None = None
     stop_reason: str | None = None
-    stop_sequence: str | None = None
     usage: Tokens | None = None
 
     @property

@@ -17,7 +17,7 @@ from clew.wire.line import Line
 
 _OBJECT = re.compile(r'\{[ \t\r\n]*["}]')
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{}]', re.DOTALL)
-_BLANK = re.compile("(?:[ \t\r\n\0]|\xef\xbb\xbf)*")
+_BLANK = re.compile("(?:[ \t\r\n\0]++|\xef\xbb\xbf)*+")
 _IDENTITY = ("parentUuid", "sessionId", "leafUuid", "messageId")
 _EFFORT = 4 << 30  # characters looked at again because of breaks (a second or so), before the rest is given up
 
@@ -34,7 +34,7 @@ def _objects(text: str) -> Iterator[tuple[int, int]]:
 
     An unfinished object is JSON up to the place where it broke. Whatever is whole before that place is a part of it; the
     one that was written over it reaches beyond, or (if the cut was before a value) was taken for that value and ends there.
-    Nothing is read much more than twice: behind an unfinished object the search goes on with the last brace before the break.
+    Little is read more than twice: behind an unfinished object the search goes on with the last brace before the break.
     """
     position, done, broke, effort = 0, 0, -1, 0
     while effort < _EFFORT and (start := _OBJECT.search(text, position)):
@@ -54,15 +54,15 @@ def _objects(text: str) -> Iterator[tuple[int, int]]:
 
 def _stands_alone(text: str, at: int, stop: int, value: dict[str, Any], done: int, broke: int) -> bool:
     """Whether an object is no part of another: of the one that broke, or of one whose beginning is lost."""
-    if _behind_blank(text, done) == at:
-        return True
     behind = _behind_blank(text, stop)
     if stop <= broke:
         return _is_entry(value) and behind >= broke
     if _is_entry(value):
         return True
-    is_enclosed = text[behind : behind + 1] in (",", ":", "]", "}")
-    return bool(value) and not is_enclosed and (broke >= 0 or text.find('"', done, at) < 0)
+    follower = text[behind : behind + 1]
+    if follower in (",", ":", "]", "}") or (not value and follower not in ("", "{")):
+        return False
+    return _behind_blank(text, done) == at or (bool(value) and (broke >= 0 or text.find('"', done, at) < 0))
 
 
 def _behind_blank(text: str, position: int) -> int:

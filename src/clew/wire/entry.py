@@ -194,6 +194,7 @@ def parse(line: Line) -> Item:
     try:
         entry = _DECODER.decode(json)
     except REFUSALS:
+        del json  # a long line is not kept twice
         return _parse_slowly(line)
     force_setattr(entry, "line", line)
     return entry

@@ -31,6 +31,9 @@ class Line(Struct, frozen=True, gc=False):
     whole: bool = True
     note: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Line {self.number} at {self.offset}, {self.stop - self.start} bytes>"
+
     @property
     def raw(self) -> bytes:
         """The exact bytes, newline included."""

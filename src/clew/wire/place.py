@@ -1,6 +1,6 @@
 """Where things lie: the folders of Claude Code, its names for projects, and how to find what was asked for.
 
-Listing opens no file. This is the only module that reads the environment.
+Listing opens no file.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from unicodedata import normalize
 
 from clew.errors import Ambiguous, NotFound
 from clew.wire.entry import Blank, Entry, entries, parse
+from clew.wire.home import claude_home
 from clew.wire.line import lines, pieces
 from clew.wire.sidecar import INDEX_NAME, AgentMeta, is_plain, read_index, read_meta
 from clew.wire.slug import DRIVE, LONGEST
@@ -36,9 +37,7 @@ _WITNESSES = 8  # files that are asked for their working directory before the fi
 
 def claude_dir(override: str | os.PathLike[str] | None = None) -> Path:
     """The folder of Claude Code: as given, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    if override is not None:
-        return Path(_expand(os.fspath(override)))
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or _expand("~/.claude"))
+    return Path(claude_home(override))
 
 
 def _expand(path: str) -> str:
@@ -242,7 +241,7 @@ class AgentFile:
 
 @lru_cache(maxsize=1 << 14)
 def _named_session(path: Path, size: int, mtime_ns: int) -> str | None:
-    """The session that a file names in its first lines; asked once for each state of the file, by every session beside it."""
+    """The session that a file names in its first lines; asked once for each state of the file."""
     return next((entry.session_id for entry in _head(path) if entry.session_id), None)
 
 

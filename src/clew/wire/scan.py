@@ -1,51 +1,81 @@
 """Scanning: a pass over many files that keeps nothing of them.
 
-It decodes only what says who said what (`Spoken`), a piece at a time, with the offset of each line beside it. Reading a
-session (`entry.read`) goes the same way and keeps the bytes; a piece with anything odd in it goes through that reader, so
-the two never differ in what they find.
+It decodes only the fields of a shape (`Spoken`: who said what, or a shape made from it), a piece at a time, with the offset
+of each line beside it. Reading a session (`entry.read`) goes the same way and keeps the bytes; a piece with anything odd in
+it goes through that reader, so the two never differ in what they find.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cache
+from typing import Generic, NamedTuple, TypeVar, overload
 
 import msgspec
 
 from clew.wire.entry import REFUSALS, Damaged, Entry, Spoken, is_one_object_a_line, read_piece
 from clew.wire.line import Source, pieces
+from clew.wire.soften import soften
 
-_DECODER = msgspec.json.Decoder(Spoken)
+Shape = TypeVar("Shape", bound=Spoken)
 
 
-class Piece(NamedTuple):
-    """Some lines of a file: what they say, where each begins, and how many were damaged."""
+class Piece(NamedTuple, Generic[Shape]):
+    """Some lines of a file: what they say, where each begins, where the last ends, and how many were damaged."""
 
-    spoken: list[Spoken]
+    spoken: list[Shape]
     offsets: list[int]
+    stop: int
     damaged: int = 0
 
 
-def scan(source: Source, *, offset: int = 0) -> Iterator[Piece]:
-    """The entries of a source in pieces, those saved from damaged lines included."""
-    number = 1
+@overload
+def scan(source: Source, *, offset: int = 0, finished: bool = False) -> Iterator[Piece[Spoken]]: ...
+
+
+@overload
+def scan(source: Source, *, offset: int = 0, finished: bool = False, shape: type[Shape]) -> Iterator[Piece[Shape]]: ...
+
+
+def scan(
+    source: Source,
+    *,
+    offset: int = 0,
+    finished: bool = False,
+    shape: type[Shape] = Spoken,  # type: ignore[assignment]
+) -> Iterator[Piece[Shape]]:
+    """The entries of a source in pieces, those saved from damaged lines included.
+
+    `finished` leaves out an unterminated last line, to be read when it has been written.
+    """
+    decode = _decoder(shape).decode_lines
     for buffer, at in pieces(source, offset=offset):
+        if finished and not buffer.endswith(b"\n"):
+            buffer = buffer[: buffer.rfind(b"\n") + 1]
         try:
-            spoken = _DECODER.decode_lines(buffer)
+            spoken = decode(buffer)
         except REFUSALS:
             spoken = []
         starts = is_one_object_a_line(buffer, len(spoken))
-        yield Piece(spoken, [at + start for start in starts]) if starts else _oddly(buffer, at, number)
-        number += buffer.count(b"\n") if not starts else len(starts)
+        if starts:
+            yield Piece(spoken, [at + start for start in starts], at + len(buffer))
+        elif buffer:
+            yield _oddly(buffer, at, shape)
 
 
-def _oddly(buffer: bytes, at: int, number: int) -> Piece:
+@cache
+def _decoder(shape: type[Shape]) -> msgspec.json.Decoder[Shape]:
+    return msgspec.json.Decoder(shape)
+
+
+def _oddly(buffer: bytes, at: int, shape: type[Shape]) -> Piece[Shape]:
     found: list[Entry] = []
     damaged = 0
-    for item in read_piece(buffer, at, number):
+    for item in read_piece(buffer, at, 1):
         if isinstance(item, Entry):
             found.append(item)
         elif isinstance(item, Damaged):
             damaged += 1
             found.extend(item.salvaged)
-    return Piece(list(found), [entry.offset for entry in found], damaged)
+    spoken = [soften(shape, entry.data) for entry in found]
+    return Piece(spoken, [entry.offset for entry in found], at + len(buffer), damaged)

@@ -33,7 +33,7 @@ class Tail:
         try:
             if self._state == _state(self.path.stat()):
                 return []
-            with open(self.path, "rb", buffering=0) as file:
+            with open(self.path, "rb") as file:
                 return self._read(file)
         except FileNotFoundError:
             self._state = None
@@ -59,7 +59,7 @@ class Tail:
             return False
         start = max(0, self.offset - _REACH)
         file.seek(start)
-        found = _exactly(file, self.offset - start)
+        found = file.read(self.offset - start)
         if self._before is None:
             self._before = found
         return found == self._before
@@ -76,10 +76,3 @@ class Tail:
 
 def _state(stat: os.stat_result) -> tuple[int, ...]:
     return (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-
-
-def _exactly(file: BinaryIO, size: int) -> bytes:
-    found = b""
-    while len(found) < size and (piece := file.read(size - len(found))):
-        found += piece
-    return found

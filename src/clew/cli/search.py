@@ -1,0 +1,239 @@
+"""`clew search`: find anything.
+
+A search is to be answered in the time that Python takes to start, so this module parses its own arguments and imports
+neither argparse nor rich; `arguments` says the same for the help and the reference.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from clew.errors import BadQuery, ClewError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
+
+    from clew.index.passage import Passage
+    from clew.index.search import Index, Result
+
+BUDGET = 3.0  # seconds for reading what is new before the answer
+_FLAGS = ("--json", "--quiet", "-q", "--include-current", "--no-refresh", "--reveal")
+_VALUES = {"--limit": "limit", "-n": "limit", "--claude-dir": "claude_dir", "--project": "project", "-p": "project"}
+_VALUES |= {"--since": "since", "--until": "until"}
+
+
+class Plan:
+    """What a search is to do."""
+
+    __slots__ = ("claude_dir", "flags", "limit", "project", "query", "since", "until")
+
+    def __init__(self) -> None:
+        self.query = ""
+        self.limit = "10"
+        self.claude_dir: str | None = None
+        self.project = self.since = self.until = ""
+        self.flags: set[str] = set()
+
+
+def quick(arguments: list[str]) -> int | None:
+    """Run a search whose arguments are plain; None if the whole parser is needed to understand or explain them."""
+    plan = Plan()
+    words: list[str] = []
+    waiting = iter(arguments)
+    for word in waiting:
+        if word in _FLAGS:
+            plan.flags.add(word)
+        elif word in _VALUES:
+            value = next(waiting, None)
+            if value is None:
+                return None
+            setattr(plan, _VALUES[word], value)
+        elif word.startswith("--") or word == "-h":
+            return None
+        else:
+            words.append(word)
+    if not words or not plan.limit.isdigit():
+        return None
+    plan.query = " ".join(words)
+    try:
+        return run(plan)
+    except BadQuery as error:
+        print(f"clew: {error.reason}.\n  {error.text}\n  {' ' * error.at}^", file=sys.stderr)
+    except ClewError as error:
+        print(f"clew: {error}\n{error.hint}".rstrip(), file=sys.stderr)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return 2
+
+
+def run(plan: Plan) -> int:
+    from clew.index.search import Index
+    from clew.wire.home import current_session
+
+    query = plan.query
+    for name in ("project", "since", "until"):
+        if value := getattr(plan, name):
+            query += f' {name}:"{value}"'
+    without = None if "--include-current" in plan.flags else current_session()
+    quiet = bool(plan.flags & {"--quiet", "-q"})
+    with Index.open(plan.claude_dir) as index:
+        if "--no-refresh" not in plan.flags:
+            refresh(index, quiet)
+        found = index.search(query, int(plan.limit), without=without)
+    if "--reveal" not in plan.flags:
+        _mask(found)
+    if "--json" in plan.flags:
+        _print_json(found)
+    else:
+        _print(found)
+    if not found and not quiet:
+        print(f"Nothing matches {plan.query!r}.", file=sys.stderr)
+    return 0 if found else 1
+
+
+def _mask(found: list[Result]) -> None:
+    """Hide secrets in what will be shown; where a passage changes its marks would be wrong and go."""
+    from clew.facts.secret import mask
+
+    for result in found:
+        result.title = mask(result.title)[0]
+        for passage in result.passages:
+            text, secrets = mask(passage.text)
+            if secrets:
+                passage.text, passage.marks = text, ()
+
+
+def refresh(index: Index, quiet: bool) -> None:
+    """Bring the index up to date: all of it the first time, with a bar; later for a moment, and say what is left."""
+    bar = _bar if sys.stderr.isatty() and not quiet else None
+    if index.is_new:
+        index.refresh(progress=bar)
+        if bar:
+            print("\r\x1b[K", end="", file=sys.stderr)
+        return
+    done = index.refresh(BUDGET)
+    if not done.is_complete and not quiet:
+        print(f"{done.left} files have changed and are not searched yet; the next search goes on.", file=sys.stderr)
+
+
+def _bar(done: int, total: int) -> None:
+    share = min(1.0, done / total) if total else 1.0
+    print(f"\rIndexing {total / 1e6:.0f} MB  {'█' * int(30 * share):░<30} {share:4.0%}", end="", file=sys.stderr)
+
+
+def _print_json(found: list[Result]) -> None:
+    from clew.cli.output import print_json
+
+    print_json(_json(result) for result in found)
+
+
+def _json(result: Result) -> dict[str, Any]:
+    return {
+        "kind": "result",
+        "session": result.session,
+        "title": result.title,
+        "cwd": result.cwd,
+        "branch": result.branch,
+        "ended": result.ended,
+        "messages": result.messages,
+        "matches": result.matches,
+        "score": round(result.score, 4),
+        "agents": sorted(result.agents),
+        "path": result.path,
+        "resume": result.command,
+        "passages": [
+            {
+                "field": p.field,
+                "tool": p.tool,
+                "failed": p.failed,
+                "time": p.time,
+                "agent": p.agent,
+                "text": p.text,
+                "marks": [list(mark) for mark in p.marks],
+                "path": p.path,
+                "offset": p.offset,
+            }
+            for p in result.passages
+        ],
+    }
+
+
+def _print(found: list[Result]) -> None:
+    from clew.wire.home import wants_colour
+
+    colour = sys.stdout.isatty() and wants_colour()
+    for result in found:
+        print(_heading(result, colour))
+        for passage in result.passages:
+            print(f"    {_passage(passage, colour)}")
+        place = f"cd {_plain(result.cwd)} && " if result.cwd else ""
+        print(_styled(f"    {place}{result.command}", "2", colour) + "\n")
+    sys.stdout.flush()
+
+
+def _heading(result: Result, colour: bool) -> str:
+    name = os.path.basename(result.cwd.replace("\\", "/").rstrip("/")) or result.folder
+    facts = [_ago(result.ended), _plain(name), _plain(result.branch), f"{result.messages} messages"]
+    about = " · ".join(fact for fact in facts if fact)
+    return f"{_styled(result.session[:8], '33', colour)}  {_styled(_plain(result.title), '1', colour)}  {_styled(about, '2', colour)}"
+
+
+def _passage(passage: Passage, colour: bool) -> str:
+    kind = passage.field if not passage.tool else f"{passage.tool} {passage.field}"
+    kind = f"agent {kind}" if passage.agent else kind
+    parts, at = [], 0
+    for start, stop in passage.marks:
+        parts += [_plain(passage.text[at:start]), _styled(_plain(passage.text[start:stop]), "1;31", colour)]
+        at = stop
+    return f"{_styled(_plain(kind) + ':', '36', colour)} {''.join(parts)}{_plain(passage.text[at:])}"
+
+
+def _styled(text: str, style: str, colour: bool) -> str:
+    return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
+
+
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160), *range(8234, 8239), *range(8294, 8298)), "·")
+
+
+def _plain(text: str) -> str:
+    """Text of a transcript on one line that cannot drive a terminal."""
+    return text.translate(_CONTROLS).encode("utf-8", "replace").decode()
+
+
+def _ago(then: int | None) -> str:
+    seconds = time.time() - then if then else 0
+    for length, unit in ((31_536_000, "y"), (2_592_000, "mo"), (604_800, "w"), (86_400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= length:
+            return f"{int(seconds // length)}{unit} ago"
+    return "now" if then else ""
+
+
+def arguments(command: ArgumentParser) -> None:
+    from clew.cli.output import common
+
+    command.add_argument("query", nargs="+", help='words, "phrases", -not, OR, and fields such as tool:Bash since:30d')
+    command.add_argument("--include-current", action="store_true", help="also the session that asks")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    command.add_argument("--no-refresh", action="store_true", help="search the index as it is")
+    common(command, lists=True)
+
+
+def call(options: Namespace) -> int:
+    """The same by the parsed arguments, for what the quick way does not understand."""
+    plan = Plan()
+    plan.query = " ".join(options.query)
+    plan.limit = str(options.limit if options.limit is not None else 10)
+    plan.claude_dir, plan.project = options.claude_dir, options.project or ""
+    plan.since, plan.until = (when.isoformat() if when else "" for when in (options.since, options.until))
+    wanted = {"--json": options.json, "--quiet": options.quiet}
+    wanted |= {"--include-current": options.include_current, "--no-refresh": options.no_refresh}
+    wanted |= {"--reveal": options.reveal}
+    plan.flags = {flag for flag, is_set in wanted.items() if is_set}
+    return run(plan)

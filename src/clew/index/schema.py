@@ -1,0 +1,139 @@
+"""The schema: two shards, each a SQLite file that is an index of its own over a part of the transcripts.
+
+Two processes can build them side by side, and a search asks both. Full text is contentless: the words are in the index, the
+text stays in the transcripts, and a row says where. A shard that is of another version or damaged is made anew.
+"""
+
+from __future__ import annotations
+
+import os
+from zlib import crc32
+
+import apsw
+
+from clew.index.text import TOKENIZER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+VERSION = 2
+SHARDS = 2
+FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
+SAID = FIELDS[:4]  # in the table `said`; what tools were asked and what they said is in `done`
+MIDDLE = 1 << 27  # the first row; newer ones are above it and older ones below, so rows are in the order of time
+BUSY_MS = 5000
+DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+
+_TABLES = f"""
+CREATE TABLE file(
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
+  inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
+  offset INTEGER NOT NULL, mark BLOB NOT NULL, open TEXT NOT NULL DEFAULT '', title INTEGER,
+  custom TEXT, made TEXT, last TEXT, summary TEXT, first TEXT, command TEXT,
+  cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT '',
+  started INTEGER, ended INTEGER, messages INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX file_session ON file(session);
+CREATE TABLE tool(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE piece(
+  id INTEGER PRIMARY KEY, file INTEGER NOT NULL, offset INTEGER NOT NULL, part INTEGER NOT NULL,
+  field INTEGER NOT NULL, tool INTEGER NOT NULL, failed INTEGER NOT NULL, time INTEGER, node INTEGER NOT NULL
+);
+CREATE INDEX piece_file ON piece(file);
+CREATE VIRTUAL TABLE said USING fts5(
+  text, content='', contentless_delete=1, prefix='2 3', tokenize="{TOKENIZER}");
+CREATE VIRTUAL TABLE done USING fts5(
+  text, content='', contentless_delete=1, tokenize="{TOKENIZER}");
+"""
+# Merging while inserting stalled a single insert for seconds (measured); it is done in small steps when there is time.
+_SETTINGS = (("hashsize", 24 << 20), ("automerge", 0), ("crisismerge", 1000))
+
+
+def folder_of(root: str, cache: str) -> str:
+    """Where the index for a folder of Claude Code lies."""
+    path = os.path.realpath(root).encode("utf-8", "surrogateescape")
+    return os.path.join(cache, "index", f"{crc32(path):08x}-{len(path)}")
+
+
+def shard_of(session: str, path: str) -> int:
+    """Which shard a transcript belongs to; a session stays in its own when its project moves."""
+    return crc32((session or os.path.basename(path)).encode("utf-8", "surrogateescape")) % SHARDS
+
+
+def open_shard(path: str) -> tuple[apsw.Connection, str]:
+    """A shard, and why it was made anew: "missing", "damaged", "another version", or nothing."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    is_missing = not os.path.exists(path)
+    connection = apsw.Connection(path)
+    connection.set_busy_timeout(BUSY_MS)
+    if is_missing:
+        os.chmod(path, 0o600)  # noqa: PTH101 - before anything is in it; the files beside it take over its mode
+    try:
+        return connection, _prepare(connection) and ("missing" if is_missing else "another version")
+    except DAMAGE:
+        reset(connection)
+        _prepare(connection)
+        return connection, "damaged"
+
+
+def _prepare(connection: apsw.Connection) -> bool:
+    """Make the tables if they are not those of this version; whether that was so."""
+    if connection.pragma("user_version") != VERSION:
+        return _make(connection)
+    connection.execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000")
+    return False
+
+
+def _make(connection: apsw.Connection) -> bool:
+    connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000")
+    with Writing(connection):
+        if connection.pragma("user_version") == VERSION:  # another clew was faster
+            return False
+        is_other = bool(connection.execute("SELECT count(*) FROM sqlite_schema").get)
+        if not is_other:
+            _create(connection)
+            return True
+    reset(connection)
+    with Writing(connection):
+        if connection.pragma("user_version") != VERSION:
+            _create(connection)
+    return True
+
+
+def _create(connection: apsw.Connection) -> None:
+    connection.execute(_TABLES)
+    for table in ("said", "done"):
+        for key, value in _SETTINGS:
+            connection.execute(f"INSERT INTO {table}({table}, rank) VALUES(?, ?)", (key, value))
+    connection.pragma("user_version", VERSION)
+
+
+def reset(connection: apsw.Connection) -> None:
+    """Empty a shard, whatever is in it, under SQLite's own locks: others that have it open see an empty one."""
+    connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
+    try:
+        connection.execute("VACUUM")
+    finally:
+        connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
+    connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+
+
+class Writing:
+    """A transaction that waits for another writer at its beginning, not at its end."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+
+    def __enter__(self) -> None:
+        self.connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.connection.execute("COMMIT")
+        elif self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")

@@ -1,0 +1,31 @@
+"""Homes: the folders that the environment decides. No other module reads the environment.
+
+It imports nothing but `os`, because a search begins here and has to answer within a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def claude_home(override: str | os.PathLike[str] | None = None) -> str:
+    """The folder of Claude Code: as given, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
+    if override is not None:
+        return os.path.expanduser(os.fspath(override))
+    return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+
+
+def cache_home() -> str:
+    """The folder for what can be made again: `$XDG_CACHE_HOME/clew`, else `~/.cache/clew`."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "clew")
+
+
+def current_session() -> str | None:
+    """The session that clew is being run from, if Claude Code says so."""
+    return os.environ.get("CLAUDE_SESSION_ID") or os.environ.get("CLAUDE_CODE_SESSION_ID") or None
+
+
+def wants_colour() -> bool:
+    """Whether colour is welcome, as far as the environment says."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

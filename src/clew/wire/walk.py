@@ -1,0 +1,98 @@
+"""Walking: every transcript below a folder of Claude Code, with what the file system says of it.
+
+No file is opened, and nothing heavy is imported: this runs before every search.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    class Found(NamedTuple):
+        """A transcript: where, of which session and agent, and its state."""
+
+        path: str
+        folder: str
+        session: str
+        agent: str
+        size: int
+        mtime_ns: int
+        inode: int
+else:
+    from collections import namedtuple
+
+    Found = namedtuple("Found", "path folder session agent size mtime_ns inode")
+
+
+def walk(root: str, missed: list[str] | None = None) -> Iterator[Found]:
+    """Sessions and agents in all layouts; a flat agent file does not tell its session by its name.
+
+    What could not be looked at, though it may be there, is told to `missed`: a walk that missed something was not whole.
+    """
+    missed = [] if missed is None else missed
+    if not os.path.isdir(root):
+        missed.append(root)
+    for project in _entries(os.path.join(root, "projects"), missed):
+        if project.is_dir():
+            yield from _project(project.path, project.name, missed)
+
+
+def _project(path: str, folder: str, missed: list[str]) -> Iterator[Found]:
+    for entry in _entries(path, missed):
+        name = entry.name
+        if name.endswith(".jsonl"):
+            agent = _agent(name)
+            session = "" if agent else name[:-6]
+            if agent or _is_uuid(session):
+                yield from _found(entry, folder, session, agent, missed)
+        elif _is_uuid(name) and entry.is_dir():
+            yield from _agents(os.path.join(entry.path, "subagents"), folder, name, missed)
+        elif name == "subagents" and entry.is_dir():
+            yield from _agents(entry.path, folder, "", missed)
+
+
+def _agents(path: str, folder: str, session: str, missed: list[str]) -> Iterator[Found]:
+    for entry in _entries(path, missed):
+        agent = _agent(entry.name)
+        if agent:
+            yield from _found(entry, folder, session, agent, missed)
+        elif not entry.name.endswith((".json", ".jsonl")) and entry.is_dir():
+            yield from _agents(entry.path, folder, session, missed)
+
+
+def _found(entry: os.DirEntry[str], folder: str, session: str, agent: str, missed: list[str]) -> Iterator[Found]:
+    try:
+        stat = entry.stat()
+    except FileNotFoundError:  # gone since the folder was read
+        return
+    except OSError:
+        missed.append(entry.path)
+        return
+    yield Found(entry.path, folder, session, agent, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+def _agent(name: str) -> str:
+    return name[6:-6] if name.startswith("agent-") and name.endswith(".jsonl") else ""
+
+
+def _is_uuid(name: str) -> bool:
+    parts = name.split("-")
+    return [len(p) for p in parts] == [8, 4, 4, 4, 12] and not set(name.lower()) - _HEX
+
+
+_HEX = set("0123456789abcdef-")
+
+
+def _entries(path: str, missed: list[str]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as found:
+            return list(found)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError:
+        missed.append(path)
+        return []

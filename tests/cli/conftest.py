@@ -1,0 +1,50 @@
+"""A folder of Claude Code for each test, and `clew` as it is typed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from clew.cli import main
+from clew.demo.tree import Summary, write_demo
+
+Run = Callable[..., tuple[int, str, str]]
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Path:
+    return tmp_path / "claude"
+
+
+@pytest.fixture
+def clew(claude: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Type a command; the exit code, what is on stdout and what is on stderr."""
+
+    def typed(*words: str) -> tuple[int, str, str]:
+        code = main([*words, "--claude-dir", str(claude)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return typed
+
+
+@pytest.fixture
+def demo(claude: Path) -> Summary:
+    return write_demo(claude, NOW)
+
+
+@pytest.fixture
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    if hasattr(time, "tzset"):
+        time.tzset()
+    yield
+    monkeypatch.undo()
+    if hasattr(time, "tzset"):
+        time.tzset()

@@ -1,0 +1,210 @@
+"""`clew ls`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.demo.talk import Talk, talk, task
+from clew.demo.tree import Summary
+
+Run = Callable[..., tuple[int, str, str]]
+TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
+
+
+def put(told: Talk, claude: Path, when: int) -> Path:
+    path = told.write(claude)
+    os.utime(path, (when, when))
+    return path
+
+
+def values(out: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in out.splitlines()]
+    assert all(row["clew"] == 1 for row in found)
+    return found
+
+
+def three(claude: Path) -> list[str]:
+    made = [
+        put(talk(seed=1).user("dig").reply("ok"), claude, 1_000),
+        put(talk(seed=2, cwd="/home/ada/kitchen").user("cook").reply("ok").title("Soup"), claude, 3_000),
+        put(talk(seed=3, branch="a-branch-with-a-very-long-name").user("sow\nand reap").reply("ok"), claude, 2_000),
+    ]
+    return [path.stem for path in made]
+
+
+def test_sessions_are_a_table_with_the_newest_first(clew: Run, claude: Path) -> None:
+    dig, cook, sow = three(claude)
+    code, out, err = clew("ls")
+    assert (code, err) == (0, "")
+    head, *rows = [line.split() for line in out.splitlines()]
+    assert head == ["ID", "WHEN", "SIZE", "PROJECT", "BRANCH", "TITLE"]
+    assert [row[0] for row in rows] == [cook[:8], sow[:8], dig[:8]]
+    assert rows[0][4:] == ["kitchen", "main", "Soup"]
+    assert rows[1][4:] == ["garden", "a-branch-with-a-v…", "sow", "and", "reap"]
+
+
+def test_sessions_as_json_lines(clew: Run, claude: Path) -> None:
+    _, cook, _ = three(claude)
+    code, out, _ = clew("ls", "--json", "--limit", "1")
+    (row,) = values(out)
+    assert code == 0
+    assert {k: row[k] for k in ("kind", "id", "title", "project", "branch", "version", "started", "resume")} == {
+        "kind": "session",
+        "id": cook,
+        "title": "Soup",
+        "project": "/home/ada/kitchen",
+        "branch": "main",
+        "version": "2.1.232",
+        "started": "2026-01-05T09:00:00.000Z",
+        "resume": f"claude -r {cook}",
+    }
+    assert Path(row["path"]).stat().st_size == row["bytes"] and "when" not in row
+
+
+def test_the_common_options(clew: Run, claude: Path) -> None:
+    dig, cook, sow = three(claude)
+
+    def ids(*words: str) -> list[str]:
+        return [row["id"] for row in values(clew("ls", "--json", *words)[1])]
+
+    assert ids("--project", "garden") == [sow, dig]
+    assert ids("-p", "/home/ada/kitchen") == [cook]
+    assert ids("--since", "1970-01-01T00:30:00Z") == [cook, sow]
+    assert ids("--until", "1970-01-01T00:30:00Z") == [dig]
+    assert ids("-n", "2") == [cook, sow] and ids("-n", "0") == []
+
+
+@pytest.mark.req("R350")
+def test_the_order_is_the_same_every_time_also_among_equals(clew: Run, demo: Summary, claude: Path) -> None:
+    for path in (claude / "projects").rglob("*.jsonl"):
+        os.utime(path, (1_000, 1_000))
+    for kind in ("sessions", "projects", "agents", "prompts"):
+        assert clew("ls", kind, "--json") == clew("ls", kind, "--json")
+    listed = [row["id"] for row in values(clew("ls", "--json")[1])]
+    assert listed == sorted(listed)
+
+
+@pytest.mark.req("R015")
+def test_files_without_a_conversation_are_not_listed(clew: Run, demo: Summary) -> None:
+    ids = [row["id"] for row in values(clew("ls", "--json")[1])]
+    assert demo.sessions["empty"] not in ids and len(ids) == len(demo.sessions) - 1
+    projects = values(clew("ls", "projects", "--json")[1])
+    assert sum(row["empty"] for row in projects) == 1
+
+
+@pytest.mark.req("R236")
+def test_projects_with_paths_of_every_system(clew: Run, demo: Summary) -> None:
+    code, out, _ = clew("ls", "projects")
+    assert code == 0
+    shown = {line.split("  ")[-1].strip() for line in out.splitlines()[1:]}
+    assert shown == {
+        "/Users/ada/Sites/pressroom",
+        "/home/ada/src/drip",
+        "/home/ada/work/bakery-orders",
+        "/srv/data/tide-gauge",
+        "C:\\Users\\ada\\source\\repos\\ChessClock",
+    }
+    for asked in ("C:\\Users\\ada\\source\\repos\\ChessClock", "c:/users/ada/source/repos/chessclock/", "chessclock"):
+        assert len(values(clew("ls", "-p", asked, "--json")[1])) == 2
+        prompts = values(clew("ls", "prompts", "-p", asked, "--json")[1])
+        assert {row["session"] for row in prompts} >= {demo.sessions["drift"], demo.sessions["damaged"]}
+        assert {row["project"] for row in prompts} == {"C:\\Users\\ada\\source\\repos\\ChessClock"}
+    assert "ChessClock master Clock drift in five minute games" in " ".join(clew("ls")[1].split())
+
+
+def test_a_guessed_path_is_said_to_be_one(clew: Run, claude: Path) -> None:
+    (claude / "projects" / "-srv-data").mkdir(parents=True)
+    assert "/srv/data (a guess)" in clew("ls", "projects")[1]
+
+
+def test_agents_with_their_session_and_type(clew: Run, claude: Path) -> None:
+    child = talk(seed=2).user("count the beds").reply("four")
+    told = talk().user("go").reply(call=task("Count", "count the beds", "Explore")).agent(0, child).reply("ok")
+    path = told.write(claude)
+    code, out, _ = clew("ls", "agents", "--json")
+    (row,) = values(out)
+    assert code == 0
+    assert (row["session"], row["type"], row["title"], row["layout"]) == (path.stem, "Explore", "Count", "nested")
+    assert clew("ls", "agents")[1].splitlines()[1].endswith("  Explore  Count")
+    assert clew("ls", "agents", "--since", "2026-01-06")[0] == 1
+    assert clew("ls", "agents", "--until", "2026-01-06", "-n", "5")[0] == 0
+    assert clew("ls", "agents", "-n", "0")[0] == 1
+
+
+@pytest.mark.req("R336")
+def test_prompts_by_project_and_date_joined_to_their_sessions(clew: Run, demo: Summary) -> None:
+    everything = values(clew("ls", "prompts", "--json")[1])
+    assert [row["time"] for row in everything] == sorted((row["time"] for row in everything), reverse=True)
+    folders = {row["id"]: row["project"] for row in values(clew("ls", "--json")[1])}
+    assert {row["session"] for row in everything} >= {demo.sessions["agents"], demo.sessions["rounding"]}
+    assert all(folders.get(row["session"], row["project"]) == row["project"] for row in everything)
+    drip = values(clew("ls", "prompts", "-p", "drip", "--json")[1])
+    assert drip == [row for row in everything if row["project"] == "/home/ada/src/drip"] != []
+    late = values(clew("ls", "prompts", "--since", "2026-05-20T00:00Z", "--until", "2026-05-30T00:00Z", "--json")[1])
+    assert late == [row for row in everything if "2026-05-20" <= row["time"] < "2026-05-30"] != []
+    assert clew("ls", "prompts", "-n", "1")[1].splitlines()[1].split()[0] == demo.sessions["rounding"][:8]
+
+
+@pytest.mark.req("R336")
+def test_prompts_of_a_project_that_has_no_folder_any_more(clew: Run, claude: Path) -> None:
+    claude.mkdir()
+    lines = [
+        {"display": f"p{n}", "project": project, "timestamp": n, "sessionId": "s"}
+        for n, project in enumerate(("/old/a.b", "/x"))
+    ]
+    (claude / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [row["title"] for row in values(clew("ls", "prompts", "-p", "OLD", "--json")[1])] == ["p0"]
+
+
+def test_a_part_of_a_path_is_not_a_dot_in_any_path(
+    clew: Run, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(cwd=str(tmp_path)).user("here").write(claude)
+    lines = [{"display": p, "project": p, "timestamp": 1, "sessionId": "s"} for p in (str(tmp_path), "/other/a.b")]
+    (claude / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.chdir(tmp_path)
+    assert [row["title"] for row in values(clew("ls", "prompts", "-p", ".", "--json")[1])] == [str(tmp_path)]
+
+
+@pytest.mark.req("R235")
+def test_secrets_in_titles_and_prompts_are_masked(clew: Run, claude: Path) -> None:
+    torn = f"{TOKEN[:9]}\x1b[0m{TOKEN[9:]}"
+    child = talk(seed=4).user(f"use {TOKEN}").reply("ok")
+    told = talk(seed=1).user(f"read with {TOKEN}").reply(call=task(f"Use {TOKEN}", f"use {TOKEN}")).agent(0, child)
+    told.write(claude)
+    talk(seed=2).user("x").reply("y").title(f"key {torn}").write(claude)
+    line = {"display": f"paste {torn}", "project": "/x", "timestamp": 1, "sessionId": "s"}
+    (claude / "history.jsonl").write_text(json.dumps(line) + "\n")
+    for kind in ("sessions", "agents", "prompts"):
+        for words in ((), ("--json",)):
+            _, out, err = clew("ls", kind, *words)
+            assert "[REDACTED:github-token]" in out and TOKEN not in out + err
+        assert TOKEN in clew("ls", kind, "--reveal")[1]
+
+
+def test_nothing_there_is_nothing_matched_and_says_where_it_looked(clew: Run, claude: Path) -> None:
+    for kind in ("sessions", "projects", "agents", "prompts"):
+        code, out, err = clew("ls", kind)
+        assert (code, out) == (1, "")
+        assert err == f"No {kind} here. The folder is {claude}; name another with --claude-dir.\n"
+        assert clew("ls", kind, "--quiet") == clew("ls", kind, "--json") == (1, "", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="this user may read every file")
+def test_a_file_that_cannot_be_read_does_not_hide_the_others(clew: Run, claude: Path) -> None:
+    dig, cook, sow = three(claude)
+    path = next(claude.rglob(f"{cook}.jsonl"))
+    path.chmod(0)
+    code, out, err = clew("ls", "--json")
+    assert code == 0 and [row["id"] for row in values(out)] == [sow, dig]
+    assert err == f"{path} cannot be read: Permission denied.\n"
+    assert clew("ls", "--quiet")[2] == ""
+    code, _, err = clew("show", cook)
+    assert code == 2
+    assert err == f"clew: {path}: Permission denied.\nLook whether the file and its folder are yours to use.\n"

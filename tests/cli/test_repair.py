@@ -1,0 +1,109 @@
+"""`clew repair`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.demo.talk import ABSENT, talk
+from clew.demo.tree import Summary
+from clew.wire.place import Project
+from clew.wire.sidecar import compare, read_index
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def index_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "sessions-index.json").read_bytes())
+    return found
+
+
+@pytest.mark.req("R043")
+def test_the_index_is_rebuilt_from_the_files_and_the_old_one_kept(clew: Run, claude: Path) -> None:
+    path = talk().user("dig the beds").reply("ok").summary_line("Beds").user("more").reply("ok").write(claude)
+    (path.parent / "0b000000-0000-4000-8000-000000000000.jsonl").write_bytes(b"")
+    target = path.parent / "sessions-index.json"
+    target.write_bytes(b"{broken")
+    before = path.read_bytes()
+    code, out, err = clew("repair", "--index", "-p", "garden")
+    assert (code, err) == (0, "")
+    kept = path.parent / "sessions-index.json.bak-1"
+    assert out == f"Wrote {target}: 1 session.\nThe old one is {kept}\n"
+    assert kept.read_bytes() == b"{broken" and path.read_bytes() == before
+    made = index_of(path.parent)
+    assert (made["version"], made["originalPath"]) == (1, "/home/ada/garden")
+    (entry,) = made["entries"]
+    assert entry == {
+        "sessionId": path.stem,
+        "fullPath": str(path),
+        "fileMtime": path.stat().st_mtime_ns // 1_000_000,
+        "firstPrompt": "dig the beds",
+        "summary": "Beds",
+        "messageCount": 4,
+        "created": "2026-01-05T09:00:00.000Z",
+        "modified": entry["modified"],
+        "gitBranch": "main",
+        "projectPath": "/home/ada/garden",
+        "isSidechain": False,
+    }
+    assert clew("repair", "--index", "-p", "garden")[1].endswith("sessions-index.json.bak-2\n")
+    assert index_of(path.parent) == made
+    assert sorted(p.name for p in path.parent.iterdir() if p.suffix != ".jsonl") == [
+        "sessions-index.json",
+        "sessions-index.json.bak-1",
+        "sessions-index.json.bak-2",
+    ]
+
+
+@pytest.mark.req("R043")
+def test_every_index_of_the_demo_is_fresh_afterwards(clew: Run, demo: Summary, claude: Path) -> None:
+    for folder in (claude / "projects").iterdir():
+        assert clew("repair", "--index", "-p", folder.name)[0] == 0
+        files = [file for file in Project(folder).sessions() if not file.is_empty]
+        found = compare(read_index(folder / "sessions-index.json"), files)
+        assert len(found.fresh) == len(files)
+        assert (found.stale, found.missing, found.unlisted) == ((), (), ())
+
+
+@pytest.mark.req("R043")
+def test_a_dry_run_writes_nothing(clew: Run, demo: Summary, claude: Path) -> None:
+    before = {p: p.read_bytes() for p in claude.rglob("*") if p.is_file()}
+    code, out, _ = clew("repair", "--index", "-p", "drip", "--dry-run")
+    assert code == 0 and out.startswith("Would write ") and out.endswith("sessions-index.json: 5 sessions.\n")
+    made = json.loads(clew("repair", "--index", "-p", "drip", "--dry-run", "--json")[1])
+    assert (made["clew"], made["kind"], made["sessions"], made["written"], made["backup"]) == (
+        1,
+        "index",
+        5,
+        False,
+        None,
+    )
+    assert {p: p.read_bytes() for p in claude.rglob("*") if p.is_file()} == before
+
+
+def test_a_guess_at_the_path_is_not_written_down(clew: Run, claude: Path) -> None:
+    path = talk().user("hi", cwd=ABSENT).write(claude)
+    assert clew("repair", "--index", "-p", "garden")[0] == 0
+    made = index_of(path.parent)
+    assert "originalPath" not in made and made["entries"][0]["projectPath"] == ""
+    assert Project(path.parent).path().source == "guess"
+
+
+def test_this_folders_project_is_meant_unless_another_is_named(
+    clew: Run, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = talk(cwd=str(tmp_path)).user("hi").write(claude)
+    monkeypatch.chdir(tmp_path)
+    made = json.loads(clew("repair", "--index", "--json")[1])
+    assert (made["project"], made["path"]) == (path.parent.name, str(path.parent / "sessions-index.json"))
+    assert made["written"] and made["backup"] is None
+
+
+def test_what_to_repair_must_be_said(clew: Run, claude: Path) -> None:
+    code, out, err = clew("repair")
+    assert (code, out) == (2, "") and "--index rebuilds sessions-index.json" in err
+    assert clew("repair", "--index", "-p", "nowhere")[0] == 1

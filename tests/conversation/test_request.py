@@ -1,0 +1,256 @@
+"""The request: what a resume would send to the Messages API, as each version of the program makes it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import clew
+from clew.demo.talk import bash, read, talk
+from tests.conversation.lines import Json, opened, reply, result, session, text, texts, use, user
+
+OLDEST, MIDDLE, OLD, NEW = "2.0.50", "2.1.29", "2.1.45", "2.1.325"
+EVERY = (OLDEST, MIDDLE, OLD, NEW)
+CLOSED = "assistant: No response requested."
+
+
+def sent(version: str, *lines: Json, prompt: str | None = None) -> list[str]:
+    return texts(clew.request(session(*lines), version, prompt).messages)
+
+
+@pytest.mark.req("R265")
+@pytest.mark.req("R266")
+@pytest.mark.parametrize("version", EVERY)
+def test_roles_alternate_and_results_follow_their_calls(version: str) -> None:
+    told = talk(version=version).user("Mend the gate")
+    told = (
+        told.reply("I look.", thinking="Hm.", calls=[read("gate.md", "It squeaks."), bash("ls")])
+        .result()
+        .result("gate")
+    )
+    told = told.reply("It squeaks.").user("Oil it").reply(call=bash("oil")).result("ok").reply("Oiled.")
+    found = opened(told)
+    messages = clew.request(found, version).messages
+    assert [m["role"] for m in messages] == ["user", "assistant"] * 4
+    for call, answer in zip(messages[1::2], messages[2::2], strict=False):
+        calls = [b["id"] for b in call["content"] if b["type"] == "tool_use"]
+        answers = [b["tool_use_id"] for b in answer["content"] if b["type"] == "tool_result"]
+        assert calls == answers
+    first = [b["type"] for b in messages[1]["content"]]
+    kept = 1 if version in (MIDDLE, OLD) else 2  # 2.1.9 to 2.1.61 themselves lost all but one of parallel results
+    assert first == ["thinking", "text", *["tool_use"] * kept]
+
+
+@pytest.mark.req("R266")
+@pytest.mark.parametrize("version", EVERY)
+def test_blocks_of_one_reply_are_one_message_and_replies_stay_apart(version: str) -> None:
+    lines = [
+        user("A", None, "go"),
+        reply("B", "A", text("1"), mid="m"),
+        reply("C", "B", text("2"), mid="m"),
+        reply("D", "C", text("3"), mid="n"),
+    ]
+    assert sent(version, *lines) == ["user: go", "assistant: 1 2", "assistant: 3"]
+
+
+@pytest.mark.req("R266")
+def test_blocks_are_joined_over_a_result_that_came_between_them() -> None:
+    lines = [
+        user("A", None, "go"),
+        reply("B", "A", use("a"), mid="m"),
+        result("C", "B", "a"),
+        reply("D", "C", use("b"), mid="m"),
+        result("E", "D", "b"),
+        reply("F", "E", text("done")),
+    ]
+    for version in (MIDDLE, OLD, NEW):
+        assert sent(version, *lines) == ["user: go", "assistant: (a) (b)", "user: [a] [b]", "assistant: done"]
+
+
+@pytest.mark.req("R267")
+@pytest.mark.req("R109")
+@pytest.mark.parametrize("version", EVERY)
+def test_nothing_but_the_conversation_is_sent(version: str) -> None:
+    told = talk(version=version).user("go").reply("I look.", thinking="Hm.", call=read("a.md", "text")).result()
+    messages = clew.request(opened(told.reply("done")), version, prompt="on").messages
+    assert all(set(message) == {"role", "content"} for message in messages)
+    keys = {key for message in messages for block in message["content"] for key in block}
+    known = {
+        "type",
+        "text",
+        "thinking",
+        "signature",
+        "id",
+        "name",
+        "input",
+        "caller",
+        "tool_use_id",
+        "content",
+        "is_error",
+    }
+    assert keys <= known
+    assert any("toolUseResult" in entry.data for entry in told.entries)
+
+
+@pytest.mark.req("R268")
+@pytest.mark.parametrize("version", EVERY)
+def test_what_the_program_wrote_for_the_model_is_sent(version: str) -> None:
+    """The faithful mode; `round.load_session` is the one that leaves it out."""
+    told = talk(version=version).user("/spec").user([text("# The skill")], meta=True).reply("ok")
+    assert texts(clew.request(opened(told), version).messages) == ["user: /spec # The skill", "assistant: ok"]
+
+
+@pytest.mark.req("R271")
+@pytest.mark.parametrize("version", EVERY)
+def test_the_session_is_not_touched(version: str) -> None:
+    told = talk(version=version).user("go").reply("I look.", call=bash("ls")).result("a").reply("done")
+    found = opened(told)
+    before = [entry.data for entry in found.entries]
+    blocks = copy.deepcopy([[b.input for b in entry.blocks] for entry in found.entries])
+    for _ in range(2):
+        request = clew.request(found, version, prompt="on")
+        assert texts(request.messages)[-1] == "user: on"
+        for message in request.messages:
+            for block in message["content"]:
+                block.get("input", {}).clear()
+            message["content"].clear()
+    assert [entry.data for entry in found.entries] == before
+    assert [[b.input for b in entry.blocks] for entry in found.entries] == blocks
+    assert b"".join(item.raw for item in found.items) == told.bytes()
+
+
+def test_a_request_says_where_it_comes_from() -> None:
+    found = opened(talk().user("go").reply("done"))
+    request = clew.request(found)
+    assert request.is_resumable
+    assert (request.model, request.leaf, request.path) == ("claude-opus-5", found.leaf, found.active)
+    assert texts(clew.request(found, prompt="on").messages)[-1] == "user: on"
+
+
+def test_why_there_is_no_request() -> None:
+    refusals = {
+        "no conversation in this file": opened(talk().title("empty")),
+        "the model ended this conversation": session(user("A", None, "x"), {"type": "ended-by-model"}),
+    }
+    for reason, found in refusals.items():
+        request = clew.request(found)
+        assert (request.refusal, request.messages, request.is_resumable) == (reason, [], False)
+    assert clew.request(refusals["the model ended this conversation"], OLD).is_resumable
+    lost = session({"type": "user", "uuid": "A"}, user("B", None, "x"))
+    assert clew.request(lost).is_resumable
+    assert clew.request(lost, OLD).refusal == "line 1 has no message, which ends version 2.1.45"
+
+
+# -- unfinished turns
+
+
+def test_a_prompt_without_an_answer_is_closed() -> None:
+    for version in EVERY:
+        assert sent(version, user("A", None, "go"), prompt="on") == ["user: go", CLOSED, "user: on"]
+
+
+def test_a_result_at_the_end_is_closed() -> None:
+    lines = [user("A", None, "go"), reply("B", "A", use("a")), result("C", "B", "a")]
+    for version in (OLDEST, MIDDLE, NEW):
+        assert sent(version, *lines, prompt="on") == ["user: go", "assistant: (a)", "user: [a]", CLOSED, "user: on"]
+    asked = "user: [a] Continue from where you left off."
+    assert sent(OLD, *lines, prompt="on") == ["user: go", "assistant: (a)", asked, CLOSED, "user: on"]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        (NEW, ["user: go", "assistant: I look. (a)", "user: [a]", CLOSED]),
+        (OLD, ["user: go", "assistant: I look."]),
+        (OLDEST, ["user: go", "assistant: I look."]),
+    ],
+)
+def test_a_call_that_was_cut_off(version: str, expected: list[str]) -> None:
+    lines = [user("A", None, "go"), reply("B", "A", text("I look."), mid="m"), reply("C", "B", use("a"), mid="m")]
+    assert sent(version, *lines) == expected
+    if version == NEW:
+        answer = clew.request(session(*lines)).messages[2]["content"][0]
+        assert answer["is_error"] is True
+        assert answer["content"].startswith("[Tool call interrupted: the session ended before this call's")
+
+
+# -- calls and results that do not fit
+
+
+def pairs(*answers: Json) -> list[Json]:
+    return [user("A", None, "go"), reply("B", "A", use("a"), use("b")), *answers, reply("Z", "Y", text("done"))]
+
+
+def test_one_of_two_results_is_missing() -> None:
+    lines = pairs(result("Y", "B", "b", "B"))
+    assert sent(NEW, *lines) == ["user: go", "assistant: (a) (b)", "user: [a] [b]", "assistant: done"]
+    filled = clew.request(session(*lines)).messages[2]["content"][0]
+    assert (filled["is_error"], filled["content"]) == (True, "[Tool result missing due to internal error]")
+    assert sent(OLDEST, *lines) == ["user: go", "assistant: (b)", "user: [b]", "assistant: done"]
+
+
+def test_of_two_results_the_first_is_sent() -> None:
+    lines = pairs(result("X", "B", "a", "A"), result("W", "X", "b", "B"), result("Y", "W", "a", "again"))
+    assert sent(NEW, *lines) == ["user: go", "assistant: (a) (b)", "user: [a] [b]", "assistant: done"]
+    assert clew.request(session(*lines)).messages[2]["content"][0]["content"] == "A"
+
+
+def test_a_result_without_a_call() -> None:
+    lines = [user("A", None, "go"), reply("B", "A", text("1")), result("C", "B", "x"), reply("D", "C", text("2"))]
+    assert sent(NEW, *lines) == ["user: go", "assistant: 1", "user: (no content)", "assistant: 2"]
+    assert sent(OLD, *lines) == ["user: go", "assistant: 1", "assistant: 2"]
+
+
+def test_task_is_called_agent_by_new_versions() -> None:
+    lines = [
+        user("A", None, "go"),
+        reply("B", "A", use("a", "Task")),
+        result("C", "B", "a"),
+        reply("D", "C", text("1")),
+    ]
+    assert clew.request(session(*lines), NEW).messages[1]["content"][0]["name"] == "Agent"
+    assert clew.request(session(*lines), OLD).messages[1]["content"][0]["name"] == "Task"
+
+
+# -- thinking
+
+
+def thought(model: str) -> list[Json]:
+    hm = {"type": "thinking", "thinking": "Hm.", "signature": "EpMC"}
+    return [
+        user("A", None, "one"),
+        reply("B", "A", hm, text("1"), model=model),
+        user("C", "B", "two"),
+        reply("D", "C", text("2"), model="claude-opus-4-6"),
+    ]
+
+
+def test_thinking_of_another_model_is_dropped_by_new_versions() -> None:
+    same, other = thought("claude-opus-4-6"), thought("claude-sonnet-4-5")
+    assert sent(NEW, *same)[1] == "assistant: <thinking> 1"
+    assert sent(NEW, *other)[1] == "assistant: 1"
+    assert sent(OLD, *other)[1] == "assistant: <thinking> 1"
+
+
+def test_thinking_is_sent_with_its_signature() -> None:
+    block = clew.request(session(*thought("claude-opus-4-6"))).messages[1]["content"][0]
+    assert block == {"type": "thinking", "thinking": "Hm.", "signature": "EpMC"}
+
+
+# -- attachments
+
+
+def attached(**fields: Any) -> list[Json]:
+    body = {"type": "attachment", "uuid": "X", "parentUuid": "A", "attachment": {"type": "date", "date": "2026-01-05"}}
+    return [user("A", None, "go"), {**body, **fields}, reply("B", "X", text("1"))]
+
+
+def test_context_is_sent_as_it_was_rendered_and_before_the_prompt() -> None:
+    assert (
+        sent(NEW, *attached(rendered=[{"content": "It is Monday."}], renderedRole="user"))[0]
+        == "user: It is Monday. go"
+    )
+    assert sent(NEW, *attached())[0] == "user: go"
+    assert sent(OLD, *attached(rendered=[{"content": "It is Monday."}], renderedRole="user"))[0] == "user: go"

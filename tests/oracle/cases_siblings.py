@@ -1,0 +1,294 @@
+"""Siblings: what parallel calls left beside the path."""
+
+from __future__ import annotations
+
+from tests.oracle.script import NOWHERE, Script, Theme, answer, text, think, use, uuid
+
+case = Theme("siblings")
+
+
+@case
+def text_beside_the_call(s: Script) -> None:
+    s.user("u1")
+    asked = s.reply(use("t1"), mid="m1")
+    s.reply("x", mid="m1")
+    s.result("t1", parent=asked)
+    s.reply("end")
+
+
+@case
+def one_of_two_calls_answered_at_the_end(s: Script) -> None:
+    s.user("u1")
+    asked = s.reply(use("t1"), mid="m1")
+    s.reply(use("t2"), mid="m1")
+    s.result("t1", parent=asked)
+
+
+@case
+def results_below_their_calls(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    answered = s.result("t1", "r1", parent=one)
+    s.result("t2", "r2", parent=two)
+    s.reply("end", parent=answered)
+
+
+@case
+def results_out_of_order(s: Script) -> None:
+    s.user("u1")
+    asked = [s.reply(use(f"t{n}"), mid="m1") for n in (1, 2, 3)]
+    for n, second in ((3, 50), (1, 40), (2, 30)):
+        s.result(f"t{n}", f"r{n}", parent=asked[n - 1], timestamp=f"2026-01-03T10:00:{second}.000Z")
+    s.reply("end", timestamp="2026-01-03T10:00:55.000Z")
+
+
+@case
+def result_that_names_its_call_but_hangs_nowhere(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1", parent=None, sourceToolAssistantUUID=one)
+    s.result("t2", "r2", parent=two)
+    s.reply("end")
+
+
+@case
+def lines_below_the_result_aside(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1", parent=one)
+    s.attach("zzz", "RU")
+    s.user("extra")
+    s.result("t2", "r2", parent=two)
+    s.reply("end")
+
+
+@case
+def attachment_between_parallel_results(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1")
+    s.attach("zzz", "A")
+    s.result("t2", "r2")
+    s.reply("end")
+
+
+@case
+def attachment_between_parallel_results_aside(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1", parent=one)
+    s.result("t2", "r2", parent=two)
+    s.attach("zzz", "A")
+    s.reply("end")
+
+
+@case
+def result_before_its_call_in_the_file(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1", parent=one)
+    s.result("t2", "r2", parent=two)
+    s.reply("end")
+    s.move(3, 1)
+
+
+@case
+def reply_split_by_the_result_of_another(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.reply(use("t2"), mid="m2")
+    s.result("t1", "r1")
+    s.reply(use("t3"), mid="m2")
+    s.result("t2", "r2")
+    s.result("t3", "r3")
+    s.reply("end")
+
+
+@case
+def two_replies_with_results_aside(s: Script) -> None:
+    s.user("u1")
+    for reply in (1, 2):
+        one = s.reply(use(f"t{reply}1"), mid=f"m{reply}")
+        two = s.reply(use(f"t{reply}2"), mid=f"m{reply}")
+        s.result(f"t{reply}1", "r1", parent=one)
+        s.result(f"t{reply}2", "r2", parent=two)
+    s.reply("end")
+
+
+@case
+def results_aside_are_an_agents(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1", parent=one, isSidechain=True)
+    s.result("t2", "r2", parent=two)
+    s.reply("end")
+
+
+@case
+def block_aside_is_an_agents(s: Script) -> None:
+    root = s.user("u1")
+    s.reply("aside", mid="m1", isSidechain=True)
+    s.reply("a1", mid="m1", parent=root)
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def same_reply_on_another_branch(s: Script) -> None:
+    root = s.user("u1")
+    s.reply("left", mid="m1")
+    s.user("other", parent=root)
+    s.reply("right", mid="m1")
+
+
+@case
+def block_aside_before_the_one_on_the_path(s: Script) -> None:
+    root = s.user("u1")
+    s.reply(think("th"), mid="m1")
+    s.reply("x", mid="m1", parent=root)
+    s.reply("y", mid="m1")
+
+
+@case
+def result_aside_comes_twice(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "first", parent=one)
+    s.result("t1", "second", parent=one)
+    s.result("t2", "r2", parent=two)
+    s.reply("end")
+
+
+@case
+def result_aside_for_the_only_call(s: Script) -> None:
+    s.user("u1")
+    asked = s.reply(use("t1"), mid="m1")
+    s.result("t1", "aside", parent=asked)
+    s.user("u2", parent=asked)
+    s.reply("a2")
+
+
+@case
+def result_aside_of_a_retried_call(s: Script) -> None:
+    s.user("u1")
+    asked = s.reply(use("t1"), mid="m1")
+    s.result("t1", "old", parent=asked)
+    s.reply("a-old")
+    s.result("t1", "new", parent=asked)
+    s.reply("a-new")
+
+
+@case
+def one_line_answers_calls_of_two_replies(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    asked = s.reply(use("t2"), mid="m2")
+    s.user([answer("t1", "r1"), answer("t2", "r2")], parent=None)
+    s.reply("end", parent=asked)
+
+
+@case
+def result_aside_with_a_text(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.user([answer("t1", "r1"), text("beside")], parent=one)
+    s.result("t2", "r2", parent=two)
+    s.reply("end")
+
+
+@case
+def prompt_between_call_and_results_aside(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1", parent=one)
+    s.user("mid", parent=two)
+    s.result("t2", "r2")
+    s.reply("end")
+
+
+@case
+def siblings_before_a_compaction(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1", parent=one)
+    s.result("t2", "r2", parent=two)
+    s.compact("SUM")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def reply_goes_on_behind_a_compaction(s: Script) -> None:
+    s.user("u1")
+    s.reply("before", mid="m1")
+    s.compact("SUM")
+    s.reply("behind", mid="m1")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def replies_without_an_id_are_not_one(s: Script) -> None:
+    s.user("u1")
+    s.reply("x")
+    s.user("u2")
+    s.reply("y")
+    s.reply("aside", parent=uuid(1))
+    s.move(4, 2)
+    for index in (1, 2, 4):
+        entry = s.copy(index)
+        s.edit(index, message={key: value for key, value in entry["message"].items() if key != "id"})
+
+
+@case
+def call_below_a_missing_line_with_results_aside(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1", parent=NOWHERE)
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1", parent=one)
+    s.result("t2", "r2", parent=two)
+    s.reply("end")
+
+
+@case
+def ten_parallel_calls(s: Script) -> None:
+    s.user("u1")
+    asked = [s.reply(use(f"t{n}"), mid="m1") for n in range(10)]
+    for n in (9, 0, 5, 1, 2, 8, 3, 4, 7, 6):
+        s.result(f"t{n}", f"r{n}", parent=asked[n])
+    s.reply("end")
+
+
+@case
+def thinking_and_text_before_parallel_calls(s: Script) -> None:
+    s.user("u1")
+    s.reply(think("th"), mid="m1")
+    s.reply("x", mid="m1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t2", "r2", parent=two)
+    s.result("t1", "r1", parent=one)
+    s.reply("end")
+
+
+@case
+def progress_between_parallel_results(s: Script) -> None:
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.progress(parent=one)
+    s.result("t1", "r1")
+    s.progress(parent=two)
+    s.result("t2", "r2")
+    s.reply("end")

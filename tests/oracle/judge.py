@@ -1,0 +1,115 @@
+"""The comparison: what the real CLI sends when it resumes a file, and what clew says that it sends."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from clew.conversation.draft import INTERRUPTED_CALL
+from clew.conversation.open import read, request
+from clew.conversation.request import Request
+from tests.oracle.claude import LATEST, Box, Resumed
+from tests.oracle.normalise import normalise
+
+PROMPT = "NEXT"
+WORKERS = max(2, os.cpu_count() or 2)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Both sides; `theirs` is None if the program had to be stopped."""
+
+    version: str
+    ours: Request
+    theirs: Resumed | None
+
+    def check(self) -> None:
+        """Both refuse, or both send the same. The model is a claim about the newest version only."""
+        sent = self.theirs.messages if self.theirs and self.theirs.rc == 0 else []
+        if not sent:
+            assert self.ours.refusal, f"only the CLI refuses: {self.theirs}"
+            return
+        assert not self.ours.refusal, f"only clew refuses: {self.ours.refusal}"
+        ours, theirs = comparable(self.ours.messages), comparable(sent)
+        assert ours == theirs, f"\nclew: {shown(ours)}\nreal: {shown(theirs)}"
+        if self.theirs and self.version == LATEST:
+            assert self.ours.model == self.theirs.model
+
+
+def comparable(messages: list[dict[str, Any]]) -> Any:
+    return _cut(normalise(messages))
+
+
+def _cut(value: Any) -> Any:
+    """Words of the program that clew knows only the beginning of, shortened to that."""
+    if isinstance(value, str):
+        return INTERRUPTED_CALL if value.startswith(INTERRUPTED_CALL) else value
+    if isinstance(value, list):
+        return [_cut(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _cut(part) for key, part in value.items()}
+    return value
+
+
+def shown(messages: list[dict[str, Any]]) -> str:
+    """A request on one line: the role's first letter and the blocks, each shortened."""
+    return " | ".join(f"{m['role'][0]}: {' + '.join(map(_block, m['content']))}" for m in messages)
+
+
+def _block(block: dict[str, Any]) -> str:
+    match block.get("type"):
+        case "text":
+            return repr(block["text"])[:200]
+        case "tool_use":
+            return f"USE({block['id']}, {block['name']}, {block.get('input')})"[:200]
+        case "tool_result":
+            mark = "ERROR" if block.get("is_error") else "RESULT"
+            return f"{mark}({block['tool_use_id']}, {block.get('content')!r})"[:200]
+    return repr(block)[:200]
+
+
+def judge(box: Box, data: bytes, session_id: str | None = None) -> Verdict:
+    """Write a file, say what a resume would send, and resume it."""
+    session = session_id or str(uuid.uuid4())
+    path = box.write(session, data)
+    ours = request(read(path), box.version, PROMPT)
+    try:
+        return Verdict(box.version, ours, box.resume(session, PROMPT))
+    except subprocess.TimeoutExpired:
+        return Verdict(box.version, ours, None)
+
+
+class Bench:
+    """Several boxes of one version that judge at the same time."""
+
+    def __init__(self, boxes: list[Box], pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self._free: queue.SimpleQueue[Box] = queue.SimpleQueue()
+        for box in boxes:
+            self._free.put(box)
+
+    def judge(self, data: bytes, session_id: str) -> Future[Verdict]:
+        return self._pool.submit(self._judge, data, session_id)
+
+    def _judge(self, data: bytes, session_id: str) -> Verdict:
+        box = self._free.get()
+        try:
+            return judge(box, data, session_id)
+        finally:
+            self._free.put(box)
+
+
+@contextmanager
+def bench(open_box: Callable[[str], Box], version: str) -> Iterator[Bench]:
+    with ExitStack() as held:
+        boxes = [held.enter_context(open_box(version)) for _ in range(WORKERS)]
+        pool = ThreadPoolExecutor(WORKERS)
+        held.callback(pool.shutdown, cancel_futures=True)
+        yield Bench(boxes, pool)

@@ -1,0 +1,118 @@
+"""The real CLI resumes hand-made sessions as clew says: what is sent, or that it is refused."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack
+
+import pytest
+
+from tests.oracle import (
+    cases_attachments,
+    cases_bridging,
+    cases_closing,
+    cases_compaction,
+    cases_damage,
+    cases_leaf,
+    cases_merging,
+    cases_pins,
+    cases_queued,
+    cases_results,
+    cases_siblings,
+    cases_thinking,
+)
+from tests.oracle.claude import LATEST, VERSIONS
+from tests.oracle.conftest import Claude
+from tests.oracle.differences import KNOWN, UNKNOWN
+from tests.oracle.judge import Bench, Verdict, bench, comparable, judge
+from tests.oracle.script import Tell, told
+
+pytestmark = pytest.mark.oracle
+
+THEMES = (
+    cases_leaf.case,
+    cases_pins.case,
+    cases_siblings.case,
+    cases_bridging.case,
+    cases_merging.case,
+    cases_results.case,
+    cases_attachments.case,
+    cases_queued.case,
+    cases_compaction.case,
+    cases_thinking.case,
+    cases_closing.case,
+    cases_damage.case,
+)
+CASES: dict[str, Tell] = {f"{theme.name}/{name}": tell for theme in THEMES for name, tell in theme.items()}
+SOAKS = os.environ.get("CLEW_SOAK") == "1"
+
+Judged = Callable[[str, str], Verdict]
+
+
+def session_of(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
+
+
+def submit(on: Bench, name: str) -> Future[Verdict]:
+    session = session_of(name)
+    return on.judge(told(CASES[name], session), session)
+
+
+@pytest.fixture(scope="module")
+def judged(request: pytest.FixtureRequest, claude: Claude) -> Iterator[Judged]:
+    """The verdict on a case in a version. All that were asked for are begun at once, by several boxes."""
+    asked = [
+        (item.callspec.params["version"], item.callspec.params["name"])
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "judged" in item.fixturenames
+        if SOAKS or not item.get_closest_marker("soak")
+    ]
+    with ExitStack() as held:
+        benches = {v: held.enter_context(bench(claude, v)) for v in dict.fromkeys(v for v, _ in asked)}
+        futures = {(version, name): submit(benches[version], name) for version, name in asked}
+        yield lambda version, name: futures[version, name].result()
+
+
+def marked(version: str, name: str) -> list[pytest.MarkDecorator]:
+    reason = UNKNOWN.get(name) if version == LATEST else KNOWN.get(version, {}).get(name)
+    return [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
+
+
+@pytest.mark.parametrize(
+    ("version", "name"), [pytest.param(LATEST, name, marks=marked(LATEST, name), id=name) for name in CASES]
+)
+def test_a_resume_sends_what_clew_says(judged: Judged, version: str, name: str) -> None:
+    judged(version, name).check()
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAKS, reason="long: set CLEW_SOAK=1")
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        pytest.param(version, name, marks=marked(version, name), id=f"{version}-{name}")
+        for version in VERSIONS
+        if version != LATEST
+        for name in CASES
+    ],
+)
+def test_a_resume_by_an_older_version_sends_what_clew_says(judged: Judged, version: str, name: str) -> None:
+    judged(version, name).check()
+
+
+def test_what_is_sent_does_not_depend_on_other_sessions_of_the_project(claude: Claude) -> None:
+    names = ["leaf/plain", "siblings/results_below_their_calls", "compaction/plain", "pins/pin_on_the_other_branch"]
+    sent: dict[str, list[object]] = {name: [] for name in names}
+    with claude() as box:
+        for name in (*names, *reversed(names)):
+            session = str(uuid.uuid4())
+            theirs = judge(box, told(CASES[name], session), session).theirs
+            sent[name].append(comparable(theirs.messages) if theirs else None)
+    assert all(first == second for first, second in sent.values())
+
+
+def test_every_known_difference_names_a_case() -> None:
+    assert {*UNKNOWN, *(name for names in KNOWN.values() for name in names)} <= set(CASES)

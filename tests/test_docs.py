@@ -1,0 +1,299 @@
+"""The documentation is true: its commands and examples run on the demo tree, and what they show is what comes.
+
+In a `console` block each `$ ` line is run by bash, all of a document in one go, and compared with what stands below it; a
+command with nothing below it is only run. `…` stands for anything, on a line of its own for any lines; dates and times of
+day differ from day to day and are not compared. A `pycon` block is a doctest.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.cli.run import COMMANDS
+from clew.demo.tree import write_demo
+from tests.generate_docs import FOLDERS, ROOT, SOURCE, cli, first_sentence, with_modules
+from tests.requirements import proofs, requirements
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+HOME = "/home/ada"  # how the documents name the home folder
+STORY = "a922"  # the session of the demo that takes the place of an id made up in README
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d\d:\d\d(:\d\d(\.\d+Z?)?)?\b")
+
+
+def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
+    """The fenced blocks of a page in one language, with the line that each begins on."""
+    text = page.read_text(encoding="utf-8")
+    for found in _BLOCK.finditer(text):
+        if found[1] == language:
+            yield text.count("\n", 0, found.start(2)) + 1, found[2]
+
+
+def names(pages: list[Path]) -> list[str]:
+    return [page.relative_to(ROOT).as_posix() for page in pages]
+
+
+# -- what is typed
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A command in a document and what it is said to print."""
+
+    line: int
+    command: str
+    shown: str
+
+
+def typed(page: Path) -> list[Typed]:
+    found: list[Typed] = []
+    for start, block in blocks(page, "console"):
+        for offset, line in enumerate(block.splitlines()):
+            if line.startswith("$ "):
+                found.append(Typed(start + offset, line[2:], ""))
+            elif found:
+                last = found[-1]
+                found[-1] = Typed(last.line, last.command, f"{last.shown}{line}\n")
+    return found
+
+
+def run(commands: list[str], home: Path) -> list[str]:
+    """Type commands one after the other into one shell; what each of them printed, remarks included."""
+    mark = "\x1e"
+    script = ["code=0", "exec 2>&1"]
+    for command in commands:
+        script += [f"printf '{mark}'; (exit $code)", command, "code=$?"]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        cwd=home,
+        env=environment(home),
+        capture_output=True,
+        check=False,
+        timeout=250,
+    )
+    printed = done.stdout.decode().replace(str(home), HOME)
+    return printed.split(mark)[1:]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """A home of its own and no colours; the hour is always 18, so that no session of the demo crosses midnight."""
+    ahead = (18 - datetime.now(UTC).hour) % 24
+    return {
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "TZ": f"DEMO-{ahead}" if ahead <= 12 else f"DEMO+{24 - ahead}",
+        "COLUMNS": "100",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONUTF8": "1",
+    }
+
+
+def pattern(shown: str) -> re.Pattern[str]:
+    """What a document shows, as something to compare with."""
+    lines = _TIME.sub("<time>", shown).splitlines()
+    parts = (r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*?") + r"[ ]*\n" for line in lines)
+    return re.compile("".join(parts))
+
+
+def differs(each: Typed, printed: str) -> str:
+    """Empty if a document shows what was printed, else both."""
+    told = _TIME.sub("<time>", printed)
+    told = told if told.endswith("\n") or not told else f"{told}\n"
+    if not each.shown or pattern(each.shown).fullmatch(told):
+        return ""
+    return f"line {each.line}: $ {each.command}\n--- shown\n{each.shown}--- printed\n{printed}"
+
+
+CONSOLES = [page for page in PAGES if any(blocks(page, "console"))]
+
+
+@pytest.mark.parametrize("page", CONSOLES, ids=names(CONSOLES))
+def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    found = typed(page)
+    printed = run([each.command for each in found], tmp_path)
+    assert len(printed) == len(found)
+    assert not "\n".join(filter(None, map(differs, found, printed)))
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("a\n", "a\n", True),
+        ("a\n", "a\nb\n", False),
+        ("a\n…\nd\n", "a\nb\nc\nd\n", True),
+        ("a … d\n", "a b c d\n", True),
+        ("a\n…\n", "b\n", False),
+        ("at 10:30 on 2026-01-02\n", "at 11:45 on 2026-02-03\n", True),
+        ("a.c\n", "abc\n", False),
+        ("", "anything\n", True),
+    ],
+)
+def test_what_is_shown_is_compared(shown: str, printed: str, same: bool) -> None:
+    assert (not differs(Typed(1, "", shown), printed)) is same
+
+
+# -- Python
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "claude"
+    write_demo(root, datetime.now(UTC))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(root))
+    monkeypatch.chdir(tmp_path)
+    return root
+
+
+PYTHONS = [page for page in PAGES if any(blocks(page, "pycon"))]
+
+
+@pytest.mark.parametrize("page", PYTHONS, ids=names(PYTHONS))
+def test_python_examples_give_what_the_page_shows(page: Path, demo: Path) -> None:
+    """All of a page in one namespace, so that an example may go on with the one before it."""
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
+    names: dict[str, object] = {}
+    told: list[str] = []
+    for line, block in blocks(page, "pycon"):
+        test = doctest.DocTestParser().get_doctest(block, names, page.name, str(page), line - 1)
+        runner.run(test, out=told.append, clear_globs=False)
+        names = test.globs
+    assert runner.summarize(verbose=False).failed == 0, "".join(told)
+
+
+def test_python_example_of_the_readme(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [(_, block)] = blocks(ROOT / "README.md", "python")
+    exec(compile(re.sub(r'find\("\w+"\)', f'find("{STORY}")', block), "README.md", "exec"), {})
+    assert "> The till says 2.68 and the invoice says 2.67." in capsys.readouterr().out
+
+
+def test_commands_of_the_readme(demo: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^    (clew [^#\n]*)", text, re.MULTILINE)
+    assert {line.split()[1] for line in lines} <= set(COMMANDS)
+    assert len(lines) >= 6
+    commands = [re.sub(r"\b3f2a\b", STORY, line.strip()) for line in lines]
+    commands = [f"{line} --once" if line == "clew follow" else line for line in commands]
+    codes = run(
+        [f"export CLAUDE_CONFIG_DIR={demo}", *(f"{line} >/dev/null; echo $?" for line in commands)], demo.parent
+    )
+    ends = {command: code.split()[-1] for command, code in zip(commands, codes[1:], strict=True)}
+    assert set(ends.values()) <= {"0", "2"}, ends
+    assert [command for command, end in ends.items() if end == "2"] == ["clew check --all"]
+
+
+def test_public_names_are_told() -> None:
+    text = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    assert [name for name in clew.__all__ if f"`{name}" not in text] == []
+
+
+# -- what the pages say of the commands, the tree and each other
+
+
+def test_the_reference_of_commands_is_up_to_date() -> None:
+    assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == cli(), "run: make docs"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_told_of(command: str) -> None:
+    assert f"## clew {command}\n" in (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    assert any(f"clew {command}" in block for _, block in blocks(ROOT / "docs/guide.md", "console")), (
+        f"the guide never runs clew {command}"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        other = (page.parent / name).resolve() if name else page
+        assert other.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(other), f"{page.name} links to {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as they are made on the web."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head).strip().lower().replace(" ", "-") for head in heads}
+
+
+def test_the_list_of_modules_is_up_to_date() -> None:
+    text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+    assert text == with_modules(text), "run: make docs"
+    there = {p.name for p in SOURCE.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert there <= set(FOLDERS), "a new folder needs a line in tests/generate_docs.py"
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [str(p.relative_to(SOURCE)) for p in SOURCE.rglob("*.py") if p.stem != "version" and not first_sentence(p)]
+    assert silent == []
+
+
+def test_the_readme_is_one_screen() -> None:
+    assert (ROOT / "README.md").read_text(encoding="utf-8").count("\n") <= 55
+
+
+def test_every_make_target_that_is_told_of_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        told = set(re.findall(r"`make ([a-z]+)`|^    make ([a-z]+)", text, re.MULTILINE))
+        assert {a or b for a, b in told} <= targets, page.name
+
+
+# -- the project
+
+
+def test_the_version_is_said_once() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'dynamic = ["version"]' in text and 'path = "src/clew/version.py"' in text
+    assert not re.search(r'^version = "', text, re.MULTILINE)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", clew.__version__)
+    log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## Unreleased$", log, re.MULTILINE)
+    released = re.findall(r"^## (\d+\.\d+\.\d+)", log, re.MULTILINE)
+    assert released[:1] in ([], [clew.__version__]), "the newest release in CHANGELOG.md is another version"
+
+
+def test_every_requirement_that_a_test_names_exists() -> None:
+    known = {each.number for each in requirements()}
+    assert sorted({f"{p.number} ({p.test})" for p in proofs() if p.number not in known}) == []
+    assert len(known) == len(requirements()) == 260
+
+
+_MACHINE = re.compile(r"(?<![\w./~-])/(?:root|work|tmp)(?=/|\b)")
+_REGISTRY = re.compile(r"registry\.|pypi\.|npmjs\.|pythonhosted|artifactory|-index-url", re.IGNORECASE)
+_MADE_UP = ("src/clew/demo/", "benchmarks/corpus/", "tests/facts/test_secret.py")  # what transcripts may say
+
+
+def tracked() -> list[Path]:
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    return [path for name in done.stdout.decode().split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def test_no_file_names_a_machine() -> None:
+    """Neither the folders of the machine that it was written on, nor the hosts that packages came from."""
+    found: list[str] = []
+    for path in tracked():
+        name = path.relative_to(ROOT).as_posix()
+        text = path.read_bytes().decode("utf-8", "replace")
+        places = [] if name.startswith(_MADE_UP) or path == Path(__file__) else _MACHINE.findall(text)
+        hosts = [] if path == Path(__file__) else _REGISTRY.findall(text)
+        found += [f"{name}: {each}" for each in (*places, *hosts)]
+    assert found == []

@@ -1,0 +1,140 @@
+"""Instants: two forms in the files, several in what people write, and one in what is written."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.wire.entry import Entry, read
+from clew.wire.time import instant, moment, stamp
+
+NINE = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2026-01-05T09:00:00.000Z",
+        "2026-01-05T09:00:00Z",
+        "2026-01-05T09:00:00+00:00",
+        "2026-01-05T10:00:00+01:00",
+        "2026-01-05T03:30:00.000000-05:30",
+        "2026-01-05T09:00:00",
+        1767603600000,
+        1767603600000.0,
+    ],
+)
+def test_one_instant_in_every_form(written: str | float) -> None:
+    found = instant(written)
+    assert found == NINE
+    assert found.tzinfo is not None
+
+
+@pytest.mark.req("R348")
+def test_times_are_compared_as_instants_and_not_as_texts() -> None:
+    earlier, later = '{"timestamp":"2026-01-05T10:30:00+02:00"}', '{"timestamp":"2026-01-05T09:00:00.000Z"}'
+    first, second = read(f"{earlier}\n{later}\n".encode())
+    assert isinstance(first, Entry)
+    assert isinstance(second, Entry)
+    assert str(first.timestamp) > str(second.timestamp)
+    assert first.time is not None
+    assert second.time is not None
+    assert first.time < second.time
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [None, "", "yesterday", "2026-13-01T00:00:00Z", "\ud800", True, 10**30, 10**4000, 1e400, float("nan"), -(10**18)],
+)
+def test_what_is_no_time_is_none(odd: Any) -> None:
+    assert instant(odd) is None
+
+
+@given(st.text() | st.integers() | st.floats() | st.none() | st.booleans())
+def test_nothing_makes_it_fail(value: Any) -> None:
+    found = instant(value)
+    assert found is None or found.tzinfo is not None
+
+
+def test_the_stamp_is_utc_with_milliseconds() -> None:
+    assert stamp(NINE) == "2026-01-05T09:00:00.000Z"
+    assert stamp(datetime(2026, 1, 5, 10, 0, 0, 123999, timezone(timedelta(hours=1)))) == "2026-01-05T09:00:00.123Z"
+
+
+@given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2999, 1, 1), timezones=st.just(UTC)))
+def test_a_stamp_reads_back_to_the_millisecond(when: datetime) -> None:
+    assert instant(stamp(when)) == when.replace(microsecond=when.microsecond // 1000 * 1000)
+
+
+@pytest.mark.parametrize(
+    ("asked", "ago"),
+    [
+        ("90m", timedelta(minutes=90)),
+        ("90 min", timedelta(minutes=90)),
+        ("2h", timedelta(hours=2)),
+        ("7d", timedelta(days=7)),
+        (" 7D ", timedelta(days=7)),
+        ("2w", timedelta(days=14)),
+        ("3mo", timedelta(days=90)),
+        ("1y", timedelta(days=365)),
+        ("now", timedelta()),
+    ],
+)
+def test_a_length_of_time_counts_back_from_now(asked: str, ago: timedelta) -> None:
+    assert abs(moment(asked, NINE) - (NINE - ago)) < timedelta(milliseconds=1)
+
+
+Zone = Callable[[str], None]
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Any:
+    if sys.platform == "win32":
+        pytest.skip("the time zone of a process cannot be set there")
+
+    def use(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield use
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_days_are_those_of_the_local_time_zone(zone: Zone) -> None:
+    zone("UTC+5")  # five hours behind
+    assert moment("2026-01-31") == datetime(2026, 1, 31, 5, tzinfo=UTC)
+    assert moment("2026-01-31T12:00") == datetime(2026, 1, 31, 17, tzinfo=UTC)
+    assert moment("2026-01-31T12:00Z") == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    early = datetime(2026, 1, 5, 3, tzinfo=UTC)  # still the fourth, there
+    assert moment("today", early) == datetime(2026, 1, 4, 5, tzinfo=UTC)
+    assert moment("Yesterday", early) == datetime(2026, 1, 3, 5, tzinfo=UTC)
+
+
+def test_a_day_begins_at_midnight_also_when_the_clocks_change(zone: Zone) -> None:
+    zone("CET-1CEST,M3.5.0,M10.5.0/3")
+    noon = datetime(2026, 3, 29, 10, tzinfo=UTC)  # the clocks went forward at one
+    assert moment("today", noon) == datetime(2026, 3, 28, 23, tzinfo=UTC)
+    assert moment("today", noon) == moment("2026-03-29")
+    assert moment("yesterday", noon + timedelta(days=1)) == moment("2026-03-29")
+
+
+def test_a_datetime_is_taken_as_it_is(zone: Zone) -> None:
+    zone("UTC-2")
+    assert moment(NINE) is NINE
+    assert moment(datetime(2026, 1, 5, 11)) == NINE
+
+
+@pytest.mark.parametrize(
+    "odd", ["", "soon", "7", "d", "-1d", "7q", "2026-31-01", "99999999999d", "9999y", "9" * 5000 + "d"]
+)
+def test_what_is_no_time_is_refused_in_a_sentence(odd: str) -> None:
+    with pytest.raises(ValueError, match="is no time: write 7d"):
+        moment(odd, NINE)
