@@ -164,7 +164,7 @@ def test_a_new_file_is_a_diff_against_nothing_and_long_diffs_are_cut(show: Show)
     told = begin().user("go").reply(call=write("/home/ada/garden/new.txt", "a\n" * 60)).result()
     shown = show(told, diff_lines=5).splitlines()
     assert shown[2:5] == ["● Write new.txt  1s", "    @@ -0,0 +1,60 @@", "    +a"]
-    assert shown[-1] == "    … 58 more lines"
+    assert shown[-1] == "    … 56 more lines"
 
 
 def test_pictures_are_counted_and_a_prompt_of_nothing_else_is_not_empty(show: Show) -> None:

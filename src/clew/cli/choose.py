@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from clew.cli.output import remark
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
-from clew.errors import NotFound
+from clew.errors import Ambiguous, NotFound
 from clew.wire.place import SessionFile, Tree, claude_dir, find_project, find_session
 
 
@@ -26,7 +26,7 @@ def session(options: Namespace, asked: str | None) -> Session:
 def newest(place: Tree) -> SessionFile:
     try:
         here = [f for f in find_project(place, os.getcwd()).sessions() if not f.is_empty]
-    except NotFound:
+    except (NotFound, Ambiguous):
         here = []
     everywhere = here or [f for p in place.projects() for f in p.sessions() if not f.is_empty]
     if not everywhere:

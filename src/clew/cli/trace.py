@@ -226,15 +226,8 @@ def _counted(kinds: Counter[str]) -> str:
 _MARKS = {"turn": "●○", "run": "●○", "compaction": "◆◇", "gap": "⋮⋮"}  # on the active branch, and on others
 _ASCII = str.maketrans("●○◆◇⋮│├╰─…↩→·–", "*oXx:||`-~<>--")
 _COLUMNS = (("replies", 8), ("calls", 6), ("failed", 7), ("took", 7), ("output", 8))
-_STYLES = {
-    "agent": "magenta",
-    "compaction": "yellow",
-    "problem": "red",
-    "more": "red",
-    "waiting": "yellow",
-    "queued": "bold",
-    "pin": "cyan",
-}
+_STYLES = {"problem": "red", "more": "red", "compaction": "yellow", "waiting": "yellow"}
+_STYLES |= {"agent": "magenta", "queued": "bold", "pin": "cyan"}
 
 
 def _header(session: Session, title: str, width: int) -> Iterator[Line]:

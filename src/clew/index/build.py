@@ -2,88 +2,120 @@
 
 from __future__ import annotations
 
+import os
 import selectors
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from clew.index.refresh import merge, update
+from clew.index.refresh import IDLE, merge, update
+from clew.index.result import Refreshed
 from clew.index.schema import open_shard, shard_of
-from clew.index.search import Index, Refreshed
+from clew.index.search import Index
+from clew.index.state import State
 from clew.wire.walk import Found, walk
 
-LARGE = 64 << 20  # bytes to read before a second process pays
+LARGE = 48 << 20  # bytes to read before a second process pays
+SHORT = 1.0  # seconds in which it does not
 
 
 def build(
     index: Index,
     groups: Sequence[list[Found]],
-    changed: Sequence[list[Found]],
+    states: Sequence[State],
+    is_whole: bool,
     budget: float | None,
     progress: Callable[[int, int], None] | None,
 ) -> Refreshed:
-    total = sum(f.size for group in changed for f in group)
-    if total >= LARGE and budget is None:
-        _side_by_side(index, total, progress)
-        return Refreshed(files=sum(map(len, changed)))
-    deadline = None if budget is None else time.monotonic() + budget
+    """Read what has changed into the shards of an index."""
+    total = sum(state.size for state in states)
+    many = total >= LARGE and sum(bool(state.changed) for state in states) > 1
+    if many and (budget is None or budget > SHORT):
+        done = _side_by_side(index, total, budget, progress)
+    else:
+        done = _in_turn(index, groups, (is_whole, total), budget, progress)
+    done.left = max(0, sum(len(state.changed) for state in states) - done.files) if not done.is_complete else 0
+    return done
+
+
+def _in_turn(
+    index: Index,
+    groups: Sequence[list[Found]],
+    whole: tuple[bool, int],
+    budget: float | None,
+    progress: Callable[[int, int], None] | None,
+) -> Refreshed:
+    is_whole, total = whole
+    end = None if budget is None else time.monotonic() + budget
     done = Refreshed()
     read = 0
-    for shard, group in zip(index.shards, groups, strict=True):
-        before = read
-        hear = (lambda now, before=before: progress(before + now, total)) if progress else None
-        counts = update(shard, group, deadline, hear)
+    for number, (shard, group) in enumerate(zip(index.shards, groups, strict=True)):
+        left = len(groups) - number
+        deadline = None if end is None else time.monotonic() + max(0.0, end - time.monotonic()) / left
+        hear = (lambda now, before=read: progress(before + now, total)) if progress else None
+        counts = update(shard, group, is_whole, deadline, hear)
         read += counts.bytes
         done.files += counts.files
         done.pieces += counts.pieces
         done.is_complete = done.is_complete and counts.is_complete
-        merge(shard, deadline)
-    done.left = sum(map(len, changed)) - done.files
+        if counts.pieces or counts.removed:
+            small = time.monotonic() + IDLE
+            merge(shard, (None if end is None else deadline) if counts.bytes >= LARGE else small)
     return done
 
 
-def _side_by_side(index: Index, total: int, progress: Callable[[int, int], None] | None) -> None:
-    """One process for each shard; each says how many bytes it has read."""
-    command = [sys.executable, "-m", "clew.index.build", index.root, index.folder]
+def _side_by_side(
+    index: Index, total: int, budget: float | None, progress: Callable[[int, int], None] | None
+) -> Refreshed:
+    """One process for each shard; each says how far it is."""
+    command = [sys.executable, "-m", "clew.index.build", index.root, index.folder, "" if budget is None else str(budget)]
     workers = [
         subprocess.Popen([*command, str(n)], stdout=subprocess.PIPE, text=True) for n in range(len(index.shards))
     ]
-    read = [0] * len(workers)
+    told: list[list[int]] = [[0, 0, 0, 0] for _ in workers]
     try:
-        for number, worker in _told(workers):
-            read[worker] = number
+        for worker, numbers in _told(workers):
+            told[worker] = numbers
             if progress:
-                progress(sum(read), total)
+                progress(sum(each[0] for each in told), total)
     finally:
         for process in workers:
-            process.terminate()
-            process.wait()
+            if process.poll() is None and not process.stdout:
+                process.terminate()
+        codes = [process.wait() for process in workers]
+    done = Refreshed(sum(each[1] for each in told), sum(each[2] for each in told))
+    done.is_complete = all(each[3] for each in told) and not any(codes)
+    return done
 
 
-def _told(workers: Sequence[subprocess.Popen[str]]) -> Iterator[tuple[int, int]]:
-    """(bytes read, worker) as the workers say it, until all have ended."""
-    waiting = selectors.DefaultSelector()
-    for number, worker in enumerate(workers):
-        if worker.stdout:
-            waiting.register(worker.stdout, selectors.EVENT_READ, (worker.stdout, number))
-    while waiting.get_map():
-        for key, _ in waiting.select():
-            output, number = key.data
-            line = output.readline()
-            if line:
-                yield int(line), number
-            else:
-                waiting.unregister(output)
+def _told(workers: Sequence[subprocess.Popen[str]]) -> Iterator[tuple[int, list[int]]]:
+    """(worker, [bytes, files, pieces, is it complete]) as the workers say it, until all have ended."""
+    with selectors.DefaultSelector() as waiting:
+        for number, worker in enumerate(workers):
+            if worker.stdout:
+                waiting.register(worker.stdout, selectors.EVENT_READ, (worker.stdout, number))
+        while waiting.get_map():
+            for key, _ in waiting.select():
+                output, number = key.data
+                line = output.readline()
+                if line:
+                    yield number, [int(word) for word in line.split()]
+                else:
+                    waiting.unregister(output)
+                    output.close()
 
 
-def main(root: str, folder: str, number: str) -> int:
+def main(root: str, folder: str, budget: str, number: str) -> int:
     """Bring one shard up to date: what a process of a large build does."""
-    shard, _ = open_shard(f"{folder}/{number}.db")
-    files = [f for f in walk(root) if shard_of(f.session, f.path) == int(number)]
-    update(shard, files, progress=lambda done: print(done, flush=True))
-    merge(shard, None)
+    deadline = time.monotonic() + float(budget) if budget else None
+    shard, _ = open_shard(os.path.join(folder, f"{number}.db"))
+    missed: list[str] = []
+    files = [f for f in walk(root, missed) if shard_of(f.session, f.path) == int(number)]
+    counts = update(shard, files, not missed, deadline, lambda done: print(done, 0, 0, 0, flush=True))
+    merge(shard, deadline)
     shard.close()
+    print(counts.bytes, counts.files, counts.pieces, int(counts.is_complete), flush=True)
     return 0
 
 

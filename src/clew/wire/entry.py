@@ -169,9 +169,7 @@ REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 def read(source: Source, *, offset: int = 0, number: int = 1, finished: bool = False) -> Iterator[Item]:
     """Every line of a source as an item. `finished` holds back an unterminated last line, for reading on later."""
     for buffer, at in pieces(source, offset=offset, size=PIECE):
-        found = read_piece(buffer, at, number)
-        if finished and found and not found[-1].line.is_terminated:
-            found.pop()
+        found = read_piece(buffer[: buffer.rfind(b"\n") + 1] if finished else buffer, at, number)
         if found:
             number = found[-1].line.number + 1
         yield from found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from stat import S_ISREG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,13 +67,14 @@ def _agents(path: str, folder: str, session: str, missed: list[str]) -> Iterator
 
 def _found(entry: os.DirEntry[str], folder: str, session: str, agent: str, missed: list[str]) -> Iterator[Found]:
     try:
-        stat = entry.stat()
+        found = entry.stat()
     except FileNotFoundError:  # gone since the folder was read
         return
     except OSError:
         missed.append(entry.path)
         return
-    yield Found(entry.path, folder, session, agent, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    if S_ISREG(found.st_mode):
+        yield Found(entry.path, folder, session, agent, found.st_size, found.st_mtime_ns, found.st_ino & _LARGEST)
 
 
 def _agent(name: str) -> str:
@@ -85,6 +87,7 @@ def _is_uuid(name: str) -> bool:
 
 
 _HEX = set("0123456789abcdef-")
+_LARGEST = (1 << 63) - 1  # of what a database keeps as a number
 
 
 def _entries(path: str, missed: list[str]) -> list[os.DirEntry[str]]:

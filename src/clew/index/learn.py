@@ -1,0 +1,161 @@
+"""Learning: what the entries of a file say of its session, carried on as the file grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from msgspec import field as renamed
+
+from clew.conversation.prompt import prompt_text, speaker, starts_turn
+from clew.wire.entry import Spoken
+from clew.wire.time import instant
+
+LONGEST = 200  # characters of a first prompt
+OPEN = 64  # calls that wait for their result, the newest
+
+
+class Indexed(Spoken, frozen=True, gc=False, eq=False):
+    """What an index wants of an entry beyond its words."""
+
+    cwd: str | None = None
+    branch: str | None = renamed(default=None, name="gitBranch")
+    session_id: str | None = renamed(default=None, name="sessionId")
+    custom: str | None = renamed(default=None, name="customTitle")
+    made: str | None = renamed(default=None, name="aiTitle")
+    last: str | None = renamed(default=None, name="lastPrompt")
+    summary: str | None = None
+    leaf: str | None = renamed(default=None, name="leafUuid")
+
+
+@dataclass
+class Facts:
+    """The columns of a file's row that come from its entries, in the order of `COLUMNS`."""
+
+    session: str
+    custom: str | None = None
+    made: str | None = None
+    last: str | None = None
+    summary: str | None = None
+    first: str | None = None
+    command: str | None = None
+    cwd: str | None = None
+    branches: list[str] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
+    started: int | None = None
+    ended: int | None = None
+    messages: int = 0
+    open: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def titles(self) -> str:
+        """What a search for a title looks at: those that were given, else what stands in for one."""
+        given = [title for title in dict.fromkeys((self.custom, self.made, self.summary)) if title]
+        return "\n".join(given) or self.last or self.first or self.command or ""
+
+    def row(self) -> tuple[str | int | None, ...]:
+        return (
+            *(self.session, self.custom, self.made, self.last, self.summary, self.first, self.command, self.cwd),
+            *("\n".join(self.branches), "\n".join(self.models), self.started, self.ended, self.messages),
+            "\n".join(f"{call}\t{tool}" for call, tool in self.open.items()),
+        )
+
+
+COLUMNS = (
+    *("session", "custom", "made", "last", "summary", "first", "command", "cwd"),
+    *("branches", "models", "started", "ended", "messages", "open"),
+)
+
+
+def facts_of(row: tuple[object, ...]) -> Facts:
+    """The facts in a row."""
+    facts = Facts(*row)  # type: ignore[arg-type]
+    branches, models, waiting = (str(value) for value in (facts.branches, facts.models, facts.open))
+    facts.branches = branches.split("\n") if branches else []
+    facts.models = models.split("\n") if models else []
+    facts.open = dict(line.split("\t", 1) for line in waiting.split("\n")) if waiting else {}  # type: ignore[misc]
+    return facts
+
+
+def learn(entry: Indexed, facts: Facts, when: int | None, is_agent: bool) -> None:
+    """Add what one entry says. Summaries are not learned here: most in a file speak of another one."""
+    kind = entry.type
+    if kind == "assistant":
+        facts.messages += 1
+        model = entry.message.model if entry.message else None
+        if model and model not in facts.models and model != "<synthetic>":
+            facts.models.append(_clean(model))
+    elif kind == "user":
+        facts.messages += 1
+        if facts.first is None and starts_turn(entry, is_agent):
+            _begin(entry, facts)
+    elif entry.custom or entry.made or entry.last:
+        facts.custom = _line(entry.custom) or facts.custom
+        facts.made = _line(entry.made) or facts.made
+        facts.last = _line(entry.last) or facts.last
+    if when is not None:
+        facts.started = when if facts.started is None else min(facts.started, when)
+        facts.ended = when if facts.ended is None else max(facts.ended, when)
+    if entry.branch and entry.branch not in facts.branches:
+        facts.branches.append(_clean(entry.branch))
+    if facts.cwd is None and entry.cwd:
+        facts.cwd = _clean(entry.cwd)
+    if not facts.session and entry.session_id:
+        facts.session = _clean(entry.session_id)
+
+
+def _begin(entry: Indexed, facts: Facts) -> None:
+    """The first thing a person said; a command only if there is nothing else."""
+    text = _line(prompt_text(entry))
+    if not text:
+        return
+    if len(text) > LONGEST:
+        text = text[:LONGEST].rstrip() + "…"
+    if speaker(entry) == "prompt":
+        facts.first = text
+    elif facts.command is None:
+        facts.command = text
+
+
+def tools_of(entry: Indexed, facts: Facts) -> list[str]:
+    """The tools whose results an entry holds, in the order of their pieces; calls wait here for their results."""
+    content = entry.message.content if entry.message else None
+    if not isinstance(content, list):
+        return []
+    found = []
+    for block in content:
+        kind = block.type
+        if kind == "tool_use" and block.id and block.name:
+            facts.open[_clean(block.id)] = _clean(block.name)
+            while len(facts.open) > OPEN:
+                del facts.open[next(iter(facts.open))]
+        elif kind == "tool_result" and (block.content if isinstance(block.content, str) else block.result_text):
+            found.append(facts.open.pop(_clean(block.tool_use_id or ""), ""))
+    return found
+
+
+def _line(text: str | None) -> str:
+    return _clean(" ".join(text.split())) if text else ""
+
+
+def _clean(text: str) -> str:
+    """Text that a row can hold: no lone surrogates, and no character that rows are cut at."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = text.encode("utf-8", "replace").decode()
+    return text.replace("\n", " ").replace("\t", " ").replace("\0", "")
+
+
+def seconds(timestamp: str | int | float | None) -> int | None:
+    moment = instant(timestamp)
+    return int(moment.timestamp()) if moment else None
+
+
+def node_of(uuid: str | None) -> int:
+    """A small stand-in for a uuid: forks repeat entries, and repetitions are to be known again."""
+    if not uuid:
+        return 0
+    try:
+        return int(uuid[-12:], 16)
+    except ValueError:
+        return crc32(uuid.encode("utf-8", "replace"))
