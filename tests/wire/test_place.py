@@ -81,15 +81,15 @@ def test_claude_dir_is_home_unless_set(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert claude_dir() == tmp_path / ".claude"
 
 
-def test_only_place_reads_the_environment() -> None:
+def test_only_home_reads_the_environment() -> None:
     package = Path(sys.modules["clew"].__file__ or "").parent
-    words = ("os.environ", "os.getenv", "getenv(", "Path.home", "expanduser")
+    words = ("os.environ", "os.getenv", "Path.home")
     readers = [
         path.relative_to(package).as_posix()
-        for path in package.rglob("wire/*.py")
-        if any(word in path.read_text(encoding="utf-8") for word in words)
+        for path in package.rglob("*.py")
+        if any(word in path.read_text(encoding="utf-8") for word in words) and path.parent.name != "facts"
     ]
-    assert readers == ["wire/place.py"]
+    assert sorted(readers) == ["wire/home.py"]
 
 
 # -- listing

@@ -32,7 +32,9 @@ def build(
     total = sum(state.size for state in states)
     many = total >= LARGE and sum(bool(state.changed) for state in states) > 1
     if many and (budget is None or budget > SHORT):
-        done = _side_by_side(index, total, budget, progress)
+        done, has_failed = _side_by_side(index, total, budget, progress)
+        if has_failed:  # then the reason is to be heard here
+            done = _in_turn(index, groups, (is_whole, total), budget, progress)
     else:
         done = _in_turn(index, groups, (is_whole, total), budget, progress)
     done.left = max(0, sum(len(state.changed) for state in states) - done.files) if not done.is_complete else 0
@@ -67,26 +69,28 @@ def _in_turn(
 
 def _side_by_side(
     index: Index, total: int, budget: float | None, progress: Callable[[int, int], None] | None
-) -> Refreshed:
-    """One process for each shard; each says how far it is."""
+) -> tuple[Refreshed, bool]:
+    """One process for each shard, each says how far it is; and whether one failed."""
     command = [sys.executable, "-m", "clew.index.build", index.root, index.folder, "" if budget is None else str(budget)]
     workers = [
-        subprocess.Popen([*command, str(n)], stdout=subprocess.PIPE, text=True) for n in range(len(index.shards))
+        subprocess.Popen([*command, str(n)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for n in range(len(index.shards))
     ]
     told: list[list[int]] = [[0, 0, 0, 0] for _ in workers]
+    is_over = False
     try:
         for worker, numbers in _told(workers):
             told[worker] = numbers
             if progress:
                 progress(sum(each[0] for each in told), total)
+        is_over = True
     finally:
         for process in workers:
-            if process.poll() is None and not process.stdout:
+            if not is_over:
                 process.terminate()
-        codes = [process.wait() for process in workers]
+            process.wait()
     done = Refreshed(sum(each[1] for each in told), sum(each[2] for each in told))
-    done.is_complete = all(each[3] for each in told) and not any(codes)
-    return done
+    done.is_complete = all(each[3] for each in told)
+    return done, any(process.returncode for process in workers)
 
 
 def _told(workers: Sequence[subprocess.Popen[str]]) -> Iterator[tuple[int, list[int]]]:

@@ -7,19 +7,22 @@ recency        0.4 + 0.6 × ½ ^ (age in days ÷ 30)
 density        1 + 0.15 × log2(1 + matching passages)
 depth          1 + 0.05 × log2(1 + messages of the session)
 place          1, or 0.6 if only agents said it
+
+Sessions that hold all words in one passage come before those that hold them in several.
 """
 
 from __future__ import annotations
 
 from math import log2
 
-WEIGHT = {"title": 4.0, "prompt": 3.0, "reply": 2.0, "thinking": 1.0, "input": 1.0, "result": 0.7, "meta": 0.3}
+WEIGHT = {"title": 4.0, "prompt": 3.0, "reply": 2.0, "thinking": 1.0, "input": 1.0, "result": 0.7}
 HALF_LIFE = 30 * 86_400
+HALF = 3.0  # the relevance that gives half of a field's weight
 MOST = 64  # passages beyond these add nothing
 
 
 def passage_score(field: str, relevance: float) -> float:
-    return WEIGHT[field] * relevance / (relevance + 3)
+    return WEIGHT[field] * relevance / (relevance + HALF)
 
 
 def session_score(best: float, age: float, matches: int, messages: int, in_agents_only: bool) -> float:

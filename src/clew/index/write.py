@@ -96,6 +96,7 @@ class Writer:
         stat = os.fstat(file.fileno())
         state = (stat.st_ino & ((1 << 63) - 1), stat.st_size, stat.st_mtime_ns)
         if known and known.state == state:
+            self.counts.files += 1
             return  # another clew was faster, or it has only moved
         if known and not _is_same(file, known, state):
             forget(self.shard, known.id)

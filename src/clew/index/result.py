@@ -1,0 +1,54 @@
+"""Results: what a refresh and a search answer."""
+
+from __future__ import annotations
+
+from clew.index.passage import Passage
+
+
+class Refreshed:
+    """What a refresh did: files read, passages added, and whether everything is in the index now.
+
+    `rebuilt` says that an index was there and had to be made anew, `reason` why; `left` counts the files not read yet.
+    """
+
+    __slots__ = ("files", "is_complete", "left", "pieces", "reason", "rebuilt")
+
+    def __init__(self, files: int = 0, pieces: int = 0, is_complete: bool = True, left: int = 0) -> None:
+        self.files, self.pieces, self.is_complete, self.left = files, pieces, is_complete, left
+        self.rebuilt = False
+        self.reason = ""
+
+
+class Result:
+    """A session that answers a query, with its best passages first."""
+
+    __slots__ = (
+        *("agents", "best", "branch", "cwd", "ended", "folder", "in_agents_only", "is_scattered", "matches"),
+        *("messages", "model", "passages", "path", "score", "session", "started", "title"),
+    )
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.title = self.cwd = self.branch = self.folder = self.path = self.model = ""
+        self.started: int | None = None
+        self.ended: int | None = None
+        self.messages = self.matches = 0
+        self.best = self.score = 0.0
+        self.in_agents_only = False
+        self.is_scattered = False
+        self.agents: set[str] = set()
+        self.passages: list[Passage] = []
+
+    @property
+    def command(self) -> str:
+        """How to go on with it, from the folder `cwd`."""
+        return f"claude -r {self.session}"
+
+    def __repr__(self) -> str:
+        return f"Result({self.session!r}, {self.title!r}, {self.matches} matches)"
+
+
+class Results(list[Result]):
+    """Sessions, best first; `instead` is what was searched for when what was asked for is nowhere."""
+
+    instead: str = ""
