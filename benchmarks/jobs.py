@@ -5,15 +5,12 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from benchmarks.measure import transcripts
 
 Json = dict[str, Any]
-
-
-FIELDS = ("reply", "thinking", "input", "result")
 
 
 def nothing() -> Callable[[], None]:
@@ -26,24 +23,28 @@ def nothing() -> Callable[[], None]:
 def facts_by_clew(root: str) -> Callable[[], Json]:
     from clew.facts.usage import Usage, usage
     from clew.facts.words import words
+    from clew.wire.entry import Spoken
     from clew.wire.scan import scan
 
     files = transcripts(root)
+    seen = {"offsets": 0, "calls": 0, "letters": 0}
 
-    def run() -> Json:
-        spent: list[Usage] = []
+    def told(path: str) -> Iterator[list[Spoken]]:
         offsets = calls = letters = 0
-        for piece in (piece for path in files for piece in scan(path)):
-            spent.append(usage(piece.spoken))
+        for piece in scan(path):
             for entry, offset in zip(piece.spoken, piece.offsets, strict=True):
                 offsets ^= offset
                 for said in words(entry):
-                    if said.field in FIELDS:
-                        letters += len(said.text)
-                        calls += said.field == "input"
-        total = sum(spent, Usage()).total
-        facts = {"offsets": offsets, "calls": calls, "letters": letters}
-        return {**facts, "output": total.output, "input": total.input, "cache_read": total.cache_read}
+                    letters += len(said.text)
+                    calls += said.field == "input"
+            yield piece.spoken
+        seen["offsets"] ^= offsets
+        seen["calls"] += calls
+        seen["letters"] += letters
+
+    def run() -> Json:
+        total = sum((usage(chain.from_iterable(told(path))) for path in files), Usage()).total
+        return {**seen, "output": total.output, "input": total.input, "cache_read": total.cache_read}
 
     return run
 
@@ -93,7 +94,7 @@ def _one(line: bytes, offset: int, seen: dict[str, int], spent: dict[str, tuple[
 
 
 def _words(kind: str, content: Any) -> list[tuple[str, str, str, bool]]:
-    """What `clew.facts.words` gives, but for prompts, which neither job counts."""
+    """What `clew.facts.words` gives, but for prompts, which it finds and cleans besides."""
     found = []
     for block in content if isinstance(content, list) else ():
         match block.get("type"):
@@ -137,7 +138,8 @@ def usage_by_clew(root: str) -> Callable[[], Json]:
     files = transcripts(root)
 
     def run() -> Json:
-        total = sum((usage(piece.spoken) for path in files for piece in scan(path)), Usage()).total
+        said = (chain.from_iterable(piece.spoken for piece in scan(path)) for path in files)
+        total = sum(map(usage, said), Usage()).total
         return {
             "input": total.input,
             "output": total.output,

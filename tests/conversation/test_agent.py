@@ -44,7 +44,7 @@ def test_an_agent_hangs_below_its_call_in_every_layout(version: str, tmp_path: P
 
 @pytest.mark.req("R190")
 def test_the_result_names_the_agent_that_the_file_is_called_after(tmp_path: Path) -> None:
-    """The example of the data format document: `agentId` aff2f18, so the file is agent-aff2f18.jsonl."""
+    """An example from an early description: `agentId` aff2f18, so the file is agent-aff2f18.jsonl."""
     path = parent("2.1.4", agent_id="aff2f18").write(tmp_path)
     found = clew.read(path)
     (call,) = found.turns[0].calls

@@ -1,4 +1,4 @@
-"""The graph: any parents become a forest, and the drawings of the source documents load as they were drawn."""
+"""The graph: any parents become a forest, and the drawings in early descriptions load as drawn."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_blocks_of_a_reply_form_a_chain() -> None:
 
 @pytest.mark.req("R153")
 @pytest.mark.req("R144")
-def test_the_chain_of_the_protocol_document_loads_as_drawn() -> None:
+def test_a_chain_from_an_early_description_loads_as_drawn() -> None:
     """A to G: a command, its expansion, two calls, their results one below the other, and the answer."""
     found = session(
         user("A", None, "implement-spec"),
@@ -62,7 +62,7 @@ def test_the_chain_of_the_protocol_document_loads_as_drawn() -> None:
 @pytest.mark.req("R152")
 @pytest.mark.req("R143")
 @pytest.mark.req("R147")
-def test_the_tree_of_the_data_format_document_loads_as_drawn() -> None:
+def test_a_tree_from_an_early_description_loads_as_drawn() -> None:
     """Two parallel calls: the result of the first is a sibling of the second, and the answer goes on below the result."""
     found = session(
         user("root", None, "Fix the login bug"),
@@ -115,7 +115,7 @@ def test_the_path_runs_from_the_root_to_the_latest_message() -> None:
 
 
 @pytest.mark.req("R146")
-def test_the_chain_of_the_history_document_loads_as_drawn() -> None:
+def test_a_plain_chain_from_an_early_description_loads_as_drawn() -> None:
     found = session(
         user("A", None, [text("帮我分析这个项目的结构")]),
         reply("B", "A", use("call_33f4a566fb7e425a9f6327b4")),

@@ -15,7 +15,7 @@ THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "EpMC"}
 
 
 def four_lines(*stops: str | None, **fields: Any) -> list[Json]:
-    """The protocol document's reply of `[thinking, text, tool_use, tool_use]`, a line for each block."""
+    """The reply of an early description of the protocol, `[thinking, text, tool_use, tool_use]`, a line for each block."""
     blocks = [THOUGHT, text("I look."), use("toolu_1"), use("toolu_2")]
     parents = [None, "L1", "L2", "L3"]
     return [
@@ -95,7 +95,7 @@ def test_several_blocks_on_one_line_read_like_one_on_each() -> None:
 
 
 @pytest.mark.req("R136")
-def test_the_reply_of_the_history_document() -> None:
+def test_a_reply_from_an_early_description_of_the_history() -> None:
     """Thinking with an empty signature, a text and a call, all on one line."""
     found = session(
         reply(
@@ -149,7 +149,7 @@ def test_replies_of_the_program_itself_are_flagged() -> None:
 
 @pytest.mark.req("R137")
 def test_no_response_requested_is_flagged_but_sent_as_the_program_sends_it() -> None:
-    """The first document wants it dropped; every version that was observed sends it."""
+    """An early description wants it dropped; every version that was observed sends it."""
     words = "No response requested."
     found = session(
         user("A", None, "one"),

@@ -1,4 +1,4 @@
-"""The literal functions of the source documents, with the documents' own examples."""
+"""Literal functions from early descriptions of the format, with the examples given there."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_messages_are_grouped_into_rounds() -> None:
 @pytest.mark.req("R094")
 @pytest.mark.req("R095")
 @pytest.mark.req("R096")
-def test_blocks_as_the_history_document_lists_them() -> None:
+def test_blocks_as_an_early_description_lists_them() -> None:
     content = [
         text(""),
         {"type": "thinking", "thinking": "", "signature": ""},
@@ -149,7 +149,7 @@ def test_a_flat_list_of_what_was_said() -> None:
 
 
 @pytest.mark.req("R133")
-def test_the_first_documents_streaming_pattern() -> None:
+def test_the_streaming_pattern_of_an_early_description() -> None:
     found = session(
         reply("1", None, {"type": "thinking", "thinking": "x"}, mid="m", usage={"output_tokens": 2}),
         reply("2", "1", text("y"), mid="m", usage={"output_tokens": 2}),
@@ -166,7 +166,17 @@ def test_the_first_documents_streaming_pattern() -> None:
     assert unfinished.usage.output_tokens == 7
 
 
-# -- the second document's appendix C
+@pytest.mark.req("R133")
+def test_a_stop_reason_makes_a_line_final_whatever_it_counts() -> None:
+    found = session(
+        reply("1", None, text("x"), mid="m", stop="end_turn", usage={"output_tokens": 2}),
+        reply("2", "1", text("y"), mid="m", usage={"output_tokens": 9}),
+        reply("3", "2", text("z"), mid="m", stop="end_turn", usage={"output_tokens": 9}),
+    )
+    assert deduplicate(found.entries)["m"].final == "1"
+
+
+# -- API messages as an early description rebuilds them
 
 
 def story() -> list[Json]:

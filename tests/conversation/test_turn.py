@@ -170,7 +170,7 @@ def test_how_long_a_turn_took() -> None:
         ("帮我分析这个项目的结构", "text"),
     ],
 )
-def test_the_kinds_of_input_of_the_history_document(content: str | list[Json], expected: str) -> None:
+def test_the_kinds_of_input_of_an_early_description(content: str | list[Json], expected: str) -> None:
     assert input_kind(entry(content)) == expected
 
 

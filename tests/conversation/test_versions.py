@@ -1,4 +1,4 @@
-"""Sessions in the format of each version that the source documents name, read by one reader."""
+"""Sessions in the format of each version that early descriptions name, read by one reader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conversation.lines import texts
 NAMED = ("2.0.36", "2.0.37", "2.0.42", "2.0.50", "2.0.76", "2.1.4", "2.1.29", "2.1.45")
 PARALLEL = 2
 
-# The six lines of the protocol document's full example (section 11), retyped.
+# The six lines of the full example in an early description of the protocol, retyped.
 EXAMPLE = """\
 {"type":"file-history-snapshot","messageId":"aaa-111","snapshot":{"messageId":"aaa-111","trackedFileBackups":{},"timestamp":"2026-01-03T10:00:00.000Z"},"isSnapshotUpdate":false}
 {"type":"user","parentUuid":null,"sessionId":"sess-001","uuid":"aaa-111","timestamp":"2026-01-03T10:00:00.000Z","isSidechain":false,"isMeta":false,"userType":"external","cwd":"/home/user/project","version":"2.1.29","gitBranch":"main","message":{"role":"user","content":"Read the README and tell me what this project does"}}
@@ -106,7 +106,7 @@ def test_a_session_may_cross_versions() -> None:
 
 
 @pytest.mark.req("R258")
-def test_the_full_example_of_the_protocol_document() -> None:
+def test_the_full_example_of_an_early_description() -> None:
     raw = EXAMPLE.encode()
     assert b"".join(item.raw for item in read_items(raw)) == raw
     found = clew.Session(raw)

@@ -46,7 +46,7 @@ def call(name: str, /, **given: Any) -> Call:
         ("Error: File not found", "error"),
     ],
 )
-def test_records_of_the_first_document(detail: Any, kind: str) -> None:
+def test_records_of_searches_and_reads(detail: Any, kind: str) -> None:
     assert result_kind(detail) == kind
 
 
@@ -100,7 +100,7 @@ def test_records_of_the_first_document(detail: Any, kind: str) -> None:
         ({"isAsync": True, "status": "async_launched", "agentId": "a1", "outputFile": "/o"}, "Task"),
     ],
 )
-def test_records_of_the_second_and_fourth_document(detail: Any, kind: str) -> None:
+def test_records_of_the_other_tools(detail: Any, kind: str) -> None:
     assert result_kind(detail) == kind
 
 
@@ -220,7 +220,7 @@ def test_a_call_without_a_record_is_shown_from_what_was_asked() -> None:
 
 
 @pytest.mark.req("R112")
-def test_the_tools_that_the_documents_name_are_known() -> None:
+def test_the_usual_tools_are_known() -> None:
     named = "Read Write Edit Bash Glob Grep Task TodoWrite WebSearch WebFetch ExitPlanMode TaskOutput AskUserQuestion"
     assert set(f"{named} NotebookEdit EnterPlanMode".split()) <= set(TOOLS)
 
@@ -304,3 +304,11 @@ def test_the_tool_of_a_server_is_named_with_it() -> None:
     assert tool_name("mcp__server__a__b") == "server: a__b"
     assert tool_name("mcp__server") == "server"
     assert tool_name("Bash") == "Bash"
+
+
+@pytest.mark.parametrize("odd", [5, "x", None, {"a": 1}, [5, "x", None]])
+def test_inputs_and_records_of_the_wrong_type_are_no_error(odd: object) -> None:
+    for name, key in (("TodoWrite", "todos"), ("AskUserQuestion", "questions"), ("ExitPlanMode", "plan")):
+        assert isinstance(tool.subject(name, {key: odd}), str)
+    assert isinstance(tool.diff({"filePath": "x", "structuredPatch": odd}), list)
+    assert isinstance(tool.diff({"filePath": "x", "structuredPatch": [{"lines": odd}]}), list)

@@ -87,7 +87,7 @@ def test_lines_of_one_reply_count_once() -> None:
 @pytest.mark.req("R122")
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 def test_the_line_with_most_output_counts(order: tuple[int, ...]) -> None:
-    """The streaming pattern of the first document: 2, 2 and 480 output tokens."""
+    """A streaming pattern from an early description: 2, 2 and 480 output tokens."""
     lines = [line({"input_tokens": 5, "output_tokens": output}) for output in (2, 2, 480)]
     assert spent(*(lines[i] for i in order)).total == Count(input=5, output=480)
 
@@ -171,6 +171,20 @@ def test_a_fork_counts_its_own_replies_alone() -> None:
     assert both == usage(fork.entries)
     assert len(both.replies) == 3
     assert usage(told.user("four").reply("4").entries) + usage(fork.entries) != both
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"output_tokens": 1, "cache_read_input_tokens": 1, "service_tier": "batch"},
+        {"output_tokens": 1, "input_tokens": 1, "service_tier": "standard"},
+    ],
+)
+def test_the_order_does_not_matter_however_alike_two_lines_are(other: Json) -> None:
+    lines = [line({"output_tokens": 1, "input_tokens": 1, "service_tier": "batch"}), line(other)]
+    first, second = map(spent, lines)
+    assert first != second
+    assert first + second == second + first == spent(*lines) == spent(*reversed(lines))
 
 
 def test_nothing_is_the_neutral_element() -> None:

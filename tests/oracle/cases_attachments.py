@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.oracle.mock_api import Json
-from tests.oracle.script import OPUS, Script, Theme, image, reminder, text, use
+from tests.oracle.mock_api import Json, text
+from tests.oracle.script import OPUS, Script, Theme, image, reminder, use
 
 case = Theme("attachments")
 FILE: Json = {

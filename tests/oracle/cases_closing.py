@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.oracle.script import OPUS, Script, Theme, text, think, use
+from tests.oracle.mock_api import text
+from tests.oracle.script import OPUS, Script, Theme, think, use
 
 case = Theme("closing")
 NOTE = "<task-notification>x</task-notification>"
@@ -303,3 +304,67 @@ def reply_that_was_refused(s: Script) -> None:
     s.turns(1)
     s.user("u2")
     s.reply("I cannot", stop_reason="refusal")
+
+
+# Commands of the program's own, behind their caveat
+
+CAVEAT = "<local-command-caveat>x</local-command-caveat>"
+COMMAND = "<command-name>/x</command-name>"
+PRINTED = "<local-command-stdout>o</local-command-stdout>"
+
+
+@case
+def command_behind_its_caveat(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    s.user(COMMAND)
+    s.user(PRINTED)
+
+
+@case
+def command_behind_a_prompt_and_its_caveat(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.user(CAVEAT, isMeta=True)
+    s.user(COMMAND)
+    s.user(PRINTED)
+    s.system("informational")
+
+
+@case
+def caveat_alone(s: Script) -> None:
+    s.turns(1)
+    s.user([text(CAVEAT)], isMeta=True)
+
+
+@case
+def caveat_that_a_person_typed(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT)
+    s.user(COMMAND)
+    s.user(PRINTED)
+
+
+@case
+def two_commands_behind_one_caveat(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    for _ in range(2):
+        s.user(COMMAND)
+        s.user(PRINTED)
+
+
+@case
+def shell_command_behind_its_caveat(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    s.user("<bash-input>ls</bash-input>")
+    s.user("<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>")
+
+
+@case
+def command_lines_behind_a_caveat(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    s.system("local_command", COMMAND)
+    s.system("local_command", PRINTED)

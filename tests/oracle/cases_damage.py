@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.oracle.mock_api import Json
-from tests.oracle.script import Script, Theme, text, use, written
+from tests.oracle.mock_api import Json, text
+from tests.oracle.script import Script, Theme, use, written
 
 case = Theme("damage")
 NUL = b"\0" * 20
@@ -86,7 +86,7 @@ def blank_lines(s: Script) -> None:
 
 @case
 def words_on_a_line_of_their_own(s: Script) -> None:
-    damaged(s, before=b"garbage\n", behind=b"\nnull\n42\n[]\n\"x\"\n{}\n")
+    damaged(s, before=b"garbage\n", behind=b'\nnull\n42\n[]\n"x"\n{}\n')
 
 
 @case

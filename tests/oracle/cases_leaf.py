@@ -360,3 +360,21 @@ def lines_of_another_session(s: Script) -> None:
     s.turns(1)
     s.user("u2", sessionId=NOWHERE)
     s.reply("a2", sessionId=NOWHERE)
+
+
+@case
+def note_without_a_parent_at_the_end(s: Script) -> None:
+    branches(s)
+    s.system("informational", parent=None)
+
+
+@case
+def attachment_without_a_parent_at_the_end(s: Script) -> None:
+    s.turns(1)
+    s.attach("zzz", "A", parent=None)
+
+
+@case
+def prompt_at_the_end_whose_time_is_a_number(s: Script) -> None:
+    s.turns(2)
+    s.user("u3", timestamp=1767434404000)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.oracle.cases_attachments import called
-from tests.oracle.mock_api import Json
-from tests.oracle.script import OPUS, Script, Theme, image, reminder, text, use
+from tests.oracle.mock_api import Json, text
+from tests.oracle.script import OPUS, Script, Theme, image, reminder, use
 
 case = Theme("queued")
 QUEUED: Json = {"prompt": "QQ", "commandMode": "prompt"}
@@ -306,3 +306,50 @@ def origin_is_a_word(s: Script) -> None:
     s.turns(1)
     s.user("done", origin="task-notification")
     s.reply("a2")
+
+
+@case
+def in_full_behind_a_prompt_then_words(s: Script) -> None:
+    s.model = OPUS
+    s.user("u1")
+    queue(s, WORDS, inside=FULL)
+    s.user("u2")
+    s.attach("zzz", "A")
+    s.reply("a")
+
+
+@case
+def in_full_between_lines_of_one_reply(s: Script) -> None:
+    s.model = OPUS
+    s.user("u1")
+    s.reply("x1", mid="m1")
+    queue(s, WORDS, inside=FULL)
+    s.reply("x2", mid="m1")
+
+
+@case
+def words_between_lines_of_one_reply_and_another(s: Script) -> None:
+    s.user("u1")
+    s.reply("x1", mid="m1")
+    s.attach("zzz", "A")
+    s.reply("y", mid="m2")
+    s.reply("x2", mid="m1")
+
+
+@case
+def words_between_parallel_calls(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.attach("zzz", "A")
+    s.reply(use("t2"), mid="m1")
+    s.result("t1")
+    s.result("t2")
+    s.reply("end")
+
+
+@case
+def notification_between_lines_of_one_reply(s: Script) -> None:
+    s.user("u1")
+    s.reply("x1", mid="m1")
+    s.user("done", origin={"kind": "task-notification"})
+    s.reply("x2", mid="m1")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.oracle.script import Script, Theme, answer, image, text, think, use
+from tests.oracle.mock_api import text
+from tests.oracle.script import Script, Theme, answer, image, think, use
 
 case = Theme("results")
 INTERRUPTED = "[Request interrupted by user for tool use]"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.oracle.script import NOWHERE, Script, Theme, answer, text, think, use, uuid
+from tests.oracle.mock_api import text
+from tests.oracle.script import NOWHERE, Script, Theme, answer, think, use, uuid
 
 case = Theme("siblings")
 
@@ -290,5 +291,61 @@ def progress_between_parallel_results(s: Script) -> None:
     s.progress(parent=one)
     s.result("t1", "r1")
     s.progress(parent=two)
+    s.result("t2", "r2")
+    s.reply("end")
+
+
+@case
+def block_aside_between_those_on_the_path(s: Script) -> None:
+    root = s.user("u1")
+    first = s.reply("x", mid="m1")
+    s.reply("aside", mid="m1", parent=root, timestamp="2026-01-03T10:00:30.000Z")
+    s.reply("y", mid="m1", parent=first)
+    s.user("u2")
+    s.reply("end")
+
+
+@case
+def block_aside_behind_those_on_the_path_but_older(s: Script) -> None:
+    root = s.user("u1")
+    s.reply("x", mid="m1")
+    second = s.reply("y", mid="m1")
+    s.reply("aside", mid="m1", parent=root, timestamp="2026-01-03T10:00:02.500Z")
+    s.user("u2", parent=second)
+    s.reply("end")
+
+
+@case
+def blocks_aside_around_those_on_the_path(s: Script) -> None:
+    root = s.user("u1")
+    s.reply("aside1", mid="m1")
+    first = s.reply("x", mid="m1", parent=root)
+    s.reply("aside2", mid="m1", parent=root)
+    last = s.reply("y", mid="m1", parent=first)
+    s.reply("aside3", mid="m1", parent=root)
+    s.line(s.copy(4))
+    s.user("u2", parent=last)
+    s.reply("end")
+
+
+@case
+def call_before_a_compaction_of_a_reply_behind_it(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.result("t1", "r1")
+    s.compact("SUM")
+    s.reply(use("t2"), mid="m1")
+    s.result("t2", "r2")
+    s.reply("end")
+
+
+@case
+def call_before_a_compaction_that_preserved_another(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.result("t1", "r1")
+    kept = s.reply("kept")
+    s.compact("SUM", messages=[kept])
+    s.reply(use("t2"), mid="m1")
     s.result("t2", "r2")
     s.reply("end")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.oracle.mock_api import Json
-from tests.oracle.script import OPUS, Script, Theme, text, think, use
+from tests.oracle.mock_api import Json, text
+from tests.oracle.script import OPUS, Script, Theme, think, use
 
 case = Theme("thinking")
 SEALED: Json = {"type": "redacted_thinking", "data": "c2VjcmV0"}
@@ -217,3 +217,29 @@ MODELS = (
 )
 for _model in MODELS:
     case.put(f"of_{_model}", partial(_one, _model))
+
+
+@case
+def model_of_a_reply_that_is_not_sent(s: Script) -> None:
+    s.user("u1")
+    s.reply("x", model=OPUS)
+    s.user("u2")
+    s.reply(think("t"))
+
+
+@case
+def model_of_a_blank_reply(s: Script) -> None:
+    s.user("u1")
+    s.reply("x", model=OPUS)
+    s.user("u2")
+    s.reply(" ")
+
+
+@case
+def replies_without_an_id(s: Script) -> None:
+    s.turns(1)
+    s.reply("b1")
+    s.user("u2")
+    s.reply("end")
+    for index in (1, 2):
+        s.edit(index, message={**s.copy(index)["message"], "id": None})

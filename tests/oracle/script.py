@@ -5,7 +5,7 @@
     asked = s.reply(use("t1"), mid="m1")      # every verb gives the uuid of its line
     s.reply(use("t2"), mid="m1")
     s.result("t1", parent=asked)
-    s.bytes()
+    s.data()
 
 Unlike `clew.demo` this is not about plausible sessions but about odd ones: no verb checks anything, any field can be given
 by name, and `lines` is a plain list that may be cut and shuffled. The same calls give the same bytes.
@@ -25,9 +25,7 @@ NOWHERE = "ffffffff-0000-4000-8000-000000000000"  # the uuid of no line
 ABOVE = "(the line before)"
 SONNET = "claude-sonnet-4-5-20250929"
 OPUS = "claude-opus-5-5"  # takes system turns among the messages, which SONNET does not
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 Content = str | Sequence[Any] | None
 
@@ -70,7 +68,7 @@ class Script:
         self.model = SONNET  # of the replies to come
         self._made = 0
 
-    def bytes(self) -> bytes:
+    def data(self) -> bytes:
         return b"".join(map(written, self.lines))
 
     def ahead(self, count: int = 1) -> str:
@@ -136,7 +134,9 @@ class Script:
             self.user(f"u{number}")
             self.reply(f"a{number}")
 
-    def attach(self, kind: str, *rendered: Content, role: str = "user", inside: Json | None = None, **fields: Any) -> str:
+    def attach(
+        self, kind: str, *rendered: Content, role: str = "user", inside: Json | None = None, **fields: Any
+    ) -> str:
         """An attachment; `rendered` is what the model got to read of it, `inside` what it consists of."""
         body: Json = {"attachment": {"type": kind, **(inside or {})}}
         if rendered:
@@ -168,9 +168,7 @@ class Script:
             made["preservedSegment"] = {"headUuid": segment[0], "anchorUuid": anchor, "tailUuid": segment[1]}
         if messages:
             made["preservedMessages"] = {"anchorUuid": anchor, "uuids": [*messages], "allUuids": [*messages]}
-        before = self.last
-        fields = {"logicalParentUuid": before, "compactMetadata": made}
-        boundary = self.system("compact_boundary", parent=None, **fields)
+        boundary = self.system("compact_boundary", parent=None, logicalParentUuid=self.last, compactMetadata=made)
         self.user(summary, isCompactSummary=True)
         return boundary
 
@@ -239,4 +237,4 @@ def told(tell: Tell, session: str = SESSION) -> bytes:
     """The file of a case."""
     script = Script(session)
     tell(script)
-    return script.bytes()
+    return script.data()

@@ -12,6 +12,7 @@ import pytest
 
 from tests.oracle import (
     cases_attachments,
+    cases_blocks,
     cases_bridging,
     cases_closing,
     cases_compaction,
@@ -41,6 +42,7 @@ THEMES = (
     cases_results.case,
     cases_attachments.case,
     cases_queued.case,
+    cases_blocks.case,
     cases_compaction.case,
     cases_thinking.case,
     cases_closing.case,
@@ -65,7 +67,7 @@ def submit(on: Bench, name: str) -> Future[Verdict]:
 def judged(request: pytest.FixtureRequest, claude: Claude) -> Iterator[Judged]:
     """The verdict on a case in a version. All that were asked for are begun at once, by several boxes."""
     asked = [
-        (item.callspec.params["version"], item.callspec.params["name"])
+        (str(item.callspec.params["version"]), str(item.callspec.params["name"]))
         for item in request.session.items
         if isinstance(item, pytest.Function) and "judged" in item.fixturenames
         if SOAKS or not item.get_closest_marker("soak")

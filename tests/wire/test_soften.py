@@ -57,7 +57,8 @@ def test_what_fits_is_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "odd"),
     [("name", 1), ("name", None), ("name", {}), ("ratio", "x"), ("ratio", []), ("open", "yes"), ("open", None), ("open", 1),
-     ("inner", "x"), ("inner", [1]), ("inners", 5), ("inners", {"a": 1}), ("words", "a"), ("words", [1]), ("words", {})],
+     ("inner", "x"), ("inner", [1]), ("inners", 5), ("inners", {"a": 1}), ("words", "a"), ("words", "\ud800"),
+     ("words", [1]), ("words", {})],
 )  # fmt: skip
 def test_what_does_not_fit_falls_back_to_its_default(name: str, odd: Any) -> None:
     assert soften(Outer, {name: odd, "realName": "kept"}) == Outer(renamed="kept")

@@ -95,14 +95,19 @@ def _short(value: str | int, cwd: str | None) -> str:
 
 
 def _todos(given: Json) -> str:
-    items = [t for t in given.get("todos") or () if isinstance(t, dict)]
+    items = objects(given.get("todos"))
     done = sum(t.get("status") == "completed" for t in items)
     return f"{done}/{len(items)} done" if items else ""
 
 
 def _questions(given: Json) -> str:
-    asked = [q for q in given.get("questions") or () if isinstance(q, dict)]
+    asked = objects(given.get("questions"))
     return "; ".join(" ".join(str(q.get("question", "")).split()) for q in asked)
+
+
+def objects(value: Any) -> list[Json]:
+    """The objects of a list, whatever the value is: tool inputs are written by models, and not always as asked."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _plan(given: Json) -> str:
@@ -158,7 +163,7 @@ def diff(detail: Any, name: str = "") -> list[str]:
     if not isinstance(detail, dict):
         return []
     path = str(detail.get("filePath") or name)
-    hunks = [h for h in detail.get("structuredPatch") or () if isinstance(h, dict)]
+    hunks = objects(detail.get("structuredPatch"))
     if hunks:
         return [f"--- {path}", f"+++ {path}", *(line for h in hunks for line in _hunk(h))]
     if detail.get("type") == "create" and isinstance(detail.get("content"), str):
@@ -171,7 +176,8 @@ def diff(detail: Any, name: str = "") -> list[str]:
 def _hunk(hunk: Json) -> Iterator[str]:
     old, new = hunk.get("oldStart", 0), hunk.get("newStart", 0)
     yield f"@@ -{old},{hunk.get('oldLines', 0)} +{new},{hunk.get('newLines', 0)} @@"
-    yield from (str(line) for line in hunk.get("lines") or ())
+    lines = hunk.get("lines")
+    yield from map(str, lines if isinstance(lines, list) else ())
 
 
 def _created(path: str, content: str) -> Iterator[str]:
@@ -184,7 +190,7 @@ def _created(path: str, content: str) -> Iterator[str]:
 
 
 def _compared(path: str, old: str, new: str) -> list[str]:
-    return [d.rstrip("\n") for d in difflib.unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")]
+    return list(difflib.unified_diff(old.split("\n"), new.split("\n"), path, path, lineterm=""))
 
 
 def call_diff(call: Call) -> list[str]:

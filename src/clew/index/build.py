@@ -71,9 +71,17 @@ def _side_by_side(
     index: Index, total: int, budget: float | None, progress: Callable[[int, int], None] | None
 ) -> tuple[Refreshed, bool]:
     """One process for each shard, each says how far it is; and whether one failed."""
-    command = [sys.executable, "-m", "clew.index.build", index.root, index.folder, "" if budget is None else str(budget)]
+    command = [
+        sys.executable,
+        "-m",
+        "clew.index.build",
+        index.root,
+        index.folder,
+        "" if budget is None else str(budget),
+    ]
     workers = [
-        subprocess.Popen([*command, str(n)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for n in range(len(index.shards))
+        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for number in range(len(index.shards))
     ]
     told: list[list[int]] = [[0, 0, 0, 0] for _ in workers]
     is_over = False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from clew.index.text import spaced
+from clew.index.text import WIDE
 
 LONG = 256  # longer than any word or digest
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+_WIDE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in WIDE) + "]")
 _RUN = re.compile(rf"(data:[^,\s]{{0,80}};base64,)?[A-Za-z0-9+/_-]{{{LONG},}}={{0,2}}")
 
 
@@ -27,10 +28,17 @@ def has_run(text: str) -> bool:
     return False
 
 
+def without_runs(text: str) -> str:
+    return _RUN.sub(" ", text) if len(text) >= LONG and has_run(text) else text
+
+
 def prepared(text: str) -> str:
     """Text as it goes into the index."""
-    if len(text) >= LONG and has_run(text):
-        text = _RUN.sub(" ", text)
+    text = without_runs(text)
     if text.isascii():
         return text
-    return spaced(text.encode("utf-8", "replace").decode())
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a character
+        text = text.encode("utf-8", "replace").decode()
+    return _WIDE.sub(r" \g<0> ", text)

@@ -8,6 +8,7 @@ from zlib import crc32
 from msgspec import field as renamed
 
 from clew.conversation.prompt import prompt_text, speaker, starts_turn
+from clew.index.encoded import without_runs
 from clew.wire.entry import Spoken
 from clew.wire.time import instant
 
@@ -46,6 +47,7 @@ class Facts:
     ended: int | None = None
     messages: int = 0
     open: dict[str, str] = field(default_factory=dict)
+    root: int = 0
 
     @property
     def titles(self) -> str:
@@ -58,12 +60,13 @@ class Facts:
             *(self.session, self.custom, self.made, self.last, self.summary, self.first, self.command, self.cwd),
             *("\n".join(self.branches), "\n".join(self.models), self.started, self.ended, self.messages),
             "\n".join(f"{call}\t{tool}" for call, tool in self.open.items()),
+            self.root,
         )
 
 
 COLUMNS = (
     *("session", "custom", "made", "last", "summary", "first", "command", "cwd"),
-    *("branches", "models", "started", "ended", "messages", "open"),
+    *("branches", "models", "started", "ended", "messages", "open", "root"),
 )
 
 
@@ -73,7 +76,7 @@ def facts_of(row: tuple[object, ...]) -> Facts:
     branches, models, waiting = (str(value) for value in (facts.branches, facts.models, facts.open))
     facts.branches = branches.split("\n") if branches else []
     facts.models = models.split("\n") if models else []
-    facts.open = dict(line.split("\t", 1) for line in waiting.split("\n")) if waiting else {}  # type: ignore[misc]
+    facts.open = dict(line.split("\t", 1) for line in waiting.split("\n")) if waiting else {}
     return facts
 
 
@@ -106,7 +109,7 @@ def learn(entry: Indexed, facts: Facts, when: int | None, is_agent: bool) -> Non
 
 def _begin(entry: Indexed, facts: Facts) -> None:
     """The first thing a person said; a command only if there is nothing else."""
-    text = _line(prompt_text(entry))
+    text = _line(without_runs(prompt_text(entry)))
     if not text:
         return
     if len(text) > LONGEST:

@@ -5,7 +5,9 @@ The line is decoded by the C part of the standard library alone: importing the r
 
 from __future__ import annotations
 
-from clew.index.text import places
+from itertools import islice
+
+from clew.index.text import is_wide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from clew.index.query import Term
 
 WIDTH = 240
-_BEFORE = WIDTH // 3
+BEFORE = WIDTH // 3
 _LOOKS = 8  # places of a word that are tried for the best cut
 _ASIDE = ("system-reminder", "ide_selection", "ide_opened_file", "ide_diagnostics")
 
@@ -64,11 +66,11 @@ def _scanner() -> Callable[[str, int], tuple[Any, int]]:
     try:
         from _json import make_scanner
 
-        return make_scanner(_Plain)  # type: ignore[no-any-return]
+        return make_scanner(_Plain)  # type: ignore[arg-type]
     except (ImportError, AttributeError, TypeError):  # another Python
         from json import JSONDecoder
 
-        return JSONDecoder(strict=False).scan_once
+        return JSONDecoder(strict=False).raw_decode
 
 
 def text_at(path: str, offset: int, field: str, part: int, terms: Sequence[Term]) -> str:
@@ -79,7 +81,7 @@ def text_at(path: str, offset: int, field: str, part: int, terms: Sequence[Term]
         return pieces[part][1]
     if len(mine) < 2:
         return mine[0] if mine else ""
-    return max(mine, key=lambda text: sum(bool(_found(text, text.lower(), term)) for term in terms))
+    return max(mine, key=lambda text: sum(any(_spans(_lowered(text), term)) for term in terms))
 
 
 def _line(path: str, offset: int) -> dict[str, Any]:
@@ -121,9 +123,8 @@ def _replied(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
             yield "reply", str(block["text"])
         elif kind == "thinking" and block.get("thinking"):
             yield "thinking", str(block["thinking"])
-        elif kind in ("tool_use", "server_tool_use"):
-            if text := "\n".join(_strings(block.get("input"))):
-                yield "input", text
+        elif kind in ("tool_use", "server_tool_use") and (text := "\n".join(_strings(block.get("input")))):
+            yield "input", text
 
 
 def _text(content: object) -> str:
@@ -162,7 +163,7 @@ def _tagged(text: str, tag: str) -> str:
 def cut(text: str, terms: Sequence[Term], width: int = WIDTH) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The best stretch of a text for some terms, on one line, and where the terms stand in it."""
     at = _place(text, terms)
-    start = max(0, at - _BEFORE)
+    start = max(0, at - BEFORE)
     if start:
         start = next((i + 1 for i in range(start, at) if text[i].isspace()), start)
     stop = min(len(text), start + width)
@@ -175,46 +176,63 @@ def cut(text: str, terms: Sequence[Term], width: int = WIDTH) -> tuple[str, tupl
 
 def _place(text: str, terms: Sequence[Term]) -> int:
     """Where to cut: at the word that has the most of the terms around it."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    found = [_found(text, lowered, term) for term in terms]
+    lowered = _lowered(text)
+    looks = _LOOKS if len(terms) > 1 else 1
+    found = [[start for start, _ in islice(_spans(lowered, term), looks)] for term in terms]
     best = (0, 0)
     for at in sorted(at for each in found for at in each):
-        near = sum(any(at <= other < at + WIDTH - _BEFORE for other in each) for each in found)
+        near = sum(any(at <= other < at + WIDTH - BEFORE for other in each) for each in found)
         if near > best[0]:
             best = (near, at)
     return best[1]
 
 
-def _found(text: str, lowered: str, term: Term) -> list[int]:
-    """Some of the places where a term stands."""
-    first = term.words[0]
-    places_: list[int] = []
-    at, looks = lowered.find(first), 0
-    while at >= 0 and len(places_) < _LOOKS and looks < 50:
-        around = text[max(0, at - 1) : at + len(term.text) + 40]
-        if any(start <= 1 for start, _ in marks(around, (term,))):
-            places_.append(at)
-        at, looks = lowered.find(first, at + len(first)), looks + 1
-    return places_
-
-
 def marks(text: str, terms: Sequence[Term]) -> tuple[tuple[int, int], ...]:
     """Where terms stand in a text, without overlaps."""
-    words = places(text)
-    found: list[tuple[int, int]] = []
-    for term in terms:
-        wanted, size = term.words, len(term.words)
-        for at in range(len(words) - size + 1):
-            is_there = all(words[at + i][2] == wanted[i] for i in range(size - 1))
-            last = words[at + size - 1][2]
-            if is_there and (last.startswith(wanted[-1]) if term.is_prefix else last == wanted[-1]):
-                found.append((words[at][0], words[at + size - 1][1]))
+    lowered = _lowered(text)
     kept: list[tuple[int, int]] = []
-    for start, stop in sorted(found):
+    for start, stop in sorted(span for term in terms for span in _spans(lowered, term)):
         if kept and start <= kept[-1][1]:
             kept[-1] = (kept[-1][0], max(stop, kept[-1][1]))
         else:
             kept.append((start, stop))
     return tuple(kept)
+
+
+def _lowered(text: str) -> str:
+    """The text in small letters, each where it was."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
+
+
+def _spans(text: str, term: Term) -> Iterator[tuple[int, int]]:
+    """Where a term stands in a text of small letters: its words in sequence, with no letter between them."""
+    first = term.words[0]
+    at = text.find(first)
+    while at >= 0:
+        stop = _end(text, at, term)
+        if stop:
+            yield at, stop
+        at = text.find(first, stop or at + 1)
+
+
+def _end(text: str, at: int, term: Term) -> int:
+    """Where the term that begins here ends; 0 if it does not stand here."""
+    if at and _joins(text, at):
+        return 0
+    stop, size = at, len(text)
+    for number, word in enumerate(term.words):
+        while number and stop < size and not text[stop].isalnum():
+            stop += 1
+        if not text.startswith(word, stop) or (number and _joins(text, stop)):
+            return 0
+        stop += len(word)
+    while term.is_prefix and stop < size and _joins(text, stop):
+        stop += 1
+    return 0 if stop < size and _joins(text, stop) else stop
+
+
+def _joins(text: str, at: int) -> bool:
+    """Whether two characters belong to one word."""
+    one, two = text[at - 1], text[at]
+    return one.isalnum() and two.isalnum() and not is_wide(one) and not is_wide(two)

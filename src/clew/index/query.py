@@ -67,9 +67,13 @@ class Query:
     @property
     def places(self) -> tuple[str, ...]:
         """The fields that are searched: those named by in: and role:, else all but thinking."""
-        named = list(self.filters.get("in", ()))
-        named += [place for role in self.filters.get("role", ()) for place in ROLES[role]]
-        return tuple(dict.fromkeys(named)) or tuple(place for place in PLACES if place != "thinking")
+        given = self.filters.get
+        named = set(given("in", ())) or set(PLACES)
+        spoken = {place for role in given("role", ()) for place in ROLES[role]}
+        unnamed = {place for role in given("-role", ()) for place in ROLES[role]} | set(given("-in", ()))
+        if not spoken and "in" not in self.filters:
+            unnamed.add("thinking")
+        return tuple(place for place in PLACES if place in named & (spoken or named) - unnamed)
 
     @property
     def is_about_pieces(self) -> bool:
@@ -84,43 +88,50 @@ class Query:
         return f"({positive}) NOT ({negative})" if negative and positive else positive
 
     @property
-    def words(self) -> list[tuple[str, ...]]:
-        """The sequences of words to mark in a passage."""
-        return [term.words for clause in self.wanted for term in clause.terms]
+    def terms(self) -> list[Term]:
+        """The terms to mark in a passage."""
+        return [term for clause in self.wanted for term in clause.terms]
 
 
 def parse(text: str, *, typing: bool = False) -> Query:
-    """Understand a query. With `typing` its last word may still be a beginning. Raises BadQuery."""
+    """Understand a query. With `typing` it may still be growing: its last word is a beginning. Raises BadQuery."""
     clauses: list[Clause] = []
     filters: dict[str, list[str]] = {}
     joins = False
-    pieces = _cut(text)
+    empty = None
+    pieces = _cut(text, typing)
     for index, (at, negated, name, value, quoted) in enumerate(pieces):
+        is_last = index + 1 == len(pieces)
         if name:
-            _filter(filters, text, at, name, value, negated)
+            if value or not (typing and is_last):
+                _filter(filters, text, at, name, value, negated)
             continue
-        if value == "OR" and not quoted:
-            if not clauses or index + 1 == len(pieces) or pieces[index + 1][2]:
+        if value == "OR" and not quoted and not negated:
+            if (not clauses or is_last or pieces[index + 1][2]) and not (typing and is_last):
                 raise BadQuery(text, at, "OR needs a word on both sides")
             joins = True
             continue
-        is_last = typing and index + 1 == len(pieces) and not quoted and not text[-1:].isspace()
-        term = Term(value.rstrip("*"), is_last or (not quoted and value.endswith("*")))
+        grows = typing and is_last and not text[-1:].isspace() and not (quoted and text.endswith('"'))
+        term = Term(value.rstrip("*"), grows or (not quoted and value.endswith("*")))
         if not term.words:
-            if quoted or not value.strip("*-"):
-                continue
-            raise BadQuery(text, at, "There is no letter or digit to look for; try --substring or --regex")
-        if joins and not negated and not clauses[-1].negated:
+            empty = at if empty is None else empty
+        elif joins and not negated and clauses and not clauses[-1].negated:
             clauses[-1].terms.append(term)
         else:
             clauses.append(Clause([term], negated))
         joins = False
-    if clauses and all(clause.negated for clause in clauses):
-        raise BadQuery(text, 0, "A query needs a word that is to be found, besides those that are not")
+    _check(text, clauses, filters, empty)
     return Query(text, clauses, filters)
 
 
-def _cut(text: str) -> list[tuple[int, bool, str, str, bool]]:
+def _check(text: str, clauses: list[Clause], filters: dict[str, list[str]], empty: int | None) -> None:
+    if clauses and all(clause.negated for clause in clauses):
+        raise BadQuery(text, 0, "A query needs a word that is to be found, besides those that are not")
+    if empty is not None and not clauses and not filters:
+        raise BadQuery(text, empty, "There is no letter or digit to look for; try --substring or --regex")
+
+
+def _cut(text: str, typing: bool) -> list[tuple[int, bool, str, str, bool]]:
     """(where, negated, filter's name, value, quoted) for each part of a query."""
     found = []
     at, size = 0, len(text)
@@ -129,11 +140,11 @@ def _cut(text: str) -> list[tuple[int, bool, str, str, bool]]:
             at += 1
             continue
         start = at
-        negated = text[at] == "-" and at + 1 < size and not text[at + 1].isspace()
+        negated = text[at] == "-" and at + 1 < size and not text[at + 1].isspace() and text[at + 1] != "-"
         at += negated
         name = _name(text, at)
         at += len(name) + 1 if name else 0
-        value, at, quoted = _value(text, at)
+        value, at, quoted = _value(text, at, typing)
         found.append((start, negated, name, value, quoted))
     return found
 
@@ -142,11 +153,12 @@ def _name(text: str, at: int) -> str:
     return next((name for name in NAMES if text.startswith(name + ":", at)), "")
 
 
-def _value(text: str, at: int) -> tuple[str, int, bool]:
+def _value(text: str, at: int, typing: bool) -> tuple[str, int, bool]:
     if text.startswith('"', at):
         end = text.find('"', at + 1)
-        if end < 0:
+        if end < 0 and not typing:
             raise BadQuery(text, at, "The quotation mark is not closed")
+        end = len(text) if end < 0 else end
         return text[at + 1 : end], end + 1, True
     end = at
     while end < len(text) and not text[end].isspace():
@@ -157,10 +169,21 @@ def _value(text: str, at: int) -> tuple[str, int, bool]:
 def _filter(filters: dict[str, list[str]], text: str, at: int, name: str, value: str, negated: bool) -> None:
     if not value:
         raise BadQuery(text, at, f"{name}: needs a value")
-    if negated and name in ("since", "until"):
-        raise BadQuery(text, at, f"{name}: cannot be turned round; use the other one")
+    if name in ("since", "until"):
+        _check_time(text, at, name, value, negated)
     values = value.strip("()").replace("|", ",").split(",") if name in _CLOSED else [value]
     for each in values:
         if name in _CLOSED and each not in _CLOSED[name]:
             raise BadQuery(text, at, f"{name}: takes {', '.join(_CLOSED[name])}")
         filters.setdefault(f"-{name}" if negated else name, []).append(each)
+
+
+def _check_time(text: str, at: int, name: str, value: str, negated: bool) -> None:
+    from clew.wire.time import moment
+
+    if negated:
+        raise BadQuery(text, at, f"{name}: cannot be turned round; use the other one")
+    try:
+        moment(value).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise BadQuery(text, at, f"{name}: takes 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00") from None

@@ -2,7 +2,8 @@
 
     score = best passage × recency × density × depth × place
 
-best passage   weight of its field × r / (r + 3), with r the engine's relevance (BM25)
+best passage   weight of its field × (1 + r ÷ the best r) ÷ 2, with r the engine's relevance (BM25) and the best r that of
+               all matches in the same table: shards count words by themselves, so only the proportion can be compared
 recency        0.4 + 0.6 × ½ ^ (age in days ÷ 30)
 density        1 + 0.15 × log2(1 + matching passages)
 depth          1 + 0.05 × log2(1 + messages of the session)
@@ -17,12 +18,12 @@ from math import log2
 
 WEIGHT = {"title": 4.0, "prompt": 3.0, "reply": 2.0, "thinking": 1.0, "input": 1.0, "result": 0.7}
 HALF_LIFE = 30 * 86_400
-HALF = 3.0  # the relevance that gives half of a field's weight
 MOST = 64  # passages beyond these add nothing
 
 
 def passage_score(field: str, relevance: float) -> float:
-    return WEIGHT[field] * relevance / (relevance + HALF)
+    """The value of a passage whose relevance is this part of the best."""
+    return WEIGHT[field] * (1 + relevance) / 2
 
 
 def session_score(best: float, age: float, matches: int, messages: int, in_agents_only: bool) -> float:

@@ -1,8 +1,8 @@
 """Refreshing: bring a shard up to date with the transcripts.
 
-A file is known by its path, its inode, the bytes consumed and a hash of some before them; one that was rewritten is read anew,
-one that moved keeps its rows, and one that is gone loses them, but only after a whole walk. A kill at any moment leaves an
-index that is right as far as it goes.
+A file is known by its path, its inode, the bytes consumed and a hash of some before them; one that was rewritten is read
+anew, one that moved keeps its rows, and one that is gone loses them, but only after a whole walk. A kill at any moment
+leaves an index that is right as far as it goes.
 """
 
 from __future__ import annotations

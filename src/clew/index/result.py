@@ -24,7 +24,7 @@ class Result:
 
     __slots__ = (
         *("agents", "best", "branch", "cwd", "ended", "folder", "in_agents_only", "is_scattered", "matches"),
-        *("messages", "model", "passages", "path", "score", "session", "started", "title"),
+        *("messages", "model", "passages", "path", "score", "session", "started", "title", "titles"),
     )
 
     def __init__(self, session: str) -> None:
@@ -36,6 +36,7 @@ class Result:
         self.best = self.score = 0.0
         self.in_agents_only = False
         self.is_scattered = False
+        self.titles: list[tuple[str, str]] = []
         self.agents: set[str] = set()
         self.passages: list[Passage] = []
 

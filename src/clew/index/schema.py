@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-VERSION = 2
+VERSION = 3
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
 SAID = FIELDS[:4]  # in the table `said`; what tools were asked and what they said is in `done`
@@ -29,7 +29,7 @@ _TABLES = f"""
 CREATE TABLE file(
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
   inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
-  offset INTEGER NOT NULL, mark BLOB NOT NULL, open TEXT NOT NULL DEFAULT '', title INTEGER,
+  offset INTEGER NOT NULL, mark BLOB NOT NULL, open TEXT NOT NULL DEFAULT '', root INTEGER NOT NULL DEFAULT 0, title INTEGER,
   custom TEXT, made TEXT, last TEXT, summary TEXT, first TEXT, command TEXT,
   cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT '',
   started INTEGER, ended INTEGER, messages INTEGER NOT NULL DEFAULT 0
@@ -48,6 +48,9 @@ CREATE VIRTUAL TABLE done USING fts5(
 """
 # Merging while inserting stalled a single insert for seconds (measured); it is done in small steps when there is time.
 _SETTINGS = (("hashsize", 24 << 20), ("automerge", 0), ("crisismerge", 1000))
+
+
+_PRAGMAS = "PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000; PRAGMA journal_size_limit=1000000"
 
 
 def folder_of(root: str, cache: str) -> str:
@@ -70,25 +73,26 @@ def open_shard(path: str) -> tuple[apsw.Connection, str]:
     connection = apsw.Connection(path)
     connection.set_busy_timeout(BUSY_MS)
     if is_missing:
-        os.chmod(path, 0o600)  # noqa: PTH101 - before anything is in it; the files beside it take over its mode
+        os.chmod(path, 0o600)  # before anything is in it; the files beside it take over its mode
     try:
-        return connection, _prepare(connection) and ("missing" if is_missing else "another version")
+        is_made = _prepare(connection)
     except DAMAGE:
         reset(connection)
         _prepare(connection)
         return connection, "damaged"
+    return connection, "" if not is_made else "missing" if is_missing else "another version"
 
 
 def _prepare(connection: apsw.Connection) -> bool:
     """Make the tables if they are not those of this version; whether that was so."""
     if connection.pragma("user_version") != VERSION:
         return _make(connection)
-    connection.execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000")
+    connection.execute(_PRAGMAS)
     return False
 
 
 def _make(connection: apsw.Connection) -> bool:
-    connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000")
+    connection.execute("PRAGMA journal_mode=WAL;" + _PRAGMAS)
     with Writing(connection):
         if connection.pragma("user_version") == VERSION:  # another clew was faster
             return False
@@ -118,7 +122,7 @@ def reset(connection: apsw.Connection) -> None:
         connection.execute("VACUUM")
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
-    connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA journal_mode=WAL;" + _PRAGMAS)
 
 
 class Writing:

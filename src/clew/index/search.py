@@ -1,10 +1,11 @@
 """Searching: the index as it is used.
 
     with Index.open() as index:
+        index.refresh(budget=1.0)
         for result in index.search("retry backoff tool:Bash since:30d", limit=5): ...
 
-Every search first brings the index up to date, within a time budget, and says if it could not. This path imports nothing
-heavy, so that a search is answered in the time that Python takes to start; reading what is new loads the rest.
+This path imports nothing heavy, so that a search is answered in the time that Python takes to start; reading what is new
+loads the rest.
 """
 
 from __future__ import annotations
@@ -14,56 +15,23 @@ import time
 
 import apsw
 
-from clew.index.passage import Passage, cut, line_at, marks
+from clew.errors import StoreError
 from clew.index.query import Query, parse
-from clew.index.rank import passage_score, session_score
-from clew.index.schema import FIELDS, SAID, SHARDS, folder_of, open_shard, shard_of
-from clew.index.state import stale
+from clew.index.result import Refreshed, Result, Results
+from clew.index.schema import DAMAGE, SHARDS, folder_of, open_shard, reset, shard_of
+from clew.index.state import state
 from clew.wire.home import cache_home, claude_home
 from clew.wire.walk import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
-    from typing import Any
 
-WINDOW = 2000  # of the matches in a table so many are ranked, the newest
-PASSAGES = 3
+    from clew.conversation.turn import Turn
+    from clew.index.passage import Passage
 
-
-class Refreshed:
-    """What a refresh did: files read, passages added, and whether everything is in the index now."""
-
-    __slots__ = ("files", "is_complete", "left", "pieces", "rebuilt")
-
-    def __init__(self, files: int = 0, pieces: int = 0, is_complete: bool = True, left: int = 0) -> None:
-        self.files, self.pieces, self.is_complete, self.left = files, pieces, is_complete, left
-        self.rebuilt = False
-
-
-class Result:
-    """A session that answers a query, with its best passages first."""
-
-    __slots__ = (
-        *("agents", "best", "branch", "cwd", "ended", "folder", "in_agents_only", "matches", "messages"),
-        *("passages", "path", "score", "session", "title"),
-    )
-
-    def __init__(self, session: str) -> None:
-        self.session = session
-        self.title = self.cwd = self.branch = self.folder = self.path = ""
-        self.ended: int | None = None
-        self.messages = self.matches = 0
-        self.best = self.score = 0.0
-        self.in_agents_only = True
-        self.agents: set[str] = set()
-        self.passages: list[Passage] = []
-
-    @property
-    def command(self) -> str:
-        """How to go on with it, from the folder `cwd`."""
-        return f"claude -r {self.session}"
+_FAILURES = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
 class Index:
@@ -72,14 +40,29 @@ class Index:
     def __init__(self, root: str, folder: str) -> None:
         self.root = root
         self.folder = folder
-        opened = [open_shard(os.path.join(folder, f"{number}.db")) for number in range(SHARDS)]
-        self.shards = [shard for shard, _ in opened]
-        self.is_new = any(made for _, made in opened)
+        self.shards: list[apsw.Connection] = []
+        self.reason = ""
+        self.is_new = False
+        self._open()
+
+    def _open(self) -> None:
+        """Open the shards; `reason` says why one that was there had to be made anew."""
+        reasons = []
+        for number in range(SHARDS):
+            try:
+                shard, why = open_shard(os.path.join(self.folder, f"{number}.db"))
+            except _FAILURES as error:
+                self.close()
+                raise _failure(error) from None
+            self.shards.append(shard)
+            reasons.append(why)
+        self.is_new = self.is_new or any(reasons)
+        self.reason = next((why for why in reasons if why not in ("", "missing")), self.reason)
 
     @classmethod
-    def open(cls, claude: str | os.PathLike[str] | None = None, cache: str | None = None) -> Index:
+    def open(cls, claude: str | os.PathLike[str] | None = None, cache: str | os.PathLike[str] | None = None) -> Index:
         root = claude_home(claude)
-        return cls(root, folder_of(root, cache or cache_home()))
+        return cls(root, folder_of(root, os.fspath(cache) if cache is not None else cache_home()))
 
     def __enter__(self) -> Index:
         return self
@@ -92,108 +75,111 @@ class Index:
     def close(self) -> None:
         for shard in self.shards:
             shard.close()
+        self.shards = []
 
     def refresh(self, budget: float | None = None, progress: Callable[[int, int], None] | None = None) -> Refreshed:
         """Read what has changed since the last time, for at most `budget` seconds; `progress` hears (done, all) bytes."""
-        files = list(walk(self.root))
+        try:
+            done = self._refresh(budget, progress)
+        except DAMAGE:
+            self._make_anew()
+            done = self._refresh(budget, progress)
+        except _FAILURES as error:
+            raise _failure(error) from None
+        done.rebuilt, done.reason = bool(self.reason), self.reason
+        if done.is_complete:
+            self.reason, self.is_new = "", False
+        return done
+
+    def _refresh(self, budget: float | None, progress: Callable[[int, int], None] | None) -> Refreshed:
+        missed: list[str] = []
+        files = list(walk(self.root, missed))
         groups = [[f for f in files if shard_of(f.session, f.path) == number] for number in range(SHARDS)]
-        waiting = [stale(shard, group) for shard, group in zip(self.shards, groups, strict=True)]
-        if not any(changed or gone for changed, gone, _ in waiting):
-            return Refreshed()
+        states = [state(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
+        if not any(one.changed or one.gone for one in states):
+            return Refreshed(is_complete=not missed)
         from clew.index.build import build
 
-        return build(self, groups, [changed for changed, _, _ in waiting], budget, progress)
+        return build(self, groups, states, not missed, budget, progress)
+
+    def _make_anew(self) -> None:
+        """Empty all shards of an index that is damaged."""
+        for shard in self.shards:
+            reset(shard)
+        self.close()
+        self._open()
+        self.reason = "damaged"
 
     def search(
         self, text: str | Query, limit: int = 10, *, without: str | None = None, now: float | None = None
-    ) -> list[Result]:
-        """The best sessions for a query; `without` is one to leave out, as the session that asks."""
+    ) -> Results:
+        """The best sessions for a query; `without` is one to leave out, as the session that asks.
+
+        With filters alone it is the newest that pass them. Raises BadQuery.
+        """
         query = parse(text) if isinstance(text, str) else text
         moment = time.time() if now is None else now
-        found = self._found(query, without)
-        for result in found:
-            age = moment - result.ended if result.ended else 0.0
-            result.score = session_score(result.best, age, result.matches, result.messages, result.in_agents_only)
-        found.sort(key=lambda r: (-r.score, r.session))
-        for result in found[:limit]:
-            _cut_out(result, query)
-        return found[:limit]
+        try:
+            return self._search(query, limit, without, moment)
+        except DAMAGE:
+            self._make_anew()
+            self.refresh()
+            return self._search(query, limit, without, moment)
 
-    def _found(self, query: Query, without: str | None) -> list[Result]:
-        sessions: dict[str, Result] = {}
-        seen: dict[tuple[int, int, int], str] = {}
-        for shard in self.shards:
-            names = dict(shard.execute("SELECT id, name FROM tool"))
-            for row in _rows(shard, query):
-                if row[0] != without:
-                    _collect(row, sessions, seen, names)
-        return [result for result in sessions.values() if result.matches]
+    def _search(self, query: Query, limit: int, without: str | None, now: float) -> Results:
+        from clew.index import find
 
+        if not query.clauses and not query.is_about_pieces:
+            return Results(find.recent(self.shards, query, limit, without, now))
+        found = find.sessions(self.shards, find.matches(self.shards, query), without)
+        ranked = find.fold(self.shards, find.rank(found.values(), now), limit, now)
+        if len(ranked) < limit and len(query.wanted) > 1:
+            from clew.index.scatter import scattered
 
-def _rows(shard: apsw.Connection, query: Query) -> Iterable[tuple[Any, ...]]:
-    """Matches with what is known of their session; without words every session that passes the filters."""
-    from clew.index.sql import conditions
+            more = scattered(self.shards, query, found, without)
+            ranked = find.fold(self.shards, find.rank([*found.values(), *more], now), limit, now)
+        answer = Results(find.describe(self.shards, one, query) for one in ranked)
+        if not answer and query.clauses:
+            from clew.index.typo import mended
 
-    where, values = conditions(query)
-    if not query.clauses:
-        only = "" if query.is_about_pieces else " AND p.field=0"
-        statement = f"SELECT {_ROW}, 0.0 FROM piece p JOIN file f ON f.id=p.file WHERE {where}{only}"
-        yield from shard.execute(f"{statement} ORDER BY p.time DESC LIMIT {WINDOW}", values)
-        return
-    cold = shard.execute("SELECT value FROM note WHERE key='cold'").get or 0
-    for table in ("said", "done"):
-        if not any((place in SAID) == (table == "said") for place in query.places):
-            continue
-        left = WINDOW
-        for span, order in (("> ?", "DESC"), ("<= ?", "ASC")):
-            statement = (
-                f"SELECT {_ROW}, bm25({table}) FROM {table} JOIN piece p ON p.id={table}.rowid JOIN file f ON f.id=p.file"
-                f" WHERE {table} MATCH ? AND {table}.rowid {span} AND {where} ORDER BY {table}.rowid {order} LIMIT ?"
-            )
-            for row in shard.execute(statement, (query.match, cold, *values, left)):
-                left -= 1
-                yield row
+            instead = mended(self.shards, query)
+            if instead is not None:
+                answer = self._search(instead, limit, without, now)
+                answer.instead = instead.text
+        return answer
 
+    def every(self, text: str | Query) -> Iterator[Passage]:
+        """Every match of a query that has words, unranked, not folded and without text. Raises BadQuery."""
+        from clew.index.find import every
 
-_ROW = """f.session, f.path, f.agent, f.folder, coalesce(f.custom, f.made, f.last, f.summary, f.first, ''), f.cwd, f.branches,
- f.ended, f.messages, p.offset, p.part, p.field, p.tool, p.failed, p.time, p.node"""
+        return every(self.shards, parse(text) if isinstance(text, str) else text)
 
+    def recent(self, limit: int = 10, filters: str = "", *, without: str | None = None) -> Results:
+        """The newest sessions, those that pass some filters such as `project:. since:7d`."""
+        return self.search(filters, limit, without=without)
 
-def _collect(
-    row: tuple[Any, ...], sessions: dict[str, Result], seen: dict[tuple[int, int, int], str], tools: dict[int, str]
-) -> None:
-    """Put a match to its session; an entry that several files repeat counts in the first that was found."""
-    session, path, agent, folder, title, cwd, branches, ended, messages = row[:9]
-    offset, part, field, tool, failed, when, node, rank = row[9:]
-    if node and seen.setdefault((node, part, field), path) != path:
-        return
-    result = sessions.get(session)
-    if result is None:
-        result = sessions[session] = Result(session)
-    if not agent or not result.path:
-        result.path, result.folder, result.cwd, result.title = path, folder, cwd or "", title
-        result.branch, result.messages = branches.split("\n")[-1], messages
-    if not agent:
-        result.in_agents_only = False
-    else:
-        result.agents.add(agent)
-    result.ended = max(result.ended or 0, ended or 0) or None
-    result.matches += 1
-    name = FIELDS[field]
-    score = passage_score(name, -rank) if rank else passage_score(name, 1.0)
-    result.best = max(result.best, score)
-    passage = Passage(
-        path, offset, name, tool=tools.get(tool, ""), failed=bool(failed), time=when, agent=agent, score=score
-    )
-    result.passages.append(passage)
+    def session(self, session: str) -> Result | None:
+        """What the index knows of a session."""
+        from clew.index.find import facts
+
+        return facts(self.shards, session)
+
+    def grep(
+        self, pattern: str, *, regex: bool = False, filters: str | Query = "", without: str | None = None
+    ) -> Iterator[Result]:
+        """Sessions, newest first, whose text holds a substring or answers a regular expression. Raises BadQuery."""
+        from clew.index.grep import grep
+
+        query = parse(filters) if isinstance(filters, str) else filters
+        return grep(self, pattern, regex, query, without)
+
+    def context(self, passage: Passage, turns: int = 1) -> list[Turn]:
+        """The turn that a passage stands in, with some on either side."""
+        from clew.index.context import context
+
+        return context(passage.path, passage.offset, turns)
 
 
-def _cut_out(result: Result, query: Query) -> None:
-    """The best passages of a result, cut out of the transcripts."""
-    result.passages.sort(key=lambda p: (-p.score, -(p.time or 0), p.offset))
-    del result.passages[PASSAGES:]
-    for passage in result.passages:
-        if passage.offset < 0:
-            passage.text, passage.marks = result.title, marks(result.title, query.words)
-        else:
-            passage.text, passage.marks = cut(line_at(passage.path, passage.offset), query.words)
+def _failure(error: apsw.Error) -> StoreError:
+    is_full = isinstance(error, apsw.FullError)
+    return StoreError(f"The index cannot be used: {error}.", type(error).__name__, retryable=is_full)

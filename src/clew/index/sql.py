@@ -53,11 +53,11 @@ def conditions(query: Query, parents: Callable[[], Iterable[str]]) -> Conditions
         if plain in ("in", "role"):
             continue
         each = [_one(plain, value, query, parents, is_listing) for value in asked]
-        joined = (" AND " if plain in ("since", "until") else " OR ").join(part for part, _, _ in each)
-        values = [value for _, given, _ in each for value in given]
-        parts, kept = (made.file, made.file_values) if each[0][2] else (made.piece, made.piece_values)
-        parts.append(f"{'NOT ' if name != plain else ''}({joined})")
-        kept.extend(values)
+        for group in [[one] for one in each] if plain in ("since", "until", "is") else [each]:
+            joined = " OR ".join(part for part, _, _ in group)
+            parts, kept = (made.file, made.file_values) if group[0][2] else (made.piece, made.piece_values)
+            parts.append(f"{'NOT ' if name != plain else ''}({joined})")
+            kept.extend(value for _, given, _ in group for value in given)
     return made
 
 
@@ -101,7 +101,7 @@ def _project(value: str) -> tuple[str, list[Any]]:
     """A path for the project in it or below it; anything else is a part of one."""
     cwd = "coalesce(f.cwd, '')"
     if value.startswith((".", "~", "/")) or value[1:2] == ":":
-        path = value if value[1:2] == ":" else os.path.abspath(os.path.expanduser(value))  # noqa: PTH100, PTH111
+        path = value if value[1:2] == ":" else os.path.abspath(os.path.expanduser(value))
         both = list(dict.fromkeys((path, os.path.realpath(path))))
         either = " OR ".join(rf"{cwd}=? OR {cwd} LIKE ? ESCAPE '\'" for _ in both)
         return f"({either})", [given for one in both for given in (one, f"{_like(one.rstrip('/'))}/%")]

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import apsw
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 TOKENIZER = "unicode61 remove_diacritics 0"
 _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
-_WIDE = (
+WIDE = (
     (0x1100, 0x11FF),  # Hangul letters
     (0x2E80, 0x303F),  # radicals, marks
     (0x3040, 0x30FF),  # kana
@@ -39,7 +35,7 @@ _held: list[apsw.FTS5Tokenizer] = []
 def is_wide(character: str) -> bool:
     """Whether a character belongs to a script that is written without spaces."""
     code = ord(character)
-    return code >= 0x0E00 and any(first <= code <= last for first, last in _WIDE)
+    return code >= 0x0E00 and any(first <= code <= last for first, last in WIDE)
 
 
 def spaced(text: str) -> str:
@@ -55,27 +51,6 @@ def tokens(text: str) -> list[str]:
     if text.isascii():
         return text.translate(_ASCII).split()
     return [word for _, _, word in _cut(spaced(text).encode("utf-8", "replace"))]
-
-
-def places(text: str) -> list[tuple[int, int, str]]:
-    """The words of a text with where each begins and ends in it."""
-    wide = spaced(text)
-    raw = wide.encode("utf-8", "replace")
-    found = _cut(raw)
-    if text.isascii():
-        return found
-    back: Iterable[int] = range(len(text) + 1)
-    if wide != text:
-        back = [at for at, c in enumerate(text) for _ in range(3 if is_wide(c) else 1)]
-    back = list(back)
-    answer = []
-    byte = character = 0
-    for start, stop, word in found:
-        character += len(raw[byte:start].decode("utf-8", "replace"))
-        length = len(raw[start:stop].decode("utf-8", "replace"))
-        answer.append((back[character], back[character + length - 1] + 1, word))
-        byte, character = stop, character + length
-    return answer
 
 
 def _cut(raw: bytes) -> list[tuple[int, int, str]]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
+from zlib import crc32
 
 import apsw
 
@@ -25,7 +26,9 @@ BATCH = 24 << 20  # bytes of transcripts for one transaction
 MARK = 1024  # bytes at the beginning, and before the offset, that tell whether a file is still what it was
 TITLE = FIELDS.index("title")
 _FIELD = {name: number for number, name in enumerate(FIELDS)}
-_INSERT = "INSERT INTO file(path, folder, session, agent, inode, size, mtime, offset, mark) VALUES(?,?,?,?,?,-1,-1,0,x'')"
+_INSERT = (
+    "INSERT INTO file(path, folder, session, agent, inode, size, mtime, offset, mark) VALUES(?,?,?,?,?,-1,-1,0,x'')"
+)
 _UPDATE = (
     "UPDATE file SET path=?, folder=?, inode=?, size=?, mtime=?, offset=?, mark=?, "
     + ", ".join(f"{name}=?" for name in COLUMNS)
@@ -145,6 +148,7 @@ class Writer:
         when = seconds(entry.timestamp)
         learn(entry, facts, when, is_agent)
         node = node_of(entry.uuid)
+        facts.root = facts.root or node
         tools = iter(tools_of(entry, facts))
         for part, said in enumerate(words(entry)):
             field = _FIELD.get(said.field)
@@ -187,7 +191,9 @@ class Writer:
             if row.title is not None:
                 self.shard.execute("DELETE FROM said WHERE rowid=?", (row.title,))
                 self.shard.execute("DELETE FROM piece WHERE id=?", (row.title,))
-            block.append((row.id, -1, 0, TITLE, 0, 0, None, 0, prepared(titles)))
+            text = prepared(titles)
+            node = row.facts.root and row.facts.root ^ crc32(text.encode())  # that of a fork is the same
+            block.append((row.id, -1, 0, TITLE, 0, 0, None, node, text))
             row.title = -1  # it gets its number when it is written
         place = (found.path, found.folder, *state, offset, mark_of(file, offset))
         self.shard.execute(_UPDATE, (*place, *row.facts.row(), row.id))
@@ -203,7 +209,9 @@ class Writer:
             return
         rows = [row for block in reversed(self.blocks) for row in block]
         start = self._first(len(rows))
-        said, done, pieces = [], [], []
+        said: list[tuple[int, str]] = []
+        done: list[tuple[int, str]] = []
+        pieces = []
         for number, row in enumerate(rows, start):
             pieces.append((number, *row[:8]))
             (said if row[3] < len(SAID) else done).append((number, row[8]))
@@ -248,7 +256,7 @@ def mark_of(file: BinaryIO, offset: int) -> bytes:
 
 def forget(shard: apsw.Connection, file_id: int) -> None:
     """Remove the rows that were made of a file."""
-    numbers = shard.execute("SELECT id, field FROM piece WHERE file=?", (file_id,)).fetchall()
+    numbers: list[Any] = shard.execute("SELECT id, field FROM piece WHERE file=?", (file_id,)).fetchall()
     for table, is_said in (("said", True), ("done", False)):
         mine = [(number,) for number, field in numbers if (field < len(SAID)) == is_said]
         shard.executemany(f"DELETE FROM {table} WHERE rowid=?", mine)

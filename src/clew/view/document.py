@@ -170,9 +170,8 @@ def _so_far(call: Call) -> str:
 
 
 def _todo_rows(call: Call, depth: int) -> Iterator[Row]:
-    for item in call.input.get("todos") or ():
-        if isinstance(item, dict):
-            yield Row("todo", str(item.get("content", "")), depth, facts={"status": str(item.get("status", ""))})
+    for item in tool.objects(call.input.get("todos")):
+        yield Row("todo", str(item.get("content", "")), depth, facts={"status": str(item.get("status", ""))})
 
 
 def agent_rows(agent: Agent, scene: Scene) -> Iterator[Row]:

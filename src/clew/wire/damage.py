@@ -49,7 +49,7 @@ def _objects(text: str) -> Iterator[tuple[int, int]]:
         if _stands_alone(text, at, stop, value, done, broke):
             yield at, stop
             done, broke = stop, -1
-        position = max(stop, broke)
+        position = stop
 
 
 def _stands_alone(text: str, at: int, stop: int, value: dict[str, Any], done: int, broke: int) -> bool:

@@ -43,4 +43,4 @@ def _fit(kind: Any, value: Any) -> Any:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError):
-        return value if isinstance(value, str) and str in kinds else _MISFIT
+        return _MISFIT

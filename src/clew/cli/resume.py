@@ -1,0 +1,208 @@
+"""`clew resume`: go on with a session, found by its id or by what was said in it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from clew.cli.choose import tree
+from clew.cli.output import ago, clean, common, one_line, print_json, remark
+from clew.conversation.outline import Outline
+from clew.errors import Ambiguous, NotFound
+from clew.facts.secret import mask
+from clew.wire.home import current_session
+from clew.wire.place import Project, SessionFile, Tree, find_session, slugs
+
+CLOSE = 0.7  # of the best score: whoever reaches it might be meant as well
+MOST = 9  # in a choice
+Execute = Callable[[str, Sequence[str]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How to go on with a session: from which folder, by which words."""
+
+    file: SessionFile
+    title: str
+    cwd: str
+    words: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """The same as a line for a shell."""
+        return f"cd {shlex.quote(self.cwd)} && {_typed(self.words)}" if self.cwd else _typed(self.words)
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "query", nargs="+", help="a session: its id, the beginning of it, or words to search for as in clew search"
+    )
+    command.add_argument("--fork", action="store_true", help="go on in a new session and leave this one as it is")
+    command.add_argument("--print", action="store_true", help="print the command and run nothing")
+    command.add_argument("--include-current", action="store_true", help="search also the session that asks")
+    common(command)
+
+
+def call(options: Namespace, execute: Execute | None = None) -> int:
+    asked = " ".join(options.query).strip()
+    found, is_sure = candidates(options, asked)
+    if not is_sure:
+        picked = _pick(found, options, asked)
+        if picked is None:
+            return 2 if options.json or not sys.stdin.isatty() else 1
+        found = [picked]
+    way = _way(found[0], options)
+    if options.json:
+        print_json([_json(way)])
+        return 0
+    if options.print:
+        print(clean(way.line))
+        return 0
+    return go(way, options.quiet, execute or _execute)
+
+
+def candidates(options: Namespace, asked: str) -> tuple[list[SessionFile], bool]:
+    """The session with this id, else those that answer best, and whether it is clear that the first one is meant."""
+    place = tree(options)
+    if _may_be_id(asked):
+        try:
+            return [find_session(place, asked)], True
+        except Ambiguous as several:
+            return [find_session(place, match) for match in several.matches], False
+        except NotFound:
+            pass
+    return _searched(options, place, asked)
+
+
+def _may_be_id(asked: str) -> bool:
+    """Short words such as "add" are words, unless there is a figure among the letters."""
+    if asked.endswith(".jsonl"):
+        return True
+    is_hexadecimal = bool(asked) and not set(asked.lower()) - set("0123456789abcdef-")
+    return is_hexadecimal and (len(asked) >= 4 or any(c.isdigit() for c in asked))
+
+
+def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[SessionFile], bool]:
+    from clew.cli.search import refresh
+    from clew.index.search import Index
+
+    with Index.open(options.claude_dir) as index:
+        refresh(index, options.quiet)
+        without = None if options.include_current else current_session()
+        results = index.search(query, MOST, without=without)
+    near = [result.session for result in results if result.score >= CLOSE * results[0].score]
+    found = [file for session in near if (file := _existing(place, session))]
+    if not found:
+        missing = NotFound(query)
+        missing.hint = f"Search with: clew search {shlex.quote(query)}"
+        raise missing
+    if results.instead and not options.quiet:
+        remark(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
+    return found, len(found) == 1 and not results.instead
+
+
+def _existing(place: Tree, session: str) -> SessionFile | None:
+    """The file of a session; agents may have outlived it, and then there is nothing to go on with."""
+    try:
+        file = find_session(place, session)
+    except NotFound:
+        return None
+    except Ambiguous as several:  # the same session in two projects: the newest is the one that was gone on with
+        return max((find_session(place, match) for match in several.matches), key=lambda f: f.mtime_ns)
+    return None if file.is_empty else file
+
+
+def _pick(found: list[SessionFile], options: Namespace, asked: str) -> SessionFile | None:
+    """Ask which one; where nobody can answer, say which there are and do nothing."""
+    if options.json:
+        print_json({**_json(_way(file, options)), "kind": "candidate"} for file in found)
+        return None
+    rows = [_row(file) for file in found[:MOST]]
+    if not sys.stdin.isatty():
+        several = f"{len(found)} sessions" if len(found) > 1 else "this session"
+        remark(f"clew: {one_line(asked)!r} may mean {several}. Name one by its id:")
+        for row in rows:
+            remark(f"  {row}")
+        return None
+    for number, row in enumerate(rows, 1):
+        remark(f"{number:>3}  {row}")
+    while True:
+        print(f"Which one? 1-{len(rows)}, or nothing to leave: ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline().strip()
+        if not answer:
+            return None
+        if answer.isdecimal() and 1 <= int(answer) <= len(rows):
+            return found[int(answer) - 1]
+
+
+def _row(file: SessionFile) -> str:
+    outline = Outline(file)
+    project = (outline.cwd or file.project_folder.name).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return f"{file.id[:8]}  {ago(outline.when):>4}  {one_line(project, 20)}  {one_line(_title(outline), 70)}"
+
+
+def _title(outline: Outline) -> str:
+    return mask(clean(outline.title))[0] or "(no prompt)"
+
+
+def _way(file: SessionFile, options: Namespace) -> Way:
+    outline = Outline(file)
+    elsewhere = ("env", f"CLAUDE_CONFIG_DIR={tree(options).root.absolute()}") if options.claude_dir else ()
+    words = (*elsewhere, "claude", "-r", file.id, *(("--fork-session",) if options.fork else ()))
+    return Way(file, _title(outline), _folder(outline), words)
+
+
+def _folder(outline: Outline) -> str:
+    """Where Claude Code looks for the session: the folder that its project is named for, should it have moved since."""
+    folder = outline.file.project_folder
+    if outline.cwd and folder.name in slugs(outline.cwd):
+        return outline.cwd
+    known = Project(folder).path()
+    return known.path if known.source != "guess" else outline.cwd or ""
+
+
+def _typed(words: Sequence[str]) -> str:
+    """Words as they are typed; a variable before a command needs no `env` in a shell."""
+    return " ".join(shlex.quote(word) for word in words).removeprefix("env ")
+
+
+def _json(way: Way) -> dict[str, object]:
+    return {
+        "kind": "resume",
+        "session": way.file.id,
+        "title": way.title,
+        "cwd": way.cwd,
+        "exists": os.path.isdir(way.cwd),
+        "path": str(way.file.path),
+        "command": way.line,
+    }
+
+
+def go(way: Way, quiet: bool, execute: Execute) -> int:
+    """Become Claude Code in the session's folder; what prevents it is said, with the command to type."""
+    if not os.path.isdir(way.cwd):
+        remark(f"clew: the folder of this session is gone: {way.cwd or '(unknown)'}")
+    elif shutil.which("claude") is None:
+        remark("clew: there is no program called claude on the path.")
+    else:
+        if not quiet:
+            remark(f"{way.title}\n{way.line}")
+        sys.stdout.flush()
+        os.chdir(way.cwd)
+        execute(way.words[0], way.words)
+        return 0
+    print(clean(way.line))
+    return 2
+
+
+def _execute(program: str, words: Sequence[str]) -> object:
+    if sys.platform == "win32":  # there, a program that is replaced by another returns to its caller at once
+        import subprocess
+
+        raise SystemExit(subprocess.call(words))
+    return os.execvp(program, list(words))

@@ -1,0 +1,220 @@
+"""Substrings and regular expressions: what words cannot find, by a scan over the bytes of the transcripts.
+
+A line is decoded only if its bytes hold what every match must hold; what counts is the text of its pieces, so escapes are
+understood and nothing else of a line is found. Files are read a piece at a time, newest session first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from clew.errors import BadQuery
+from clew.facts.words import Words, words
+from clew.index.find import facts, parents
+from clew.index.learn import Facts, Indexed, seconds, tools_of
+from clew.index.passage import BEFORE, WIDTH, Passage
+from clew.index.query import Clause, Query, Term
+from clew.index.result import Result
+from clew.index.search import Index
+from clew.index.sql import conditions
+from clew.wire.line import pieces
+from clew.wire.scan import scan
+from clew.wire.time import moment
+from clew.wire.walk import Found, walk
+
+PIECE = 1 << 20
+PASSAGES = 3
+_PLAIN = re.compile(r"[A-Za-z0-9 _,;:=()\[\]{}.+*!?@#$%^|`~-]+")  # JSON writes these as they are
+_SPECIAL = frozenset(r"\.^$*+?{}[]|()")
+
+
+class Sought(NamedTuple):
+    """What is looked for in text, and the bytes (in small letters if `is_folded`) that a line must hold for it."""
+
+    pattern: re.Pattern[str]
+    needles: tuple[bytes, ...]
+    is_folded: bool
+
+
+def sought(asked: str, regex: bool) -> Sought:
+    """Understand a substring or an expression. Without capitals case does not matter. Raises BadQuery."""
+    if not asked:
+        raise BadQuery(asked, 0, "There is nothing to look for")
+    letters = re.sub(r"\\.", "", asked) if regex else asked
+    is_folded = letters == letters.lower()
+    try:
+        pattern = re.compile(asked if regex else re.escape(asked), re.IGNORECASE if is_folded else 0)
+    except (re.error, RecursionError, OverflowError) as error:
+        at = getattr(error, "pos", None) or 0
+        raise BadQuery(asked, at, f"This is no regular expression: {getattr(error, 'msg', error)}") from None
+    return Sought(pattern, needles_of(_literal(asked) if regex else asked, is_folded), is_folded)
+
+
+def needles_of(text: str, is_folded: bool) -> tuple[bytes, ...]:
+    """The longest part of a text that JSON writes in one way only; or, if there is none, all the ways of one character."""
+    plain = max(_PLAIN.findall(text), key=len, default="")
+    if len(plain) >= 2 or (plain and text == plain):
+        return (plain.lower().encode() if is_folded else plain.encode(),)
+    for character in text:
+        if not character.isascii() and character == character.lower() == character.upper():
+            code = character.encode("utf-16-be", "surrogatepass").hex()
+            ways = [character.encode("utf-8", "replace"), f"\\u{code[:4]}".encode(), f"\\u{code[:4].upper()}".encode()]
+            return tuple(way.lower() for way in ways[:2]) if is_folded else tuple(ways)
+    return ()
+
+
+def _literal(expression: str) -> str:
+    """A run of characters that every match must hold; nothing if that cannot be told at a glance."""
+    if re.search(r"[|(\[]|\\[0-9xuUN]", expression):
+        return ""
+    runs, run = [], ""
+    at = 0
+    while at < len(expression):
+        character = expression[at]
+        is_escaped = character == "\\" and at + 1 < len(expression)
+        literal = expression[at + 1] if is_escaped else character
+        at += 1 + is_escaped
+        if (is_escaped and literal.isalnum()) or (not is_escaped and character in _SPECIAL):
+            if character in "*?{":  # what stood before need not be there
+                run = run[:-1]
+            if character == "{":
+                at = max(at, expression.find("}", at) + 1)
+            runs.append(run)
+            run = ""
+        else:
+            run += literal
+    return max([*runs, run], key=len)
+
+
+def grep(index: Index, asked: str, regex: bool, query: Query, without: str | None) -> Iterator[Result]:
+    """Sessions with matches, newest first, those of their agents included."""
+    wanted = sought(asked, regex)
+    allowed = _allowed(index, query)
+    groups: dict[str, list[tuple[Found, str]]] = {}
+    for found in walk(index.root):
+        session = found.session or allowed.get(found.path, "") or found.agent
+        if (found.path in allowed or not query.filters) and session != without:
+            groups.setdefault(session, []).append((found, session))
+    for session, files in sorted(groups.items(), key=lambda group: -max(found.mtime_ns for found, _ in group[1])):
+        files.sort(key=lambda each: (each[0].agent != "", -each[0].mtime_ns))
+        result = _result(index, session, [found for found, _ in files], wanted, query)
+        if result is not None:
+            yield result
+
+
+def _allowed(index: Index, query: Query) -> dict[str, str]:
+    """The files that pass the filters, with their sessions; the filters on passages are left for later."""
+    as_words = Query("", [Clause([Term("a")])], query.filters)  # filters beside something to look for
+    made = conditions(as_words, lambda: parents(index.shards))
+    statement = f"SELECT f.path, f.session FROM file f WHERE {made.on_files}"
+    return {path: session for shard in index.shards for path, session in shard.execute(statement, made.file_values)}
+
+
+def _result(index: Index, session: str, files: Sequence[Found], wanted: Sought, query: Query) -> Result | None:
+    result = None
+    for found in files:
+        for passage in matches(found, wanted, query):
+            if result is None:
+                result = facts(index.shards, session) or _unknown(session, found)
+                result.agents = set()
+            result.matches += 1
+            if found.agent:
+                result.agents.add(found.agent)
+            if len(result.passages) < PASSAGES:
+                result.passages.append(passage)
+    return result
+
+
+def _unknown(session: str, found: Found) -> Result:
+    """A session that the index has not read yet."""
+    result = Result(session)
+    result.path, result.folder, result.ended = found.path, found.folder, found.mtime_ns // 10**9
+    return result
+
+
+def matches(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]:
+    """Every piece of a file whose text matches, as a passage."""
+    places = set(query.places)
+    calls = Facts(found.session)
+    names_tools = any(name.lstrip("-") == "tool" for name in query.filters)
+    try:
+        for buffer, at in pieces(found.path, size=PIECE):
+            for line, offset in [(buffer, at)] if names_tools else _lines(buffer, at, wanted):
+                for piece in scan(line, finished=True, shape=Indexed):
+                    for entry, start in zip(piece.spoken, piece.offsets, strict=True):
+                        yield from _matching(found, entry, offset + start, (wanted, query, places, calls))
+    except OSError:  # it has gone since
+        return
+
+
+def _lines(buffer: bytes, at: int, wanted: Sought) -> Iterator[tuple[bytes, int]]:
+    """The lines that may match, as far as their bytes tell."""
+    if not wanted.needles:
+        yield buffer, at
+        return
+    sea = buffer.lower() if wanted.is_folded else buffer
+    end = 0
+    while end < len(buffer):
+        found = [place for needle in wanted.needles if (place := sea.find(needle, end)) >= 0]
+        if not found:
+            return
+        start = buffer.rfind(b"\n", 0, min(found)) + 1
+        end = buffer.find(b"\n", min(found)) + 1 or len(buffer)
+        yield buffer[start:end], at + start
+
+
+def _matching(
+    found: Found, entry: Indexed, offset: int, how: tuple[Sought, Query, set[str], Facts]
+) -> Iterator[Passage]:
+    wanted, query, places, calls = how
+    tools = iter(tools_of(entry, calls))
+    for part, said in enumerate(words(entry)):
+        tool = said.tool or (next(tools, "") if said.field == "result" else "")
+        if said.field not in places:
+            continue
+        match = wanted.pattern.search(said.text)
+        when = seconds(entry.timestamp)
+        if match and _passes(said, tool, when, query):
+            text, marks = _cut(said.text, match.start(), match.end(), wanted)
+            yield Passage(
+                found.path,
+                offset,
+                said.field,
+                text=text,
+                marks=marks,
+                tool=tool,
+                failed=said.failed,
+                time=when,
+                agent=found.agent,
+                part=part,
+            )
+
+
+def _passes(said: Words, tool: str, when: int | None, query: Query) -> bool:
+    """Whether a piece passes the filters on passages."""
+    for name, values in query.filters.items():
+        plain = name.removeprefix("-")
+        if plain in ("since", "until"):
+            times = [moment(value).timestamp() for value in values]
+            if when is None or not all(when >= t if plain == "since" else when < t for t in times):
+                return False
+        elif plain == "tool":
+            tests = ("".join(".*" if c == "*" else re.escape(c) for c in value) for value in values)
+            if any(re.fullmatch(test, tool, re.IGNORECASE) for test in tests) == (name != plain):
+                return False
+        elif plain == "is" and "error" in values and said.failed == (name != plain):
+            return False
+    return True
+
+
+def _cut(text: str, start: int, stop: int, wanted: Sought) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """A stretch around a match on one line, with every match in it marked."""
+    first = max(0, start - BEFORE)
+    last = max(min(stop, start + WIDTH), first + WIDTH)
+    short = text[first:last].replace("\n", " ").replace("\r", " ").replace("\t", " ")
+    front = "…" if first else ""
+    marks = [(m.start(), m.end()) for m in wanted.pattern.finditer(text, first, last) if m.end() > m.start()]
+    shift = len(front) - first
+    return front + short + ("…" if last < len(text) else ""), tuple((a + shift, b + shift) for a, b in marks[:20])

@@ -1,0 +1,1 @@
+"""Sessions for models: tools that read, over the Model Context Protocol."""

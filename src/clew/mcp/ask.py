@@ -1,0 +1,72 @@
+"""Questions: the arguments of each tool as one value, which also says how they are to be written."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+Id = Annotated[str, Meta(description="A session id, or the beginning of one.")]
+Depth = Annotated[
+    Literal["prompts", "replies", "calls", "full"],
+    Meta(description="How much: prompts only, with replies, with tool calls, or everything."),
+]
+Project = Annotated[str, Meta(description="Only this project: its path, its name or a part of it. Empty for all.")]
+Since = Annotated[str, Meta(description="Only from then on: 7d, yesterday, 2026-01-31. Empty for all time.")]
+Limit = Annotated[int, Meta(ge=1, le=50, description="At most so many.")]
+Cursor = Annotated[int, Meta(ge=0, description="Where to go on, as the last answer said.")]
+
+
+class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
+    query: Annotated[
+        str,
+        Meta(
+            description='Words that must all be there, "a phrase", -not, a OR b, begin*, and filters: project: branch: '
+            "model: tool: file: role: since: until: in: is:error."
+        ),
+    ]
+    limit: Limit = 5
+    cursor: Cursor = 0
+
+
+class ListSessions(Struct, frozen=True, forbid_unknown_fields=True):
+    project: Project = ""
+    since: Since = ""
+    limit: Limit = 20
+    cursor: Cursor = 0
+
+
+class ReadSession(Struct, frozen=True, forbid_unknown_fields=True):
+    id: Id
+    turns: Annotated[str, Meta(description='Which turns: "3", "3-7", "3-" or "last 2".')] = "1-5"
+    depth: Depth = "calls"
+    cursor: Cursor = 0
+
+
+class ReadTurn(Struct, frozen=True, forbid_unknown_fields=True):
+    id: Id
+    number: Annotated[int, Meta(ge=1, description="The number of the turn, counted from 1.")]
+    cursor: Cursor = 0
+
+
+class Context(Struct, frozen=True, forbid_unknown_fields=True):
+    offset: Annotated[int, Meta(description="The byte offset of a passage, as the search gave it.")]
+    id: Annotated[str, Meta(description="The session of the passage, if it stands in the session itself.")] = ""
+    path: Annotated[str, Meta(description="The transcript of the passage, if the search gave a path.")] = ""
+    around: Annotated[int, Meta(ge=0, le=10, description="So many turns before and after.")] = 1
+    depth: Depth = "calls"
+    cursor: Annotated[int, Meta(ge=-1, description="Where to go on, as the last answer said; -1 for the passage.")] = -1
+
+
+class Usage(Struct, frozen=True, forbid_unknown_fields=True):
+    project: Project = ""
+    since: Since = ""
+
+
+def schema(question: type[Struct]) -> dict[str, Any]:
+    """How the arguments are to be written, in the words of JSON Schema."""
+    _, parts = msgspec.json.schema_components([question])
+    found = dict(parts[question.__name__])
+    del found["title"]
+    return found

@@ -1,0 +1,148 @@
+"""The query: literal and safe, and when it cannot be understood it says where and why."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.errors import BadQuery
+from clew.index.query import NAMES, Query, parse
+from clew.index.sql import conditions
+
+PARTS = st.sampled_from(
+    [
+        '"',
+        "-",
+        "OR",
+        "AND",
+        "NOT",
+        "NEAR",
+        "*",
+        "(",
+        ")",
+        "^",
+        ":",
+        "\\",
+        "foo_bar.baz()",
+        "日本",
+        "in:",
+        "since:",
+        "7d",
+        " ",
+    ]
+    + [f"{name}:" for name in NAMES]
+)
+ANY = (
+    st.text() | st.lists(PARTS | st.text(max_size=5)).map("".join) | st.lists(PARTS | st.text(max_size=5)).map(" ".join)
+)
+
+
+@pytest.fixture(scope="module")
+def engine() -> apsw.Connection:
+    connection = apsw.Connection(":memory:")
+    connection.execute('CREATE VIRTUAL TABLE t USING fts5(x, tokenize="unicode61 remove_diacritics 0")')
+    return connection
+
+
+def understood(text: str, typing: bool = False) -> Query | None:
+    try:
+        return parse(text, typing=typing)
+    except BadQuery as error:
+        assert 0 <= error.at <= len(text)
+        assert error.reason
+        return None
+
+
+@pytest.mark.req("R223")
+@given(text=ANY, typing=st.booleans())
+def test_any_text_is_a_query_or_a_bad_one(engine: apsw.Connection, text: str, typing: bool) -> None:
+    query = understood(text, typing)
+    if query and query.clauses:
+        engine.execute("SELECT * FROM t WHERE t MATCH ?", (query.match,)).fetchall()
+    if query:
+        conditions(query, lambda: ())
+
+
+@given(st.text(st.characters(exclude_characters='"', exclude_categories=("Cs",)), max_size=20))
+def test_a_phrase_is_literal(text: str) -> None:
+    query = understood(f'"{text}"')
+    assert query is None or len(query.clauses) <= 1
+    assert query is None or not query.filters
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("retry backoff", '("retry") AND ("backoff")'),
+        ('"exact phrase" x', '("exact phrase") AND ("x")'),
+        ("foo_bar.baz()", '("foo bar baz")'),
+        (r"C:\Users\me", '("c users me")'),
+        ("back*", '("back"*)'),
+        ("a OR b c", '("a" OR "b") AND ("c")'),
+        ("a -b", '(("a")) NOT (("b"))'),
+        ('a -"b c" -d', '(("a")) NOT (("b c") OR ("d"))'),
+        ("--flag x", '("flag") AND ("x")'),
+        ("x = foo(); // y", '("x") AND ("foo") AND ("y")'),
+        ("日本語", '("日 本 語")'),
+        ("http://a.b", '("http a b")'),
+        ("and or not near", '("and") AND ("or") AND ("not") AND ("near")'),
+        ('it"s', '("it s")'),
+    ],
+)
+def test_what_is_asked_of_the_engine(text: str, match: str) -> None:
+    assert parse(text).match == match
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ('a "b', 2),
+        ("a OR", 2),
+        ("OR a", 0),
+        ("a project:", 2),
+        ("in:nowhere", 0),
+        ("a since:never", 2),
+        ("-since:7d a", 0),
+        ("-a", 0),
+        ("()", 0),
+        ("a is:odd", 2),
+    ],
+)
+def test_a_bad_query_says_where(text: str, at: int) -> None:
+    with pytest.raises(BadQuery) as caught:
+        parse(text)
+    assert caught.value.at == at
+
+
+@pytest.mark.parametrize("text", ['a "b', "a OR", "a project:", "a -", "a in:"])
+def test_what_is_still_being_typed_is_not_bad_yet(text: str) -> None:
+    assert parse(text, typing=True).clauses or text.endswith("in:")
+
+
+def test_the_last_word_is_a_beginning_while_it_is_typed() -> None:
+    assert parse("retry back", typing=True).match == '("retry") AND ("back"*)'
+    assert parse("retry back ", typing=True).match == '("retry") AND ("back")'
+    assert parse('"retry back"', typing=True).match == '("retry back")'
+    assert parse('"retry ba', typing=True).match == '("retry ba"*)'
+
+
+def test_fields_take_values_in_quotes_and_lists() -> None:
+    query = parse('x project:"my site" in:(prompt|reply) tool:Bash tool:Edit -model:haiku')
+    assert query.filters == {
+        "project": ["my site"],
+        "in": ["prompt", "reply"],
+        "tool": ["Bash", "Edit"],
+        "-model": ["haiku"],
+    }
+    assert query.places == ("prompt", "reply")
+
+
+@pytest.mark.req("R214")
+def test_thinking_is_searched_when_asked_for() -> None:
+    assert "thinking" not in parse("x").places
+    assert parse("x in:thinking").places == ("thinking",)
+    assert parse("x role:assistant").places == ("reply", "thinking", "input")
+    assert parse("x -in:result").places == ("title", "prompt", "reply", "input")
+    assert parse("x role:assistant in:reply").places == ("reply",)

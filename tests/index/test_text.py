@@ -1,0 +1,58 @@
+"""How words are cut: as SQLite does it, character for character."""
+
+from __future__ import annotations
+
+import threading
+
+import apsw
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.index.encoded import LONG, has_run, prepared, without_runs
+from clew.index.text import TOKENIZER, spaced, tokens
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
+LIKELY = st.text(st.sampled_from("aZ0_.-()/\\\"' \n\té日本語ｶ한국ไทยβß́️👍\ue000"), max_size=40)
+
+
+def stored(text: str) -> list[str]:
+    """The words that the full-text engine keeps of a text, in order."""
+    with apsw.Connection(":memory:") as connection:
+        connection.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{TOKENIZER}")')
+        connection.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
+        connection.execute("INSERT INTO t VALUES(?)", (prepared(text),))
+        return [term for (term,) in connection.execute("SELECT term FROM v ORDER BY offset")]
+
+
+@given(TEXT | LIKELY)
+def test_words_are_cut_as_the_engine_cuts_them(text: str) -> None:
+    assert tokens(text) == stored(text)
+
+
+@given(st.text(max_size=60))
+def test_any_text_can_be_cut_and_stored(text: str) -> None:
+    assert isinstance(tokens(text), list)
+    prepared(text).encode()
+
+
+@given(LIKELY | TEXT)
+def test_what_is_stored_is_spaced_as_what_is_asked(text: str) -> None:
+    assert prepared(text) == spaced(text)
+
+
+@given(st.integers(0, 600), st.text(st.sampled_from("ab /\n+é"), max_size=300), st.text(max_size=20))
+def test_a_run_is_seen_wherever_it_stands(length: int, before: str, after: str) -> None:
+    text = before + " " + "A" * length + " " + after
+    assert has_run(text) == (length >= LONG or has_run(before))
+    if length >= LONG:
+        assert "A" * LONG not in without_runs(text)
+
+
+def test_threads_may_cut_words_at_once() -> None:
+    found: list[int] = []
+    work = [threading.Thread(target=lambda: found.append(len(tokens("é wörd " * 20_000)))) for _ in range(4)]
+    for thread in work:
+        thread.start()
+    for thread in work:
+        thread.join()
+    assert found == [40_000] * 4

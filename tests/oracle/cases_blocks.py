@@ -1,0 +1,234 @@
+"""Blocks: blank, broken and unusual ones, and what is left of the message around them."""
+
+from __future__ import annotations
+
+from tests.oracle.cases_attachments import called
+from tests.oracle.mock_api import Json, text
+from tests.oracle.script import Script, Theme, answer, image, think, use
+
+case = Theme("blocks")
+SEARCH: Json = {"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {"query": "q"}}
+FOUND: Json = {"type": "web_search_tool_result", "tool_use_id": "srv1", "content": []}
+REFERENCE: Json = {"type": "tool_reference", "tool_name": "WebFetch"}
+
+
+@case
+def blank_texts_as_a_prompt(s: Script) -> None:
+    s.turns(1)
+    s.user([text(" "), text("")])
+    s.reply("a2")
+
+
+@case
+def blank_text_beside_an_image(s: Script) -> None:
+    s.turns(1)
+    s.user([text(" "), image()])
+    s.reply("a2")
+
+
+@case
+def blank_prompt(s: Script) -> None:
+    s.turns(1)
+    s.user("  ")
+    s.reply("a2")
+
+
+@case
+def blank_prompts_around_a_prompt(s: Script) -> None:
+    s.turns(1)
+    s.user(" ")
+    s.user("u2")
+    s.user([text(" ")])
+    s.reply("a2")
+
+
+@case
+def blank_text_beside_a_result(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.user([answer("t1"), text(" ")])
+    s.reply("a")
+
+
+@case
+def thoughts_and_a_blank_text(s: Script) -> None:
+    s.user("u1")
+    s.reply(think("t"), " ")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def thoughts_and_a_blank_line(s: Script) -> None:
+    s.user("u1")
+    s.reply(think("t"), mid="m1")
+    s.reply(" ", mid="m1")
+    s.reply("x", mid="m1")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def broken_blocks_in_a_reply(s: Script) -> None:
+    s.user("u1")
+    s.reply({"text": "x"}, {"type": "text", "text": 7}, {"type": "text"}, "y")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def unknown_block_in_a_reply(s: Script) -> None:
+    s.user("u1")
+    s.reply({"type": "x-ours", "a": 1}, "y")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def server_tool_answered_by_another_reply(s: Script) -> None:
+    s.user("u1")
+    s.reply(SEARCH, mid="m1")
+    s.reply(FOUND, mid="m2")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def answer_of_a_server_tool_that_was_not_called(s: Script) -> None:
+    s.user("u1")
+    s.reply(FOUND, "x")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def server_tool_alone(s: Script) -> None:
+    s.user("u1")
+    s.reply(SEARCH)
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def server_tool_of_mcp(s: Script) -> None:
+    s.user("u1")
+    s.reply({"type": "mcp_tool_use", "id": "srv1", "name": "x", "server_name": "y", "input": {}}, "x")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def tool_reference_beside_another_result(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), use("t2"))
+    s.result("t1", [REFERENCE])
+    s.result("t2", "r2")
+    s.user("more", isMeta=True)
+    s.reply("a")
+
+
+@case
+def tool_reference_at_the_end(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.result("t1", [REFERENCE])
+
+
+@case
+def tool_reference_beside_a_text(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.user([answer("t1", [REFERENCE]), text("beside")])
+    s.reply("a")
+
+
+@case
+def context_behind_a_tool_reference(s: Script) -> None:
+    called(s, [REFERENCE])
+    s.attach("zzz", "A")
+    s.reply("a")
+
+
+@case
+def context_behind_a_result_with_white_space(s: Script) -> None:
+    called(s, "  r \t\n")
+    s.attach("zzz", "  A \n")
+    s.reply("a")
+
+
+@case
+def context_behind_a_list_with_white_space(s: Script) -> None:
+    called(s, [text("  r \n")])
+    s.attach("zzz", " A ")
+    s.reply("a")
+
+
+@case
+def context_behind_a_result_of_nothing(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.result("t1", None)
+    s.attach("zzz", "A")
+    s.reply("a")
+
+
+@case
+def context_behind_a_result_without_content(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.user([{"type": "tool_result", "tool_use_id": "t1"}])
+    s.attach("zzz", "A")
+    s.reply("a")
+
+
+@case
+def context_of_which_a_part_is_an_image(s: Script) -> None:
+    s.user("u1")
+    s.attach("zzz", "A", [image()])
+    s.reply("a")
+
+
+@case
+def context_that_is_a_number(s: Script) -> None:
+    s.user("u1")
+    s.attach("zzz", "A")
+    s.edit(1, rendered=[{"content": 7}])
+    s.reply("a")
+
+
+@case
+def image_as_an_error(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.result("t1", [image()], error=True)
+    s.reply("a")
+
+
+@case
+def image_between_texts_in_an_error(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.result("t1", [text("a"), image(), text("b")], error=True)
+    s.reply("a")
+
+
+@case
+def two_texts_in_an_error(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.result("t1", [text("a"), text("b")], error=True)
+    s.reply("a")
+
+
+@case
+def virtual_prompt_at_the_end(s: Script) -> None:
+    s.turns(1)
+    s.user("virtual", isVirtual=True)
+
+
+@case
+def virtual_result(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.result("t1", isVirtual=True)
+    s.reply("a")

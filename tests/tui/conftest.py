@@ -1,0 +1,26 @@
+"""A demo tree, written and indexed once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("textual")
+
+from clew.demo.tree import Summary, write_demo
+from clew.index.search import Index
+from tests.tui.pilot import NOW
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Summary:
+    return write_demo(tmp_path_factory.mktemp("demo") / "claude", NOW)
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory, demo: Summary) -> Path:
+    folder = tmp_path_factory.mktemp("cache")
+    with Index.open(demo.root, folder) as index:
+        index.refresh()
+    return folder

@@ -1,0 +1,235 @@
+"""The first screen: searching, the list and the preview."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from clew.demo.tree import Summary
+from clew.tui.app import Browser
+from clew.tui.dialog import Help
+from clew.tui.hit import Hit, filtered, next_since
+from clew.tui.list import HitList
+from clew.tui.outside import Resume
+from clew.tui.preview import PreviewRows
+from clew.tui.seek import Place
+from tests.tui.pilot import NOW, drive, lines, screen, search, settled, until
+
+WIDE = (140, 40)
+
+
+def test_newest_sessions_come_first(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        text = lines(app)
+        assert "22 sessions, newest first" in text[1]
+        assert text[2].startswith("▌Fix one-cent rounding")
+        assert "bakery-orders" in text[2]
+        assert "fix/one-" in text[2]
+        assert "日本語" in screen(app)
+
+    drive(demo.root, cache, steps)
+
+
+def test_typing_finds_and_marks(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        await search(app, pilot, "tax office")
+        text = lines(app)
+        assert "1 session, best first" in text[1]
+        assert "Fix one-cent rounding" in text[2]
+        assert "reply: " in text[3]
+        assert "tax office" in text[3]
+        spans = list(app.home.hits.draw(0, 78))[1]
+        assert ("office", "match") in spans or ("tax office", "match") in spans
+        await pilot.press("escape")
+        await until(pilot, lambda: "22 sessions" in lines(app)[1])
+
+    drive(demo.root, cache, steps)
+
+
+def test_the_preview_shows_the_place_that_was_found(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        await until(pilot, lambda: "The till says 2.68" in screen(app))
+        await search(app, pilot, "lettuce")
+        await until(pilot, lambda: "so the override is the only way" in "\n".join(line[64:] for line in lines(app)))
+        assert app.screen.query_one(PreviewRows).pattern is not None
+        await pilot.press("f6")
+        await until(pilot, lambda: "│" not in screen(app))
+
+    drive(demo.root, cache, steps, WIDE)
+
+
+def test_a_bad_query_says_why_and_keeps_the_list(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        await search(app, pilot, "in:nowhere")
+        assert "in: takes title, prompt" in lines(app)[1]
+        assert "Fix one-cent" in screen(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: "22 sessions" in lines(app)[1])
+
+    drive(demo.root, cache, steps)
+
+
+def test_a_time_that_is_none_says_so(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        await search(app, pilot, "since:soonish")
+        assert "since: takes 7d, 2h, yesterday" in lines(app)[1]
+
+    drive(demo.root, cache, steps)
+
+
+def test_nothing_matches(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        await search(app, pilot, "zzyzxq")
+        assert "Nothing matches" in lines(app)[1]
+        await pilot.press("enter", "down", "f2", "ctrl+r", "pagedown")
+        assert app.screen is app.home
+
+    drive(demo.root, cache, steps)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_empty_tree(tmp_path: Path, there: bool) -> None:
+    if there:
+        (tmp_path / "claude" / "projects").mkdir(parents=True)
+
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        assert "No sessions" in screen(app)
+        await pilot.press("down", "enter", "f3")
+
+    drive(tmp_path / "claude", tmp_path / "cache", steps)
+
+
+def test_the_first_start_builds_the_index(demo: Summary, tmp_path: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        assert "22 sessions" in screen(app)
+        await search(app, pilot, "tax office")
+        assert "1 session" in screen(app)
+
+    drive(demo.root, tmp_path, steps)
+
+
+def test_keys_for_filters(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        await pilot.press("down", "f2")
+        await until(pilot, lambda: "4 sessions" in lines(app)[1])
+        assert "project:tide-gauge" in lines(app)[0]
+        await pilot.press("f3")
+        assert "since:7d" in lines(app)[0]
+        await pilot.press("f3", "f3", "f2")
+        await until(pilot, lambda: "22 sessions" in lines(app)[1])
+
+    drive(demo.root, cache, steps)
+
+
+def test_filters_are_part_of_the_query() -> None:
+    assert filtered("valve project:drip open", "project", "") == "valve open"
+    assert filtered("valve", "project", "two words") == 'valve project:"two words" '
+    assert filtered('valve project:"two words"', "project", "") == "valve"
+    spans = ["valve"]
+    for _ in range(3):
+        spans.append(next_since(spans[-1]).strip())
+    assert spans == ["valve", "valve since:7d", "valve since:30d", "valve"]
+
+
+def test_help_by_both_keys(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        for key in ("f1", "question_mark"):
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(app.screen, Help) and "empty the search" in screen(app))
+            await pilot.press("escape")
+            await pilot.pause()
+        await search(app, pilot, "what?")
+        assert app.home.query_text == "what?"
+
+    drive(demo.root, cache, steps)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 16), (110, 30), (200, 60)])
+def test_no_line_is_wider_than_the_screen(demo: Summary, cache: Path, size: tuple[int, int]) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        for key in ("f6", "f6", "down", "pagedown"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert len(lines(app)) == size[1]
+            assert {cell_len(line) for line in lines(app)} == {size[0]}
+        assert "Open" in lines(app)[-1]
+        assert "Help" in lines(app)[-1] or size[0] < 70
+
+    drive(demo.root, cache, steps, size)
+
+
+def test_light_and_dark(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        before = app.theme
+        await pilot.press("ctrl+t")
+        assert (before, app.theme) == ("clew-dark", "clew-light")
+        await pilot.pause()
+        assert "Fix one-cent" in screen(app)
+
+    drive(demo.root, cache, steps)
+
+
+def test_the_mouse_selects_and_opens(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        await pilot.click(HitList, offset=(5, 2))
+        assert app.home.hits.cursor == 2
+        await pilot.click(HitList, offset=(5, 2), times=2)
+        await until(pilot, lambda: "Where could a valve stay open" in screen(app))
+
+    drive(demo.root, cache, steps)
+
+
+class Counting(HitList):
+    """A list that says which of its rows it draws."""
+
+    drawn: list[int]
+
+    def draw(self, index, width):  # type: ignore[no-untyped-def]
+        self.drawn.append(index)
+        return super().draw(index, width)
+
+
+def test_of_ten_thousand_sessions_only_those_on_the_screen_are_drawn(tmp_path: Path) -> None:
+    hits = [Hit(f"{n:08}", f"/none/{n}", f"session {n}", "/home/ada/src/drip", "", "main", NOW) for n in range(10_000)]
+    app = Browser(Place(str(tmp_path), str(tmp_path)), clock=lambda: NOW)
+
+    async def run() -> None:
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(app, pilot)
+            many = Counting(app.clock, id="many")
+            many.drawn = []
+            await app.home.query_one("#main").mount(many)
+            app.home.hits.display = False
+            many.styles.height = "1fr"
+            many.show(hits, keep=False)
+            await pilot.pause()
+            height = many.size.height
+            assert 0 < len(set(many.drawn)) <= height
+            assert many.virtual_size.height == 10_000
+            many.drawn.clear()
+            many.action_last()
+            await pilot.pause()
+            assert "session 9999" in screen(app)
+            for _ in range(50):
+                many.action_page(-1)
+                await pilot.pause()
+            assert len(set(many.drawn)) <= 52 * height
+
+    asyncio.run(run())
+
+
+def test_what_is_typed_while_a_search_runs_is_what_is_answered(demo: Summary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        box = app.home.query_one("#query", Input)
+        for text in ("valve", "lettuce", "till", "invoice"):
+            box.value = text
+            app.home.ask()
+        await until(pilot, lambda: app.home.answered == app.home.number and "invoice" in screen(app))
+        assert "Fix one-cent" in lines(app)[2]
+
+    drive(demo.root, cache, steps)
