@@ -309,6 +309,6 @@ def test_the_tool_of_a_server_is_named_with_it() -> None:
 @pytest.mark.parametrize("odd", [5, "x", None, {"a": 1}, [5, "x", None]])
 def test_inputs_and_records_of_the_wrong_type_are_no_error(odd: object) -> None:
     for name, key in (("TodoWrite", "todos"), ("AskUserQuestion", "questions"), ("ExitPlanMode", "plan")):
-        assert isinstance(tool.subject(name, {key: odd}), str)
-    assert isinstance(tool.diff({"filePath": "x", "structuredPatch": odd}), list)
-    assert isinstance(tool.diff({"filePath": "x", "structuredPatch": [{"lines": odd}]}), list)
+        assert isinstance(subject(name, {key: odd}), str)
+    assert isinstance(diff({"filePath": "x", "structuredPatch": odd}), list)
+    assert isinstance(diff({"filePath": "x", "structuredPatch": [{"lines": odd}]}), list)

@@ -181,16 +181,20 @@ def _hunk(hunk: Json) -> Iterator[str]:
 
 
 def _created(path: str, content: str) -> Iterator[str]:
-    lines = content.split("\n")
-    lines = lines[:-1] if lines and not lines[-1] else lines
+    lines = _lines(content)
     yield "--- /dev/null"
     yield f"+++ {path}"
     yield f"@@ -0,0 +1,{len(lines)} @@"
     yield from (f"+{line}" for line in lines)
 
 
+def _lines(text: str) -> list[str]:
+    """Lines as an editor shows them: cut at newlines alone, with no empty one behind the last."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def _compared(path: str, old: str, new: str) -> list[str]:
-    return list(difflib.unified_diff(old.split("\n"), new.split("\n"), path, path, lineterm=""))
+    return list(difflib.unified_diff(_lines(old), _lines(new), path, path, lineterm=""))
 
 
 def call_diff(call: Call) -> list[str]:
