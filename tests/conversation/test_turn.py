@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import clew
-from clew.conversation.prompt import input_kind, is_prompt, prompt_text, speaker
+from clew.conversation.prompt import features, input_kind, is_prompt, prompt_text, speaker
+from clew.conversation.session import Session
 from clew.conversation.turn import durations, turns
 from clew.demo.talk import bash, read, talk
 from clew.wire.entry import Entry
@@ -204,3 +205,15 @@ def test_a_sidechain_prompt_in_the_chain_begins_no_turn_of_the_session() -> None
     assert [turn.text for turn in found.turns] == ["one"]
     assert [e.uuid for e in found.prompts] == ["A"]
     assert [[e.uuid for e in branch.prompts] for branch in found.branches] == [["A"]]
+
+
+@pytest.mark.req("R179")
+def test_the_features_of_a_round_tell_the_first_task_from_a_word_in_between() -> None:
+    selected = "<ide_selection>The user selected the lines 78 to 78</ide_selection>"
+    looked = "<ide_opened_file>The user opened the file x in the IDE.</ide_opened_file>"
+    task = "Please build the whole of version 0.2.3."
+    told = talk().user([{"type": "text", "text": selected}, {"type": "text", "text": task}])
+    told = told.reply("Done.").user([{"type": "text", "text": looked}, {"type": "text", "text": "继续"}]).reply("Done.")
+    first, second = (features(turn.prompt) for turn in Session(told.bytes()).turns)
+    assert first == (True, "ide_selection", task, False)
+    assert second == (False, "ide_opened_file", "继续", True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import clew
 from clew.conversation.session import Session
 from clew.demo.talk import bash, talk, task
-from clew.facts.usage import Count, Usage, count, total, usage
+from clew.facts.usage import Count, Usage, count, total, usage, without_thinking
 from clew.wire.encode import encode
 
 Json = dict[str, Any]
@@ -249,3 +249,14 @@ def test_adding_is_associative_commutative_and_idempotent(first: Json, second: J
     assert (a + b) + c == a + (b + c)
     assert a + b == b + a
     assert a + a == a
+
+
+@pytest.mark.req("R125")
+def test_usage_is_called_inaccurate_where_the_thinking_it_counts_was_removed() -> None:
+    details = {"output_tokens": 90, "output_tokens_details": {"thinking_tokens": 60}}
+    told = (
+        talk().user("hi").reply("ho", thinking="hm", usage=details, message_id="msg_1").reply("bye", message_id="msg_2")
+    )
+    entries = told.entries
+    assert without_thinking(entries) == []
+    assert without_thinking([e for e in entries if not any(b.type == "thinking" for b in e.blocks)]) == ["msg_1"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -83,7 +81,7 @@ def kill_often(claude: Claude, kills: int, seed: int, tmp_path: Path) -> int:
         for _ in range(rng.randrange(4)):
             change(claude, rng, paths)
         partial += worker.poll() is None
-        os.kill(worker.pid, signal.SIGKILL)
+        worker.kill()
         worker.communicate()
     for path in paths:
         append(path, b"\n")

@@ -29,7 +29,8 @@ def found(claude: Claude, pattern: str, **more: object) -> list[str]:
 )
 def test_any_substring_is_found_through_the_escapes(claude: Claude, pattern: str) -> None:
     claude.write("a", prompt('fooBar.baz() say "hi" C:\\dir\\x two\nlines \ttab 日本語です /slash/ → }{ é 本語で ends'))
-    escaped = rb'{"type":"user","message":{"content":"fooBar.baz say \"hi \\dir\\ two\nlines \ttab \/slash\/ \u672c\u8a9e\u3067 \u2192 }{ \u00e9 ends"}}'
+    escaped = rb'{"type":"user","message":{"content":"fooBar.baz say \"hi \\dir\\ two\nlines \ttab '
+    escaped += rb'\/slash\/ \u672c\u8a9e\u3067 \u2192 }{ \u00e9 ends"}}'
     claude.write("b", escaped + b"\n")
     claude.write("c", prompt("nothing of it"))
     assert set(found(claude, pattern)) == {ident("a"), ident("b")}

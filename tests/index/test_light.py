@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import clew.errors
 from tests.index.helper import Claude, call, prompt, reply, result
 
 HEAVY = {
@@ -15,7 +16,8 @@ HEAVY = {
     *("enum", "datetime", "contextlib", "inspect", "logging", "functools", "rich", "sqlite3", "tempfile", "random"),
 }
 SCRIPT = """
-import sys
+clew = sys.modules["clew"] = type(sys)("clew")  # the package without what its front door loads
+clew.__path__ = [folder]
 from clew.index.search import Index
 with Index.open(sys.argv[1], sys.argv[2]) as index:
     assert index.refresh().is_complete
@@ -35,7 +37,8 @@ def test_a_search_loads_nothing_heavy(claude: Claude, query: str) -> None:
         result("no apple", failed=True),
     )
     claude.refreshed().close()
-    command = [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}\n{SCRIPT}"]
+    start = f"import sys; sys.path += {sys.path!r}; folder = {str(Path(clew.errors.__file__).parent)!r}"
+    command = [sys.executable, "-S", "-c", f"{start}\n{SCRIPT}"]
     done = subprocess.run(
         [*command, str(claude.root), str(claude.cache), query], capture_output=True, text=True, check=False
     )

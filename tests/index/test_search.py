@@ -355,7 +355,8 @@ def test_a_passage_of_a_file_that_has_gone_is_empty(claude: Claude) -> None:
 
 
 def test_a_command_is_shown_as_it_was_typed(claude: Claude) -> None:
-    text = "<command-message>ship</command-message>\n<command-name>/ship</command-name>\n<command-args>the plover</command-args>"
+    text = "<command-message>ship</command-message>\n<command-name>/ship</command-name>"
+    text += "\n<command-args>the plover</command-args>"
     claude.write("a", prompt(text))
     claude.write("b", prompt("<system-reminder>secret</system-reminder>look at the plover"))
     with claude.refreshed() as index:

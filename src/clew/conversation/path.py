@@ -102,7 +102,8 @@ def chain(entries: Iterable[Entry], era: Era, agent: bool = False) -> Chain:
 
 def leaf(links: Chain, pins: Sequence[Entry], era: Era) -> Entry | None:
     """Where a resume goes on; `pins` are the last-prompt entries of the file."""
-    candidates = [entry for entry in links.order if links.agent or not entry.is_sidechain]
+    current = (entry for entry in links.order if links.nodes[entry.uuid] is entry)  # not replaced by a later line
+    candidates = [entry for entry in current if links.agent or not entry.is_sidechain]
     if not candidates:
         return None
     if not era.leaf_by_order:

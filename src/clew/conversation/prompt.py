@@ -7,11 +7,11 @@ where the entry came from, and by the tag that the program put in front.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.wire.detail import tagged
 from clew.wire.encode import decode
-from clew.wire.entry import Spoken
+from clew.wire.entry import Entry, Spoken
 
 _TAGS = {
     "<command-name>": "command",
@@ -89,3 +89,21 @@ def input_kind(entry: Spoken) -> str:
         return "tool_result"
     found = _IDE.search(entry.text)
     return found[1] if found and found[1] in ("ide_selection", "ide_opened_file") else "text"
+
+
+SHORT = 20  # characters; "continue", "next step" and the like
+
+
+class Features(NamedTuple):
+    """How a prompt stands: whether it begins the file, what came with it, and whether it is a word or a task."""
+
+    is_first: bool
+    kind: str
+    text: str
+    is_short: bool
+
+
+def features(entry: Entry) -> Features:
+    """The features of a round, told from its prompt."""
+    text = prompt_text(entry)
+    return Features(entry.parent is None, input_kind(entry), text, len(text) <= SHORT)

@@ -182,6 +182,21 @@ def _written(timestamp: str | int | float | None) -> str:
     return stamp(time) if time else ""
 
 
+def without_thinking(entries: Iterable[Spoken]) -> list[str]:
+    """Replies whose usage counts thinking that is no longer in the file: their numbers and their text do not agree."""
+    counted: dict[str, int] = {}
+    held: set[str] = set()
+    for entry in entries:
+        message = entry.message
+        if message is None or message.usage is None or message.id is None:
+            continue
+        details = message.usage.output_tokens_details
+        counted[message.id] = max(counted.get(message.id, 0), (details.thinking_tokens or 0) if details else 0)
+        if any(block.type in ("thinking", "redacted_thinking") for block in entry.blocks):
+            held.add(message.id)
+    return [reply for reply, thinking in counted.items() if thinking and reply not in held]
+
+
 def count(tokens: Tokens) -> Count:
     """What the API reported; cache writes of unknown lifetime count as the five-minute kind."""
     kinds = tokens.cache_creation

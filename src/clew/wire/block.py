@@ -23,6 +23,10 @@ class ServerToolUse(Struct, frozen=True, gc=False):
     web_fetch: int | None = field(default=None, name="web_fetch_requests")
 
 
+class OutputDetails(Struct, frozen=True, gc=False):
+    thinking_tokens: int | None = None
+
+
 class Tokens(Struct, frozen=True, gc=False):
     """`message.usage` as the API reported it; every field may be missing."""
 
@@ -31,6 +35,7 @@ class Tokens(Struct, frozen=True, gc=False):
     cache_read_input_tokens: int | None = None
     cache_creation: CacheCreation | None = None
     output_tokens: int | None = None
+    output_tokens_details: OutputDetails | None = None
     service_tier: str | None = None
     server_tool_use: ServerToolUse | None = None
     inference_geo: str | None = None
