@@ -82,6 +82,12 @@ def test_what_is_not_found_is_not_kept(clew: Run, demo: Summary, claude: Path) -
     assert not (claude / "recalls").exists()
 
 
+def test_a_word_that_was_mistyped_is_kept_as_it_was_found(clew: Run, demo: Summary, claude: Path) -> None:
+    code, out, err = clew("recall", "save", "rouding")
+    assert (code, out) == (0, f"{claude / 'recalls' / 'rounding.json'}: 1 session.\n")
+    assert err.startswith("Nothing holds 'rouding'; these sessions hold 'rounding'.\n")
+
+
 @pytest.mark.req("R225")
 def test_exported_as_markdown_or_json(clew: Run, demo: Summary, tmp_path: Path) -> None:
     clew("recall", "save", "feed")

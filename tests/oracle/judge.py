@@ -63,8 +63,8 @@ def shown(messages: list[dict[str, Any]]) -> str:
     return " | ".join(f"{m['role'][0]}: {' + '.join(map(_block, m['content']))}" for m in messages)
 
 
-def _block(block: dict[str, Any]) -> str:
-    match block.get("type"):
+def _block(block: Any) -> str:
+    match block.get("type") if isinstance(block, dict) else None:
         case "text":
             return repr(block["text"])[:200]
         case "tool_use":

@@ -29,13 +29,17 @@ def _blocks(content: str | list[Json] | None) -> list[Json]:
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     blocks = map(_block, content or [])
-    return [block for block in blocks if block.get("type") != "text" or block["text"]]
+    return [
+        block for block in blocks if not isinstance(block, dict) or block.get("type") != "text" or block.get("text")
+    ]
 
 
-def _block(block: Json) -> Json:
+def _block(block: Any) -> Any:
+    if not isinstance(block, dict):  # odd sessions hold strings among the blocks, and some versions send them
+        return block
     kept = {key: value for key, value in block.items() if key != "cache_control"}
     match kept.get("type"):
-        case "text":
+        case "text" if isinstance(kept.get("text"), str):
             kept["text"] = _unreminded(kept["text"]).rstrip("\n")
         case "tool_result":
             content = kept.get("content")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shlex
 
 from clew.cli.output import remark
+from clew.wire.home import program
 
 
 def browse(claude_dir: str | None = None) -> int:
@@ -28,4 +28,4 @@ def browse(claude_dir: str | None = None) -> int:
 
 def _words(name: str, otherwise: str) -> tuple[str, ...]:
     """The program that the environment names, as words."""
-    return tuple(shlex.split(os.environ.get(name) or otherwise))
+    return tuple(shlex.split(program(name, otherwise)))

@@ -63,7 +63,9 @@ def _save(options: Namespace, query: str) -> int:
         if not options.quiet:
             remark(f"Nothing matches {query!r}, and nothing is kept.")
         return 1
-    made = kept.recall(query, found, datetime.now(UTC), clean)
+    if found.instead and not options.quiet:
+        remark(f"Nothing holds {query!r}; these sessions hold {found.instead!r}.")
+    made = kept.recall(found.instead or query, found, datetime.now(UTC), clean)
     path = None if options.dry_run else kept.save(tree(options), made, options.name or "")
     if options.json:
         print_json([{"kind": "saved", "path": str(path) if path else None, **_json(path.stem if path else "", made)}])

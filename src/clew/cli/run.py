@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import NoReturn
 
 from clew.cli.output import remark
@@ -64,6 +65,8 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal has every letter
     try:
+        if not arguments and sys.stdin.isatty() and sys.stdout.isatty() and find_spec("textual"):
+            return int(import_module("clew.cli.browse").browse())
         options = _parsed(arguments or ["ls"])
         return _finish(int(options.call(options)))
     except SystemExit as stop:

@@ -56,7 +56,7 @@ class _Known:
     state: tuple[int, int, int]
     offset: int
     mark: bytes
-    title: int | None
+    has_title: bool
     facts: Facts
 
 
@@ -103,7 +103,7 @@ class Writer:
             return  # another clew was faster, or it has only moved
         if known and not _is_same(file, known, state):
             forget(self.shard, known.id)
-            known = _Known(known.id, state, 0, b"", None, Facts(found.session))
+            known = _Known(known.id, state, 0, b"", False, Facts(found.session))
         known = known or self._new(found)
         block: list[tuple[Any, ...]] = []
         self.blocks.append(block)
@@ -136,11 +136,11 @@ class Writer:
         if row is None:
             return None
         identity, inode, size, mtime, offset, mark, title, *facts = row
-        return _Known(identity, (inode, size, mtime), offset, mark, title, facts_of(tuple(facts)))
+        return _Known(identity, (inode, size, mtime), offset, mark, title is not None, facts_of(tuple(facts)))
 
     def _new(self, found: Found) -> _Known:
         self.shard.execute(_INSERT, (found.path, found.folder, found.session, found.agent, found.inode))
-        return _Known(self.shard.last_insert_rowid(), (0, -1, -1), 0, b"", None, Facts(found.session))
+        return _Known(self.shard.last_insert_rowid(), (0, -1, -1), 0, b"", False, Facts(found.session))
 
     def _add(self, entry: Indexed, at: int, known: _Known, is_agent: bool, block: list[tuple[Any, ...]]) -> None:
         """The pieces of one entry, and what it says of the session."""
@@ -187,14 +187,13 @@ class Writer:
         """Note how far a file has been read, and its titles if they are other than before."""
         row, before = known
         titles = row.facts.titles
-        if not found.agent and titles and (titles != before or row.title is None):
-            if row.title is not None:
-                self.shard.execute("DELETE FROM said WHERE rowid=?", (row.title,))
-                self.shard.execute("DELETE FROM piece WHERE id=?", (row.title,))
+        if not found.agent and titles and (titles != before or not row.has_title):
+            self.shard.execute("DELETE FROM said WHERE rowid=(SELECT title FROM file WHERE id=?)", (row.id,))
+            self.shard.execute("DELETE FROM piece WHERE id=(SELECT title FROM file WHERE id=?)", (row.id,))
             text = prepared(titles)
             node = row.facts.root and row.facts.root ^ crc32(text.encode())  # that of a fork is the same
             block.append((row.id, -1, 0, TITLE, 0, 0, None, node, text))
-            row.title = -1  # it gets its number when it is written
+            row.has_title = True  # it gets its number when it is written
         place = (found.path, found.folder, *state, offset, mark_of(file, offset))
         self.shard.execute(_UPDATE, (*place, *row.facts.row(), row.id))
 

@@ -25,10 +25,10 @@ def end(rows: Sequence[Row], index: int) -> int:
     return at
 
 
-def seen(rows: Sequence[Row], is_open: Callable[[int], bool]) -> list[int]:
-    """The indices of the rows that no fold hides."""
+def seen(rows: Sequence[Row], is_open: Callable[[int], bool], first: int = 0) -> list[int]:
+    """The indices of the rows that no fold hides, from one that is in no fold on."""
     found: list[int] = []
-    at = 0
+    at = first
     while at < len(rows):
         found.append(at)
         is_fold = rows[at].kind in ("call", "agent")

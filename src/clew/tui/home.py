@@ -16,7 +16,7 @@ from clew.tui.hit import Hit, filtered, has_filter, next_since
 from clew.tui.list import HitList
 from clew.tui.preview import Preview
 from clew.tui.reader import Reader
-from clew.tui.seek import Building, Failed, Found, understood
+from clew.tui.seek import BEST, Building, Failed, Found, understood
 from clew.tui.virtual import Virtual
 
 if TYPE_CHECKING:
@@ -148,7 +148,9 @@ class Home(Screen[None]):
         count = len(message.hits)
         query = understood(self.query_text)
         order = "best first" if query and query.clauses else "newest first"
-        many = f"{count} session{'s' if count != 1 else ''}"
+        many = (
+            f"{count}{' best' if query and query.clauses and count >= BEST else ''} session{'s' if count != 1 else ''}"
+        )
         self._told = f"{many}, {order}" if count else "Nothing matches." if self.query_text.strip() else "No sessions."
         if message.instead:
             self._told = f"{many} for {message.instead.strip()} instead"

@@ -17,6 +17,7 @@ _CODE = re.compile(r"`[^`\n]+`|\*\*[^*\n]+\*\*")
 _PLAIN = frozenset({"reply", "plan", "error"})
 PROSE = 110  # columns of prose; longer lines are hard to read
 _FLOWS = _PLAIN | {"prompt", "queued", "thinking", "summary"}
+_SLOW = re.compile(r"[\t\r\x1b]")
 _MARK = re.compile(r"^\s*(?:[❯●◆⏹✻⎿·✗] )")
 
 
@@ -48,9 +49,20 @@ def layout(row: Row, width: int, state: State) -> list[Line]:
     return _wrapped(row, front, room, state)
 
 
+def height(row: Row, width: int, state: State) -> int:
+    """How many lines `layout` makes; of plain output, which may be megabytes, without making them."""
+    is_plain = row.kind in ("result", "failure", "diff") and (state.whole or row.limit is None)
+    if is_plain and row.text.isascii() and not _SLOW.search(row.text):
+        made = row.text.strip("\n").split("\n")
+        if max(map(len, made)) <= width - 2 * row.depth - 4:
+            return len(made)
+    return len(layout(row, width, state))
+
+
 def _wrapped(row: Row, front: str, room: int, state: State) -> list[Line]:
     shown = replace(row, depth=0, limit=None if state.whole else row.limit)
-    text = "\n".join(lines(shown)).strip("\n")
+    made = list(lines(shown))
+    text = "\n".join(made[1:] if row.kind == "prompt" else made)
     mark = _MARK.match(text)
     hang = mark.end() if mark else 2 if row.kind in _PLAIN else 0
     first = text[:hang] if mark else "• "[:hang]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -18,6 +19,7 @@ from clew.conversation.session import Session
 from clew.tui.dialog import Branches
 from clew.tui.hit import Hit, shown, words
 from clew.tui.load import Load, Loaded, session_rows
+from clew.tui.paint import State, height
 from clew.tui.rows import RowView
 from clew.tui.virtual import Virtual
 from clew.view.document import DEPTHS, Options, Row
@@ -38,7 +40,7 @@ class Reader(Screen[None]):
     AUTO_FOCUS = "#rows"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,space", "fold", "Open", key_display="⏎"),
-        Binding("slash", "find", "Find"),
+        Binding("slash", "find", "Find", priority=True),
         Binding("n", "match(1)", "Next match", show=False),
         Binding("N", "match(-1)", "Previous match", show=False),
         Binding("right_square_bracket", "prompt(1)", "Turn", key_display="[ ]"),
@@ -67,7 +69,6 @@ class Reader(Screen[None]):
     Reader #rows { height: 1fr; padding: 0 0 0 1; }
     Reader #state { height: 1; padding: 0 1; color: $text-muted; background: $panel; text-wrap: nowrap; }
     Reader #find { height: 1; display: none; padding: 0 1; background: $boost; }
-    Reader #find.-on { display: block; }
     """
 
     def __init__(self, hit: Hit, query: bool = False) -> None:
@@ -80,6 +81,7 @@ class Reader(Screen[None]):
         self._number = 0
         self._load: Load | None = None
         self._waiting: list[Row] | None = None  # rows of a reload, until all are there
+        self._heights: dict[tuple[int, State], int] = {}
         self._is_loading = True
         self._is_all = False
         self._found: list[int] = []
@@ -119,6 +121,7 @@ class Reader(Screen[None]):
             self._load.cancel()
         self._number += 1
         self._waiting = [] if self.view.rows else None
+        self._heights = {}
         self._is_loading = True
         session, options, branch, reveal = self.session, self.options, self.branch, self.app.reveal
         self._load = Load(self._number, lambda: session_rows(session, options, branch, reveal), self.post_message)
@@ -129,6 +132,7 @@ class Reader(Screen[None]):
         if message.number != self._number:
             return
         if self._waiting is not None:
+            self._measure(len(self._waiting), message.rows)
             self._waiting += message.rows
             if message.is_done:
                 self._swap(self._waiting)
@@ -141,19 +145,23 @@ class Reader(Screen[None]):
         self._look(message.is_done)
         self.tell()
 
+    def _measure(self, first: int, made: list[Row]) -> None:
+        """Measure rows as they come, so that the screen does not stand still when they are put in place."""
+        room = self.view.room
+        for index, row in enumerate(made, first):
+            self._heights[index, State()] = height(row, room, State())
+
     def _swap(self, made: list[Row]) -> None:
         """Other rows in the place of those that are shown, with the cursor where it was in the conversation."""
         view = self.view
         held, number = view.row, view.rows[view.prompt_index()].facts.get("number")
         view.is_open = self._is_all or self.options.level >= 3
-        view.show(made)
+        view.show(made, self._heights)
         first = next((i for i, r in enumerate(made) if r.kind == "prompt" and r.facts.get("number") == number), 0)
         same = (i for i in range(first, len(made)) if held and (made[i].kind, made[i].text) == (held.kind, held.text))
         at = next(same, first)
-        while at and at not in view.seen:
-            at -= 1
         if made:
-            view.go(at)
+            view.go(view.seen[bisect_right(view.seen, at) - 1])
         self._found = view.matches()
 
     def _look(self, is_done: bool) -> None:
@@ -182,9 +190,8 @@ class Reader(Screen[None]):
         view = self.view
         if not self.is_mounted:
             return
-        turns = sum(1 for row in view.rows if row.kind == "prompt" and row.depth == 0)
         number = view.rows[view.prompt_index()].facts.get("number", 0) if view.rows else 0
-        parts = [f"turn {number} of {turns}{'…' if self._is_loading else ''}", self.options.depth]
+        parts = [f"turn {number} of {view.turns}{'…' if self._is_loading else ''}", self.options.depth]
         parts += [name for name in ("thinking", "meta") if getattr(self.options, name)]
         parts += ["agents"] if view.has_agents_open else []
         parts += [f"branch {self.branch.number}"] if self.branch and not self.branch.is_active else []
@@ -268,7 +275,7 @@ class Reader(Screen[None]):
         self.notify(f"Copied {'the row' if what == 'row' else 'the turn'}, {len(text)} characters.")
 
     def action_back(self) -> None:
-        if self.query_one("#find", Input).has_class("-on"):
+        if self.query_one("#find", Input).display:
             self._close_find()
             self.view.mark(None)
             self.tell()
@@ -279,8 +286,11 @@ class Reader(Screen[None]):
 
     def action_find(self) -> None:
         box = self.query_one("#find", Input)
-        box.add_class("-on")
-        box.focus()
+        box.display = True
+        self.set_focus(box)  # at once: what is typed ahead is meant for it
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return not (action == "find" and isinstance(self.focused, Input))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._wanted = None
@@ -309,8 +319,8 @@ class Reader(Screen[None]):
         self.tell()
 
     def _close_find(self) -> None:
-        self.query_one("#find", Input).remove_class("-on")
-        self.view.focus()
+        self.query_one("#find", Input).display = False
+        self.set_focus(self.view)
 
     def text(self) -> str:
         """The session as plain text, as the screen shows it but with nothing folded."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 from textual import events
 
 from clew.tui import fold
-from clew.tui.paint import Span, State, layout, marked, spans
+from clew.tui.paint import Span, State, height, layout, marked, spans
 from clew.tui.virtual import Virtual
 from clew.view.document import Row
 from clew.view.plain import clean
@@ -71,22 +71,32 @@ class RowView(Virtual):
         self.is_open = False  # whether folds are open unless told otherwise
         self.has_agents_open = False
         self.pattern: re.Pattern[str] | None = None
+        self.turns = 0
+        self._found: tuple[int, list[int]] | None = None  # how many rows have been looked through, and the matches
         self._heights: dict[tuple[int, State], int] = {}
         self._width = 0
 
     # -- what is shown
 
-    def show(self, rows: Sequence[Row]) -> None:
-        """Take on other rows."""
+    def show(self, rows: Sequence[Row], heights: dict[tuple[int, State], int] | None = None) -> None:
+        """Take on other rows; what has been measured of them already need not be again."""
         self.rows = list(rows)
+        self._found = None
+        self.turns = sum(row.kind == "prompt" and row.depth == 0 for row in rows)
         self.whole.clear()
-        self._heights.clear()
+        self._heights = heights or {}
         self.settle()
 
     def add(self, rows: Sequence[Row]) -> None:
         """More rows at the end. A call that was the last may have got its result."""
+        first = next((i for i in range(len(self.rows) - 1, -1, -1) if self._is_prompt(i)), 0)
         self.rows += rows
-        self.settle()
+        self.turns += sum(row.kind == "prompt" and row.depth == 0 for row in rows)
+        kept = bisect_left(self.seen, first)
+        self.seen = [*self.seen[:kept], *fold.seen(self.rows, self.opens, first)]
+        starts = [*self.starts[:kept], self.starts[kept]]
+        starts += accumulate((self._height(i) for i in self.seen[kept:]), initial=starts.pop())
+        self.place(starts)
 
     def settle(self) -> None:
         """Find out again which rows are seen and how high they are; the cursor keeps its row."""
@@ -121,10 +131,10 @@ class RowView(Virtual):
 
     def _height(self, index: int) -> int:
         key = (index, self.state(index))
-        height = self._heights.get(key)
-        if height is None:
-            height = self._heights[key] = len(layout(self.rows[index], self.room, key[1]))
-        return height
+        found = self._heights.get(key)
+        if found is None:
+            found = self._heights[key] = height(self.rows[index], self.room, key[1])
+        return found
 
     def draw(self, index: int, width: int) -> Iterator[list[Span]]:
         real = self.seen[index]
@@ -218,13 +228,18 @@ class RowView(Virtual):
 
     def mark(self, pattern: re.Pattern[str] | None) -> None:
         self.pattern = pattern
+        self._found = None
         self.redraw()
 
     def matches(self) -> list[int]:
         """The rows that the pattern is found in, also those in folds."""
         if self.pattern is None:
             return []
-        return [i for i, row in enumerate(self.rows) if self.pattern.search(clean(row.text))]
+        done, found = self._found or (0, [])
+        if done < len(self.rows):
+            found += (i for i in range(done, len(self.rows)) if self.pattern.search(clean(self.rows[i].text)))
+            self._found = len(self.rows), found
+        return found
 
     def go_match(self, index: int) -> None:
         """To a row with a match, so that the match itself is on the screen."""

@@ -29,3 +29,8 @@ def current_session() -> str | None:
 def wants_colour() -> bool:
     """Whether colour is welcome, as far as the environment says."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def program(name: str, otherwise: str) -> str:
+    """The program that the environment names for a purpose (`PAGER`, `EDITOR`), else another."""
+    return os.environ.get(name) or otherwise

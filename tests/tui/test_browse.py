@@ -1,0 +1,19 @@
+"""The door to the browser."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from clew.cli.browse import browse
+
+
+def test_without_textual_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert browse(None) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "The browser needs Textual: install clew[tui].\n"

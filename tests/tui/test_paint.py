@@ -1,0 +1,79 @@
+"""Lines and folds: what must hold for any text."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from clew.tui import fold
+from clew.tui.paint import State, height, layout, marked, overlaid, spans
+from clew.tui.wrap import fit, wrap
+from clew.view.document import Row
+
+KINDS = ("prompt", "reply", "call", "result", "failure", "diff", "agent", "thinking", "note", "summary", "todo", "plan")
+TEXT = st.text(max_size=300) | st.text("ab \n\t`#*-+▸", max_size=200)
+STATES = st.sampled_from([State(), State(whole=True)])
+
+
+@given(TEXT, st.integers(4, 60))
+def test_wrapped_lines_fit_and_lose_no_letter(text: str, width: int) -> None:
+    made = wrap(text, width)
+    assert all(cell_len(line) <= width for line in made)
+    assert "".join("".join(made).split()) == "".join(text.split())
+
+
+@given(TEXT, st.integers(0, 40))
+def test_what_is_cut_fits(text: str, width: int) -> None:
+    assert cell_len(fit(text, width)) <= width
+
+
+@given(st.sampled_from(KINDS), TEXT, st.integers(20, 100), STATES, st.sampled_from([None, 0, 3]), st.integers(0, 2))
+def test_the_height_is_that_of_the_layout(
+    kind: str, text: str, width: int, state: State, limit: int | None, depth: int
+) -> None:
+    row = Row(kind, text, depth, limit=limit)
+    made = layout(row, width, state)
+    assert height(row, width, state) == len(made) > 0
+    assert len(list(spans(row, made))) == len(made)
+    assert all(cell_len(line.front + line.text) <= width for line in made)
+
+
+@given(st.sampled_from(["call", "agent"]), TEXT, st.integers(30, 100))
+def test_a_closed_fold_is_one_line(kind: str, text: str, width: int) -> None:
+    facts = {"failed": True, "seconds": 75.0}
+    made = layout(Row(kind, text, facts=facts), width, State("closed"))
+    assert len(made) == 1
+    assert cell_len(made[0].front + made[0].text) <= width
+    if kind == "call":
+        assert made[0].text.endswith("FAILED")
+
+
+@given(
+    st.lists(st.text(max_size=8), max_size=6), st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=4)
+)
+def test_marks_change_no_text(parts: list[str], places: list[tuple[int, int]]) -> None:
+    line = [(part, "reply") for part in parts]
+    made = overlaid(line, sorted(p for p in places if p[0] < p[1]), "match")
+    assert "".join(text for text, _ in made) == "".join(parts)
+    assert marked(line, None) == line
+
+
+def test_what_belongs_to_a_call() -> None:
+    rows = [
+        Row("prompt"),
+        Row("call", "one"),
+        Row("result"),
+        Row("call", "two"),
+        Row("agent", depth=1),
+        Row("call", depth=1),
+        Row("result", depth=1),
+        Row("agent", depth=1),
+        Row("reply", depth=1),
+        Row("reply"),
+    ]
+    assert [fold.end(rows, i) for i in (1, 3, 4, 5, 7)] == [3, 9, 7, 7, 9]
+    assert fold.seen(rows, lambda _: False) == [0, 1, 3, 9]
+    assert fold.seen(rows, lambda i: i == 3) == [0, 1, 3, 4, 7, 9]
+    assert fold.around(rows, 6) == [3, 4, 5]
+    assert fold.around(rows, 9) == []
