@@ -36,7 +36,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/run.stamp: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[tui]'
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python

@@ -191,7 +191,7 @@ INNOCENT = [
     "sk-" + "ant-api03-" + "x" * 40,
     "sk-loading-indicator-with-a-long-class-name",
     "the risk-averse task-oriented desk-bound",
-    "npm_config_registry=https://registry.npmjs.org/",
+    "npm_config_registry=https://npm.example.com/",
     "npm_lifecycle_event_with_a_rather_long_name",
     "hf_hub_download_with_a_rather_long_function_name",
     "xoxo-love",

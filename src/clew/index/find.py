@@ -37,9 +37,8 @@ class Match:
 
     __slots__ = ("best", "file", "hits", "shard")
 
-    def __init__(self, shard: int, file: int) -> None:
-        self.shard, self.file = shard, file
-        self.best = 0.0
+    def __init__(self, shard: int, file: int, best: float) -> None:
+        self.shard, self.file, self.best = shard, file, best
         self.hits: list[tuple[float, int]] = []
 
 
@@ -70,27 +69,29 @@ def parents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
 
 
 def matches(shards: Sequence[apsw.Connection], query: Query, window: int = WINDOW) -> list[Match]:
-    """The newest matches of a query, by file."""
-    wanted = conditions(query, lambda: parents(shards))
-    where, values = wanted.on_pieces
+    """The newest matches of a query, by file; of all of them if the window is negative."""
+    where, values = conditions(query, lambda: parents(shards)).on_pieces
+    tables = _tables(query)
     answer: list[Match] = []
     for number, shard in enumerate(shards):
         found: dict[int, Match] = {}
-        left = window
-        for table in _tables(query):
+        count = 0
+        for table in tables:
+            if count >= window > 0 and query.is_short:
+                break
+            left = FEWER if count >= FEWER and window > 0 else window
             if table == "piece":
-                statement = (
-                    f"SELECT p.id, p.file, p.field, -1.0 FROM piece p WHERE {where} ORDER BY p.id DESC LIMIT ?"
-                )
-                rows = shard.execute(statement, (*values, left))
+                statement = f"SELECT p.id, p.file, p.field, -1.0 FROM piece p WHERE {where} ORDER BY p.id DESC LIMIT ?"
+                rows = shard.execute(statement, (*values, left)).fetchall()
             else:
+                relevance = f"bm25({table})" if not count else "-1.0"
                 statement = (
-                    f"SELECT {table}.rowid, p.file, p.field, bm25({table}) FROM {table} CROSS JOIN piece p"
+                    f"SELECT {table}.rowid, p.file, p.field, {relevance} FROM {table} CROSS JOIN piece p"
                     f" WHERE {table} MATCH ? AND p.id={table}.rowid AND {where} ORDER BY {table}.rowid DESC LIMIT ?"
                 )
-                rows = shard.execute(statement, (query.match, *values, left))
-            if _gather(rows.fetchall(), number, found) >= left > 0:
-                left = min(left, FEWER)
+                rows = shard.execute(statement, (query.match, *values, left)).fetchall()
+            _gather(rows, (number, found), 1.0 if not count else 2.0)
+            count += len(rows)
         answer += found.values()
     return answer
 
@@ -103,17 +104,18 @@ def _tables(query: Query) -> list[str]:
     return [table for table, fields in names if any(place in fields for place in places)]
 
 
-def _gather(rows: list[Any], shard: int, found: dict[int, Match]) -> int:
-    best = min([row[3] for row in rows], default=-1.0)
+def _gather(rows: list[Any], where: tuple[int, dict[int, Match]], part: float) -> None:
+    """Put matches to their files; relevance is measured against the best, or against a part of it."""
+    shard, found = where
+    best = part * min([row[3] for row in rows], default=-1.0)
     for number, file, field, rank in rows:
         score = _HALVES[field] * (1 + rank / best)
         match = found.get(file)
         if match is None:
-            match = found[file] = Match(shard, file)
-        if score > match.best:
+            found[file] = match = Match(shard, file, score)
+        elif score > match.best:
             match.best = score
         match.hits.append((score, number))
-    return len(rows)
 
 
 def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without: str | None) -> dict[str, Found]:
@@ -216,7 +218,7 @@ def describe(shards: Sequence[apsw.Connection], one: Found, query: Query) -> Res
     result.score, result.matches, result.agents = one.score, one.count, one.agents
     result.in_agents_only = len(one.agents) == len(one.matches)
     result.is_scattered = bool(one.tier)
-    hits = [(score, number, match) for match in one.matches for score, number in match.hits]
+    hits = [(score, number, match) for match in one.matches for score, number in match.hits[:PASSAGES]]
     hits.sort(key=lambda hit: (-hit[0], -hit[1]))
     result.best = hits[0][0]
     for score, number, match in hits[:PASSAGES]:

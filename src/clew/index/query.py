@@ -81,6 +81,11 @@ class Query:
         return any(name.lstrip("-") in ("tool", "file", "role", "in", "is") for name in self.filters)
 
     @property
+    def is_short(self) -> bool:
+        """Whether a beginning of one or two letters is looked for."""
+        return any(term.is_prefix and len(term.words[-1]) < 3 for term in self.terms)
+
+    @property
     def match(self) -> str:
         """All clauses in the language of the full-text engine."""
         positive = " AND ".join(clause.match for clause in self.wanted)

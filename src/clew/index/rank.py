@@ -3,7 +3,8 @@
     score = best passage × recency × density × depth × place
 
 best passage   weight of its field × (1 + r ÷ the best r) ÷ 2, with r the engine's relevance (BM25) and the best r that of
-               all matches in the same table: shards count words by themselves, so only the proportion can be compared
+               all matches in the same shard, which counts words by itself; what tools were asked and said is not
+               measured beside what people and the model said, and counts as half as relevant as the best
 recency        0.4 + 0.6 × ½ ^ (age in days ÷ 30)
 density        1 + 0.15 × log2(1 + matching passages)
 depth          1 + 0.05 × log2(1 + messages of the session)

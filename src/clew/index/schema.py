@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-VERSION = 3
+VERSION = 4
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
 SAID = FIELDS[:4]  # in the table `said`; what tools were asked and what they said is in `done`
@@ -28,11 +28,11 @@ DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 _TABLES = f"""
 CREATE TABLE file(
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
+  started INTEGER, ended INTEGER, messages INTEGER NOT NULL DEFAULT 0,
   inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
   offset INTEGER NOT NULL, mark BLOB NOT NULL, open TEXT NOT NULL DEFAULT '', root INTEGER NOT NULL DEFAULT 0, title INTEGER,
   custom TEXT, made TEXT, last TEXT, summary TEXT, first TEXT, command TEXT,
-  cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT '',
-  started INTEGER, ended INTEGER, messages INTEGER NOT NULL DEFAULT 0
+  cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX file_session ON file(session);
 CREATE TABLE tool(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);

@@ -39,6 +39,7 @@ DARK = Theme(
     surface="#212121",
     panel="#2e3236",
     dark=True,
+    variables={"muted": "#949494", "faint": "#6c6c6c", "cursor": "#364756", "prompt": "#2b333b"},
 )
 LIGHT = Theme(
     name="clew-light",
@@ -53,6 +54,7 @@ LIGHT = Theme(
     surface="#f4f4f2",
     panel="#e2e4e4",
     dark=False,
+    variables={"muted": "#5f5f5f", "faint": "#9a9a9a", "cursor": "#bcd3e3", "prompt": "#e3ecf2"},
 )
 
 
@@ -85,6 +87,10 @@ class Browser(App[Resume]):
         self.reveal = False
         self.home = Home()
         self.seeker = Seeker(place, self.post_message, clock)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours of our own; they are plain, since those with a share of the background are not mixed line by line."""
+        return DARK.variables
 
     def on_mount(self) -> None:
         self.register_theme(DARK)

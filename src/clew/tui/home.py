@@ -75,7 +75,7 @@ class Home(Screen[None]):
     Home #top { height: 1; background: $panel; }
     Home #name { width: auto; padding: 0 1; text-style: bold; color: $text-primary; }
     Home #query { width: 1fr; background: $panel; }
-    Home #state { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    Home #state { height: 1; padding: 0 1; color: $muted; text-wrap: nowrap; text-overflow: ellipsis; }
     Home #state.-bad { color: $text-error; }
     Home #main { height: 1fr; layout: vertical; }
     Home #hits { height: 1fr; }

@@ -27,12 +27,11 @@ class HitList(Virtual):
     }
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Open", key_display="⏎")]
     DEFAULT_CSS = """
-    HitList > .row--cursor { background: $block-cursor-blurred-background; text-style: bold; }
-    HitList:focus > .row--cursor { background: $primary 45%; }
+    HitList > .row--cursor { background: $cursor; }
     HitList > .row--title { color: $foreground; }
-    HitList > .row--about { color: $text-muted; text-style: not bold; }
-    HitList > .row--passage { color: $text-muted; text-style: not bold; }
-    HitList > .row--guide { color: $accent; text-style: not bold; }
+    HitList > .row--about { color: $muted; }
+    HitList > .row--passage { color: $muted; }
+    HitList > .row--guide { color: $accent; }
     HitList > .row--match { color: $text-warning; text-style: bold underline; }
     """
 

@@ -20,7 +20,7 @@ class Preview(Vertical):
 
     DEFAULT_CSS = """
     Preview { background: $surface; }
-    Preview > #about { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }
+    Preview > #about { height: auto; max-height: 4; padding: 0 1; color: $muted; }
     Preview > PreviewRows { height: 1fr; padding: 0 0 0 1; background: $surface; }
     """
 

@@ -64,10 +64,10 @@ class Reader(Screen[None]):
     DEFAULT_CSS = """
     Reader #head { height: 1; background: $panel; }
     Reader #title { width: 1fr; height: 1; padding: 0 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
-    Reader #facts { width: auto; max-width: 50%; height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap;
+    Reader #facts { width: auto; max-width: 50%; height: 1; padding: 0 1; color: $muted; text-wrap: nowrap;
         text-overflow: ellipsis; }
     Reader #rows { height: 1fr; padding: 0 0 0 1; }
-    Reader #state { height: 1; padding: 0 1; color: $text-muted; background: $panel; text-wrap: nowrap; }
+    Reader #state { height: 1; padding: 0 1; color: $muted; background: $panel; text-wrap: nowrap; }
     Reader #find { height: 1; display: none; padding: 0 1; background: $boost; }
     """
 

@@ -41,25 +41,25 @@ class RowView(Virtual):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"row--{name}" for name in _STYLES}
     DEFAULT_CSS = """
-    RowView > .row--cursor { background: $block-cursor-blurred-background; }
-    RowView > .row--rule { color: $text-disabled; }
-    RowView > .row--guide { color: $text-disabled; }
+    RowView > .row--cursor { background: $cursor; }
+    RowView > .row--rule { color: $faint; }
+    RowView > .row--guide { color: $faint; }
     RowView > .row--title { text-style: bold; }
-    RowView > .row--about { color: $text-muted; }
-    RowView > .row--prompt { background: $primary 25%; text-style: bold; }
+    RowView > .row--about { color: $muted; }
+    RowView > .row--prompt { background: $prompt; text-style: bold; }
     RowView > .row--queued { text-style: bold; }
     RowView > .row--heading { text-style: bold; }
     RowView > .row--code { color: $text-accent; }
-    RowView > .row--thinking { color: $text-muted; text-style: italic; }
+    RowView > .row--thinking { color: $muted; text-style: italic; }
     RowView > .row--call { color: $text-primary; }
     RowView > .row--agent { color: $text-secondary; }
     RowView > .row--failed, RowView > .row--failure, RowView > .row--error, RowView > .row--removed {
         color: $text-error;
     }
     RowView > .row--added { color: $text-success; }
-    RowView > .row--result, RowView > .row--note, RowView > .row--meta, RowView > .row--summary { color: $text-muted; }
+    RowView > .row--result, RowView > .row--note, RowView > .row--meta, RowView > .row--summary { color: $muted; }
     RowView > .row--interrupt, RowView > .row--compaction { color: $text-warning; }
-    RowView > .row--match { background: $warning; color: auto; text-style: bold; }
+    RowView > .row--match { background: $warning; color: $background; text-style: bold; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -111,18 +111,21 @@ class Virtual(ScrollView, can_focus=True):
         if drawn is None:
             if len(self._drawn) >= KEPT:
                 self._drawn.clear()
-            base = self.rich_style
+            over = Style()
             if index == self.cursor and self.can_focus:
-                base += self.get_component_rich_style("row--cursor", partial=True)
-            drawn = [self._strip(spans, base) for spans in self.draw(index, self.room)]
+                over = Style(bgcolor=self.get_component_rich_style("row--cursor", partial=True).bgcolor)
+            drawn = [self._strip(spans, over) for spans in self.draw(index, self.room)]
             self._drawn[index] = drawn
         return drawn
 
-    def _strip(self, spans: list[Span], base: Style) -> Strip:
-        fill = base
+    def _strip(self, spans: list[Span], over: Style) -> Strip:
+        """A line; the background of the cursor lies over all but a match."""
+        base = self.rich_style
+        fill = base + over
         segments = []
         for text, name in spans:
-            style = base + self.get_component_rich_style(f"row--{name}", partial=True) if name else base
+            own = self.get_component_rich_style(f"row--{name}", partial=True)
+            style = base + over + own if name == "match" else base + own + over
             segments.append(Segment(text, style))
             if name == "prompt":
                 fill = style
