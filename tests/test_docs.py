@@ -186,6 +186,7 @@ def test_commands_of_the_readme(demo: Path) -> None:
     assert len(lines) >= 6
     commands = [re.sub(r"\b3f2a\b", STORY, line.strip()) for line in lines]
     commands = [f"{line} --once" if line == "clew follow" else line for line in commands]
+    commands = [f"{line} --print" if line.startswith("clew resume") else line for line in commands]
     codes = run(
         [f"export CLAUDE_CONFIG_DIR={demo}", *(f"{line} >/dev/null; echo $?" for line in commands)], demo.parent
     )
