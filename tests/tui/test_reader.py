@@ -124,7 +124,7 @@ def test_find_goes_from_match_to_match_and_into_folds(demo: Summary, cache: Path
 
 def test_a_search_opens_at_what_was_found(demo: Summary, cache: Path) -> None:
     async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
-        reader = await read(app, pilot, "harbour gauge")
+        reader = await read(app, pilot, "tax office")
         await until(pilot, lambda: "match " in said(reader))
         assert reader.view.row is not None
         assert reader.view.pattern is not None

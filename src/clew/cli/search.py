@@ -18,22 +18,24 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clew.index.passage import Passage
-    from clew.index.search import Index, Result
+    from clew.index.result import Result
+    from clew.index.search import Index
 
 BUDGET = 3.0  # seconds for reading what is new before the answer
-_FLAGS = ("--json", "--quiet", "-q", "--include-current", "--no-refresh", "--reveal")
+_FLAGS = ("--json", "--quiet", "-q", "--include-current", "--no-refresh", "--reveal", "--regex", "--substring")
 _VALUES = {"--limit": "limit", "-n": "limit", "--claude-dir": "claude_dir", "--project": "project", "-p": "project"}
-_VALUES |= {"--since": "since", "--until": "until"}
+_VALUES |= {"--since": "since", "--until": "until", "--context": "context"}
 
 
 class Plan:
     """What a search is to do."""
 
-    __slots__ = ("claude_dir", "flags", "limit", "project", "query", "since", "until")
+    __slots__ = ("claude_dir", "context", "flags", "limit", "project", "query", "since", "until")
 
     def __init__(self) -> None:
         self.query = ""
         self.limit = "10"
+        self.context = ""
         self.claude_dir: str | None = None
         self.project = self.since = self.until = ""
         self.flags: set[str] = set()
@@ -56,7 +58,7 @@ def quick(arguments: list[str]) -> int | None:
             return None
         else:
             words.append(word)
-    if not words or not plan.limit.isdigit():
+    if not words or not plan.limit.isdigit() or not (plan.context or "0").isdigit():
         return None
     plan.query = " ".join(words)
     try:
@@ -77,25 +79,50 @@ def run(plan: Plan) -> int:
     from clew.index.search import Index
     from clew.wire.home import current_session
 
-    query = plan.query
-    for name in ("project", "since", "until"):
-        if value := getattr(plan, name):
-            query += f' {name}:"{value}"'
+    filters = "".join(f' {name}:"{value}"' for name in ("project", "since", "until") if (value := getattr(plan, name)))
     without = None if "--include-current" in plan.flags else current_session()
     quiet = bool(plan.flags & {"--quiet", "-q"})
     with Index.open(plan.claude_dir) as index:
         if "--no-refresh" not in plan.flags:
             refresh(index, quiet)
-        found = index.search(query, int(plan.limit), without=without)
+        if plan.flags & {"--regex", "--substring"}:
+            made = index.grep(plan.query, regex="--regex" in plan.flags, filters=filters, without=without)
+            found = [result for result, _ in zip(made, range(int(plan.limit)), strict=False)]
+        else:
+            found = index.search(plan.query + filters, int(plan.limit), without=without)
+            if found.instead and not quiet:
+                print(f"Nothing matches {plan.query!r}; this is for {found.instead!r}.", file=sys.stderr)
+        _show(index, found, plan)
+    if not found and not quiet:
+        print(f"Nothing matches {plan.query!r}.", file=sys.stderr)
+    return 0 if found else 1
+
+
+def _show(index: Index, found: list[Result], plan: Plan) -> None:
     if "--reveal" not in plan.flags:
         _mask(found)
     if "--json" in plan.flags:
         _print_json(found)
+    elif plan.context:
+        _print_context(index, found, int(plan.context), "--reveal" in plan.flags)
     else:
         _print(found)
-    if not found and not quiet:
-        print(f"Nothing matches {plan.query!r}.", file=sys.stderr)
-    return 0 if found else 1
+
+
+def _print_context(index: Index, found: list[Result], turns: int, reveal: bool) -> None:
+    """Each result with the turns around its best passage, as `clew show` would print them."""
+    from clew.conversation.open import read
+    from clew.view.document import Options, rows
+    from clew.view.masked import masked
+    from clew.view.terminal import print_rows
+
+    for result in found:
+        print(_heading(result, False))
+        passage = result.passages[0]
+        around = index.context(passage, turns) if passage.offset >= 0 else []
+        made = rows(read(passage.path), around, Options())
+        print_rows(made if reveal else masked(made), sys.stdout, sys.stdout.isatty())
+        print()
 
 
 def _mask(found: list[Result]) -> None:
@@ -219,6 +246,9 @@ def arguments(command: ArgumentParser) -> None:
     from clew.cli.output import common
 
     command.add_argument("query", nargs="+", help='words, "phrases", -not, OR, and fields such as tool:Bash since:30d')
+    command.add_argument("--regex", action="store_true", help="the query is a regular expression over the text itself")
+    command.add_argument("--substring", action="store_true", help="the query is a piece of text, letter by letter")
+    command.add_argument("--context", metavar="N", help="show the turn of the best passage with N turns on either side")
     command.add_argument("--include-current", action="store_true", help="also the session that asks")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     command.add_argument("--no-refresh", action="store_true", help="search the index as it is")
@@ -234,6 +264,7 @@ def call(options: Namespace) -> int:
     plan.since, plan.until = (when.isoformat() if when else "" for when in (options.since, options.until))
     wanted = {"--json": options.json, "--quiet": options.quiet}
     wanted |= {"--include-current": options.include_current, "--no-refresh": options.no_refresh}
-    wanted |= {"--reveal": options.reveal}
+    wanted |= {"--reveal": options.reveal, "--regex": options.regex, "--substring": options.substring}
+    plan.context = options.context or ""
     plan.flags = {flag for flag, is_set in wanted.items() if is_set}
     return run(plan)

@@ -13,8 +13,8 @@ from clew.index.refresh import IDLE, merge, update
 from clew.index.result import Refreshed
 from clew.index.schema import open_shard, shard_of
 from clew.index.search import Index
-from clew.index.state import State
-from clew.wire.walk import Found, walk
+from clew.index.state import State, state_of
+from clew.wire.walk import walk
 
 LARGE = 48 << 20  # bytes to read before a second process pays
 SHORT = 1.0  # seconds in which it does not
@@ -22,9 +22,7 @@ SHORT = 1.0  # seconds in which it does not
 
 def build(
     index: Index,
-    groups: Sequence[list[Found]],
     states: Sequence[State],
-    is_whole: bool,
     budget: float | None,
     progress: Callable[[int, int], None] | None,
 ) -> Refreshed:
@@ -34,29 +32,28 @@ def build(
     if many and (budget is None or budget > SHORT):
         done, has_failed = _side_by_side(index, total, budget, progress)
         if has_failed:  # then the reason is to be heard here
-            done = _in_turn(index, groups, (is_whole, total), budget, progress)
+            done = _in_turn(index, states, total, budget, progress)
     else:
-        done = _in_turn(index, groups, (is_whole, total), budget, progress)
+        done = _in_turn(index, states, total, budget, progress)
     done.left = max(0, sum(len(state.changed) for state in states) - done.files) if not done.is_complete else 0
     return done
 
 
 def _in_turn(
     index: Index,
-    groups: Sequence[list[Found]],
-    whole: tuple[bool, int],
+    states: Sequence[State],
+    total: int,
     budget: float | None,
     progress: Callable[[int, int], None] | None,
 ) -> Refreshed:
-    is_whole, total = whole
     end = None if budget is None else time.monotonic() + budget
     done = Refreshed()
     read = 0
-    for number, (shard, group) in enumerate(zip(index.shards, groups, strict=True)):
-        left = len(groups) - number
+    for number, (shard, state) in enumerate(zip(index.shards, states, strict=True)):
+        left = len(states) - number
         deadline = None if end is None else time.monotonic() + max(0.0, end - time.monotonic()) / left
         hear = (lambda now, before=read: progress(before + now, total)) if progress else None
-        counts = update(shard, group, is_whole, deadline, hear)
+        counts = update(shard, state, deadline, hear)
         read += counts.bytes
         done.files += counts.files
         done.pieces += counts.pieces
@@ -124,7 +121,7 @@ def main(root: str, folder: str, budget: str, number: str) -> int:
     shard, _ = open_shard(os.path.join(folder, f"{number}.db"))
     missed: list[str] = []
     files = [f for f in walk(root, missed) if shard_of(f.session, f.path) == int(number)]
-    counts = update(shard, files, not missed, deadline, lambda done: print(done, 0, 0, 0, flush=True))
+    counts = update(shard, state_of(shard, files, not missed), deadline, lambda done: print(done, 0, 0, 0, flush=True))
     merge(shard, deadline)
     shard.close()
     print(counts.bytes, counts.files, counts.pieces, int(counts.is_complete), flush=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from clew.index.passage import Passage, cut, marks, text_at
 from clew.index.rank import WEIGHT, passage_score, session_score
 from clew.index.result import Result
-from clew.index.schema import FIELDS, SAID
+from clew.index.schema import FIELDS, SAID, shard_of
 from clew.index.sql import conditions
 
 TYPE_CHECKING = False
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from clew.index.query import Query
 
-WINDOW = 1000  # of the matches in a table of a shard so many are ranked, the newest
+WINDOW = 500  # of the matches in a table of a shard so many are ranked, the newest
 PASSAGES = 3
-FEWER = 250  # and so many of what tools said, when so much was found in what people and the model said
+FEWER = 200  # and so many of what tools said, when so much was found in what people and the model said
 TOP = 64  # the matches of a session that are looked at for repetitions, and more if all of these are
 SPARE = 5  # sessions beyond the limit that are looked at, because some fold into others
 _HALVES = [WEIGHT[name] / 2 for name in FIELDS]
@@ -77,7 +77,7 @@ def matches(shards: Sequence[apsw.Connection], query: Query, window: int = WINDO
         found: dict[int, Match] = {}
         count = 0
         for table in tables:
-            if count >= window > 0 and query.is_short:
+            if count >= window > 0 and query.is_growing:
                 break
             left = FEWER if count >= FEWER and window > 0 else window
             if table == "piece":
@@ -100,6 +100,8 @@ def _tables(query: Query) -> list[str]:
     if not query.clauses:
         return ["piece"]
     places = query.places
+    if "tool" in query.filters or "error" in query.filters.get("is", ()):
+        return ["done"]
     names = (("said", SAID), ("done", FIELDS[len(SAID) :]))
     return [table for table, fields in names if any(place in fields for place in places)]
 
@@ -123,9 +125,9 @@ def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without:
     by_file = {(match.shard, match.file): match for match in found}
     answer: dict[str, Found] = {}
     for number, shard in enumerate(shards):
-        ids = ",".join(str(file) for place, file in by_file if place == number)
+        ids = _listed([file for place, file in by_file if place == number])
         for file, session, agent, ended, count in shard.execute(
-            f"SELECT id, session, agent, ended, messages FROM file WHERE id IN ({ids})"
+            "SELECT id, session, agent, ended, messages FROM file WHERE id IN (SELECT value FROM json_each(?))", (ids,)
         ):
             if session == without:
                 continue
@@ -144,18 +146,20 @@ def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without:
 
 
 def _adopt(shards: Sequence[apsw.Connection], orphans: Sequence[Found]) -> None:
-    """The facts of sessions of which only agents have matched."""
+    """The facts of sessions of which only agents have matched: those of their own files, else of the agents."""
+    waiting = {one.session: one for one in orphans}
+    names = "[" + ",".join(f'"{session}"' for session in waiting if session.replace("-", "").isalnum()) + "]"
+    statement = (
+        "SELECT session, ended, messages FROM file WHERE agent='' AND session IN (SELECT value FROM json_each(?))"
+    )
+    for shard in shards:
+        for session, ended, count in shard.execute(statement, (names,)):
+            waiting[session].ended, waiting[session].messages = ended, count
     for one in orphans:
-        for shard in shards:
-            row = shard.execute(
-                "SELECT max(ended), sum(messages) FROM file WHERE session=? AND agent=''", (one.session,)
-            ).fetchone()
-            if row and row[1] is not None:
-                one.ended, one.messages = row
         if one.messages < 0:
             agent = one.matches[0]
-            statement = "SELECT ended, messages FROM file WHERE id=?"
-            one.ended, one.messages = shards[agent.shard].execute(statement, (agent.file,)).fetchone() or (None, 0)
+            row = shards[agent.shard].execute("SELECT ended, messages FROM file WHERE id=?", (agent.file,)).fetchone()
+            one.ended, one.messages = row or (None, 0)
 
 
 def rank(found: Iterable[Found], now: float) -> list[Found]:
@@ -174,81 +178,110 @@ def fold(shards: Sequence[apsw.Connection], ranked: list[Found], limit: int, now
     """Leave out what a better session has already shown: files that were resumed or forked repeat their entries."""
     seen: set[tuple[int, int, int]] = set()
     answer: list[Found] = []
-    for one in ranked:
-        if len(answer) >= limit + SPARE:
+    step = limit + SPARE
+    for start in range(0, len(ranked), step):
+        several = ranked[start : start + step]
+        nodes = _nodes(shards, several, TOP)
+        for one in several:
+            if not _leave_unseen(one, nodes, seen):
+                more = _nodes(shards, [one], None)
+                _leave_unseen(one, more, seen)
+            if any(match.hits for match in one.matches):
+                one.matches = [match for match in one.matches if match.hits]
+                answer.append(one)
+        if len(answer) >= limit:
             break
-        for match in one.matches:
-            match.hits.sort(reverse=True)
-            top = _unseen(shards[match.shard], match.hits[:TOP], seen)
-            rest = match.hits[TOP:]
-            match.hits = top + (rest if top else _unseen(shards[match.shard], rest, seen))
-            match.best = match.hits[0][0] if match.hits else 0.0
-        one.matches = [match for match in one.matches if match.hits]
-        if one.matches:
-            answer.append(one)
     return rank(answer, now)[:limit]
 
 
-def _unseen(
-    shard: apsw.Connection, hits: list[tuple[float, int]], seen: set[tuple[int, int, int]]
-) -> list[tuple[float, int]]:
-    """The hits that no session before this one had."""
-    ids = ",".join([str(number) for _, number in hits])
-    nodes = {row[0]: row[1:] for row in shard.execute(f"SELECT id, node, part, field FROM piece WHERE id IN ({ids})")}
-    kept = []
-    for hit in hits:
-        node = nodes.get(hit[1])
-        if node is not None and (node[0] == 0 or node not in seen):
-            kept.append(hit)
-    seen.update(nodes.values())
-    return kept
+def _nodes(shards: Sequence[apsw.Connection], several: Sequence[Found], top: int | None) -> list[dict[int, Any]]:
+    """The entry that each of the best matches stands in, by its number, for each shard."""
+    numbers: list[list[int]] = [[] for _ in shards]
+    for one in several:
+        for match in one.matches:
+            match.hits.sort(reverse=True)
+            numbers[match.shard] += [number for _, number in match.hits[:top]]
+    statement = "SELECT id, node, part, field FROM piece WHERE id IN (SELECT value FROM json_each(?))"
+    return [
+        {row[0]: row[1:] for row in shard.execute(statement, (_listed(mine),))}
+        for shard, mine in zip(shards, numbers, strict=True)
+    ]
+
+
+def _leave_unseen(one: Found, nodes: list[dict[int, Any]], seen: set[tuple[int, int, int]]) -> bool:
+    """Take out the matches that were seen before; false if more of them have to be looked at to tell."""
+    mine: list[tuple[int, int, int]] = []
+    kept: list[list[tuple[float, int]]] = []
+    for match in one.matches:
+        known = nodes[match.shard]
+        hits = []
+        for hit in match.hits:
+            node = known.get(hit[1])
+            if node is None:  # not looked at
+                hits.append(hit)
+            elif node[0] == 0 or node not in seen:
+                hits.append(hit)
+                mine.append(node)
+        kept.append(hits)
+    if not mine and any(kept):
+        return False
+    for match, hits in zip(one.matches, kept, strict=True):
+        match.hits, match.best = hits, hits[0][0] if hits else 0.0
+    seen.update(mine)
+    return True
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Numbers as one value of a statement."""
+    return f"[{','.join(map(str, numbers))}]"
 
 
 def every(shards: Sequence[apsw.Connection], query: Query) -> Iterator[Passage]:
     """Every match there is, unranked and without its text."""
-    for match in matches(shards, query, -1):
-        for score, number in match.hits:
-            if passage := _passage(shards[match.shard], number, score):
-                yield passage
+    hits = [(match.shard, number) for match in matches(shards, query, -1) for _, number in match.hits]
+    yield from _passages(shards, hits).values()
 
 
-def describe(shards: Sequence[apsw.Connection], one: Found, query: Query) -> Result:
-    """A session with all that is told of it, and its best passages cut out of the transcripts."""
-    result = facts(shards, one.session) or Result(one.session)
-    result.score, result.matches, result.agents = one.score, one.count, one.agents
-    result.in_agents_only = len(one.agents) == len(one.matches)
-    result.is_scattered = bool(one.tier)
+def describe(shards: Sequence[apsw.Connection], winners: Sequence[Found], query: Query) -> Iterator[Result]:
+    """Sessions with all that is told of them, and their best passages cut out of the transcripts."""
+    best = {one.session: _best(one) for one in winners}
+    passages = _passages(shards, [(match.shard, number) for hits in best.values() for _, number, match in hits])
+    for one in winners:
+        result = facts(shards, one.session) or Result(one.session)
+        result.score, result.matches, result.agents = one.score, one.count, one.agents
+        result.in_agents_only = len(one.agents) == len(one.matches)
+        result.is_scattered = bool(one.tier)
+        result.best = best[one.session][0][0]
+        for score, number, match in best[one.session]:
+            passage = passages.get((match.shard, number))
+            if passage:
+                passage.score = score
+                _cut(passage, result, query)
+                result.passages.append(passage)
+        yield result
+
+
+def _best(one: Found) -> list[tuple[float, int, Match]]:
     hits = [(score, number, match) for match in one.matches for score, number in match.hits[:PASSAGES]]
     hits.sort(key=lambda hit: (-hit[0], -hit[1]))
-    result.best = hits[0][0]
-    for score, number, match in hits[:PASSAGES]:
-        passage = _passage(shards[match.shard], number, score)
-        if passage:
-            _cut(passage, result, query)
-            result.passages.append(passage)
-    return result
+    return hits[:PASSAGES]
 
 
-def _passage(shard: apsw.Connection, number: int, score: float) -> Passage | None:
-    row = shard.execute(
-        "SELECT f.path, p.offset, p.field, t.name, p.failed, coalesce(p.time, f.ended), f.agent, p.part"
-        " FROM piece p JOIN file f ON f.id=p.file LEFT JOIN tool t ON t.id=p.tool WHERE p.id=?",
-        (number,),
-    ).fetchone()
-    if row is None:  # it has gone since
-        return None
-    path, offset, field, tool, failed, when, agent, part = row
-    return Passage(
-        path,
-        offset,
-        FIELDS[field],
-        tool=tool or "",
-        failed=bool(failed),
-        time=when,
-        agent=agent,
-        part=part,
-        score=score,
-    )
+def _passages(shards: Sequence[apsw.Connection], hits: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Passage]:
+    """Where matches stand, by shard and number; those that have gone since are left out."""
+    found = {}
+    for place, shard in enumerate(shards):
+        rows = shard.execute(
+            "SELECT p.id, f.path, p.offset, p.field, t.name, p.failed, coalesce(p.time, f.ended), f.agent, p.part"
+            " FROM json_each(?) j CROSS JOIN piece p ON p.id=j.value CROSS JOIN file f ON f.id=p.file"
+            " LEFT JOIN tool t ON t.id=p.tool",
+            (_listed([number for where, number in hits if where == place]),),
+        )
+        for number, path, offset, field, tool, failed, when, agent, part in rows:
+            passage = Passage(path, offset, FIELDS[field], tool=tool or "", failed=bool(failed), time=when)
+            passage.agent, passage.part = agent, part
+            found[place, number] = passage
+    return found
 
 
 def _cut(passage: Passage, result: Result, query: Query) -> None:
@@ -267,12 +300,15 @@ def _title(result: Result, query: Query) -> tuple[str, str, tuple[tuple[int, int
 
 def facts(shards: Sequence[apsw.Connection], session: str) -> Result | None:
     """What is known of a session; of one whose own file is missing, what its agents tell."""
-    rows = [
-        row
-        for shard in shards
-        for row in shard.execute(f"SELECT {_FACTS} FROM file WHERE session=? ORDER BY agent, ended DESC", (session,))
-    ]
-    return told(min(rows, key=lambda row: (row[1] != "", -(row[8] or 0)))) if rows else None
+    statement = f"SELECT {_FACTS} FROM file WHERE session=? ORDER BY agent<>'', ended DESC LIMIT 1"
+    home = shard_of(session, "")
+    rows = []
+    for number in (home, *(n for n in range(len(shards)) if n != home)):
+        row = shards[number].execute(statement, (session,)).fetchone()
+        if row and not row[1]:
+            return told(row)
+        rows += [row] if row else []
+    return told(rows[0]) if rows else None
 
 
 def told(row: Sequence[Any]) -> Result:

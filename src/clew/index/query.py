@@ -81,9 +81,9 @@ class Query:
         return any(name.lstrip("-") in ("tool", "file", "role", "in", "is") for name in self.filters)
 
     @property
-    def is_short(self) -> bool:
-        """Whether a beginning of one or two letters is looked for."""
-        return any(term.is_prefix and len(term.words[-1]) < 3 for term in self.terms)
+    def is_growing(self) -> bool:
+        """Whether the beginning of a word is looked for."""
+        return any(term.is_prefix for term in self.terms)
 
     @property
     def match(self) -> str:

@@ -13,9 +13,8 @@ from collections.abc import Callable
 import apsw
 
 from clew.index.schema import BUSY_MS, Writing
-from clew.index.state import State, state
+from clew.index.state import State
 from clew.index.write import Counts, Writer, forget, mark_of
-from clew.wire.walk import Found
 
 STEP = 64  # pages of the full text that are merged at a time, some 25 ms (measured)
 IDLE = 0.02  # seconds of merging after a small refresh
@@ -23,8 +22,7 @@ IDLE = 0.02  # seconds of merging after a small refresh
 
 def update(
     shard: apsw.Connection,
-    found: list[Found],
-    is_whole: bool,
+    now: State,
     deadline: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Counts:
@@ -33,7 +31,6 @@ def update(
     What another process is writing meanwhile is waited for; if it takes too long, the rest is left for the next time.
     """
     counts = Counts()
-    now = state(shard, found, is_whole)
     if not now.changed and not now.gone:
         return counts
     shard.set_busy_timeout(BUSY_MS if deadline is None else max(1, int(1000 * (deadline - time.monotonic()))))

@@ -19,7 +19,7 @@ from clew.errors import StoreError
 from clew.index.query import Query, parse
 from clew.index.result import Refreshed, Result, Results
 from clew.index.schema import DAMAGE, SHARDS, folder_of, open_shard, reset, shard_of
-from clew.index.state import state
+from clew.index.state import state_of
 from clew.wire.home import cache_home, claude_home
 from clew.wire.walk import walk
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from clew.conversation.turn import Turn
     from clew.index.passage import Passage
+    from clew.wire.walk import Found
 
 _FAILURES = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
@@ -93,14 +94,15 @@ class Index:
 
     def _refresh(self, budget: float | None, progress: Callable[[int, int], None] | None) -> Refreshed:
         missed: list[str] = []
-        files = list(walk(self.root, missed))
-        groups = [[f for f in files if shard_of(f.session, f.path) == number] for number in range(SHARDS)]
-        states = [state(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
+        groups: list[list[Found]] = [[] for _ in self.shards]
+        for file in walk(self.root, missed):
+            groups[shard_of(file.session, file.path)].append(file)
+        states = [state_of(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
         if not any(one.changed or one.gone for one in states):
             return Refreshed(is_complete=not missed)
         from clew.index.build import build
 
-        return build(self, groups, states, not missed, budget, progress)
+        return build(self, states, budget, progress)
 
     def _make_anew(self) -> None:
         """Empty all shards of an index that is damaged."""
@@ -138,7 +140,7 @@ class Index:
 
             more = scattered(self.shards, query, found, without)
             ranked = find.fold(self.shards, find.rank([*found.values(), *more], now), limit, now)
-        answer = Results(find.describe(self.shards, one, query) for one in ranked)
+        answer = Results(find.describe(self.shards, ranked, query))
         if not answer and query.clauses:
             from clew.index.typo import mended
 

@@ -21,7 +21,7 @@ class State:
         return sum(file.size for file in self.changed)
 
 
-def state(shard: apsw.Connection, found: list[Found], is_whole: bool) -> State:
+def state_of(shard: apsw.Connection, found: list[Found], is_whole: bool) -> State:
     """Compare; what was not found is gone only if the walk was whole."""
     known = {row[0]: row for row in shard.execute("SELECT path, inode, size, mtime, id FROM file")}
     changed = []

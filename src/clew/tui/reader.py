@@ -177,11 +177,7 @@ class Reader(Screen[None]):
         if at is not None or is_done:
             self._wanted = None
         if at is not None:
-            self.call_after_refresh(self._arrive, at)
-
-    def _arrive(self, index: int) -> None:
-        self.view.go_match(index)
-        self.tell()
+            view.go_match(at)
 
     # -- the line below
 

@@ -148,7 +148,10 @@ class RowView(Virtual):
         self._width = self.room
         self._heights.clear()
         self.settle()
-        self.call_after_refresh(self.point, self.cursor)
+        if self.pattern is not None and self.row_index in self.matches():
+            self.go_match(self.row_index)
+        else:
+            self.point(self.cursor)
 
     # -- where the cursor is
 

@@ -6,7 +6,6 @@ No file is opened, and nothing heavy is imported: this runs before every search.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from stat import S_ISREG
 
 TYPE_CHECKING = False
@@ -29,52 +28,54 @@ else:
     Found = namedtuple("Found", "path folder session agent size mtime_ns inode")
 
 
-def walk(root: str, missed: list[str] | None = None) -> Iterator[Found]:
+def walk(root: str, missed: list[str] | None = None) -> list[Found]:
     """Sessions and agents in all layouts; a flat agent file does not tell its session by its name.
 
     What could not be looked at, though it may be there, is told to `missed`: a walk that missed something was not whole.
     """
     missed = [] if missed is None else missed
+    found: list[Found] = []
     if not os.path.isdir(root):
         missed.append(root)
     for project in _entries(os.path.join(root, "projects"), missed):
         if project.is_dir():
-            yield from _project(project.path, project.name, missed)
+            _project(project.path, project.name, found, missed)
+    return found
 
 
-def _project(path: str, folder: str, missed: list[str]) -> Iterator[Found]:
+def _project(path: str, folder: str, found: list[Found], missed: list[str]) -> None:
     for entry in _entries(path, missed):
         name = entry.name
         if name.endswith(".jsonl"):
             agent = _agent(name)
             session = "" if agent else name[:-6]
             if agent or _is_uuid(session):
-                yield from _found(entry, folder, session, agent, missed)
+                _add(entry, (folder, session, agent), found, missed)
         elif _is_uuid(name) and entry.is_dir():
-            yield from _agents(os.path.join(entry.path, "subagents"), folder, name, missed)
+            _agents(os.path.join(entry.path, "subagents"), folder, name, found, missed)
         elif name == "subagents" and entry.is_dir():
-            yield from _agents(entry.path, folder, "", missed)
+            _agents(entry.path, folder, "", found, missed)
 
 
-def _agents(path: str, folder: str, session: str, missed: list[str]) -> Iterator[Found]:
+def _agents(path: str, folder: str, session: str, found: list[Found], missed: list[str]) -> None:
     for entry in _entries(path, missed):
         agent = _agent(entry.name)
         if agent:
-            yield from _found(entry, folder, session, agent, missed)
+            _add(entry, (folder, session, agent), found, missed)
         elif not entry.name.endswith((".json", ".jsonl")) and entry.is_dir():
-            yield from _agents(entry.path, folder, session, missed)
+            _agents(entry.path, folder, session, found, missed)
 
 
-def _found(entry: os.DirEntry[str], folder: str, session: str, agent: str, missed: list[str]) -> Iterator[Found]:
+def _add(entry: os.DirEntry[str], names: tuple[str, str, str], found: list[Found], missed: list[str]) -> None:
     try:
-        found = entry.stat()
+        stat = entry.stat()
     except FileNotFoundError:  # gone since the folder was read
         return
     except OSError:
         missed.append(entry.path)
         return
-    if S_ISREG(found.st_mode):
-        yield Found(entry.path, folder, session, agent, found.st_size, found.st_mtime_ns, found.st_ino & _LARGEST)
+    if S_ISREG(stat.st_mode):
+        found.append(Found(entry.path, *names, stat.st_size, stat.st_mtime_ns, stat.st_ino & _LARGEST))
 
 
 def _agent(name: str) -> str:
@@ -82,11 +83,10 @@ def _agent(name: str) -> str:
 
 
 def _is_uuid(name: str) -> bool:
-    parts = name.split("-")
-    return [len(p) for p in parts] == [8, 4, 4, 4, 12] and not set(name.lower()) - _HEX
+    return len(name) == 36 and name[8] == name[13] == name[18] == name[23] == "-" and not name.strip(_HEX)
 
 
-_HEX = set("0123456789abcdef-")
+_HEX = "0123456789abcdefABCDEF-"
 _LARGEST = (1 << 63) - 1  # of what a database keeps as a number
 
 

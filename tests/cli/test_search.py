@@ -1,0 +1,102 @@
+"""`clew search`, as people type it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.demo.tree import Summary
+from tests.cli.conftest import Run
+
+ROUNDING = "a9223290"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.req("R221", "R222")
+def test_a_result_says_where_when_what_and_how_to_go_on(clew: Run, demo: Summary) -> None:
+    code, out, _ = clew("search", "rounding", "cent", "-n", "1")
+    assert code == 0
+    heading, *passages, resume = out.strip().splitlines()
+    assert heading.startswith(f"{ROUNDING}  Fix one-cent rounding difference in order totals  ")
+    assert "bakery-orders · fix/one-cent · 28 messages" in heading
+    assert any(line.startswith("    title: Fix one-cent rounding") for line in passages)
+    assert resume.startswith(f"    cd /home/ada/work/bakery-orders && claude -r {ROUNDING}-")
+
+
+def test_json_has_the_same_and_where_each_passage_stands(clew: Run, demo: Summary) -> None:
+    code, out, _ = clew("search", "rounding", "--json")
+    (first, *_) = map(json.loads, out.splitlines())
+    assert (code, first["clew"], first["kind"]) == (0, 1, "result")
+    for passage in first["passages"]:
+        start, stop = passage["marks"][0]
+        assert passage["text"][start:stop].lower() == "rounding"
+        assert passage["offset"] < 0 or Path(passage["path"]).read_bytes()[passage["offset"] :].startswith(b"{")
+
+
+def test_nothing_found_is_exit_code_1_and_a_bad_query_2_with_a_caret(clew: Run, demo: Summary) -> None:
+    assert clew("search", "zzzzqqqqxxxx") == (1, "", "Nothing matches 'zzzzqqqqxxxx'.\n")
+    code, out, err = clew("search", 'feed "not closed')
+    assert (code, out) == (2, "")
+    assert err.splitlines()[1:] == ['  feed "not closed', "       ^"]
+
+
+def test_a_slip_of_the_pen_is_forgiven_and_said(clew: Run, demo: Summary) -> None:
+    code, out, err = clew("search", "roundng", "-n", "1")
+    assert code == 0 and ROUNDING in out and "'rounding'" in err
+
+
+def test_substrings_and_regular_expressions_search_the_text_itself(clew: Run, demo: Summary) -> None:
+    assert "test_half_a_cent" in clew("search", "--substring", "alf_a_ce")[1]
+    assert "fn dst_runs_once" in clew("search", "--regex", r"fn dst_\w+\(")[1]
+    assert clew("search", "--regex", "(")[0] == 2
+    assert clew("search", "--substring", "no such text at all")[0] == 1
+
+
+@pytest.mark.req("R217")
+def test_context_shows_the_turns_around_the_best_passage(clew: Run, demo: Summary) -> None:
+    alone = clew("search", '"half a cent"', "--context", "0")[1]
+    around = clew("search", '"half a cent"', "--context", "1")[1]
+    assert alone.count("❯ ") == 1 and around.count("❯ ") == 2
+    assert clew("search", "cent", "--context", "x")[0] == 2
+
+
+@pytest.mark.req("R235")
+def test_secrets_are_masked_unless_revealed(clew: Run, demo: Summary) -> None:
+    hidden = clew("search", "shared", "secrets", "repo")[1]
+    shown = clew("search", "shared", "secrets", "repo", "--reveal")[1]
+    assert "[REDACTED:" in hidden and "ghp_" not in hidden and "ghp_" in shown
+
+
+@pytest.mark.req("R226")
+def test_the_session_that_asks_is_left_out(clew: Run, demo: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = json.loads(clew("search", "rounding", "cent", "--json")[1].splitlines()[0])["session"]
+    monkeypatch.setenv("CLAUDE_SESSION_ID", whole)
+    assert ROUNDING not in clew("search", "rounding", "cent")[1]
+    assert ROUNDING in clew("search", "rounding", "cent", "--include-current")[1]
+
+
+@pytest.mark.req("R219", "R220")
+def test_filters_may_be_options_or_words(clew: Run, demo: Summary) -> None:
+    by_option = clew("search", "valve", "-p", "drip", "--since", "2026-05-30")[1]
+    assert by_option == clew("search", "valve", "project:drip", "since:2026-05-30")[1] != ""
+    assert clew("search", "valve", "-p", "bakery-orders")[0] == 1
+
+
+def test_a_search_of_an_index_that_is_current_imports_nothing_heavy(clew: Run, demo: Summary) -> None:
+    clew("search", "valve")
+    heavy = "{'msgspec', 'argparse', 'rich', 'dataclasses', 'pathlib', 'json'}"
+    script = (
+        f"import sys; from clew.cli import main; main(sys.argv[1:]); sys.exit(str(sorted(set(sys.modules) & {heavy})))"
+    )
+    words = ["search", "valve", "--no-refresh", "--reveal", "--claude-dir", str(demo.root)]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, env=os.environ.copy())
+    assert done.stderr.strip() == "[]" and "valve" in done.stdout
