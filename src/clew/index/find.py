@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 WINDOW = 500  # of the matches in a table of a shard so many are ranked, the newest
 PASSAGES = 3
-FEWER = 200  # and so many of what tools said, when so much was found in what people and the model said
+FEWER = 150  # and so many of what tools were asked and said, if there are enough in what people and the model said
+ENOUGH = 20
 TOP = 64  # the matches of a session that are looked at for repetitions, and more if all of these are
 SPARE = 5  # sessions beyond the limit that are looked at, because some fold into others
 _HALVES = [WEIGHT[name] / 2 for name in FIELDS]
@@ -77,9 +78,9 @@ def matches(shards: Sequence[apsw.Connection], query: Query, window: int = WINDO
         found: dict[int, Match] = {}
         count = 0
         for table in tables:
-            if count >= window > 0 and query.is_growing:
+            if count >= ENOUGH and window > 0 and query.is_growing:
                 break
-            left = FEWER if count >= FEWER and window > 0 else window
+            left = FEWER if count >= ENOUGH and window > 0 else window
             if table == "piece":
                 statement = f"SELECT p.id, p.file, p.field, -1.0 FROM piece p WHERE {where} ORDER BY p.id DESC LIMIT ?"
                 rows = shard.execute(statement, (*values, left)).fetchall()

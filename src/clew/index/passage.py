@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 240
 BEFORE = WIDTH // 3
+_PART = 1 << 15
 _LOOKS = 8  # places of a word that are tried for the best cut
 _ASIDE = ("system-reminder", "ide_selection", "ide_opened_file", "ide_diagnostics")
 
@@ -62,15 +63,21 @@ class _Plain:
     parse_float = parse_int = parse_constant = str
 
 
-def _scanner() -> Callable[[str, int], tuple[Any, int]]:
-    try:
-        from _json import make_scanner
+_held: list[Callable[[str, int], tuple[Any, int]]] = []
 
-        return make_scanner(_Plain)  # type: ignore[arg-type]
-    except (ImportError, AttributeError, TypeError):  # another Python
-        from json import JSONDecoder
 
-        return JSONDecoder(strict=False).raw_decode
+def _decode(line: str) -> Any:
+    """The JSON value that a text begins with. The decoder is made once. Raises ValueError or StopIteration."""
+    if not _held:
+        try:
+            from _json import make_scanner
+
+            _held.append(make_scanner(_Plain))  # type: ignore[arg-type]
+        except (ImportError, AttributeError, TypeError):  # another Python
+            from json import JSONDecoder
+
+            _held.append(JSONDecoder(strict=False).raw_decode)
+    return _held[0](line, 0)[0]
 
 
 def text_at(path: str, offset: int, field: str, part: int, terms: Sequence[Term]) -> str:
@@ -87,13 +94,20 @@ def text_at(path: str, offset: int, field: str, part: int, terms: Sequence[Term]
 def _line(path: str, offset: int) -> dict[str, Any]:
     """The entry that begins at an offset; nothing if the file has gone or has changed."""
     try:
-        with open(path, "rb") as file:
-            file.seek(offset)
-            line = file.readline().decode("utf-8", "replace").lstrip("\ufeff \t")
-        value = _scanner()(line, 0)[0]
+        value = _decode(_read(path, offset).decode("utf-8", "replace").lstrip("\ufeff \t"))
     except (OSError, ValueError, StopIteration, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _read(path: str, offset: int) -> bytes:
+    """A line. Most are short, and the first reading is enough."""
+    with open(path, "rb", buffering=0) as file:
+        file.seek(offset)
+        line = file.read(_PART)
+        while (stop := line.find(b"\n")) < 0 and (more := file.read(8 * len(line))):
+            line += more
+    return line if stop < 0 else line[:stop]
 
 
 def _pieces(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
