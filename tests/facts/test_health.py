@@ -205,7 +205,7 @@ def test_cycles_neither_hang_nor_crash() -> None:
 @pytest.mark.timeout(20)
 def test_what_a_cycle_cuts_off_is_lost() -> None:
     data = three().data()
-    data[2]["parentUuid"] = data[2]["uuid"]
+    data[2]["parentUuid"] = data[3]["uuid"]
     found = health(Session(b"".join(encode(d) + b"\n" for d in data)))
     assert (found.verdict, found.prompts.lost, found.prompts.left) == (LOSES, (1,), 0)
 

@@ -24,7 +24,7 @@ def ident(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
 
 
-def entry(kind: str, content: Any, *, days: float = 0.0, node: str = "", cwd: str = "/work/site", **more: Any) -> bytes:
+def entry(kind: str, content: Any, *, days: float = 0.0, node: str = "", cwd: str = "/srv/site", **more: Any) -> bytes:
     value = {
         "type": kind,
         "uuid": node or str(uuid.uuid4()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -101,6 +102,7 @@ def test_a_few_kills_leave_a_right_index(claude: Claude, tmp_path: Path) -> None
 
 
 @pytest.mark.soak
+@pytest.mark.skipif(os.environ.get("CLEW_SOAK") != "1", reason="long: set CLEW_SOAK=1")
 @pytest.mark.timeout(1800)
 def test_many_kills_leave_a_right_index(claude: Claude, tmp_path: Path) -> None:
     assert kill_often(claude, 120, 2, tmp_path) > 30
@@ -146,8 +148,10 @@ def test_a_large_build_uses_a_process_for_each_shard_and_tells_how_far_it_is(tmp
         done = index.refresh(progress=lambda read, total: heard.append((read, total)))
         assert done.is_complete
         assert done.files == LARGE // 800_000
-        assert done.pieces == 5 * done.files
+        assert done.pieces == 4 * done.files
         assert heard[-1][0] == heard[-1][1]
         assert len(index.search("word", limit=100)) == done.files
     with Index.open(claude.root, tmp_path / "other") as index:
-        assert not index.refresh(budget=1.2).is_complete or index.refresh().is_complete
+        index.refresh(budget=1.2)
+        assert index.refresh().is_complete
+        assert sum(shard.execute("SELECT count(*) FROM piece").get for shard in index.shards) == done.pieces

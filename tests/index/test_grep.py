@@ -13,7 +13,6 @@ from clew.facts.words import words
 from clew.index.grep import _literal, sought
 from clew.index.search import Index
 from clew.wire.entry import entries, read
-from clew.wire.walk import walk
 from tests.index.helper import Claude, call, ident, prompt, reply, result, touch
 
 
@@ -98,17 +97,15 @@ def test_what_a_match_must_hold_it_holds(expression: str, text: str) -> None:
 @pytest.mark.parametrize("pattern", ["er", "tion", "('", "/src/", "oo", "\\n", "le s"])
 def test_it_agrees_with_a_plain_reading(demo: Index, pattern: str) -> None:
     wanted = sought(pattern, False).pattern
-    expected = set()
-    for file in walk(demo.root):
-        for entry in entries(read(file.path, finished=True)):
+    rows = [row for shard in demo.shards for row in shard.execute("SELECT path, session, agent FROM file")]
+    expected: dict[str, int] = {}
+    agents: dict[str, set[str]] = {}
+    for path, session, agent in rows:
+        for entry in entries(read(path, finished=True)):
             for said in words(entry):
                 if said.field in ("prompt", "reply", "input", "result") and wanted.search(said.text):
-                    expected.add((file.session, file.agent))
-    got = set()
-    for one in demo.grep(pattern):
-        got |= {(one.session, agent) for agent in one.agents}
-        if any(not p.agent for p in one.passages):
-            got.add((one.session, ""))
-    assert {session for session, _ in got} == {session for session, _ in expected if session} | {
-        session for session, _ in got if not any(session == s for s, _ in expected)
-    }
+                    expected[session] = expected.get(session, 0) + 1
+                    agents.setdefault(session, set()).update({agent} - {""})
+    got = {one.session: one for one in demo.grep(pattern)}
+    assert {session: one.matches for session, one in got.items()} == expected
+    assert {session: one.agents for session, one in got.items()} == agents

@@ -101,9 +101,7 @@ def _fetch(version: str, folder: Path) -> None:
 def _need(program: str) -> str:
     found = shutil.which(program)
     if not found:
-        raise Unavailable(
-            f"{program} is not on the PATH: install Node.js 18 or newer, which brings node and npm"
-        )
+        raise Unavailable(f"{program} is not on the PATH: install Node.js 18 or newer, which brings node and npm")
     return found
 
 

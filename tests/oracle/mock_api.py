@@ -87,9 +87,7 @@ class MockApi:
     @property
     def requests(self) -> list[Json]:
         with self._lock:
-            return [
-                seen.body for seen in self.received if (seen.method, seen.path) == ("POST", "/v1/messages")
-            ]
+            return [seen.body for seen in self.received if (seen.method, seen.path) == ("POST", "/v1/messages")]
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -149,18 +147,14 @@ def _split(block: Json) -> tuple[Json, list[Json]]:
     """A block as it starts, and the deltas that complete it."""
     match block["type"]:
         case "text":
-            return {**block, "text": ""}, [
-                {"type": "text_delta", "text": part} for part in _halves(block["text"])
-            ]
+            return {**block, "text": ""}, [{"type": "text_delta", "text": part} for part in _halves(block["text"])]
         case "thinking":
             deltas = [{"type": "thinking_delta", "thinking": part} for part in _halves(block["thinking"])]
             deltas.append({"type": "signature_delta", "signature": block["signature"]})
             return {**block, "thinking": "", "signature": ""}, deltas
         case "tool_use":
             parts = _halves(json.dumps(block["input"], ensure_ascii=False))
-            return {**block, "input": {}}, [
-                {"type": "input_json_delta", "partial_json": part} for part in parts
-            ]
+            return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": part} for part in parts]
         case _:
             return block, []
 

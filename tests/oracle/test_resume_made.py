@@ -61,7 +61,6 @@ def test_a_session_of_two_runs(claude: Claude) -> None:
         check(box, session)  # with the prompt and reply of the check before
 
 
-@pytest.mark.xfail(strict=True, reason="A command behind its caveat is no unfinished turn")
 def test_a_session_compacted_by_the_cli(claude: Claude) -> None:
     with claude() as box:
         session = record(box, RECORDED["one call"])

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Raw
 
 from clew.conversation.era import Era
+from clew.conversation.path import reply_id
 from clew.wire.detail import Attachment
 from clew.wire.encode import decode
 from clew.wire.entry import Entry
@@ -21,6 +22,7 @@ Json = dict[str, Any]
 INTERRUPTED_CALL = (
     "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown."
 )
+LOADED = "Tool loaded."
 THOUGHT = ("thinking", "redacted_thinking")
 
 
@@ -44,7 +46,7 @@ def drafts(path: Sequence[Entry], era: Era, model: str) -> list[Draft]:
     made = [draft for entry in path for draft in _draft(entry, era, model)]
     made = _answer_calls(made, era)
     if era.drops_lone_thinking:
-        made = _without_lone_thinking(made)
+        made = _without_lone_thinking(made, era)
     return [d for d in made if not (_is_blank_reply(d) if era.marks_empty else _is_empty_reply(d))]
 
 
@@ -64,8 +66,10 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
     message = entry.data.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = _blocks(content)
+    if era.renders_attachments and isinstance(content, list):
+        blocks = [b for b in map(_sound, blocks) if b]
     if entry.type == "assistant":
-        mid = entry.message.id if entry.message else None
+        mid = reply_id(entry)
         made_by = entry.message.model if entry.message else None
         if era.strips_call_fields:
             blocks = [_stripped(b) for b in blocks]
@@ -78,7 +82,23 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
             blocks = [{"type": "text", "text": "[image]"} if b.get("type") == "image" else b for b in blocks]
         if era.puts_results_first:
             blocks = sorted(blocks, key=lambda b: b.get("type") != "tool_result")
+        if era.renders_attachments and any(_loads_tool(b) for b in blocks):
+            blocks = [*blocks, _text(LOADED)]
         yield Draft("user", blocks, entry)
+
+
+def _loads_tool(block: Json) -> bool:
+    content = block.get("content") if block.get("type") == "tool_result" else None
+    return isinstance(content, list) and any(isinstance(p, dict) and p.get("type") == "tool_reference" for p in content)
+
+
+def _sound(block: Json) -> Json | None:
+    """A block of a list as it is sent: white space alone is no text, and what has no type or no text is no block."""
+    kind = block.get("type")
+    if kind == "text":
+        text = block.get("text")
+        return ({**block, "text": ""} if not text.strip() else block) if isinstance(text, str) else None
+    return block if isinstance(kind, str) else None
 
 
 def _stripped(block: Json) -> Json:
@@ -125,24 +145,38 @@ def _rendered(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
     if not era.renders_attachments:
         return
     data = entry.data
-    texts = [t for part in data.get("rendered") or () for t in _texts(part)]
     role = data.get("renderedRole")
     kind = Attachment.of(entry)
     spoken = kind.type == "queued_command" and kind.human_turn and _kind(kind.origin) == "human"
-    for text in texts:
+    for texts in _parts(data):
         if spoken and has_system_turns(model):
-            yield Draft("user", [{"type": "text", "text": unwrapped(text)}], entry, kind="queued")
+            yield Draft("user", [_text(unwrapped(text)) for text in texts], entry, kind="queued")
         elif role == "system" and has_system_turns(model):
-            yield Draft("system", [{"type": "text", "text": unwrapped(text)}], entry, kind="system")
+            yield Draft("system", [_text(unwrapped(text)) for text in texts], entry, kind="system")
         else:
-            yield Draft("user", [{"type": "text", "text": text}], entry, kind="context")
+            yield Draft("user", [_text(text) for text in texts], entry, kind="context")
 
 
-def _texts(part: Any) -> list[str]:
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _parts(data: Json) -> list[list[str]]:
+    """What was rendered, a list of texts for each part; anything but text in it makes the whole void."""
+    rendered = data.get("rendered")
+    if not isinstance(rendered, list) or not isinstance(data.get("attachment"), dict):
+        return []
+    found = [_texts(part) for part in rendered]
+    return [texts for texts in found if texts] if all(texts is not None for texts in found) else []
+
+
+def _texts(part: Any) -> list[str] | None:
     content = part.get("content") if isinstance(part, dict) else None
     if isinstance(content, str):
         return [content]
-    return [str(b.get("text", "")) for b in content or () if isinstance(b, dict)]
+    blocks = content if isinstance(content, list) else [None]
+    texts = [b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
+    return [t for t in texts if isinstance(t, str)] if len(texts) == len(blocks) else None
 
 
 def _blocks(content: Any) -> list[Json]:
@@ -190,10 +224,15 @@ def _without_strays(draft: Draft, asked: set[Any]) -> Draft:
     return draft if len(kept) == len(draft.blocks) else replace(draft, blocks=kept)
 
 
-def _without_lone_thinking(made: list[Draft]) -> list[Draft]:
+def _without_lone_thinking(made: list[Draft], era: Era) -> list[Draft]:
     """A reply of nothing but thinking is not sent."""
-    speaks = {d.mid for d in made if d.role == "assistant" and any(b.get("type") not in THOUGHT for b in d.blocks)}
+    speaks = {d.mid for d in made if d.role == "assistant" and any(_speaks(b, era) for b in d.blocks)}
     return [d for d in made if d.role != "assistant" or not d.blocks or d.mid in speaks]
+
+
+def _speaks(block: Json, era: Era) -> bool:
+    is_blank = era.renders_attachments and block.get("type") == "text" and block.get("text") == ""
+    return block.get("type") not in THOUGHT and not is_blank
 
 
 def _is_empty_reply(draft: Draft) -> bool:

@@ -55,7 +55,7 @@ class Era:
 
     @property
     def bridges_gaps(self) -> bool:
-        """A parent that is missing, or of an unknown type, is replaced by the line before; a progress line by its own parent."""
+        """A parent that is missing or unknown is replaced by the line before it, a progress line by its own parent."""
         return self.since("2.1.100")
 
     @property

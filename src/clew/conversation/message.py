@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from clew.conversation.draft import THOUGHT, Draft, Json, error_result
+from clew.conversation.draft import THOUGHT, Draft, Json, error_result, has_system_turns
 from clew.conversation.era import Era
 from clew.wire.detail import Attachment
 from clew.wire.entry import Entry
 
 NO_CONTENT = "(no content)"
+ORPHANED = "[Orphaned tool result removed due to conversation resume]"
 INTERRUPTED_USE = "[Tool use interrupted]"
 MISSING_RESULT = "[Tool result missing due to internal error]"
 
@@ -19,11 +21,54 @@ MISSING_RESULT = "[Tool result missing due to internal error]"
 def messages(made: list[Draft], era: Era, model: str, prompt: str | None) -> list[Json]:
     if prompt is not None:
         made = [*made, Draft("user", [{"type": "text", "text": prompt}], None)]
-    made = [d for d in made if d.kind not in ("mark", "silent") and not _is_api_error(d)]
-    merged = _merge(_contexts_first(made), era)
+    made = [d for d in made if d.kind not in ("mark", "silent") and not _is_api_error(d) and not _is_virtual(d, era)]
+    merged = _merge(_contexts_first(_replies_together(made) if era.renders_attachments else made), era, model)
     merged = [_adjusted(d, era, model) for d in merged]
     merged = _paired(merged, era)
-    return [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
+    found = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
+    return [_sendable(m) for m in found] if era.renders_attachments else found
+
+
+def _is_virtual(draft: Draft, era: Era) -> bool:
+    """Lines that the program marks as never to be sent."""
+    if draft.entry is None or not era.renders_attachments or b"isVirtual" not in draft.entry.raw:
+        return False
+    return draft.entry.data.get("isVirtual") is True
+
+
+def _replies_together(made: Sequence[Draft]) -> list[Draft]:
+    """Context that stands between lines of one reply goes behind them."""
+    found: list[Draft] = []
+    for draft in made:
+        at = len(found)
+        while at and found[at - 1].kind in ("context", "queued", "system"):
+            at -= 1
+        same = at and draft.role == "assistant" and found[at - 1].role == "assistant" and found[at - 1].mid == draft.mid
+        found.insert(at if same else len(found), draft)
+    return found
+
+
+def _sendable(value: Any) -> Any:
+    """The same without halves of surrogate pairs, and with errors that hold nothing but text."""
+    if isinstance(value, str):
+        return value if value.isascii() else _LONE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_sendable(item) for item in value]
+    if isinstance(value, dict):
+        made = {_sendable(key): _sendable(item) for key, item in value.items()}
+        is_error = made.get("type") == "tool_result" and made.get("is_error") and isinstance(made.get("content"), list)
+        return {**made, "content": _texts_alone(made["content"])} if is_error else made
+    return value
+
+
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+def _texts_alone(content: list[Any]) -> list[Any]:
+    if all(isinstance(p, dict) and p.get("type") == "text" for p in content):
+        return content
+    texts = [str(p.get("text", "")) for p in content if isinstance(p, dict) and p.get("type") == "text"]
+    return [{"type": "text", "text": "\n\n".join(texts)}] if texts else []
 
 
 def _is_api_error(draft: Draft) -> bool:
@@ -41,15 +86,20 @@ def _contexts_first(made: Sequence[Draft]) -> list[Draft]:
             contexts.append(draft)
             continue
         if draft.role == "assistant" or draft.has_results:
-            found.extend(contexts)
+            found.extend(_queued_last(contexts))
             contexts.clear()
         found.append(draft)
-    found.extend(contexts)
+    found.extend(_queued_last(contexts))
     found.reverse()
     return found
 
 
-def _merge(made: Iterable[Draft], era: Era) -> list[Draft]:
+def _queued_last(contexts: Sequence[Draft]) -> list[Draft]:
+    """In reverse: context comes before what was queued."""
+    return sorted(contexts, key=lambda draft: draft.kind != "queued")
+
+
+def _merge(made: Iterable[Draft], era: Era, model: str) -> list[Draft]:
     found: list[Draft] = []
     opened: Entry | None = None  # an attachment that began a turn: its texts stay apart
     for draft in made:
@@ -61,7 +111,7 @@ def _merge(made: Iterable[Draft], era: Era) -> list[Draft]:
             opened = draft.entry
             found.append(draft)
         elif (at := _open_turn(found)) is not None:
-            found[at] = _joined(found[at], draft)
+            found[at] = _joined(found[at], draft, model)
         elif draft.blocks or draft.kind != "message":
             found.append(draft)
     return found
@@ -96,8 +146,8 @@ def _merge_system(found: list[Draft], draft: Draft) -> None:
         found.append(draft)
 
 
-def _joined(first: Draft, second: Draft) -> Draft:
-    if _folds(second) and first.blocks and first.blocks[-1].get("type") == "tool_result":
+def _joined(first: Draft, second: Draft, model: str) -> Draft:
+    if _folds(second, model) and first.blocks and _takes_context(first.blocks[-1]):
         folded = _folded(first.blocks[-1], second.blocks)
         return replace(first, blocks=[*first.blocks[:-1], folded])
     results = [b for b in second.blocks if b.get("type") == "tool_result"]
@@ -110,11 +160,15 @@ def _joined(first: Draft, second: Draft) -> Draft:
     return replace(first, blocks=[*first.blocks, *second.blocks], kind=second.kind)
 
 
-def _folds(draft: Draft) -> bool:
-    """A file that was attached keeps a text of its own; it reads like a call of its own."""
+def _takes_context(block: Json) -> bool:
+    return block.get("type") == "tool_result" and block.get("content", "") is not None
+
+
+def _folds(draft: Draft, model: str) -> bool:
+    """A file that was attached keeps a text of its own where the API has system turns; it reads like a call of its own."""
     entry = draft.entry
     is_file = entry is not None and entry.type == "attachment" and Attachment.of(entry).type in _FILES
-    return draft.kind == "context" and not is_file
+    return draft.kind == "context" and not (is_file and has_system_turns(model))
 
 
 _FILES = ("file", "directory")
@@ -125,8 +179,8 @@ def _folded(result: Json, texts: list[Json]) -> Json:
     content = result.get("content")
     if isinstance(content, list):
         return {**result, "content": [*content, *texts]}
-    joined = "\n\n".join([str(content or "").rstrip(), *(str(t.get("text", "")) for t in texts)])
-    return {**result, "content": joined}
+    parts = [str(content or "").strip(), *(str(t.get("text", "")).strip() for t in texts)]
+    return {**result, "content": "\n\n".join(part for part in parts if part)}
 
 
 def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
@@ -138,9 +192,20 @@ def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
     if era.renames_task:
         blocks = [{**b, "name": "Agent"} if _is_task(b) else b for b in blocks]
         blocks = sorted(blocks, key=lambda b: b.get("type") == "tool_use")
+    if era.renders_attachments:
+        blocks = [b for b in _answered_servers(blocks) if b.get("type") != "text" or b.get("text")]
+        if not blocks and draft.blocks and any("tool_use" in str(b.get("type")) for b in draft.blocks):
+            blocks = [_placeholder(INTERRUPTED_USE)]
     if not blocks and era.marks_empty:
         blocks = [_placeholder(NO_CONTENT)]
     return replace(draft, blocks=blocks)
+
+
+def _answered_servers(blocks: Sequence[Json]) -> list[Json]:
+    """Without the uses of a server's tools that the same reply does not answer."""
+    answered = {b.get("tool_use_id") for b in blocks if str(b.get("type")).endswith("_tool_result")}
+    servers = ("server_tool_use", "mcp_tool_use")
+    return [b for b in blocks if b.get("type") not in servers or b.get("id") in answered]
 
 
 def _placeholder(text: str) -> Json:
@@ -204,5 +269,6 @@ def _answering(draft: Draft, before: Draft | None, era: Era) -> Draft:
     missing = [error_result(c, MISSING_RESULT) for c in calls if c not in seen]
     blocks = [b for b in (*missing, *blocks) if b.get("type") != "text" or b.get("text")]
     if not blocks and draft.blocks and era.first_result_counts:
-        blocks = [{"type": "text", "text": NO_CONTENT}]
+        is_first = before is None and draft.has_results and era.renders_attachments
+        blocks = [{"type": "text", "text": ORPHANED if is_first else NO_CONTENT}]
     return replace(draft, blocks=blocks)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clew.conversation.era import Era
-from clew.wire.detail import Compaction, LastPrompt
+from clew.wire.detail import Compaction, LastPrompt, Segment
 from clew.wire.entry import Entry
 
 NIL = "00000000-0000-0000-0000-000000000000"
@@ -33,8 +33,8 @@ class Chain:
 
         With `history` a compaction does not end the line: it goes on with what was compacted.
         """
-        above = entry.parent
-        if above in self.nodes and above is not None:
+        above = entry.parent or None
+        if above in self.nodes and above is not None and above != entry.uuid:
             return self.nodes[above]
         if above is None and history and entry.is_boundary:
             above = entry.logical_parent or self.before.get(entry.uuid)
@@ -45,9 +45,10 @@ class Chain:
             above, steps = self.passed[above], steps + 1
             if above is None:
                 return None
-        if above in self.nodes:
+        if above in self.nodes and above != entry.uuid:
             return self.nodes[above]
-        return self.nodes.get(self.before.get(entry.uuid)) if self.bridges else None
+        is_bridged = self.bridges and (self.agent or not entry.is_sidechain)
+        return self.nodes.get(self.before.get(entry.uuid)) if is_bridged else None
 
     def up(self, leaf: Entry, history: bool = False) -> list[Entry]:
         """The path to a leaf, root first; a cycle ends it."""
@@ -90,7 +91,7 @@ def chain(entries: Iterable[Entry], era: Era, agent: bool = False) -> Chain:
             if entry.message is None and kind in SPOKEN:
                 continue
             if order:
-                before[uuid] = previous
+                before.setdefault(uuid, previous)
             nodes[uuid] = entry
             order.append(entry)
             if agent or not entry.is_sidechain:
@@ -101,9 +102,22 @@ def chain(entries: Iterable[Entry], era: Era, agent: bool = False) -> Chain:
 
 
 def leaf(links: Chain, pins: Sequence[Entry], era: Era) -> Entry | None:
-    """Where a resume goes on; `pins` are the last-prompt entries of the file."""
-    current = (entry for entry in links.order if links.nodes[entry.uuid] is entry)  # not replaced by a later line
-    candidates = [entry for entry in current if links.agent or not entry.is_sidechain]
+    """Where a resume goes on; `pins` are the last-prompt entries of the file. A path without a message is none."""
+    chosen = _chosen(links, pins, era)
+    if chosen is None or not era.leaf_by_order or any(e.type in SPOKEN for e in links.up(chosen)):
+        return chosen
+    spoken = (e for e in reversed(_current(links)) if e.type in SPOKEN)
+    return next(spoken, chosen)
+
+
+def _current(links: Chain) -> list[Entry]:
+    """The lines that can be a leaf: no agent's, and none that a later line of the same uuid replaced."""
+    current = (entry for entry in links.order if links.nodes[entry.uuid] is entry)
+    return [entry for entry in current if links.agent or not entry.is_sidechain]
+
+
+def _chosen(links: Chain, pins: Sequence[Entry], era: Era) -> Entry | None:
+    candidates = _current(links)
     if not candidates:
         return None
     if not era.leaf_by_order:
@@ -137,16 +151,17 @@ def _newest(candidates: Sequence[Entry]) -> Entry:
     return best
 
 
-def with_siblings(path: list[Entry], links: Chain) -> list[Entry]:
+def with_siblings(path: list[Entry], links: Chain, among: set[str | None] | None = None) -> list[Entry]:
     """Put back what parallel calls left beside the path.
 
-    Blocks of the same reply come behind the ones on the path, and all results of its calls behind those, in file order.
+    A block of the same reply comes behind the last on the path that stands before it in the file, and all results of its
+    calls behind its last block, in file order. With `among` only those are looked at.
     """
     if len(path) == len(links.nodes):
         return path
     on_path = {entry.uuid for entry in path}
     last = {_mid(e): i for i, e in enumerate(path) if e.type == "assistant"}
-    beside = [e for uuid, e in links.nodes.items() if uuid not in on_path]
+    beside = [e for uuid, e in links.nodes.items() if uuid not in on_path and (among is None or uuid in among)]
     blocks: dict[str | None, list[Entry]] = {}
     for entry in beside:
         if entry.type == "assistant" and _mid(entry) in last:
@@ -168,7 +183,13 @@ def with_siblings(path: list[Entry], links: Chain) -> list[Entry]:
 
 
 def _mid(entry: Entry) -> str | None:
-    return entry.message.id if entry.message else None
+    return reply_id(entry)
+
+
+def reply_id(entry: Entry) -> str | None:
+    """What makes lines one reply for the program: the message id, were it missing; but without a request too, nothing."""
+    named = entry.message.id if entry.message else None
+    return named if named is not None or entry.request_id is not None else f"#{entry.uuid}"
 
 
 def _uses(entry: Entry) -> list[str | None]:
@@ -192,40 +213,68 @@ def _spliced(
     last: dict[str | None, int],
 ) -> list[Entry]:
     moved = {e.uuid for group in results.values() for e in group}
+    behind = _anchored(path, blocks)
     found: list[Entry] = []
     for index, entry in enumerate(path):
         if entry.uuid in moved:
             continue
         found.append(entry)
+        found.extend(behind.get(index, ()))
         mid = _mid(entry)
         if entry.type == "assistant" and mid in strays and last[mid] == index:
-            found.extend(blocks.get(mid, ()))
             found.extend(results.get(mid, ()))
     return found
 
 
-def after_compaction(path: list[Entry], links: Chain, era: Era) -> list[Entry]:
-    """From the last boundary on, with the messages that it preserved put behind their anchor."""
+def _anchored(path: list[Entry], blocks: dict[str | None, list[Entry]]) -> dict[int, list[Entry]]:
+    """For each place of the path the blocks that belong behind it."""
+    places: dict[str | None, list[int]] = {}
+    for index, entry in enumerate(path):
+        if entry.type == "assistant" and _mid(entry) in blocks:
+            places.setdefault(_mid(entry), []).append(index)
+    found: dict[int, list[Entry]] = {}
+    for mid, group in blocks.items():
+        for block in group:
+            before = [i for i in places[mid] if path[i].line.offset < block.line.offset]
+            found.setdefault(before[-1] if before else places[mid][0], []).append(block)
+    return found
+
+
+def after_compaction(path: list[Entry], links: Chain, era: Era) -> tuple[list[Entry], set[str | None] | None]:
+    """From the last boundary on, with the messages that it preserved put behind their anchor.
+
+    Also the entries that are left for siblings: a compaction that preserves something ends all the rest before it.
+    """
     at = max((i for i, entry in enumerate(path) if entry.is_boundary), default=None)
     if at is None:
-        return path
+        return path, None
     rest = path[at:]
     anchor, kept = _preserved(Compaction.of(path[at]), links, era)
     places = [i for i, entry in enumerate(rest) if entry.uuid == anchor]
     if not kept or not places:
-        return rest
-    seen = {id(entry) for entry in kept}
-    tail = [e for e in rest[places[0] + 1 :] if id(e) not in seen]
-    return [*rest[: places[0] + 1], *kept, *tail]
+        return rest, None
+    seen = {entry.uuid for entry in kept}
+    tail = [e for e in rest[places[0] + 1 :] if e.uuid not in seen]
+    left = seen | {uuid for uuid, e in links.nodes.items() if e.line.offset >= path[at].line.offset}
+    return [*rest[: places[0] + 1], *kept, *tail], left
 
 
 def _preserved(made: Compaction, links: Chain, era: Era) -> tuple[str | None, list[Entry]]:
     if made.messages and era.knows_preserved_messages:
         kept = [links.nodes[u] for u in made.messages.uuids if u in links.nodes]
-        return made.messages.anchor, kept
+        return made.messages.anchor, kept if len(kept) == len(made.messages.uuids) else []
     if made.segment and era.knows_preserved_segment:
-        tail = links.nodes.get(made.segment.tail)
-        path = links.up(tail) if tail else []
-        heads = [i for i, entry in enumerate(path) if entry.uuid == made.segment.head]
-        return made.segment.anchor, path[heads[0] :] if heads else []
+        return made.segment.anchor, _segment(made.segment, links)
     return None, []
+
+
+def _segment(made: Segment, links: Chain) -> list[Entry]:
+    """The lines from the tail up to the head, by their parents alone; nothing if one is missing."""
+    found: list[Entry] = []
+    entry = links.nodes.get(made.tail) if made.tail else None
+    while entry is not None and entry not in found[-1:] and len(found) <= len(links.nodes):
+        found.append(entry)
+        if entry.uuid == made.head:
+            return found[::-1]
+        entry = links.nodes.get(entry.parent) if entry.parent else None
+    return []

@@ -16,7 +16,9 @@ from clew.conversation.draft import Draft, drafts
 from clew.conversation.era import NEWEST, Era
 from clew.conversation.message import messages
 from clew.conversation.path import SPOKEN, after_compaction, chain, leaf, with_siblings
+from clew.conversation.prompt import speaker
 from clew.wire.detail import WorktreeState
+from clew.wire.encode import decode_slowly
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.line import BOM
 
@@ -57,12 +59,21 @@ def readable(items: Iterable[Item], era: Era) -> Iterable[Entry]:
     """The entries that a version sees: older ones lose lines that newer ones read."""
     for item in items:
         if isinstance(item, Entry):
-            if era.reads_bom or not item.raw.startswith(BOM):
+            if not item.raw.startswith(BOM) or (era.reads_bom and item.line.number == 1):
                 yield item
         elif isinstance(item, Damaged) and item.salvaged and era.saves_joined_lines:
             first = item.salvaged[0]
-            if first.offset == item.line.offset:
+            if first.offset == item.line.offset and _is_strict(first):
                 yield first
+
+
+def _is_strict(entry: Entry) -> bool:
+    """Whether the object is JSON to the letter, as the program asks of it."""
+    try:
+        decode_slowly(entry.line.json)
+    except ValueError:
+        return False
+    return True
 
 
 def _build(entries: Sequence[Entry], era: Era, prompt: str | None) -> Request:
@@ -75,18 +86,32 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None) -> Request:
     path = links.up(end)
     if not era.survives_cycles and path[0].parent in {e.uuid for e in path}:
         raise Unreadable(f"its entries are their own ancestors, which hangs version {era.version}")
-    if not any(e.type in SPOKEN for e in path) and era.leaf_by_order:
-        raise Unreadable("no conversation in this file")
     if era.leaf_by_order:
-        spoken = next(e for e in reversed(path) if e.type in SPOKEN)
-        if spoken.time is None or spoken.is_sidechain:
-            raise Unreadable("the last message is an agent's" if spoken.time else "the last message has no time")
-    path = after_compaction(path, links, era)
+        _refuse_bad_end(path)
+    path, among = after_compaction(path, links, era)
     if era.repairs_siblings:
-        path = with_siblings(path, links)
-    model = _model(path, era)
-    made = messages(_finished(drafts(path, era, model), era), era, model, prompt)
-    return Request(made, model, end, tuple(path))
+        path = with_siblings(path, links, among)
+    model = _model(path)
+    made = drafts(path, era, model)
+    sent = _model([d.entry for d in made if d.entry and d.role == "assistant"])
+    if sent != model:
+        model, made = sent, drafts(path, era, sent)
+    return Request(messages(_finished(made, era), era, model, prompt), model, end, tuple(path))
+
+
+def _refuse_bad_end(path: Sequence[Entry]) -> None:
+    last = next((e for e in reversed(path) if e.type in SPOKEN), None)
+    if last is None:
+        return
+    if last.is_sidechain:
+        raise Unreadable("the last message is an agent's")
+    when = last.timestamp
+    is_year = isinstance(when, int | float) and 0 <= when <= _LAST_YEAR  # how the program reads a number there
+    if last.time is None or (isinstance(when, int | float) and not is_year):
+        raise Unreadable("the last message has no time")
+
+
+_LAST_YEAR = 275_760
 
 
 def _refuse_bad(entries: Sequence[Entry], era: Era) -> None:
@@ -110,7 +135,7 @@ def _refuse_lost_worktree(entries: Sequence[Entry], era: Era) -> None:
         raise Unreadable(f"the worktree {path} is not there")
 
 
-def _model(path: Sequence[Entry], era: Era) -> str:
+def _model(path: Sequence[Entry]) -> str:
     """A resume goes on with the model of the last reply, if the program knows it."""
     for entry in reversed(path):
         if entry.type == "assistant" and entry.message and entry.message.model and not entry.is_synthetic:
@@ -128,9 +153,22 @@ def _known(model: str) -> bool:
 
 def _is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
     """A tool may end the turn; an attachment that the program wrote behind its result shows that it did."""
-    end = made[-1].entry
-    attached = end is not None and end.type == "attachment"
-    return attached and last is not None and last.data.get("toolEndsTurn") is True
+    if last is None:
+        return False
+    after = made[next(i for i, d in enumerate(made) if d.entry is last) + 1 :]
+    return any(d.kind == "mark" for d in after) and last.data.get("toolEndsTurn") is True
+
+
+def _is_command(spoken: Sequence[Draft]) -> bool:
+    """A command run in the program, with the caveat in front, asks for no answer."""
+    for draft in reversed(spoken):
+        kind = speaker(draft.entry) if draft.entry and draft.role == "user" else ""
+        text = draft.entry.text.lstrip() if draft.entry else ""
+        if text.startswith("<local-command-caveat>"):
+            return True
+        if kind not in ("command", "output"):
+            return False
+    return False
 
 
 def _finished(made: list[Draft], era: Era) -> list[Draft]:
@@ -138,7 +176,7 @@ def _finished(made: list[Draft], era: Era) -> list[Draft]:
     spoken = [d for d in made if d.entry is None or d.entry.type in SPOKEN]
     last = spoken[-1] if spoken else None
     attached = bool(made) and made[-1].kind == "mark"
-    if last is None or _is_complete(made, last.entry):
+    if last is None or _is_complete(made, last.entry) or (era.renders_attachments and _is_command(spoken)):
         return made
     closing = [Draft("assistant", [_text(UNANSWERED)], None)]
     if era.asks_to_go_on and (attached or last.has_results):

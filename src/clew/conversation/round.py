@@ -1,7 +1,7 @@
 """Literal functions from early descriptions of the format, kept because tools were written against them.
 
-They do what those descriptions say, not what the files mean: `turns` is the better answer to where a turn begins, and `Reply`
-to which lines make a message.
+They do what those descriptions say, not what the files mean: `turns` is the better answer to where a turn begins, and
+`Reply` to which lines make a message.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ class _Fate:
 def _fate(session: Session) -> _Fate:
     links, end = session.links, session.leaf
     active = links.up(end, history=True) if end else []
-    sent = after_compaction(links.up(end), links, Era.newest()) if end else []
+    sent = after_compaction(links.up(end), links, Era.newest())[0] if end else []
     since = max((e.line.number for e in active if e.is_boundary), default=0)
     prompts = _prompts(session)
     on_path, in_context = {e.offset for e in active}, {e.offset for e in sent}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 WINDOW = 500  # of the matches in a table of a shard so many are ranked, the newest
 PASSAGES = 3
+FILES = 150  # and so many files of a shard, the best
 FEWER = 150  # and so many of what tools were asked and said, if there are enough in what people and the model said
 ENOUGH = 20
 TOP = 64  # the matches of a session that are looked at for repetitions, and more if all of these are
@@ -69,8 +70,8 @@ def parents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
             yield session
 
 
-def matches(shards: Sequence[apsw.Connection], query: Query, window: int = WINDOW) -> list[Match]:
-    """The newest matches of a query, by file; of all of them if the window is negative."""
+def matches(shards: Sequence[apsw.Connection], query: Query, window: int, files: int | None = None) -> list[Match]:
+    """The newest matches of a query, in the best files of each shard; all matches if the window is negative."""
     where, values = conditions(query, lambda: parents(shards)).on_pieces
     tables = _tables(query)
     answer: list[Match] = []
@@ -93,7 +94,8 @@ def matches(shards: Sequence[apsw.Connection], query: Query, window: int = WINDO
                 rows = shard.execute(statement, (query.match, *values, left)).fetchall()
             _gather(rows, (number, found), 1.0 if not count else 2.0)
             count += len(rows)
-        answer += found.values()
+        best = sorted(found.values(), key=lambda match: (-match.best, -match.hits[0][1])) if files else found.values()
+        answer += list(best)[:files]
     return answer
 
 
@@ -291,6 +293,9 @@ def _cut(passage: Passage, result: Result, query: Query) -> None:
         return
     text = text_at(passage.path, passage.offset, passage.field, passage.part, query.terms)
     passage.text, passage.marks = cut(text, query.terms)
+    first = dict(result.titles).get("first prompt", "").rstrip("…")
+    if passage.field == "prompt" and first and " ".join(text.split()).startswith(first):
+        passage.kind = "first prompt"
 
 
 def _title(result: Result, query: Query) -> tuple[str, str, tuple[tuple[int, int], ...]]:

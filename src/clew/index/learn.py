@@ -51,9 +51,8 @@ class Facts:
 
     @property
     def titles(self) -> str:
-        """What a search for a title looks at: those that were given, else what stands in for one."""
-        given = [title for title in dict.fromkeys((self.custom, self.made, self.summary)) if title]
-        return "\n".join(given) or self.last or self.first or self.command or ""
+        """What a search for a title looks at: those that were given. A prompt in their stead is found as a prompt."""
+        return "\n".join(title for title in dict.fromkeys((self.custom, self.made, self.summary)) if title)
 
     def row(self) -> tuple[str | int | None, ...]:
         return (

@@ -26,7 +26,7 @@ _ASIDE = ("system-reminder", "ide_selection", "ide_opened_file", "ide_diagnostic
 class Passage:
     """Text around a match; `marks` are where in it the words that were asked for stand.
 
-    For a title `kind` says which: custom title, title, summary, last prompt or first prompt.
+    For a title `kind` says which: custom title, title or summary; of prompts it tells the first prompt.
     """
 
     __slots__ = ("agent", "failed", "field", "kind", "marks", "offset", "part", "path", "score", "text", "time", "tool")

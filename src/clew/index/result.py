@@ -20,7 +20,7 @@ class Refreshed:
 
 
 class Result:
-    """A session that answers a query, with its best passages first."""
+    """A session that answers a query, with its best passages first; `matches` counts those that were ranked."""
 
     __slots__ = (
         *("agents", "best", "branch", "cwd", "ended", "folder", "in_agents_only", "is_scattered", "matches"),

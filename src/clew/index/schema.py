@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-VERSION = 5
+VERSION = 6
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
 SAID = FIELDS[:4]  # in the table `said`; what tools were asked and what they said is in `done`

@@ -133,7 +133,8 @@ class Index:
 
         if not query.clauses and not query.is_about_pieces:
             return Results(find.recent(self.shards, query, limit, without, now))
-        found = find.sessions(self.shards, find.matches(self.shards, query), without)
+        window, files = max(find.WINDOW, 10 * limit), max(find.FILES, 2 * limit)
+        found = find.sessions(self.shards, find.matches(self.shards, query, window, files), without)
         ranked = find.fold(self.shards, find.rank(found.values(), now), limit, now)
         if len(ranked) < limit and len(query.wanted) > 1:
             from clew.index.scatter import scattered
