@@ -6,18 +6,13 @@ from tests.oracle.claude import VERSIONS
 
 # What the newest version does, and clew does not do yet
 RULES: dict[str, tuple[str, ...]] = {
-    "A path without a message: the last message of the file is the leaf": ("leaf/one_attachment",),
+    "Context alone is an unfinished turn": ("leaf/one_attachment",),
     "A progress line stands for its parent from where it is in the file, and before any other line of its uuid": (
         "leaf/reply_and_progress_share_a_uuid",
         "bridging/progress_line_later_in_the_file",
     ),
-    "A worktree that is gone is no reason to refuse": ("leaf/worktree_that_is_gone",),
-    "A parent that is no string is a missing one, an empty string is none": ("bridging/parent_is_a_number",),
-    "A block aside goes behind the last block before it in the file": (
-        "siblings/blocks_aside_around_those_on_the_path",
-    ),
-    "White space alone is no text in a list": ("blocks/blank_prompts_around_a_prompt",),
-    "A result before its call goes behind it": ("results/result_before_its_call",),
+    "A worktree that is gone is no reason to refuse, one that cannot be verified is": ("leaf/worktree_that_is_gone",),
+    "A parent that is no string is a missing one": ("bridging/parent_is_a_number",),
     "Anything but nothing makes a line an agent's": ("damage/sidechain_that_is_nothing",),
 }
 

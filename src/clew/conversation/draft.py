@@ -44,7 +44,7 @@ class Draft:
 
 def drafts(path: Sequence[Entry], era: Era, model: str) -> list[Draft]:
     made = [draft for entry in path for draft in _draft(entry, era, model)]
-    made = _answer_calls(made, era)
+    made = _answer_calls(_behind_calls(made) if era.renders_attachments else made, era)
     if era.drops_lone_thinking:
         made = _without_lone_thinking(made, era)
     return [d for d in made if not (_is_blank_reply(d) if era.marks_empty else _is_empty_reply(d))]
@@ -67,9 +67,9 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
     content = message.get("content") if isinstance(message, dict) else None
     blocks = _blocks(content)
     if era.renders_attachments and isinstance(content, list):
-        blocks = [b for b in map(_sound, blocks) if b]
+        blocks = [b for b in blocks if _is_sound(b)]
     if entry.type == "assistant":
-        mid = reply_id(entry)
+        mid = reply_id(entry) if era.repairs_siblings else entry.message.id if entry.message else None
         made_by = entry.message.model if entry.message else None
         if era.strips_call_fields:
             blocks = [_stripped(b) for b in blocks]
@@ -92,13 +92,9 @@ def _loads_tool(block: Json) -> bool:
     return isinstance(content, list) and any(isinstance(p, dict) and p.get("type") == "tool_reference" for p in content)
 
 
-def _sound(block: Json) -> Json | None:
-    """A block of a list as it is sent: white space alone is no text, and what has no type or no text is no block."""
-    kind = block.get("type")
-    if kind == "text":
-        text = block.get("text")
-        return ({**block, "text": ""} if not text.strip() else block) if isinstance(text, str) else None
-    return block if isinstance(kind, str) else None
+def _is_sound(block: Json) -> bool:
+    """What has no type, or a text that is none, is no block."""
+    return isinstance(block.get("type"), str) and (block["type"] != "text" or isinstance(block.get("text"), str))
 
 
 def _stripped(block: Json) -> Json:
@@ -210,6 +206,23 @@ def _answer_calls(made: list[Draft], era: Era) -> list[Draft]:
     return [*found, *(Draft("user", [p], None) for p in pending)]
 
 
+def _behind_calls(made: list[Draft]) -> list[Draft]:
+    """A result that stands before its call goes behind it."""
+    called: dict[Any, int] = {}
+    for index, draft in enumerate(made):
+        for block in draft.blocks:
+            if block.get("type") == "tool_use":
+                called.setdefault(block.get("id"), index)
+    late: dict[int, list[Draft]] = {}
+    for index, draft in enumerate(made):
+        if draft.role == "user" and draft.has_results:
+            at = next(called.get(b.get("tool_use_id"), -1) for b in draft.blocks if b.get("type") == "tool_result")
+            if at > index:
+                late.setdefault(at, []).append(draft)
+    moved = {id(draft) for group in late.values() for draft in group}
+    return [d for i, draft in enumerate(made) if id(draft) not in moved for d in (draft, *late.get(i, ()))]
+
+
 def error_result(call: Any, text: str) -> Json:
     return {"type": "tool_result", "tool_use_id": call, "content": text, "is_error": True}
 
@@ -231,7 +244,7 @@ def _without_lone_thinking(made: list[Draft], era: Era) -> list[Draft]:
 
 
 def _speaks(block: Json, era: Era) -> bool:
-    is_blank = era.renders_attachments and block.get("type") == "text" and block.get("text") == ""
+    is_blank = era.renders_attachments and block.get("type") == "text" and not str(block.get("text", "")).strip()
     return block.get("type") not in THOUGHT and not is_blank
 
 

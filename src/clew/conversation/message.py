@@ -41,11 +41,17 @@ def _replies_together(made: Sequence[Draft]) -> list[Draft]:
     found: list[Draft] = []
     for draft in made:
         at = len(found)
-        while at and found[at - 1].kind in ("context", "queued", "system"):
+        while at and _is_attached(found[at - 1]):
             at -= 1
         same = at and draft.role == "assistant" and found[at - 1].role == "assistant" and found[at - 1].mid == draft.mid
         found.insert(at if same else len(found), draft)
     return found
+
+
+def _is_attached(draft: Draft) -> bool:
+    return (
+        draft.kind in ("context", "queued", "system") and draft.entry is not None and draft.entry.type == "attachment"
+    )
 
 
 def _sendable(value: Any) -> Any:
@@ -267,8 +273,16 @@ def _answering(draft: Draft, before: Draft | None, era: Era) -> Draft:
             seen.add(call)
         blocks.append(block)
     missing = [error_result(c, MISSING_RESULT) for c in calls if c not in seen]
-    blocks = [b for b in (*missing, *blocks) if b.get("type") != "text" or b.get("text")]
+    blocks = [b for b in (*missing, *blocks) if b.get("type") != "text" or _is_said(b, draft, era)]
     if not blocks and draft.blocks and era.first_result_counts:
         is_first = before is None and draft.has_results and era.renders_attachments
         blocks = [{"type": "text", "text": ORPHANED if is_first else NO_CONTENT}]
     return replace(draft, blocks=blocks)
+
+
+def _is_said(block: Json, draft: Draft, era: Era) -> bool:
+    """A text of nothing but white space is not sent, unless it is a plain prompt of its own."""
+    content = draft.entry.message.content if draft.entry and draft.entry.message else None
+    is_alone = len(draft.blocks) == 1 and isinstance(content, str)
+    text = str(block.get("text") or "")
+    return bool(text if is_alone or not era.renders_attachments else text.strip())

@@ -7,7 +7,7 @@ what lies before the last compaction is cut off, but for the messages that the c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clew.conversation.era import Era
 from clew.wire.detail import Compaction, LastPrompt, Segment
@@ -179,7 +179,8 @@ def with_siblings(path: list[Entry], links: Chain, among: set[str | None] | None
             results.setdefault(owner[use], []).append(entry)
     for group in results.values():
         group.sort(key=lambda e: e.line.offset)
-    return _spliced(path, strays, blocks, results, last)
+    ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}
+    return _spliced(path, strays, blocks, results, last, ranks)
 
 
 def _mid(entry: Entry) -> str | None:
@@ -211,9 +212,10 @@ def _spliced(
     blocks: dict[str | None, list[Entry]],
     results: dict[str | None, list[Entry]],
     last: dict[str | None, int],
+    ranks: dict[str | None, int],
 ) -> list[Entry]:
     moved = {e.uuid for group in results.values() for e in group}
-    behind = _anchored(path, blocks)
+    behind = _anchored(path, blocks, ranks)
     found: list[Entry] = []
     for index, entry in enumerate(path):
         if entry.uuid in moved:
@@ -226,7 +228,9 @@ def _spliced(
     return found
 
 
-def _anchored(path: list[Entry], blocks: dict[str | None, list[Entry]]) -> dict[int, list[Entry]]:
+def _anchored(
+    path: list[Entry], blocks: dict[str | None, list[Entry]], ranks: dict[str | None, int]
+) -> dict[int, list[Entry]]:
     """For each place of the path the blocks that belong behind it."""
     places: dict[str | None, list[int]] = {}
     for index, entry in enumerate(path):
@@ -235,7 +239,7 @@ def _anchored(path: list[Entry], blocks: dict[str | None, list[Entry]]) -> dict[
     found: dict[int, list[Entry]] = {}
     for mid, group in blocks.items():
         for block in group:
-            before = [i for i in places[mid] if path[i].line.offset < block.line.offset]
+            before = [i for i in places[mid] if ranks[path[i].uuid] < ranks[block.uuid]]
             found.setdefault(before[-1] if before else places[mid][0], []).append(block)
     return found
 
@@ -269,12 +273,8 @@ def _preserved(made: Compaction, links: Chain, era: Era) -> tuple[str | None, li
 
 
 def _segment(made: Segment, links: Chain) -> list[Entry]:
-    """The lines from the tail up to the head, by their parents alone; nothing if one is missing."""
-    found: list[Entry] = []
-    entry = links.nodes.get(made.tail) if made.tail else None
-    while entry is not None and entry not in found[-1:] and len(found) <= len(links.nodes):
-        found.append(entry)
-        if entry.uuid == made.head:
-            return found[::-1]
-        entry = links.nodes.get(entry.parent) if entry.parent else None
-    return []
+    """The lines from the head to the tail, by their parents alone; nothing if one is missing."""
+    tail = links.nodes.get(made.tail) if made.tail else None
+    path = replace(links, bridges=False).up(tail) if tail else []
+    heads = [index for index, entry in enumerate(path) if entry.uuid == made.head]
+    return path[heads[0] :] if heads else []

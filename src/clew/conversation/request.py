@@ -16,7 +16,6 @@ from clew.conversation.draft import Draft, drafts
 from clew.conversation.era import NEWEST, Era
 from clew.conversation.message import messages
 from clew.conversation.path import SPOKEN, after_compaction, chain, leaf, with_siblings
-from clew.conversation.prompt import speaker
 from clew.wire.detail import WorktreeState
 from clew.wire.encode import decode_slowly
 from clew.wire.entry import Damaged, Entry, Item
@@ -59,7 +58,7 @@ def readable(items: Iterable[Item], era: Era) -> Iterable[Entry]:
     """The entries that a version sees: older ones lose lines that newer ones read."""
     for item in items:
         if isinstance(item, Entry):
-            if not item.raw.startswith(BOM) or (era.reads_bom and item.line.number == 1):
+            if not item.raw.startswith(BOM) or (era.reads_bom and not (era.renders_attachments and item.offset)):
                 yield item
         elif isinstance(item, Damaged) and item.salvaged and era.saves_joined_lines:
             first = item.salvaged[0]
@@ -160,15 +159,23 @@ def _is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
 
 
 def _is_command(spoken: Sequence[Draft]) -> bool:
-    """A command run in the program, with the caveat in front, asks for no answer."""
-    for draft in reversed(spoken):
-        kind = speaker(draft.entry) if draft.entry and draft.role == "user" else ""
-        text = draft.entry.text.lstrip() if draft.entry else ""
-        if text.startswith("<local-command-caveat>"):
-            return True
-        if kind not in ("command", "output"):
-            return False
+    """Whether a command run in the program ends the talk: its caveat, its name and what it printed, in this order."""
+    for marks in (_COMMAND[:1], _COMMAND[:2], (_COMMAND[0], _COMMAND[2]), _COMMAND):
+        end = spoken[-len(marks) :]
+        if len(end) == len(marks) and all(_opening(d).startswith(m) for d, m in zip(end, marks, strict=True)):
+            return end[0].entry is not None and end[0].entry.is_meta
     return False
+
+
+_COMMAND: tuple[tuple[str, ...], ...] = (
+    ("<local-command-caveat>",),
+    ("<command-name>",),
+    ("<local-command-stdout>", "<local-command-stderr>"),
+)
+
+
+def _opening(draft: Draft) -> str:
+    return str(draft.blocks[0].get("text", "")) if draft.role == "user" and draft.blocks else ""
 
 
 def _finished(made: list[Draft], era: Era) -> list[Draft]:
@@ -176,7 +183,7 @@ def _finished(made: list[Draft], era: Era) -> list[Draft]:
     spoken = [d for d in made if d.entry is None or d.entry.type in SPOKEN]
     last = spoken[-1] if spoken else None
     attached = bool(made) and made[-1].kind == "mark"
-    if last is None or _is_complete(made, last.entry) or (era.renders_attachments and _is_command(spoken)):
+    if last is None or (era.renders_attachments and (_is_complete(made, last.entry) or _is_command(spoken))):
         return made
     closing = [Draft("assistant", [_text(UNANSWERED)], None)]
     if era.asks_to_go_on and (attached or last.has_results):
