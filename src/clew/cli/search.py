@@ -209,7 +209,8 @@ def _heading(result: Result, colour: bool) -> str:
     name = os.path.basename(result.cwd.replace("\\", "/").rstrip("/")) or result.folder
     facts = [_ago(result.ended), _plain(name), _plain(result.branch), f"{result.messages} messages"]
     about = " · ".join(fact for fact in facts if fact)
-    return f"{_styled(result.session[:8], '33', colour)}  {_styled(_plain(result.title), '1', colour)}  {_styled(about, '2', colour)}"
+    styled = ((result.session[:8], "33"), (_plain(result.title), "1"), (about, "2"))
+    return "  ".join(_styled(text, style, colour) for text, style in styled)
 
 
 def _passage(passage: Passage, colour: bool) -> str:
