@@ -18,6 +18,7 @@ from clew.wire.entry import Spoken
 
 FIELDS = ("prompt", "reply", "thinking", "input", "result", "meta")
 _SAID = {"prompt": "prompt", "command": "prompt", "bash": "prompt", "teammate": "prompt", "peer": "prompt"}
+_HOLDERS = (str, dict, list)
 _LONG = 256  # longer than any word or digest
 _ENCODED = re.compile(rf"(data:[^,\s]{{0,80}};base64,)?[A-Za-z0-9+/_-]{{{_LONG},}}={{0,2}}")
 
@@ -103,7 +104,7 @@ def input_text(given: Any) -> str:
     for value in given.values():
         if isinstance(value, str) and len(value) < _LONG:
             flat.append(value)
-        elif isinstance(value, str | dict | list):
+        elif isinstance(value, _HOLDERS):
             return "\n".join(_strings(given))
     return "\n".join(flat)
 

@@ -77,5 +77,14 @@ def _oddly(buffer: bytes, at: int, shape: type[Shape]) -> Piece[Shape]:
         elif isinstance(item, Damaged):
             damaged += 1
             found.extend(item.salvaged)
-    spoken = [soften(shape, entry.data) for entry in found]
+    spoken = [_again(entry, shape) for entry in found]
     return Piece(spoken, [entry.offset for entry in found], at + len(buffer), damaged)
+
+
+def _again(entry: Entry, shape: type[Shape]) -> Shape:
+    """An entry in another shape."""
+    try:
+        made: Shape = _decoder(shape).decode(entry.line.json)
+    except REFUSALS:
+        made = soften(shape, entry.data)
+    return made

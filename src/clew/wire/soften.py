@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -16,12 +17,18 @@ T = TypeVar("T", bound=Struct)
 def soften(shape: type[T], value: dict[str, Any]) -> T:
     """`value` as `shape`, field by field; non-objects in lists of objects are left out."""
     fields: dict[str, Any] = {}
-    for spec in structs.fields(shape):
+    for spec in _specs(shape):
         if spec.encode_name in value and not spec.encode_name.startswith("("):
             fitted = _fit(spec.type, value[spec.encode_name])
             if fitted is not _MISFIT:
                 fields[spec.name] = fitted
     return shape(**fields)
+
+
+@cache
+def _specs(shape: type[Any]) -> tuple[structs.FieldInfo, ...]:
+    """The fields of a shape; finding them out takes as long as decoding a line."""
+    return structs.fields(shape)
 
 
 _MISFIT = object()
