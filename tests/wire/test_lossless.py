@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from clew.demo.talk import bash, edit, talk, task
+from clew.demo.tree import write_demo
 from clew.wire.encode import encode
 from clew.wire.entry import Damaged, Entry, entries, read
 
@@ -97,3 +99,16 @@ def test_a_built_session_is_read_and_encoded_as_it_was_written(version: str) -> 
     assert all(isinstance(item, Entry) and not item.leniency for item in items)
     assert b"".join(item.raw for item in items) == raw
     assert b"".join(encode(entry.data) + b"\n" for entry in entries(items)) == raw
+
+
+@pytest.mark.req("R053", "R054")
+def test_the_demo_tree_is_read_to_the_last_byte_and_encoded_as_it_was_written(tmp_path: Path) -> None:
+    write_demo(tmp_path / "claude", datetime(2026, 6, 1, tzinfo=UTC))
+    score = Score()
+    for path in sorted((tmp_path / "claude").rglob("*.jsonl")):
+        items = list(read(path))
+        assert b"".join(item.raw for item in items) == path.read_bytes(), path
+        for item in items:
+            if isinstance(item, Entry):
+                score.count(path, item)
+    assert score.lines > 800 and score.other == ()
