@@ -35,9 +35,9 @@ class Compacted:
 
 
 class Session:
-    """A conversation. `source` is a path, or the bytes of a file."""
+    """A conversation. `source` is a path, the bytes of a file, or items that no file holds yet."""
 
-    def __init__(self, source: Source, *, file: SessionFile | AgentFile | None = None) -> None:
+    def __init__(self, source: Source | tuple[Item, ...], *, file: SessionFile | AgentFile | None = None) -> None:
         self._source = source
         self.file = file
         self.path: Path | None = file.path if file else Path(source) if isinstance(source, str | Path) else None
@@ -55,7 +55,7 @@ class Session:
     @cached_property
     def items(self) -> tuple[Item, ...]:
         """Every line: entries, damage, blanks. Their bytes joined are the file."""
-        return tuple(read(self._source))
+        return self._source if isinstance(self._source, tuple) else tuple(read(self._source))
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:

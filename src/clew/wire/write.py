@@ -46,13 +46,31 @@ def append(path: str | os.PathLike[str], values: Iterable[Writable]) -> int:
 
 def create(path: str | os.PathLike[str], lines: Iterable[Writable], *, sync: bool = True) -> Path:
     """Make a new file of these lines. It is there whole or not at all; one that exists is never replaced."""
+    return place(path, map(_line, lines), sync=sync)
+
+
+def place(path: str | os.PathLike[str], parts: Iterable[bytes], *, sync: bool = True) -> Path:
+    """Make a new file of exactly these bytes, on the same terms."""
     target = Path(path)
     _make_parents(target.parent, sync)
     _refuse_existing(target)
-    with _draft(target, map(_line, lines), sync) as draft:
+    with _draft(target, parts, sync) as draft:
         _settle(draft, target)
         if sync:
             _sync_folder(target.parent)
+    return target
+
+
+def create_exactly(path: str | os.PathLike[str], parts: Iterable[bytes], *, mtime_ns: int | None = None) -> Path:
+    """Make a new file of exactly these bytes, with an old time if one is given; one that exists is never replaced."""
+    target = Path(path)
+    _make_parents(target.parent, True)
+    _refuse_existing(target)
+    with _draft(target, parts, True) as draft:
+        if mtime_ns is not None:
+            os.utime(draft, ns=(mtime_ns, mtime_ns))
+        _settle(draft, target)
+        _sync_folder(target.parent)
     return target
 
 

@@ -1,0 +1,1 @@
+"""Reshaping: a plan over a session, written as a new one beside it."""

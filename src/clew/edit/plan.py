@@ -1,0 +1,113 @@
+"""The plan: what a session would become, as a value. Nothing is written before `write`, and never over the original.
+
+    plan(session).drop_turns([3]).strip_tools(keep=10).write()
+
+Each step works on the conversation as the steps before it left it: planning two things at once is the same as writing
+the first and planning the second on what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.conversation.session import Session
+from clew.edit import turn
+from clew.wire.encode import encode
+from clew.wire.entry import Damaged, Entry, Item
+from clew.wire.revise import at_place
+
+if TYPE_CHECKING:
+    from clew.edit.write import Written
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A session and what it would become. `agents` are those that change; the others come along as they are."""
+
+    source: Session
+    session: Session
+    steps: tuple[str, ...] = ()
+    cwd: str | None = None
+    agents: Mapping[str, Session] = field(default_factory=dict)
+
+    # -- turns
+
+    def drop_turns(self, numbers: Iterable[int]) -> Plan:
+        """Without these turns."""
+        chosen = sorted(set(numbers))
+        return self.then(turn.drop_turns(self.session, chosen), f"drop {_turns(chosen)}")
+
+    def drop_turn(self, number: int) -> Plan:
+        return self.drop_turns([number])
+
+    def keep_turns(self, numbers: Iterable[int]) -> Plan:
+        """With these turns alone."""
+        chosen = sorted(set(numbers))
+        return self.then(turn.keep_turns(self.session, chosen), f"keep {_turns(chosen)}")
+
+    def end_with(self, number: int) -> Plan:
+        """Up to the end of a turn."""
+        return self.then(turn.end_with(self.session, number), f"end with turn {number}")
+
+    # -- the place
+
+    def move(self, cwd: str) -> Plan:
+        """To the project of another folder; every working directory at or below the old one moves along."""
+        return replace(self, cwd=cwd, steps=(*self.steps, f"move to {cwd}"))
+
+    # -- what becomes of it
+
+    def then(self, items: tuple[Item, ...], step: str) -> Plan:
+        """One more step: the items that it leaves."""
+        return replace(self, session=Session(items, file=self.source.file), steps=(*self.steps, step))
+
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """Why it may not be written; nothing if it may."""
+        from clew.edit.verify import violations
+
+        return violations(self.source, self.session)
+
+    def diff(self) -> str:
+        """The lines that go, and those that come, without the ids that any copy changes."""
+        before, after = (list(_shown(s.items)) for s in (self.source, self.session))
+        return "\n".join(unified_diff(before, after, "before", "after", n=0, lineterm=""))
+
+    def write(self, *, id: str | None = None, folder: str | Path | None = None) -> Written:
+        """Make the new session, and read it back to see that it is what was planned. Raises Refused."""
+        from clew.edit.write import write
+
+        return write(self, id=id, folder=folder)
+
+
+def plan(session: Session) -> Plan:
+    """A plan that changes nothing yet. What was saved from damaged lines stands on lines of its own."""
+    return Plan(session, Session(tuple(_whole(session.items)), file=session.file))
+
+
+def _whole(items: Iterable[Item]) -> Iterable[Item]:
+    for item in items:
+        if isinstance(item, Damaged) and item.salvaged:
+            yield from (_line(entry) for entry in item.salvaged)
+        else:
+            yield item
+
+
+def _line(entry: Entry) -> Entry:
+    """A saved entry as a line of its own."""
+    try:
+        return at_place(entry.line.json, entry.line)
+    except ValueError:  # read more loosely than JSON allows
+        return at_place(encode(entry.data), entry.line)
+
+
+def _shown(items: Iterable[Item]) -> Iterable[str]:
+    return (item.raw.decode("utf-8", "replace").rstrip("\r\n") for item in items)
+
+
+def _turns(numbers: list[int]) -> str:
+    return f"turn{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"

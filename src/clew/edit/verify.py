@@ -1,0 +1,54 @@
+"""Verification: an edit may not break what was whole. What the original already lacked is no reason to refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from clew.conversation.graph import Cycle, Dangling
+from clew.conversation.open import request
+from clew.conversation.session import Session
+
+
+def violations(before: Session, after: Session) -> tuple[str, ...]:
+    """What is wrong with a session that was not wrong with the one it was made of."""
+    return tuple(_found(before, after))
+
+
+def differences(planned: Session, written: Session) -> tuple[str, ...]:
+    """What a session that was read back says otherwise than it was planned."""
+    found: list[str] = []
+    if len(written.damage) > len(planned.damage):
+        found.append("a line that was written cannot be read")
+    if [turn.text for turn in planned.turns] != [turn.text for turn in written.turns]:
+        found.append("the turns are not those that were planned")
+    if request(planned).messages != request(written).messages:
+        found.append("a resume would not send what was planned")
+    return tuple(found)
+
+
+def _found(before: Session, after: Session) -> Iterable[str]:
+    if before.turns and not after.turns:
+        yield "no turn would be left"
+        return
+    known = _parents(before)
+    for problem in after.graph.problems:
+        if isinstance(problem, Dangling) and problem.parent not in known:
+            yield f"line {problem.entry.line.number} would have no parent"
+        elif isinstance(problem, Cycle) and not any(isinstance(p, Cycle) for p in before.graph.problems):
+            yield "entries would be their own ancestors"
+    waiting = {call.id for call in before.pairing.open}
+    for call in after.pairing.open:
+        if call.id not in waiting:
+            yield f"the call {call.id} of {call.name or 'a tool'} would have no result"
+    stray = {block.tool_use_id for entry in before.pairing.orphans for block in entry.results}
+    for entry in after.pairing.orphans:
+        if any(block.tool_use_id not in stray for block in entry.results):
+            yield f"the result in line {entry.line.number} would answer no call"
+    refusal = request(after).refusal
+    if refusal and not request(before).refusal:
+        yield f"a resume would be refused: {refusal}"
+
+
+def _parents(session: Session) -> set[str]:
+    """Parents that were not in the file to begin with."""
+    return {problem.parent for problem in session.graph.problems if isinstance(problem, Dangling)}

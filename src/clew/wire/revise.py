@@ -1,0 +1,63 @@
+"""Revising: an entry with some of its fields or blocks changed, as a new entry in the place of the old one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from clew.wire.encode import encode
+from clew.wire.entry import Blank, Damaged, Entry, Item, parse
+from clew.wire.line import Line
+from clew.wire.splice import Changes, array, elements, part, splice
+
+
+def revise(entry: Entry, changes: Changes) -> Entry:
+    """The entry with these fields changed and every other byte as it was."""
+    return at_place(splice(entry.line.json, changes), entry.line)
+
+
+def with_blocks(entry: Entry, changes: Mapping[int, bytes | None]) -> Entry:
+    """The entry with other blocks in the places of some, or without them; the others keep their bytes."""
+    blocks = elements(part(entry.line.json, "message", "content"))
+    kept = [changed for i, block in enumerate(blocks) if (changed := changes.get(i, block)) is not None]
+    return revise(entry, {"message": {"content": array(kept)}})
+
+
+def block_bytes(entry: Entry) -> list[bytes]:
+    """The exact bytes of each block of a message that is a list."""
+    return elements(part(entry.line.json, "message", "content"))
+
+
+def new_entry(data: Mapping[str, Any]) -> Entry:
+    """An entry that no file holds yet."""
+    return at_place(encode(data), Line(0, 0, b"", 0, 0))
+
+
+def at_place(json: bytes, line: Line) -> Entry:
+    raw = json + b"\n"
+    found = parse(Line(line.number, line.offset, raw, 0, len(raw)))
+    if not isinstance(found, Entry):
+        raise ValueError("what was put together is no entry")
+    return found
+
+
+def renumbered(items: Iterable[Item]) -> tuple[Item, ...]:
+    """The items one behind the other: numbers and offsets as if they were a file."""
+    found: list[Item] = []
+    offset = 0
+    for number, item in enumerate(items, 1):
+        line = replace(item.line, number=number, offset=offset)
+        if isinstance(item, Damaged):
+            moved = line.offset - item.line.offset
+            saved = tuple(
+                replace(e, line=replace(e.line, number=number, offset=e.line.offset + moved)) for e in item.salvaged
+            )
+            found.append(replace(item, line=line, salvaged=saved))
+        elif isinstance(item, Blank):
+            found.append(replace(item, line=line))
+        else:
+            found.append(replace(item, line=line))
+        offset = line.end
+    return tuple(found)
