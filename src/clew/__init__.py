@@ -5,11 +5,12 @@ Importing it loads nothing else; each name is fetched when it is first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from clew.version import __version__
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clew.conversation.agent import Agent
     from clew.conversation.branch import Branch
     from clew.conversation.graph import Cycle, Dangling, Duplicate, Graph
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from clew.conversation.request import Request
     from clew.conversation.session import Session
     from clew.conversation.turn import Turn
+    from clew.edit.plan import Plan, plan
     from clew.errors import (
         Ambiguous,
         ApiError,
@@ -46,6 +48,7 @@ _HOMES = {
     "clew.conversation.request": ("Request",),
     "clew.conversation.session": ("Session",),
     "clew.conversation.turn": ("Turn",),
+    "clew.edit.plan": ("Plan", "plan"),
     "clew.errors": (
         "Ambiguous",
         "ApiError",
@@ -88,6 +91,7 @@ __all__ = [
     "Line",
     "Message",
     "NotFound",
+    "Plan",
     "Refused",
     "Reply",
     "Request",
@@ -101,6 +105,7 @@ __all__ = [
     "detail",
     "find",
     "label",
+    "plan",
     "read",
     "request",
     "sessions",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import json
 import string
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.facts import secret
-from clew.facts.secret_rules import CONTEXT_RULES, RULES, compiled, telling
+from clew.facts.secret_rules import CONTEXT_RULES, RULES, telling
 
 LETTERS = string.ascii_letters + string.digits
 URL_SAFE = LETTERS + "_-"
@@ -577,7 +576,7 @@ def test_every_rule_alone_reads_every_hostile_text_in_bounded_time() -> None:
         for piece in REPEATED:
             text = (piece * (SIZE // len(piece) + 1))[:SIZE]
             for rule in RULES:
-                for _ in compiled(rule).finditer(text):
+                for _ in rule.expression.compiled.finditer(text):
                     pass
 
     assert _seconds(run_all) < HANG
@@ -608,12 +607,17 @@ def test_rule_names_fit_in_a_mark() -> None:
         assert set(rule.name) <= set(string.ascii_lowercase + string.digits + "-")
 
 
-def test_import_compiles_no_rule() -> None:
+def test_text_without_a_trace_of_a_secret_loads_no_regular_expression() -> None:
     source = Path(secret.__file__).parents[2]
-    code = (
-        f"import sys; sys.path.insert(0, {str(source)!r}); import clew.facts.secret;"
-        "from clew.facts.secret_rules import compiled; import json;"
-        "print(json.dumps([compiled.cache_info().currsize, 'hmac' in sys.modules]))"
+    innocent = (
+        "All tests passed. The keys of a task are TOKENS; light paths/of/files.py, see https://example.com/README."
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(run.stdout) == [0, False]
+    code = (
+        f"import sys; sys.path += {[str(source)]!r}; from clew.facts.secret import mask;"
+        f"assert mask({innocent!r}) == ({innocent!r}, ()); before = set(sys.modules);"
+        "assert mask('password=hunter2hunter2')[1]; print(*before, '|', *sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    before, after = (set(names.split()) for names in run.stdout.split("|"))
+    assert not before & {"re", "enum", "typing", "dataclasses", "functools", "hmac"}
+    assert "re" in after

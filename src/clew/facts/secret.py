@@ -7,65 +7,65 @@ nothing more is found; that is what makes masking masked text change nothing.
 from __future__ import annotations
 
 import binascii
-import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar, cast
 
+from clew.facts.secret_name import NAME_CHARACTERS, assigned, positions
 from clew.facts.secret_rules import (
     CONTEXT_RULES,
     KEYWORDS,
     RULES,
     WALL,
-    Style,
+    Expression,
     Telling,
-    compiled,
     entropy,
-    is_given,
     is_kept,
     is_placeholder,
     is_wordlike,
     telling,
 )
 
-_Data = TypeVar("_Data")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match, Pattern
+    from typing import Any, NamedTuple, TypeVar
+
+    _Data = TypeVar("_Data")
+
+    class Secret(NamedTuple):
+        """Where a secret's value stands in the text, without the name in front of it."""
+
+        rule: str
+        start: int
+        end: int
+
+    class _Claim(NamedTuple):
+        start: int
+        end: int
+        rank: int
+        rule: str
+else:
+    from collections import namedtuple
+
+    Secret = namedtuple("Secret", "rule start end")
+    _Claim = namedtuple("_Claim", "start end rank rule")
 
 RULES_VERSION = 1
 """Raised with every change of the rules, so that what was masked by older ones can be masked again."""
 
 BASE64_RULE = "base64-secret"
 _MARK_START = "[REDACTED:"
-_MARK = re.compile(r"\[REDACTED:[a-z0-9-]+(?::[0-9a-f]{8})?\]")
+_MARK = Expression(r"\[REDACTED:[a-z0-9-]+(?::[0-9a-f]{8})?\]")
 _SHORTEST_TEXT = 8  # a name, a sign and four characters
 _SHORTEST_KEY = 15  # of the known formats
 _SHORTEST_BASE64 = 40
-_LONGEST_QUOTED = 4096
-_READ_BARE = 200  # enough to judge; the rest is read only if the value is taken
-_NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """Where a secret's value stands in the text, without the name in front of it."""
-
-    rule: str
-    start: int
-    end: int
-
-
-class _Claim(NamedTuple):
-    start: int
-    end: int
-    rank: int
-    rule: str
 
 
 def find(text: str) -> tuple[Secret, ...]:
     """The secrets in a text, in order; where rules overlap, all they cover is one secret of the most specific."""
     if len(text) < _SHORTEST_KEY and (len(text) < _SHORTEST_TEXT or text.isidentifier()):
         return ()
-    canvas = _MARK.sub(lambda mark: WALL * len(mark[0]), text) if _MARK_START in text else text
+    canvas = _MARK.compiled.sub(lambda mark: WALL * len(mark[0]), text) if _MARK_START in text else text
     found: list[Secret] = []
     while claims := _claims(canvas):
         secrets = _merge(claims)
@@ -95,7 +95,8 @@ def mask_data(value: _Data, key: bytes | None = None) -> tuple[_Data, int]:
     for node in reversed(nodes):
         if node.parent is not None and (node.values or node.names):
             node.parent.values[node.slot] = node.rebuilt()
-    return cast(_Data, nodes[0].values.get(0, value)), count
+    masked: _Data = nodes[0].values.get(0, value)
+    return masked, count
 
 
 def _replace(text: str, secrets: tuple[Secret, ...], substitutes: list[str]) -> str:
@@ -142,21 +143,22 @@ _GATES = tuple(
     (sign, tuple(gate for gate in _EXACT if next(piece for piece in _SIGNS if piece in gate[0]) == sign))
     for sign in _SIGNS
 )
-_NAMING_SIGN = re.compile("[ =:>]")
 
 
 def _claims(canvas: str) -> list[_Claim]:
     claims: list[_Claim] = []
     for rank in _present(canvas):
-        claims += _matches(rank, compiled(_ALL[rank]).finditer(canvas))
-    if _NAMING_SIGN.search(canvas):
+        claims += _matches(rank, _ALL[rank].expression.compiled.finditer(canvas))
+    if " " in canvas or "=" in canvas or ":" in canvas or ">" in canvas:  # no name is given a value without one
         folded = _fold(canvas)
         for literal, rank in _FOLDED:
             if literal in folded:
-                claims += _matches(rank, _matches_at(compiled(_ALL[rank]), canvas, folded, literal))
+                claims += _matches(rank, _matches_at(_ALL[rank].expression.compiled, canvas, folded, literal))
         for keyword in KEYWORDS:
             if keyword in folded:
-                claims += _assigned(canvas, folded, keyword)
+                claims += (
+                    _Claim(start, end, _ASSIGNED_RANK, rule) for start, end, rule in assigned(canvas, folded, keyword)
+                )
     if len(canvas) >= _SHORTEST_BASE64:
         claims += _base64_secrets(canvas)
     return claims
@@ -164,7 +166,13 @@ def _claims(canvas: str) -> list[_Claim]:
 
 def _present(text: str) -> set[int]:
     """The rules, by rank, that have a literal in the text; the others cannot match."""
-    return {rank for sign, gates in _GATES if sign in text for literal, rank in gates if literal in text}
+    return {
+        rank
+        for sign, gates in _GATES
+        if sign in text
+        for literal, rank in gates
+        if literal in text and _ALL[rank].also in text
+    }
 
 
 def _fold(text: str) -> str:
@@ -173,22 +181,15 @@ def _fold(text: str) -> str:
     return lowered if len(lowered) == len(text) else text.replace("\u0130", "I").lower()
 
 
-def _positions(text: str, literal: str) -> Iterator[int]:
-    at = text.find(literal)
-    while at >= 0:
-        yield at
-        at = text.find(literal, at + len(literal))
-
-
-def _matches_at(pattern: re.Pattern[str], canvas: str, folded: str, literal: str) -> Iterator[re.Match[str]]:
+def _matches_at(pattern: Pattern[str], canvas: str, folded: str, literal: str) -> Iterator[Match[str]]:
     end = 0
-    for at in _positions(folded, literal):
+    for at in positions(folded, literal):
         if at >= end and (match := pattern.match(canvas, at)):
             end = match.end()
             yield match
 
 
-def _matches(rank: int, matches: Iterator[re.Match[str]]) -> Iterator[_Claim]:
+def _matches(rank: int, matches: Iterator[Match[str]]) -> Iterator[_Claim]:
     """The values that pass the rule's own doubts; the groups that matched are the value."""
     rule = _ALL[rank]
     for match in matches:
@@ -203,16 +204,16 @@ def _matches(rank: int, matches: Iterator[re.Match[str]]) -> Iterator[_Claim]:
 
 # --- base64, one level deep ---------------------------------------------------------------------------------
 
-_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[\r\n=]|\Z))*+={0,2}")
+_BASE64_RUN = Expression(r"[A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[\r\n=]|\Z))*+={0,2}")
 _URL_SAFE = str.maketrans("-_", "+/", "\r\n=")
-_OUTLINE = bytes(ord("b" if chr(code) in f"{_NAME_CHARACTERS}+/" else " ") for code in range(256))
+_OUTLINE = bytes(ord("b" if chr(code) in f"{NAME_CHARACTERS}+/" else " ") for code in range(256))
 
 
-def _base64_runs(canvas: str) -> Iterator[re.Match[str]]:
+def _base64_runs(canvas: str) -> Iterator[Match[str]]:
     """Long runs of base64 letters, found in an outline of the text because a regex takes ten times as long."""
     outline = canvas.encode("ascii", "replace").translate(_OUTLINE)
     at = outline.find(b"b" * _SHORTEST_BASE64)
-    while at >= 0 and (run := _BASE64_RUN.match(canvas, at)):
+    while at >= 0 and (run := _BASE64_RUN.compiled.match(canvas, at)):
         yield run
         at = outline.find(b"b" * _SHORTEST_BASE64, run.end())
 
@@ -235,108 +236,25 @@ def _hides_secret(run: str) -> bool:
     body = body[:-1] if len(body) % 4 == 1 else body
     text = binascii.a2b_base64(body + "=" * (-len(body) % 4)).decode("latin-1")
     specific = (rank for rank in _present(text) if rank < len(RULES))
-    return any(any(_matches(rank, compiled(_ALL[rank]).finditer(text))) for rank in specific)
-
-
-# --- name and value: DB_PASSWORD=…, "api_key": "…", --token … -----------------------------------------------
-
-_ASSIGN = re.compile(
-    r"(?P<tail>[\w-]{0,40}+)(?:(?P<gap>[ \t]{1,4}(?![ \t=:@$-]))|\\{0,4}[\"'`]?\]?[ \t]{0,8}(?:"
-    r":[ \t]{0,4}[A-Za-z_][\w.\[\]| ]{0,40}?=(?!=)[ \t]{0,4}(?=\\{0,4}[\"'`])"
-    r"|(?P<sign>:=|=>|={1,3}|:(?!:)|>)[ \t]{0,8}))",
-    re.ASCII,
-)
-_OPENING = re.compile(r"(?:[bBfFrRuU]{1,2}(?=[\"'`\\]))?(?P<quote>\\{0,4}[\"'`])")
-_BARE = re.compile(r"[^\s\"'`\0]++")
-_BARE_ENDS = {
-    Style.BARE: re.compile(r"\\+[nrt\"'`]|</|[,;&)}\]>]"),
-    Style.PLAIN: re.compile(r"\\+[nrt\"'`]"),
-}
-
-
-def _assigned(canvas: str, folded: str, keyword: str) -> Iterator[_Claim]:
-    """Values given to telling names; `done` keeps a keyword inside a value just taken from costing again."""
-    done = 0
-    for at in _positions(folded, keyword):
-        if at < done or not (assign := _ASSIGN.match(canvas, at)):
-            continue
-        before = canvas[max(0, at - 40) : at]
-        start = at - len(before) + len(before.rstrip(_NAME_CHARACTERS))
-        name = canvas[start : assign.end("tail")]
-        if assign["gap"] and "_" not in name and not name.startswith("--"):
-            continue
-        if assign["sign"] == ">" and not canvas.endswith("<", 0, start):
-            continue
-        if kind := telling(name.strip("-")):
-            found = _value_after(canvas, start, name, assign)
-            if found and is_given(canvas[found.start : found.end], kind, found.style):
-                done = _whole_end(canvas, found)
-                yield _Claim(found.start, done, _ASSIGNED_RANK, kind.rule)
-
-
-class _Value(NamedTuple):
-    start: int
-    end: int
-    style: Style
-
-
-def _value_after(canvas: str, start: int, name: str, assign: re.Match[str]) -> _Value | None:
-    at = assign.end()
-    if opening := _OPENING.match(canvas, at):
-        at = opening.end()
-        end = _closing(canvas, at, opening["quote"])
-        if end >= 0:
-            return _Value(at, end, Style.QUOTED) if end > at else None
-    tight = assign[0].endswith("=") and " " not in assign[0]
-    connection = tight and (canvas.endswith(";", 0, start) or name in ("Password", "Pwd"))
-    style = Style.PLAIN if tight and (connection or name.isupper()) else Style.BARE
-    end = _bare_end(canvas, at, at + _READ_BARE, style if name.isupper() else Style.BARE)
-    return _Value(at, end, style) if end > at else None
-
-
-def _bare_end(canvas: str, at: int, limit: int, style: Style) -> int:
-    bare = _BARE.match(canvas, at, limit)
-    if not bare:
-        return at
-    end = _BARE_ENDS[style].search(canvas, at, bare.end())
-    return end.start() if end else bare.end()
-
-
-def _closing(canvas: str, at: int, quote: str) -> int:
-    """Where a quoted value ends on its own line, or -1."""
-    limit = at + _LONGEST_QUOTED
-    end = canvas.find(quote, at, limit)
-    while end > at and len(quote) == 1 and canvas[end - 1] == "\\":
-        end = canvas.find(quote, end + 1, limit)
-    broken = end >= 0 and any(stop in canvas[at:end] for stop in ("\n", "\r", WALL))
-    return -1 if broken else end
-
-
-def _whole_end(canvas: str, value: _Value) -> int:
-    """The end of a value of which only the start was read, without the signs of the text around it."""
-    end = value.end
-    if value.style is Style.QUOTED:
-        return end
-    if end - value.start == _READ_BARE:
-        end = _bare_end(canvas, end, len(canvas), value.style)
-    return value.start + len(canvas[value.start : end].rstrip("\\;"))
+    return any(any(_matches(rank, _ALL[rank].expression.compiled.finditer(text))) for rank in specific)
 
 
 # --- decoded JSON -------------------------------------------------------------------------------------------
 
-_SCHEME = re.compile(r"(?:bearer|basic|token|digest|bot|apikey|negotiate)\s+", re.IGNORECASE)
+_SCHEME = Expression(r"(?:bearer|basic|token|digest|bot|apikey|negotiate)\s+", "i")
 
 
-@dataclass(slots=True)
 class _Node:
     """A container on the way through the data, and what is to be different in its copy."""
 
-    container: list[Any] | dict[Any, Any]
-    parent: _Node | None
-    slot: Any
-    kind: Telling | None
-    values: dict[Any, Any] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+    __slots__ = ("container", "kind", "names", "parent", "slot", "values")
+
+    def __init__(
+        self, container: list[Any] | dict[Any, Any], parent: _Node | None, slot: Any, kind: Telling | None
+    ) -> None:
+        self.container, self.parent, self.slot, self.kind = container, parent, slot, kind
+        self.values: dict[Any, Any] = {}
+        self.names: dict[str, str] = {}
 
     def children(self) -> Iterator[tuple[Any, Any, Telling | None]]:
         """Each slot with its value and what the name before it announces; a list passes its own name on."""
@@ -386,7 +304,7 @@ def _mask_children(node: _Node, nodes: list[_Node], key: bytes | None) -> int:
 def _mask_leaf(text: str, kind: Telling | None, key: bytes | None) -> tuple[str, int]:
     """A string masked whole if its name tells that it is a secret, else the secrets found in it."""
     if kind and _MARK_START not in text:
-        scheme = _SCHEME.match(text) if kind.rule == "authorization" else None
+        scheme = _SCHEME.compiled.match(text) if kind.rule == "authorization" else None
         start = scheme.end() if scheme else 0
         value = text[start:]
         if is_kept(value, kind):

@@ -1,16 +1,17 @@
 """What a secret looks like: the table of known formats, the telling key names, and the innocent values.
 
-Kept apart from the engine so that a new kind of key is one more row here and nothing else.
+Kept apart from the engine so that a new kind of key is one more row here and nothing else. A search masks what it shows, so
+importing this loads nothing heavy: a regular expression is compiled when it is first needed, and most texts need none.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from enum import Enum
-from functools import cache
 from math import log2
-from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from re import Pattern
 
 WALL = "\0"
 """Stands for text that is masked already; no pattern may match across it."""
@@ -19,18 +20,48 @@ _SEPARATOR = r"\\{0,4}[\"'`]?\]?\s{0,4}[:=,]\s{0,4}\\{0,4}[\"'`]?"
 _OPAQUE = r"[A-Za-z0-9_-]"
 
 
-class Rule(NamedTuple):
-    """One known format: its regex runs only where a literal occurs, and its groups (if any) are the secret."""
+class Expression:
+    """A regular expression that is compiled when it is first used; names in it are those of ASCII if so asked."""
 
-    name: str
-    literals: tuple[str, ...]
-    pattern: str
-    floor: float = 0.0
-    """Least Shannon entropy of the value, in bits per character."""
-    folded: bool = False
-    """The literals are lower case, and the regex is tried, ignoring case, at each place where one stands."""
-    judged: bool = False
-    """The format also fits ordinary words, so the value must not read as words."""
+    __slots__ = ("_flags", "_held", "text")
+
+    def __init__(self, text: str, flags: str = "") -> None:
+        self.text = text
+        self._flags = flags
+        self._held: Pattern[str] | None = None
+
+    @property
+    def compiled(self) -> Pattern[str]:
+        if self._held is None:
+            import re
+
+            self._held = re.compile(f"(?{self._flags}){self.text}" if self._flags else self.text)
+        return self._held
+
+
+class Rule:
+    """One known format: its regex runs only where a literal occurs, and its groups (if any) are the secret.
+
+    `floor` is the least Shannon entropy of the value, in bits per character. If `folded`, the literals are lower case, and
+    the regex is tried, ignoring case, at each place where one stands. If `judged`, the format also fits ordinary words, so
+    the value must not read as words. `also` is a second literal that must be in the text.
+    """
+
+    __slots__ = ("also", "expression", "floor", "folded", "judged", "literals", "name")
+
+    def __init__(
+        self,
+        name: str,
+        literals: tuple[str, ...],
+        pattern: str,
+        *,
+        floor: float = 0.0,
+        folded: bool = False,
+        judged: bool = False,
+        also: str = "",
+    ) -> None:
+        self.name, self.literals, self.expression = name, literals, Expression(pattern, "ai" if folded else "a")
+        self.floor, self.folded, self.judged, self.also = floor, folded, judged, also
 
 
 def _after_boundary(width: int) -> str:
@@ -40,7 +71,7 @@ def _after_boundary(width: int) -> str:
 
 def _prefixed(name: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{20,}+", judged: bool = False) -> Rule:
     """The common case: a fixed prefix at a word boundary and an opaque body taken to its end."""
-    starts = "|".join(re.escape(prefix) + _after_boundary(len(prefix)) for prefix in prefixes)
+    starts = "|".join(prefix.replace(".", r"\.") + _after_boundary(len(prefix)) for prefix in prefixes)
     return Rule(name, prefixes, f"(?:{starts}){body}" if len(prefixes) > 1 else starts + body, judged=judged)
 
 
@@ -60,7 +91,11 @@ RULES: tuple[Rule, ...] = (
     _prefixed("openai-key", "sk-", body=r"[A-Za-z0-9]{20,}+[A-Za-z0-9_-]*+", judged=True),
     Rule("aws-key-id", ("AKIA", "ASIA"), r"A(?:KI|SI)A" + _after_boundary(4) + r"[A-Z0-9]{16}(?![A-Za-z0-9_])"),
     _prefixed("github-token", "github_pat_"),
-    Rule("github-token", ("gh",), r"gh[pousr]_" + _after_boundary(4) + r"[A-Za-z0-9]{20,}+"),
+    Rule(
+        "github-token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+        r"gh[pousr]_" + _after_boundary(4) + r"[A-Za-z0-9]{20,}+",
+    ),
     _prefixed("gitlab-token", "glpat-", body=r"[A-Za-z0-9_.-]{16,}+"),
     Rule("slack-token", ("xox",), r"xox[abeoprs]-" + _after_boundary(5) + r"[A-Za-z0-9-]{10,}+"),
     _prefixed("slack-token", "xapp-", body=r"[A-Za-z0-9-]{16,}+"),
@@ -93,7 +128,7 @@ RULES: tuple[Rule, ...] = (
     Rule("telegram-token", (":AA",), r":(AA(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{30,}+)"),
     Rule(
         "discord-token",  # a bot's number in base64, whose 17 to 19 digits make 23, 24 or 26 characters
-        (".",),
+        tuple(first + second for first in "MNO" for second in "DTjz"),
         rf"\.(?:(?<=([MNO][DTjz]{_OPAQUE}{{24}})\.)|(?<=([MNO][DTjz]{_OPAQUE}{{22}})\.)"
         rf"|(?<=([MNO][DTjz]{_OPAQUE}{{21}})\.))({_OPAQUE}{{6}}\.{_OPAQUE}{{27,}}+)",
     ),
@@ -137,7 +172,9 @@ CONTEXT_RULES: tuple[Rule, ...] = (
         floor=2.5,
         folded=True,
     ),
-    Rule("url-password", ("://",), r"://[^\s/:@\"'`<>\0]{0,120}+:([^\s/\"'`<>\0]{1,256})@(?=[A-Za-z0-9\[$_{])"),
+    Rule(
+        "url-password", ("://",), r"://[^\s/:@\"'`<>\0]{0,120}+:([^\s/\"'`<>\0]{1,256})@(?=[A-Za-z0-9\[$_{])", also="@"
+    ),
     Rule(
         "curl-user",
         ("curl ",),
@@ -147,19 +184,16 @@ CONTEXT_RULES: tuple[Rule, ...] = (
 )
 
 
-@cache
-def compiled(rule: Rule) -> re.Pattern[str]:
-    """Compiled when first needed: most texts need few of them, and importing must cost nothing."""
-    return re.compile(rule.pattern, re.ASCII | re.IGNORECASE if rule.folded else re.ASCII)
+class Telling:
+    """A key name that announces a secret; a strong one is believed even when the value is an ordinary word.
 
+    If `path`, the same name is given to files and folders, so a path under it is only a path.
+    """
 
-class Telling(NamedTuple):
-    """A key name that announces a secret; a strong one is believed even when the value is an ordinary word."""
+    __slots__ = ("path", "rule", "strong")
 
-    rule: str
-    strong: bool
-    path: bool = False
-    """The same name is given to files and folders, so a path under it is only a path."""
+    def __init__(self, rule: str, strong: bool, path: bool = False) -> None:
+        self.rule, self.strong, self.path = rule, strong, path
 
 
 _PASSWORD = Telling("password", True)
@@ -167,7 +201,7 @@ _SECRET = Telling("secret", True)
 _TOKEN = Telling("token", False)
 
 # Matched against the end of the name in snake case; the first that fits wins.
-_TELLING: tuple[tuple[str, Telling], ...] = (
+_ENDINGS: tuple[tuple[str, Telling], ...] = (
     (r"secret_?access_?key|aws_?secret(?:_?key)?", Telling("aws-secret-key", True)),
     (r"passw(?:or)?ds?|passwort|passphrase|passcode|(?:^|_)pass", _PASSWORD),
     (r"pwd", Telling("password", True, path=True)),
@@ -180,47 +214,46 @@ _TELLING: tuple[tuple[str, Telling], ...] = (
     (r"credentials?", Telling("credential", False, path=True)),
     (r"(?:^|_)cookies?", Telling("cookie", False)),
 )
+_TELLING = tuple((Expression(f"(?:{ending})$"), kind) for ending, kind in _ENDINGS)
 
 KEYWORDS = ("pass", "pwd", "secret", "token", "key", "auth", "credential")
 """Lower-case pieces, one of which every telling name in running text holds."""
 
 _FOLDER_VARIABLES = ("PWD", "OLDPWD")
-_HINT = re.compile("|".join((*KEYWORDS, "cookie")))
-_NAME = re.compile(r"[\w.$-]+(?: [\w-]+){0,2}", re.ASCII)
-_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", re.ASCII)
-_QUALIFIER = re.compile(
+_HINTS = (*KEYWORDS, "cookie")
+_NAME = Expression(r"[\w.$-]+(?: [\w-]+){0,2}", "a")
+_HUMP = Expression(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", "a")
+_QUALIFIER = Expression(
     r"(?:_(?:value|raw|plain|b64|base64|prod|production|dev|staging|test|live|new|old|current|primary|secondary|\d+))+$"
 )
-_HARMLESS = re.compile(
+_HARMLESS = Expression(
     r"(?:^|_)(?:max|min|num|n|total|input|output|prompt|completion|cached?|read|write|creation|reasoning|thinking"
     r"|context|budget|count|limit|next|prev|previous|page|pagination|continuation|stop|eos|bos|pad|unk|sep|mask|cls"
     r"|special|cancel|cancellation|abort|lookahead|operator|keyword|syntax|design|color|theme|per|used)_tokens?$|(?:amz|goog)_credential$"
 )
-_ASKING = re.compile(
+_ASKING = Expression(
     r"^(?:is|has|show|hide|forgot|requires?|no|allow|uses?|missing|invalid|wrong|expired|validate|verify|get)_"
 )
 
 
 def telling(name: str) -> Telling | None:
     """What a key name announces, or nothing; `input_tokens` and `nextPageToken` announce nothing."""
-    if not _HINT.search(name.lower()) or len(name) > 80 or name in _FOLDER_VARIABLES or not _NAME.fullmatch(name):
+    lowered = name.lower()
+    if (
+        not any(hint in lowered for hint in _HINTS)
+        or len(name) > 80
+        or name in _FOLDER_VARIABLES
+        or not _NAME.compiled.fullmatch(name)
+    ):
         return None
-    snake = "_".join(_HUMP.findall(name)).lower()
-    snake = _QUALIFIER.sub("", snake)
-    if _HARMLESS.search(snake) or _ASKING.match(snake):
+    snake = "_".join(_HUMP.compiled.findall(name)).lower()
+    snake = _QUALIFIER.compiled.sub("", snake)
+    if _HARMLESS.compiled.search(snake) or _ASKING.compiled.match(snake):
         return None
-    for pattern, kind in _telling_patterns():
-        if pattern.search(snake):
-            return kind
-    return None
+    return next((kind for pattern, kind in _TELLING if pattern.compiled.search(snake)), None)
 
 
-@cache
-def _telling_patterns() -> tuple[tuple[re.Pattern[str], Telling], ...]:
-    return tuple((re.compile(f"(?:{pattern})$"), kind) for pattern, kind in _TELLING)
-
-
-_PLACEHOLDER = (
+_PLACEHOLDERS = (
     r"\s*",
     r"[x*.•…_#?0-]+",
     r"\$(?:(?-i:[A-Z_][A-Z0-9_]*)|[a-z_]+)",
@@ -235,32 +268,30 @@ _PLACEHOLDER = (
     r"your(?:[-_ ].*|(?:api|secret|access|auth|token|key|pass|db)\w*)",
     r"(?:insert|replace|enter|put|paste|add|type)[-_ ].*",
 )
-_ELIDED_OR_TEMPLATE = (
+_ELISIONS = (
     r"\*{3}|\.{3}|…|•{3}|x{5}",
     r"\$\{|\$\(|\{\{|<%|#\{|%s|\{[\w.]*\}",
     r"[-_]your[-_]|[-_ ]here\Z",
 )
-_LOCATION = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*|(?:~|\.{0,2})/\S*|[A-Za-z]:\\.*", re.ASCII)
+_PLACEHOLDER = Expression("|".join(_PLACEHOLDERS), "is")
+_ELIDED_OR_TEMPLATE = Expression("|".join(_ELISIONS), "is")
+_LOCATION = Expression(r"[A-Za-z][A-Za-z0-9+.-]*://\S*|(?:~|\.{0,2})/\S*|[A-Za-z]:\\.*", "a")
+_STRANGE = Expression(r"[^\w./:\\ -]", "a")
 _LONGEST_WORD = 20
-_REFERENCE = re.compile(r"[A-Za-z_$][\w$]*(?:[!?]?(?:\.|::|->)[A-Za-z_$][\w$]*)+", re.ASCII)
-
-
-@cache
-def _placeholder_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    flags = re.IGNORECASE | re.DOTALL
-    return re.compile("|".join(_PLACEHOLDER), flags), re.compile("|".join(_ELIDED_OR_TEMPLATE), flags)
+_REFERENCE = Expression(r"[A-Za-z_$][\w$]*(?:[!?]?(?:\.|::|->)[A-Za-z_$][\w$]*)+", "a")
 
 
 def is_placeholder(value: str) -> bool:
     """True of what stands where a secret would stand: empty, crossed out, a variable, a type, a request for one."""
-    whole, part = _placeholder_patterns()
-    return len(value) <= 500 and (whole.fullmatch(value) or part.search(value)) is not None
+    return len(value) <= 500 and bool(
+        _PLACEHOLDER.compiled.fullmatch(value) or _ELIDED_OR_TEMPLATE.compiled.search(value)
+    )
 
 
 def is_wordlike(value: str) -> bool:
     """True of names and words (`user_password`, `getToken2`), whose parts are long and mostly letters."""
-    parts = _HUMP.findall(value)
-    if not parts or re.search(r"[^\w./:\\ -]", value, re.ASCII):
+    parts = _HUMP.compiled.findall(value)
+    if not parts or _STRANGE.compiled.search(value):
         return False
     digits = sum(map(str.isdigit, value))
     longest = max(map(len, parts))
@@ -269,12 +300,12 @@ def is_wordlike(value: str) -> bool:
 
 def is_location(value: str, path: bool) -> bool:
     """True of URLs and of paths made of words, or of any path if so asked; a URL's own secret has its rules."""
-    return _LOCATION.fullmatch(value) is not None and (path or "://" in value or is_wordlike(value))
+    return _LOCATION.compiled.fullmatch(value) is not None and (path or "://" in value or is_wordlike(value))
 
 
 def is_reference(value: str) -> bool:
     """True of `self.token` and `settings::SECRET`, which name a secret without giving it."""
-    return _REFERENCE.fullmatch(value) is not None and is_wordlike(value)
+    return _REFERENCE.compiled.fullmatch(value) is not None and is_wordlike(value)
 
 
 def entropy(value: str) -> float:
@@ -283,7 +314,7 @@ def entropy(value: str) -> float:
     return -sum(count / size * log2(count / size) for count in Counter(value).values()) if size else 0.0
 
 
-class Style(Enum):
+class Style:
     """How a value stands after its name; PLAIN is an environment or connection string, where anything goes."""
 
     QUOTED = "quoted"
@@ -292,32 +323,34 @@ class Style(Enum):
 
 
 _SAMPLE = 128  # judging more of a value than this would make long runs of `token=token=…` slow
-_CODE = re.compile(r"[(\[{<|]|\A\$[A-Za-z_]")
-_CALL_OR_TAG = re.compile(r"[A-Za-z_][\w.:]*\(.*\)[;,]?|<\w*", re.ASCII)
-_LABEL = re.compile(r"[A-Z][a-z]+", re.ASCII)
+_CODE = Expression(r"[(\[{<|]|\A\$[A-Za-z_]")
+_CALL_OR_TAG = Expression(r"[A-Za-z_][\w.:]*\(.*\)[;,]?|<\w*", "a")
+_LABEL = Expression(r"[A-Z][a-z]+", "a")
+_LETTER = Expression("[A-Za-z]")
+_BLANK = Expression(r"\s")
 _SHORT_WORD = 8
 _SHORT_NUMBER = 9
 
 
-def is_given(value: str, kind: Telling, style: Style) -> bool:
+def is_given(value: str, kind: Telling, style: str) -> bool:
     """Whether what stands after a telling name in running text is a secret rather than code, a type or a label."""
     sample = value[:_SAMPLE]
     if _is_innocent(sample, kind) or is_reference(sample):
         return False
-    least, floor = (4, 1.5) if style is Style.PLAIN else (6, 2.0) if kind.strong else (8, 2.5)
+    least, floor = (4, 1.5) if style == Style.PLAIN else (6, 2.0) if kind.strong else (8, 2.5)
     if len(sample) < least or entropy(sample) < floor:
         return False
-    if not kind.strong and not re.search("[A-Za-z]", sample):
+    if not kind.strong and not _LETTER.compiled.search(sample):
         return False
     wordlike = is_wordlike(sample)
-    if wordlike and telling(sample) and not (sample.islower() and sample.isalpha() and style is not Style.BARE):
+    if wordlike and telling(sample) and not (sample.islower() and sample.isalpha() and style != Style.BARE):
         return False
-    if style is Style.PLAIN:
-        return not _CALL_OR_TAG.fullmatch(sample)
-    if style is Style.QUOTED:
-        label = _LABEL.fullmatch(sample) or (sample.isalpha() and not sample.isascii())
-        return not re.search(r"\s", sample) and not (label if kind.strong else wordlike)
-    return not _CODE.search(sample) and (not wordlike or (kind.strong and _is_word_with_number(sample)))
+    if style == Style.PLAIN:
+        return not _CALL_OR_TAG.compiled.fullmatch(sample)
+    if style == Style.QUOTED:
+        label = _LABEL.compiled.fullmatch(sample) or (sample.isalpha() and not sample.isascii())
+        return not _BLANK.compiled.search(sample) and not (label if kind.strong else wordlike)
+    return not _CODE.compiled.search(sample) and (not wordlike or (kind.strong and _is_word_with_number(sample)))
 
 
 def is_kept(value: str, kind: Telling) -> bool:
