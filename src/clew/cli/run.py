@@ -24,10 +24,15 @@ COMMANDS = {
     "follow": "watch a session as it is written",
     "resume": "go on with a session, found by its id or by words",
     "recall": "keep what a search found, and read it again",
+    "collect": "keep every session for ever, in an archive of your own",
+    "restore": "bring a session back from the archive",
     "skill": "teach Claude Code to look into earlier sessions",
     "mcp": "serve sessions to models, over the Model Context Protocol",
+    "clone": "copy a session: whole, up to a turn, or to another project",
+    "drop": "leave turns out of a copy of a session",
     "export": "write a session in another form",
     "repair": "mend what is broken",
+    "mock": "serve a scripted Messages API, to try clients and sessions on",
     "demo": "write a made-up ~/.claude to try things on",
 }
 DONE, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130

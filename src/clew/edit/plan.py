@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.conversation.session import Session
 from clew.edit import turn
+from clew.edit.diff import Change, changes
 from clew.wire.encode import encode
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.revise import at_place
@@ -72,10 +72,9 @@ class Plan:
 
         return violations(self.source, self.session)
 
-    def diff(self) -> str:
-        """The lines that go, and those that come, without the ids that any copy changes."""
-        before, after = (list(_shown(s.items)) for s in (self.source, self.session))
-        return "\n".join(unified_diff(before, after, "before", "after", n=0, lineterm=""))
+    def diff(self) -> tuple[Change, ...]:
+        """The entries that go, come and change."""
+        return tuple(changes(self.source, self.session))
 
     def write(self, *, id: str | None = None, folder: str | Path | None = None) -> Written:
         """Make the new session, and read it back to see that it is what was planned. Raises Refused."""
@@ -103,10 +102,6 @@ def _line(entry: Entry) -> Entry:
         return at_place(entry.line.json, entry.line)
     except ValueError:  # read more loosely than JSON allows
         return at_place(encode(entry.data), entry.line)
-
-
-def _shown(items: Iterable[Item]) -> Iterable[str]:
-    return (item.raw.decode("utf-8", "replace").rstrip("\r\n") for item in items)
 
 
 def _turns(numbers: list[int]) -> str:

@@ -1,0 +1,193 @@
+"""A plan that is written: every file of the new session, private, whole or not there."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.conversation.session import Session
+from clew.demo.talk import Talk, bash, read, talk, task
+from clew.edit.journal import Journal, take_back
+from clew.edit.plan import plan
+from clew.errors import NotFound, Refused
+
+SAVED = "/home/ada/garden/gate.py"
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "claude"
+
+
+def full() -> Talk:
+    """A session with an agent, an output too long to keep, and a file history."""
+    child = talk().user("Find it.").reply(call=bash("ls")).result("x").reply("Found.")
+    told = talk().snapshot({SAVED: "gate = 1\n"}).user("Look for the gate.")
+    told = told.reply(call=task("Find", "Find it.")).agent(0, child).reply("Here it is.").turn_duration()
+    told = told.user("And now?").reply("I read.", thinking="Well.", call=read(SAVED, "gate = 1\n")).result()
+    return told.reply("Read.").title("The gate").last_prompt()
+
+
+def saved(root: Path, told: Talk) -> Session:
+    return clew.read(told.write(root))
+
+
+def files(root: Path) -> set[str]:
+    return {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
+
+
+@pytest.mark.req("R280", "R281", "R282", "R285", "R286")
+def test_a_clone_brings_all_that_belongs_to_it(root: Path) -> None:
+    source = saved(root, full())
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in root.rglob("*") if p.is_file()}
+    made = plan(source).write()
+    assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in before} == before
+    copy = clew.read(made.path)
+    assert len(copy.agents) == len(source.agents) == 1
+    assert copy.agents[0].call is not None
+    assert [e.text for e in copy.agents[0].session.entries] == [e.text for e in source.agents[0].session.entries]
+    assert {e.session_id for e in copy.agents[0].session.entries} == {made.id}
+    kept = sorted(p.name for p in (root / "file-history" / made.id).iterdir())
+    assert kept == sorted(p.name for p in (root / "file-history" / source.id).iterdir())
+    snapshots = [e for e in copy.entries if e.type == "file-history-snapshot"]
+    assert all(e.message_id in {p.uuid for p in copy.prompts} for e in snapshots)
+    assert snapshots
+
+
+@pytest.mark.req("R281", "R284")
+def test_the_chain_of_a_clone_is_that_of_its_source(root: Path) -> None:
+    source = saved(root, full())
+    copy = clew.read(plan(source).write().path)
+    ours, theirs = ([e for e in s.entries if e.uuid] for s in (copy, source))
+    renamed = {e.uuid: f.uuid for e, f in zip(theirs, ours, strict=True)}
+    assert len(set(renamed.values())) == len(renamed)
+    for mine, yours in zip(ours, theirs, strict=True):
+        assert mine.parent == (renamed[yours.parent] if yours.parent else None)
+        assert mine.source_tool_assistant == renamed.get(yours.source_tool_assistant)
+
+
+def test_all_files_are_private(root: Path) -> None:
+    made = plan(saved(root, full())).write()
+    assert len(made.files) > 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made.files} == {0o600}
+
+
+def test_only_what_is_left_comes_along(root: Path) -> None:
+    source = saved(root, full())
+    made = plan(source).drop_turn(1).write()
+    assert not [path for path in made.files if "subagents" in path.parts]
+    assert len(clew.read(made.path).turns) == 1
+
+
+def test_a_move_takes_the_working_directories_along(root: Path) -> None:
+    told = talk(cwd="/home/ada/garden").user("here").reply("yes").change(cwd="/home/ada/garden/beds")
+    source = saved(root, told.user("and here").reply("too").change(cwd="/tmp").user("there").reply("no"))
+    made = plan(source).move("/srv/plot").write()
+    assert made.path.parent.name == "-srv-plot"
+    assert [e.cwd for e in clew.read(made.path).prompts] == ["/srv/plot", "/srv/plot/beds", "/tmp"]
+
+
+@pytest.mark.req("R299")
+def test_a_session_of_several_versions(root: Path) -> None:
+    told = talk(version="2.0.50").user("a").reply("b", call=bash("ls")).result("x").reply("c")
+    told = told.change(version="2.1.45").user("d").reply("e", thinking="Hm.").change(version="2.1.325").user("f")
+    source = saved(root, told.reply("g", call=bash("ls")).result("y").reply("h"))
+    copy = clew.read(plan(source).write().path)
+    assert copy.versions == source.versions
+    assert clew.request(copy).messages == clew.request(source).messages
+
+
+def test_what_would_be_unsound_is_refused(root: Path) -> None:
+    source = saved(root, full())
+    call = next(c for c in source.calls if c.name == "Read")
+    broken = plan(source).then(tuple(i for i in source.items if i is not call.result_entry), "by hand")
+    with pytest.raises(Refused, match="would have no result"):
+        broken.write()
+    assert files(root) == {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and source.id in str(p)}
+
+
+def test_damage_is_kept_or_mended(root: Path) -> None:
+    told = talk().user("a").reply("b")
+    lines = [*told.lines()[:-1], told.lines()[-1].rstrip(b"\n") + b'{"type":"never-seen","x":1}\n', b'{"cut": "of\n']
+    path = told.write(root)
+    path.write_bytes(b"".join(lines))
+    copy = clew.read(plan(clew.read(path)).write().path)
+    assert [e.type for e in copy.entries] == ["user", "assistant", "never-seen", "clew-origin"]
+    assert [d.raw for d in copy.damage] == [b'{"cut": "of\n']
+
+
+# -- killed
+
+
+def test_killed_at_any_byte_there_is_no_session_or_a_whole_one(root: Path) -> None:
+    source = saved(root, full())
+    assert source.path is not None
+    whole = plan(source).write(id="ffffffff-0000-4000-8000-000000000000").path.stat().st_size
+    outcomes = set()
+    for limit in range(0, whole + 256, 97):
+        name = f"{limit:08x}-0000-4000-8000-000000000000"
+        was_killed = _killed_at(limit, source.path, name)
+        path = source.path.with_name(f"{name}.jsonl")
+        outcomes.add((was_killed, path.exists()))
+        assert not path.exists() or path.stat().st_size == whole
+    assert outcomes >= {(True, False), (False, True)}
+    assert (False, False) not in outcomes
+
+
+def _killed_at(limit: int, path: Path, name: str) -> bool:
+    """Write a clone in a process that the system kills when a file would grow beyond so many bytes."""
+    child = os.fork()
+    if child == 0:
+        os.environ["XDG_DATA_HOME"] = f"{path.parent}/data-{limit}"
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, -1))
+        plan(clew.read(path)).write(id=name)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+# -- taken back
+
+
+def test_what_was_written_can_be_taken_back(root: Path) -> None:
+    source = saved(root, full())
+    before = files(root)
+    made = plan(source).write()
+    assert files(root) > before
+    journal = Journal()
+    take_back(journal.find(made.id[:8]), journal)
+    assert files(root) == before
+    assert not (root / "file-history" / made.id).exists()
+    with pytest.raises(NotFound):
+        journal.find(made.id)
+
+
+def test_what_was_gone_on_with_is_not_taken_back(root: Path) -> None:
+    made = plan(saved(root, full())).write()
+    with made.path.open("ab") as file:
+        file.write(b'{"type":"never-seen"}\n')
+    journal = Journal()
+    with pytest.raises(Refused, match="changed since"):
+        take_back(journal.find(None), journal)
+    assert made.path.exists()
+
+
+def test_a_broken_journal_is_read_as_far_as_it_goes(root: Path, data: Path) -> None:
+    made = plan(saved(root, full())).write()
+    journal = Journal()
+    with journal.path.open("ab") as file:
+        file.write(b'{"number": "cut')
+    assert journal.find(None).made == made.id
