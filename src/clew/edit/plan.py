@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from clew.conversation.session import Session
 from clew.edit import turn
@@ -21,18 +21,27 @@ from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.revise import at_place
 
 if TYPE_CHECKING:
+    from clew.edit.preset import Trim
+    from clew.edit.report import Report
+    from clew.edit.veil import Veil
     from clew.edit.write import Written
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A session and what it would become. `agents` are those that change; the others come along as they are."""
+    """A session and what it would become.
+
+    `agents` are those that change; the others come along as they are. `extra` are files of other sessions that come
+    too, by their place (`subagents/…`, `tool-results/…`, `file-history/…`). The `veil` is for files that are no transcripts.
+    """
 
     source: Session
     session: Session
     steps: tuple[str, ...] = ()
     cwd: str | None = None
     agents: Mapping[str, Session] = field(default_factory=dict)
+    extra: Mapping[str, Path | Session] = field(default_factory=dict)
+    veil: Veil | None = None
 
     # -- turns
 
@@ -53,6 +62,38 @@ class Plan:
         """Up to the end of a turn."""
         return self.then(turn.end_with(self.session, number), f"end with turn {number}")
 
+    # -- what it holds
+
+    def trim(self, what: Trim | str) -> Plan:
+        """Without what a trim takes out: one of the presets, or any other."""
+        from clew.edit.preset import PRESETS, trim
+
+        asked = PRESETS[what] if isinstance(what, str) else what
+        return self.then(trim(self.session, asked), "; ".join(asked.steps))
+
+    def strip_tools(
+        self,
+        *,
+        keep: int | None = None,
+        percent: float | None = None,
+        names: Iterable[str] = (),
+        how: Literal["remove", "truncate"] = "remove",
+    ) -> Plan:
+        """Without tool calls and their results, or with both made short; `Tools` says which are meant."""
+        from clew.edit.preset import Trim
+        from clew.edit.trim import Tools
+
+        return self.trim(Trim(Tools(how, keep, percent, tuple(names))))
+
+    # -- what it says
+
+    def redact(self, *, secrets: bool = True, patterns: Iterable[str] = ()) -> Plan:
+        """Without its secrets and what fits the patterns, in every file of it."""
+        from clew.edit.redact import redact
+        from clew.edit.veil import veil
+
+        return redact(self, veil(secrets, patterns))[0]
+
     # -- the place
 
     def move(self, cwd: str) -> Plan:
@@ -61,9 +102,16 @@ class Plan:
 
     # -- what becomes of it
 
+    def report(self) -> Report:
+        """How much there was and how much is left: entries, turns, calls, bytes, and tokens by category."""
+        from clew.edit.report import report
+
+        return report(self.source, self.session)
+
     def then(self, items: tuple[Item, ...], step: str) -> Plan:
         """One more step: the items that it leaves."""
-        return replace(self, session=Session(items, file=self.source.file), steps=(*self.steps, step))
+        session = self.session if items is self.session.items else Session(items, file=self.source.file)
+        return replace(self, session=session, steps=(*self.steps, step))
 
     @property
     def violations(self) -> tuple[str, ...]:
@@ -85,10 +133,13 @@ class Plan:
 
 def plan(session: Session) -> Plan:
     """A plan that changes nothing yet. What was saved from damaged lines stands on lines of its own."""
-    return Plan(session, Session(tuple(_whole(session.items)), file=session.file))
+    if not any(isinstance(item, Damaged) and item.salvaged for item in session.items):
+        return Plan(session, session)
+    return Plan(session, Session(tuple(whole(session.items)), file=session.file))
 
 
-def _whole(items: Iterable[Item]) -> Iterable[Item]:
+def whole(items: Iterable[Item]) -> Iterable[Item]:
+    """The items with each entry that was saved from a damaged line on a line of its own."""
     for item in items:
         if isinstance(item, Damaged) and item.salvaged:
             yield from (_line(entry) for entry in item.salvaged)

@@ -7,6 +7,7 @@ compared with the plan; should it differ, all that was made is removed again.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ from clew.conversation.agent import Agent
 from clew.conversation.open import read
 from clew.conversation.session import Session
 from clew.edit.journal import Journal
+from clew.edit.redact import content as veiled
+from clew.edit.redact import leaks
 from clew.edit.verify import differences
 from clew.errors import Refused
 from clew.wire.encode import encode
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 ORIGIN = "clew-origin"  # a line that readers pass over: where the session came from
 _CHUNK = 1 << 20
+_DIVIDER = re.compile("[-_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ def write(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[str] |
     file = _file(plan.source)
     home = Path(folder) if folder else _project(plan, file)
     names = _names(plan, made, file, home)
-    jobs = [*_side_files(plan, file, home, made), _Job(home / f"{made}.jsonl", plan.session)]
+    side = (job for job in _side_files(plan, file, home, made) if not _is_hidden(plan, job))
+    jobs = [*side, _Job(home / f"{made}.jsonl", plan.session)]
     paths = tuple(job.path for job in jobs)
     journal = Journal()
     number = journal.begin("; ".join(plan.steps) or "clone", plan.source.id, made, paths)
@@ -71,9 +76,10 @@ def write(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[str] |
             create(job.path, [*_lines(job.source.items, names), *ending])
         else:
             place(job.path, _content(plan, job.source))
-    if problems := differences(plan.session, read(paths[-1])):
+    if problems := (*differences(plan.session, read(paths[-1])), *_leaks(plan, paths)):
         for path in reversed(paths):
             path.unlink()
+        journal.undone(number)
         raise Refused(problems)
     journal.end(number, paths)
     return Written(made, paths[-1], paths, number)
@@ -101,6 +107,7 @@ def _origin(plan: Plan, made: str) -> bytes:
 
 def _names(plan: Plan, made: str, file: SessionFile, home: Path) -> Names:
     sessions = [plan.session, *(plan.agents.get(a.id, a.session) for a in plan.source.agents if a.file)]
+    sessions += [source for source in plan.extra.values() if isinstance(source, Session)]
     known = {e.uuid for s in sessions for e in s.entries if e.uuid}
     moved = (plan.source.cwd, plan.cwd) if plan.cwd and plan.source.cwd else None
     return Names(made, known, plan.source.id, moved, (str(file.folder), str(home / made)))
@@ -133,15 +140,45 @@ def _side_files(plan: Plan, file: SessionFile, home: Path, made: str) -> Iterato
             meta = agent.file.path.with_suffix(".meta.json")
             if meta.is_file():
                 yield _Job(target.with_suffix(".meta.json"), meta)
-    unwanted = {path for call in dropped if (path := file.tool_result(call))}
     for path in file.tool_results():
-        if path not in unwanted:
+        if dropped.isdisjoint(_calls_named(path)):
             yield _Job(home / made / "tool-results" / path.name, path)
     root = file.project_folder.parent.parent
     history = root / "file-history" / plan.source.id
     if history.is_dir():
         for path in sorted(p for p in history.iterdir() if p.is_file()):
             yield _Job(root / "file-history" / made / path.name, path)
+    for name, source in plan.extra.items():
+        folder, _, rest = name.partition("/")
+        yield _Job(root / folder / made / rest if folder == "file-history" else home / made / name, source)
+
+
+def side_sources(plan: Plan) -> Iterator[Path]:
+    """The files that come along as they are, unless there is a veil."""
+    file = _file(plan.source)
+    for job in _side_files(plan, file, file.project_folder, plan.source.id):
+        if isinstance(job.source, Path):
+            yield job.source
+
+
+def _is_hidden(plan: Plan, job: _Job) -> bool:
+    """Whether a file has to be left out, since it is no text and shows what nobody should see."""
+    if plan.veil is None or not isinstance(job.source, Path):
+        return False
+    return veiled(job.source, job.source.read_bytes(), plan.veil) is None
+
+
+def _leaks(plan: Plan, paths: tuple[Path, ...]) -> Iterator[str]:
+    for path in paths if plan.veil else ():
+        if plan.veil and leaks(path, plan.veil):
+            yield f"{path.name} would still show what should be hidden"
+
+
+def _calls_named(path: Path) -> Iterator[str]:
+    """The calls that the name of a long output may mean: an id, alone or behind a word."""
+    name = path.stem
+    yield name
+    yield from (name[found.end() :] for found in _DIVIDER.finditer(name))
 
 
 def _is_dropped(agent: Agent, dropped: set[str], agents: tuple[Agent, ...]) -> bool:
@@ -166,6 +203,9 @@ def _below(agent: Agent, file: SessionFile) -> Path:
 
 
 def _content(plan: Plan, path: Path) -> Iterator[bytes]:
+    if plan.veil:
+        yield veiled(path, path.read_bytes(), plan.veil) or b""
+        return
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
             yield chunk

@@ -55,7 +55,7 @@ RULES_VERSION = 1
 
 BASE64_RULE = "base64-secret"
 _MARK_START = "[REDACTED:"
-_MARK = Expression(r"\[REDACTED:[a-z0-9-]+(?::[0-9a-f]{8})?\]")
+MARK = Expression(r"\[REDACTED:[a-z0-9-]+(?::[0-9a-f]{8})?\]")
 _SHORTEST_TEXT = 8  # a name, a sign and four characters
 _SHORTEST_KEY = 15  # of the known formats
 _SHORTEST_BASE64 = 40
@@ -65,7 +65,7 @@ def find(text: str) -> tuple[Secret, ...]:
     """The secrets in a text, in order; where rules overlap, all they cover is one secret of the most specific."""
     if len(text) < _SHORTEST_KEY and (len(text) < _SHORTEST_TEXT or text.isidentifier()):
         return ()
-    canvas = _MARK.compiled.sub(lambda mark: WALL * len(mark[0]), text) if _MARK_START in text else text
+    canvas = MARK.compiled.sub(lambda mark: WALL * len(mark[0]), text) if _MARK_START in text else text
     found: list[Secret] = []
     while claims := _claims(canvas):
         secrets = _merge(claims)

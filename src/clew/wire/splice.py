@@ -20,6 +20,8 @@ Changes: TypeAlias = "Mapping[str, bytes | Changes | None]"
 _OPEN = re.compile(rb"\s*\{")
 _KEY = re.compile(rb'[\s,]*"(?:[^"\\]|\\.)*"\s*:\s*')
 _CLOSE = re.compile(rb"\s*\}")
+_FIRST_COMMA = re.compile(rb"(\s*\{)\s*,")
+_EDGE = 64
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _ELEMENTS = msgspec.json.Decoder(list[Raw])
 
@@ -55,6 +57,32 @@ def elements(json: bytes | Raw) -> list[bytes]:
         return [encode(element) for element in decode_slowly(bytes(json))]
 
 
+class Gone:
+    """Stands in a list for an element that is to be taken out."""
+
+
+GONE = Gone()
+
+
+def patched(json: bytes, old: Any, new: Any) -> bytes:
+    """The JSON of a value that became another: what is the same object in both keeps its bytes."""
+    if new is old:
+        return json
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        changed = [name for name in old if new[name] is not old[name]]
+        return splice(json, {name: patched(part(json, name), old[name], new[name]) for name in changed})
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = zip(elements(json), old, new, strict=True)
+        return array([patched(raw, before, after) for raw, before, after in pairs if after is not GONE])
+    return encode(_without_gone(new))
+
+
+def _without_gone(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_gone(inner) for name, inner in value.items()}
+    return [_without_gone(each) for each in value if each is not GONE] if isinstance(value, list) else value
+
+
 def array(parts: Sequence[bytes]) -> bytes:
     return b"[" + b",".join(parts) + b"]"
 
@@ -86,10 +114,12 @@ def _spans(json: bytes, fields: Mapping[str, Raw]) -> dict[str, tuple[int, int, 
         key = _KEY.match(json, at)
         if key is None:
             return None
-        stop = key.end() + len(bytes(value))
-        if json[key.end() : stop] != bytes(value):
+        start, view = key.end(), memoryview(value)
+        stop = start + len(view)
+        edge = min(len(view), _EDGE)  # a value that begins and ends alike and is as long is the same
+        if json[start : start + edge] != view[:edge] or json[stop - edge : stop] != view[-edge:]:
             return None
-        found[name] = (at, key.end(), stop)
+        found[name] = (at, start, stop)
         at = stop
     return found if _CLOSE.match(json, at) else None
 
@@ -102,7 +132,8 @@ def _value(json: bytes, change: bytes | Changes) -> bytes:
 
 def _without_first_comma(text: bytes) -> bytes:
     """When the first field is gone, the comma before the next one leads the object."""
-    return re.sub(rb"^(\s*\{)\s*,", rb"\1", text, count=1)
+    found = _FIRST_COMMA.match(text)
+    return found[1] + text[found.end() :] if found else text
 
 
 def _changed(value: Any, changes: Changes) -> Any:

@@ -1,0 +1,199 @@
+"""A session without its secrets: none is left in any file, and nothing else is changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.conversation.graph import Dangling
+from clew.conversation.session import Session
+from clew.demo.answer import picture
+from clew.demo.talk import Talk, bash, talk, task, tool
+from clew.demo.tree import write_demo
+from clew.edit.plan import plan
+from clew.edit.redact import redact
+from clew.edit.veil import Veil, has_repeated_names, veil
+from clew.errors import BadQuery, Refused
+from clew.facts.secret import mask
+from clew.wire.encode import encode
+from clew.wire.splice import GONE
+from tests.cli.conftest import NOW
+
+KEY = "ghp_" + "Zk3fQ9xLm2Vt8RbW5nYc7HsJ1dPg4TuA6eKo"
+NAME = "Wilhelmina"
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "claude"
+
+
+def everywhere(word: str) -> Talk:
+    """A session with a word wherever somebody could have put one."""
+    child = talk().user(f"Find {word}.").reply(call=bash(f"grep {word}")).result(word).reply(f"Found {word}.")
+    told = talk(cwd="/home/ada/garden", branch=f"for/{word}").snapshot({f"/home/ada/{word}.py": f"key = '{word}'\n"})
+    told = told.queue("enqueue", f"and {word}").user(f"Use {word}.", note={"deep": [{word: [word]}]})
+    told = told.reply(f"I take {word}.", thinking=f"So it is {word}.", call=bash(f"curl -H {word}", word)).result(word)
+    told = told.attachment("file", filename=f"{word}.txt", content={"text": word}, rendered=f"It says {word}")
+    told = told.reply(thinking=f"Only {word}.").reply(call=tool("mcp__x__y", **{word: {"id": word, "type": word}}))
+    told = told.result([{"type": "text", "text": word}], detail={"hash": word, "version": word, "file": {"x": word}})
+    told = told.reply(call=task(f"Look for {word}", f"Find {word}.")).agent(0, child).reply("done")
+    told = told.system("local_command", content=f"<command-name>/x {word}</command-name>").title(f"On {word}")
+    told = told.summary_line(f"All of {word}").ai_title(word).agent_name(word).last_prompt(f"Use {word}.")
+    told = told.line({"type": "novelty", "sessionId": told.session_id, "what": {"it": [word]}})
+    told = told.raw(f'{{"type":"mode","mode":"normal","said":"{word}","said":"nothing"}}\n'.encode())
+    told = told.file("{project}/{session}/tool-results/b1.txt", f"long\nand {word}\n".encode())
+    told = told.file("{project}/{session}/tool-results/b2.txt", f"\ufeff{word} 修".encode("utf-16-le"))
+    told = told.file("{project}/{session}/tool-results/b3.txt", b"\xff\xfe bad \xff " + word.encode())
+    told = told.file("file-history/{session}/0123456789abcdef@v1", b"\x89PNG\0\0" + word.encode() + b"\0")
+    return told.raw(f'{{"type":"user","message":{{"content":"{word}'.encode())
+
+
+def shown(paths: tuple[Path, ...], word: str) -> list[str]:
+    """The files that hold a word, in any encoding."""
+    found = [p for p in paths if word.encode() in p.read_bytes() or word.encode("utf-16-le") in p.read_bytes()]
+    return [path.name for path in found]
+
+
+@pytest.mark.req("R301")
+@pytest.mark.parametrize(("word", "asked"), [(KEY, veil()), (NAME, veil(False, ["Wil[a-z]+mina"]))])
+def test_nothing_is_left_in_any_file(root: Path, word: str, asked: Veil) -> None:
+    path = everywhere(word).write(root)
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in root.rglob("*") if p.is_file()}
+    assert len(shown(tuple(before), word)) >= 7
+    made, tally = redact(plan(clew.read(path)), asked)
+    written = made.write()
+    assert shown(written.files, word) == []
+    assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in before} == before
+    assert (tally.thinking, tally.unreadable, tally.left_out) == (2, 1, ("0123456789abcdef@v1",))
+    places = {place.split(":")[0] for place in tally.places}
+    assert places >= {"user message", "user toolUseResult", "assistant message", "attachment attachment"}
+    assert places >= {"attachment rendered", "queue-operation content", "custom-title customTitle", "novelty what"}
+    assert places >= {"last-prompt lastPrompt", "user note", "agents", "agents' meta files", "tool-results"}
+    copy = clew.read(written.path)
+    assert [p for p in copy.graph.problems if isinstance(p, Dangling)] == []
+    assert len(copy.turns) == 1 and len(copy.agents) == 1 and copy.agents[0].call is not None
+    assert redact(plan(copy), asked)[1].total == 0
+
+
+def test_what_holds_nothing_keeps_its_bytes(root: Path) -> None:
+    told = talk().user("hi \\u00e9 ").raw(b'{"type" : "mode", "mode":"normal"}\n').user(f"take {KEY}", x="\u2028")
+    told = told.reply("so", thinking="Hm.", call=bash("ls")).result("a")
+    source = Session(told.bytes())
+    made = plan(source).redact()
+    pairs = list(zip(source.items, made.session.items, strict=True))
+    changed = [old.line.number for old, new in pairs if old.raw != new.raw]
+    assert changed == [3]
+    assert made.session.items[2].raw == source.items[2].raw.replace(KEY.encode(), b"[REDACTED:github-token]")
+
+
+def test_kept_thinking_keeps_its_signature_and_goes_whole_where_it_tells(root: Path) -> None:
+    said = [{"type": "thinking", "thinking": f"It is {KEY}.", "signature": "c2ln"}, {"type": "text", "text": "Yes."}]
+    told = talk().user("a").reply("b", thinking="Harmless.").user("c").reply(blocks=said, joined=True).user("d")
+    made, tally = redact(plan(Session(told.bytes())), veil())
+    assert tally.thinking == 1 and tally.kinds == {}
+    blocks = [b.type for e in made.session.entries for b in e.blocks if e.type == "assistant"]
+    assert blocks == ["thinking", "text", "text"]
+    kept = next(e for e in made.session.entries if e.blocks[0].type == "thinking")
+    assert kept.raw in told.bytes()
+
+
+def test_ids_and_pictures_stay_whatever_they_look_like() -> None:
+    image = picture(b"\x89PNG\r\n\x1a\n" + KEY.encode() * 4)
+    entry = {
+        "type": "user",
+        "uuid": KEY,
+        "parentUuid": KEY,
+        "message": {"role": "user", "content": [image, {"type": "tool_result", "tool_use_id": KEY, "content": KEY}]},
+    }
+    veiled = veil().entry(entry)
+    assert veiled["uuid"] == veiled["parentUuid"] == KEY
+    kept, result = veiled["message"]["content"]
+    assert kept is image and result["tool_use_id"] == KEY and result["content"] == "[REDACTED:github-token]"
+
+
+def test_a_pattern_neither_renames_the_format_nor_eats_marks() -> None:
+    asked = veil(True, ["message", "RED", "user"])
+    entry = {"type": "user", "message": {"role": "user", "content": f"a message RED {KEY}"}, "x": {"message": 1}}
+    veiled = asked.entry(entry)
+    assert veiled == {
+        "type": "user",
+        "message": {
+            "role": "user",
+            "content": "a [REDACTED:pattern] [REDACTED:pattern] [REDACTED:github-token]",
+        },
+        "x": {"[REDACTED:pattern]": 1},
+    }
+    assert asked.entry(veiled) is veiled
+    assert str(asked) == "secrets and 3 patterns"
+
+
+def test_the_pattern_itself_is_written_nowhere(root: Path, tmp_path: Path) -> None:
+    path = talk().user(f"I am {NAME}.").reply("hello").write(root)
+    written = plan(clew.read(path)).redact(secrets=False, patterns=[NAME]).write()
+    assert shown(written.files, NAME) == []
+    assert shown(tuple((tmp_path / "data").rglob("*.jsonl")), NAME) == []
+
+
+def test_a_bad_pattern_is_told_where() -> None:
+    with pytest.raises(BadQuery, match="position 3"):
+        veil(False, ["ab("])
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    deep: Any = KEY
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(Refused, match="deeply"):
+        veil().entry({"type": "user", "x": deep})
+
+
+def test_a_field_that_is_there_twice_is_seen() -> None:
+    assert has_repeated_names(b'{"a":{"b":1,"b":2}}', {"a": {"b": 2}})
+    assert not has_repeated_names(b'{ "a": {"b":2} }', {"a": {"b": 2}})
+
+
+TEXTS = st.sampled_from(["", "plain", f"x {KEY}", "http://u:hunter22xyz@example.org/", "password: 'kq83hHs2!x'"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(TEXTS | st.sampled_from(["id", "type"]), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    st.fixed_dictionaries({"toolUseResult": VALUES, "message": st.fixed_dictionaries({"content": VALUES}), "n": VALUES})
+)
+def test_no_shape_of_json_hides_a_secret(value: dict[str, Any]) -> None:
+    entry = {"type": "user", "uuid": "u", **value}
+    veiled = veil().entry(entry)
+    assert veil().entry(veiled) is veiled or GONE in veiled["message"]["content"]
+    if veiled is not entry:
+        return
+    assert mask(encode(value["n"]).decode())[0].count("[REDACTED:github") == 0
+
+
+def test_every_session_of_the_demo_is_redacted_and_sound(root: Path) -> None:
+    write_demo(root, NOW)
+    hidden = {}
+    for path in sorted(root.glob("projects/*/*.jsonl")):
+        source = clew.read(path)
+        made, tally = redact(plan(source), veil())
+        assert made.violations == ()
+        if tally.total:
+            hidden[path.stem[:4]] = tally.total
+            assert json.loads(made.write().path.read_bytes().splitlines()[-1])["source"] == path.stem
+    assert hidden == {"8abb": 8}
