@@ -85,9 +85,12 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
     allowed = {
         "wire/write.py": "session files and side files",
         "cli/export.py": "a new file that the user names",
+        "cli/mock.py": "a ledger, in a file that the user names",
         "cli/run.py": "the null device, when the reader of stdout has gone",
         "cli/search.py": "the null device, when the reader of stdout has gone",
         "index/schema.py": "the index, in the cache folder",
+        "collect/schema.py": "the archive and its key, in the data folder",
+        "collect/lock.py": "the lock of the archive",
         "demo/script.py": "a made-up tree in a folder of its own",
     }
     found = {str(p.relative_to(SOURCE)) for p in modules() for _ in _writes(p)}

@@ -21,6 +21,17 @@ def cache_home() -> str:
     return os.path.join(base, "clew")
 
 
+def data_home() -> str:
+    """The folder for what cannot be made again: `$XDG_DATA_HOME/clew`, else `~/.local/share/clew`."""
+    base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return os.path.join(base, "clew")
+
+
+def config_home() -> str:
+    """The folder of settings of all programs: `$XDG_CONFIG_HOME`, else `~/.config`."""
+    return os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+
+
 def current_session() -> str | None:
     """The session that clew is being run from, if Claude Code says so."""
     return os.environ.get("CLAUDE_SESSION_ID") or os.environ.get("CLAUDE_CODE_SESSION_ID") or None
@@ -34,3 +45,28 @@ def wants_colour() -> bool:
 def program(name: str, otherwise: str) -> str:
     """The program that the environment names for a purpose (`PAGER`, `EDITOR`), else another."""
     return os.environ.get(name) or otherwise
+
+
+def api_key() -> str:
+    """The key of the Messages API that the user set; empty if none."""
+    return os.environ.get("ANTHROPIC_API_KEY") or ""
+
+
+def api_token() -> str:
+    """The bearer token of the Messages API that the user set; empty if none."""
+    return os.environ.get("ANTHROPIC_AUTH_TOKEN") or ""
+
+
+def api_base() -> str:
+    """The address of the Messages API that the user set; empty if none."""
+    return os.environ.get("ANTHROPIC_BASE_URL") or ""
+
+
+def api_headers() -> str:
+    """Further headers for the Messages API, one `Name: value` to a line; empty if none."""
+    return os.environ.get("ANTHROPIC_CUSTOM_HEADERS") or ""
+
+
+def surroundings(**changed: str) -> dict[str, str]:
+    """The environment for another program, with some variables changed."""
+    return {**os.environ, **changed}

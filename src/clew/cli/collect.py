@@ -1,0 +1,143 @@
+"""`clew collect`: keep every session for ever."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import clean, common, print_json, remark, size
+from clew.errors import NotFound
+from clew.wire.place import claude_dir
+
+if TYPE_CHECKING:
+    from clew.collect.collector import Collector
+    from clew.collect.report import Report
+    from clew.collect.run import Job
+    from clew.errors import StoreError
+
+_NAMED = 3  # paths that a remark names
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("--watch", "-w", action="store_true", help="go on, and take what comes")
+    command.add_argument(
+        "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often to look (default 2)"
+    )
+    command.add_argument("--archive", metavar="FILE", help="another archive (default: in ~/.local/share/clew)")
+    command.add_argument("--redact", action="store_true", help="mask secrets before anything is written")
+    command.add_argument("--lean", action="store_true", help="conversations alone, without the files beside them")
+    command.add_argument("--scrub", action="store_true", help="compare all that was ever read with what is there now")
+    command.add_argument("--dry-run", action="store_true", help="say what would be read and write nothing")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.collect.run import collecting, locked
+
+    job = _job(options)
+    if options.dry_run:
+        return _preview(job, options)
+    if options.watch:
+        return _watch(job, options)
+    with locked(job), collecting(job) as collector:
+        report = collector.poll(scrub=options.scrub)
+    _tell(report, job, options)
+    return 2 if report.failures or report.missed else 0
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0.1 <= found <= 86_400:
+        raise ArgumentTypeError(f"{text!r} is no number of seconds from 0.1 to 86400")
+    return found
+
+
+def _job(options: Namespace) -> Job:
+    from clew.collect.archive import archive_path
+    from clew.collect.run import Job
+
+    root = claude_dir(options.claude_dir)
+    if not root.is_dir():
+        missing = NotFound(str(root), "session folder")
+        missing.hint = "Name another with --claude-dir, or make a demo tree: clew demo DIR"
+        raise missing
+    return Job(str(root), archive_path(options.archive), redact=options.redact, extras=not options.lean)
+
+
+def _watch(job: Job, options: Namespace) -> int:
+    from clew.collect.watch import Pace, due, watch
+
+    pace = Pace(options.every)
+
+    def heard(collector: Collector, report: Report) -> None:
+        pace.heard(report)
+        if not report.is_quiet:
+            _tell(report, job, options)
+
+    def failed(error: StoreError) -> None:
+        remark(f"clew: {error} It is tried again.")
+
+    watch(job, due(job.root, pace), heard, failed)
+    return 0
+
+
+def _preview(job: Job, options: Namespace) -> int:
+    from clew.collect.preview import changed
+
+    files = changed(job)
+    if options.json:
+        print_json({"kind": "source", "path": f.path, "source": f.kind, "bytes": f.state.size} for f in files)
+        return 0
+    for file in files:
+        print(clean(file.path))
+    if not options.quiet:
+        remark(f"{len(files)} files would be read, {size(sum(f.state.size for f in files))}; nothing was written.")
+    return 0
+
+
+def _tell(report: Report, job: Job, options: Namespace) -> None:
+    if options.json:
+        print_json([{"kind": "collected", "archive": job.archive, **_plain(report)}])
+    else:
+        what = f"{report.lines} line{'' if report.lines == 1 else 's'} ({size(report.bytes)})"
+        print(clean(f"{what} from {report.files} files are new in {job.archive}"), flush=True)
+    if not options.quiet:
+        for text in _remarks(report):
+            remark(text)
+
+
+def _plain(report: Report) -> dict[str, Any]:
+    found = asdict(report)
+    for name in ("resets", "moves", "failures"):
+        found[name] = [row._asdict() for row in getattr(report, name)]
+    return found
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    for reset in report.resets:
+        yield f"{reset.path} was {reset.reason}; it is kept as generation {reset.generation}, and what it was as well."
+    for move in report.moves:
+        yield f"{move.old} is {move.new} now."
+    if report.gone:
+        yield f"{_named(report.gone)} gone; the archive keeps what was there."
+    if report.damaged:
+        yield f"{report.damaged} damaged line{'s' if report.damaged > 1 else ''}, kept as they are. See: clew check --all"
+    if report.expiring:
+        days = f"it deletes what is older than {report.days} days"
+        yield f"Claude Code will delete {report.expiring} sessions within three days ({days}); the archive keeps them."
+    if report.skipped:
+        yield f"{_named(report.skipped)} left out: links are not followed."
+    for path in report.missed:
+        yield f"{path} could not be looked at, so nothing is taken for deleted."
+    for failure in report.failures:
+        yield f"{failure.path} could not be read: {failure.reason}."
+
+
+def _named(paths: list[str]) -> str:
+    names = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
+    return f"{names} {'is' if len(paths) == 1 else 'are'}"

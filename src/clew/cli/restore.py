@@ -1,0 +1,62 @@
+"""`clew restore`: a session out of the archive, byte for byte."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from clew.cli.output import clean, common, print_json, remark, size
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", help="a session in the archive: its id or the beginning of it")
+    command.add_argument(
+        "--to", metavar="DIR", help="below this folder, laid out as in ~/.claude (default: where it was)"
+    )
+    command.add_argument("--generations", action="store_true", help="also what it was before it was rewritten")
+    command.add_argument("--archive", metavar="FILE", help="another archive")
+    command.add_argument("--dry-run", action="store_true", help="say what would be written and write nothing")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.collect.archive import Archive
+    from clew.collect.restore import plan, restore
+
+    to = Path(options.to).expanduser() if options.to else None
+    with Archive.open(options.archive) as archive:
+        session = archive.find(options.id)
+        steps = plan(archive, session, to, generations=options.generations)
+        new = [step for step in steps if not step.is_taken]
+        made = [] if options.dry_run else list(restore(archive, new, keep_times=to is not None))
+    if options.json:
+        print_json(
+            {
+                "kind": "restored",
+                "session": session.session,
+                "path": str(step.target),
+                "generation": step.file.number,
+                "bytes": step.file.size,
+                "written": step.target in made,
+                "was_there": step.is_taken,
+            }
+            for step in steps
+        )
+        return 0
+    for step in new:
+        print(clean(str(step.target)))
+    if not options.quiet:
+        _remarks(options, session.session, len(steps) - len(new), sum(step.file.size for step in new))
+    return 0
+
+
+def _remarks(options: Namespace, session: str, there: int, written: int) -> None:
+    if there:
+        remark(
+            f"{there} file{'s are' if there > 1 else ' is'} there already and left as they are; nothing is written over."
+        )
+    if options.dry_run:
+        remark(f"{size(written)} would be written.")
+    elif written:
+        where = f" --claude-dir {options.to}" if options.to else ""
+        remark(f"{size(written)} written. Read it: clew show {session[:8]}{where}")

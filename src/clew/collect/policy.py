@@ -1,0 +1,91 @@
+"""Policies: what of a line may be kept or sent on. Without a key all of it may; with one, secrets become marks.
+
+Masking fails closed. A line that cannot be looked through is not kept as it is: a mark stands in its place, and the line is
+put in quarantine. Equal secrets get equal marks, which nobody without the key can check a guess against.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any, NamedTuple
+
+from clew.facts.secret import RULES_VERSION, mask, mask_data
+from clew.wire.encode import decode, encode
+
+_FAILURES = (ValueError, TypeError, RecursionError, OverflowError, MemoryError)
+
+
+class Kept(NamedTuple):
+    """The bytes that may be kept; by which version of the rules, how many secrets were masked, and why it was withheld."""
+
+    data: bytes
+    rules: int = 0
+    masked: int = 0
+    withheld: str = ""
+
+
+class Policy(NamedTuple):
+    """`key` is None for a place that may hold secrets, such as the archive on the same disk."""
+
+    key: bytes | None = None
+
+    def line(self, data: bytes) -> Kept:
+        """One line without its newline: a JSON object, or what is left of one."""
+        if self.key is None:
+            return Kept(data)
+        if not data.strip():
+            return Kept(data, RULES_VERSION)
+        try:
+            value = decode(data)
+            masked, count = mask_data(value, self.key)
+            if not count:
+                return Kept(data, RULES_VERSION)
+            made = encode(masked)
+            if shape(decode(made)) != shape(value):
+                return self.withhold(data, "masking changed the shape of the line")
+        except _FAILURES as error:
+            return self.withhold(data, f"it could not be looked through: {type(error).__name__}")
+        return Kept(made + (b"\r" if data.endswith(b"\r") else b""), RULES_VERSION, count)
+
+    def text(self, data: bytes) -> Kept:
+        """A whole side file: JSON if it is that, else text, else bytes."""
+        if self.key is None:
+            return Kept(data)
+        try:
+            value = decode(data)
+        except _FAILURES:
+            return self._plain(data)
+        return self.line(data) if isinstance(value, dict | list) else self._plain(data)
+
+    def withhold(self, data: bytes, reason: str) -> Kept:
+        """A mark in the place of the bytes."""
+        mark = hmac.digest(self.key or b"", data, "sha256").hex()[:8]
+        return Kept(f"[REDACTED:withheld-line:{mark}]".encode(), RULES_VERSION, 1, reason)
+
+    def _plain(self, data: bytes) -> Kept:
+        for encoding in ("utf-8", "latin-1"):
+            try:
+                text, secrets = mask(data.decode(encoding), self.key)
+                return Kept(text.encode(encoding) if secrets else data, RULES_VERSION, len(secrets))
+            except UnicodeDecodeError:
+                continue
+            except _FAILURES as error:
+                return self.withhold(data, f"it could not be looked through: {type(error).__name__}")
+        return self.withhold(data, "it is no text")
+
+
+def shape(value: Any) -> Any:
+    """The shape of decoded JSON: how many members at each depth, of which kinds; masking changes texts and names alone."""
+    found: list[Any] = []
+    todo: list[Any] = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            found.append(("object", len(item)))
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            found.append(("list", len(item)))
+            todo.extend(item)
+        else:
+            found.append(str if isinstance(item, str) else item)
+    return found

@@ -1,0 +1,53 @@
+"""Reports: what a poll did, and what people should know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Reset(NamedTuple):
+    """A file that is not the one that was read before: truncated, replaced or rewritten in place."""
+
+    path: str
+    reason: str
+    generation: int
+
+
+class Moved(NamedTuple):
+    old: str
+    new: str
+
+
+class Failed(NamedTuple):
+    """A file that could not be read this time; it is tried again at the next poll."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Report:
+    """One poll. Sizes are in bytes."""
+
+    files: int = 0
+    opened: int = 0
+    lines: int = 0
+    bytes: int = 0
+    damaged: int = 0
+    pending: int = 0
+    scrubbed: int = 0
+    expiring: int = 0
+    days: int = 0
+    gone: list[str] = field(default_factory=list)
+    resets: list[Reset] = field(default_factory=list)
+    moves: list[Moved] = field(default_factory=list)
+    failures: list[Failed] = field(default_factory=list)
+    unsettled: list[str] = field(default_factory=list)
+    """Files that changed under the reader; the next poll takes them."""
+    missed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def is_quiet(self) -> bool:
+        return not (self.lines or self.gone or self.resets or self.moves or self.failures or self.unsettled)
