@@ -30,6 +30,8 @@ COMMANDS = {
     "mcp": "serve sessions to models, over the Model Context Protocol",
     "clone": "copy a session: whole, up to a turn, or to another project",
     "drop": "leave turns out of a copy of a session",
+    "compact": "sum up turns in a copy of a session, as /compact does",
+    "compress": "shorten older replies in a copy of a session",
     "redact": "copy a session without its secrets",
     "export": "write a session in another form",
     "repair": "mend what is broken",

@@ -1,0 +1,252 @@
+"""Rules for blocks: what the parts of a message must look like before the Messages API takes them.
+
+Each kind of block is a row: who may say it, the fields that it must have and those that it may have.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+TOOL_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
+LARGEST_IMAGE = 5 * 1024 * 1024
+_SIGNS: Mapping[str, tuple[bytes, ...]] = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that a request breaks. `is_refused`: the API answers 400; else it takes it, but a client should not send it."""
+
+    rule: str
+    where: str
+    message: str
+    is_refused: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    roles: tuple[str, ...]
+    needs: Mapping[str, type | tuple[type, ...]]
+    takes: tuple[str, ...] = ()
+
+
+_BOTH, _USER, _MODEL = ("user", "assistant"), ("user",), ("assistant",)
+_ANY: tuple[type, ...] = (str, list, dict)
+_SERVER_RESULT = _Kind(_MODEL, {"tool_use_id": str, "content": _ANY}, ("caller", "is_error"))
+KINDS: Mapping[str, _Kind] = {
+    "text": _Kind((*_BOTH, "system"), {"text": str}, ("citations",)),
+    "image": _Kind(_USER, {"source": dict}),
+    "document": _Kind(_USER, {"source": dict}, ("title", "context", "citations")),
+    "search_result": _Kind(_USER, {"source": str, "title": str, "content": list}, ("citations",)),
+    "container_upload": _Kind(_BOTH, {"file_id": str}),
+    "tool_result": _Kind(_USER, {"tool_use_id": str}, ("content", "is_error")),
+    "tool_use": _Kind(_MODEL, {"id": str, "name": str, "input": dict}, ("caller",)),
+    "thinking": _Kind(_MODEL, {"thinking": str, "signature": str}),
+    "redacted_thinking": _Kind(_MODEL, {"data": str}),
+    "server_tool_use": _Kind(_MODEL, {"id": str, "name": str, "input": dict}, ("caller",)),
+    "mcp_tool_use": _Kind(_MODEL, {"id": str, "name": str, "server_name": str, "input": dict}),
+    "mcp_tool_result": _SERVER_RESULT,
+    "web_search_tool_result": _SERVER_RESULT,
+    "web_fetch_tool_result": _SERVER_RESULT,
+    "code_execution_tool_result": _SERVER_RESULT,
+    "bash_code_execution_tool_result": _SERVER_RESULT,
+    "text_editor_code_execution_tool_result": _SERVER_RESULT,
+    "tool_search_tool_result": _SERVER_RESULT,
+    "compaction": _Kind(_MODEL, {"content": (str, type(None))}),
+}
+_INSIDE = ("text", "image", "document", "search_result", "tool_reference")
+_UNMARKED = ("thinking", "redacted_thinking")
+
+
+def blocks(content: Any, role: str, where: str) -> Iterator[Violation]:
+    """What is wrong with the content of one message, block by block."""
+    if isinstance(content, str):
+        yield from _words(content, where)
+        return
+    if not isinstance(content, list):
+        yield Violation("content", where, "content must be a text or a list of blocks.")
+        return
+    for index, block in enumerate(content):
+        yield from _block(block, role, f"{where}.content.{index}")
+
+
+def _block(block: Any, role: str, where: str) -> Iterator[Violation]:
+    if not isinstance(block, dict):
+        yield Violation("block", where, "a block must be an object.")
+        return
+    name = block.get("type")
+    kind = KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        yield Violation("type", where, f"no block is of the type {name!r}.")
+        return
+    if role not in kind.roles:
+        yield Violation("role", where, f"`{name}` blocks are not for {role} messages.")
+    yield from _fields(block, str(name), kind, where)
+    yield from _mark(block, where)
+    if check := _CHECKS.get(str(name)):
+        yield from check(block, where)
+
+
+def _fields(block: Json, name: str, kind: _Kind, where: str) -> Iterator[Violation]:
+    for field, wanted in kind.needs.items():
+        if field not in block:
+            yield Violation("field", f"{where}.{name}.{field}", "Field required")
+        elif not isinstance(block[field], wanted):
+            yield Violation("field", f"{where}.{name}.{field}", "Input is of the wrong type")
+    known = {"type", "cache_control", *kind.needs, *kind.takes}
+    for field in block:
+        if field not in known:
+            yield Violation("extra", f"{where}.{name}.{field}", "Extra inputs are not permitted")
+
+
+def _mark(block: Json, where: str) -> Iterator[Violation]:
+    mark = block.get("cache_control")
+    if mark is None:
+        return
+    yield from mark_shape(mark, f"{where}.cache_control")
+    if block.get("type") in _UNMARKED:
+        yield Violation("mark", where, "cache_control cannot be set for thinking blocks.")
+    if block.get("type") == "text" and block.get("text") == "":
+        yield Violation("mark", where, "cache_control cannot be set for empty text blocks.")
+
+
+def mark_shape(mark: Any, where: str) -> Iterator[Violation]:
+    """What is wrong with a mark of the prompt cache by itself."""
+    if not isinstance(mark, dict) or mark.get("type") != "ephemeral":
+        yield Violation("mark", where, "the type of a mark must be 'ephemeral'.")
+    elif mark.get("ttl", "5m") not in ("5m", "1h"):
+        yield Violation("mark", where, "the ttl of a mark must be '5m' or '1h'.")
+
+
+def _text(block: Json, where: str) -> Iterator[Violation]:
+    if isinstance(block.get("text"), str):
+        yield from _words(block["text"], where)
+
+
+def _words(text: str, where: str) -> Iterator[Violation]:
+    if not text:
+        yield Violation("empty", where, "text content blocks must be non-empty.")
+    elif not text.strip():
+        yield Violation("blank", where, "text content blocks must contain non-whitespace text.")
+
+
+def _image(block: Json, where: str) -> Iterator[Violation]:
+    source = block.get("source")
+    if not isinstance(source, dict):
+        return
+    at = f"{where}.image.source"
+    match source.get("type"):
+        case "base64":
+            yield from _picture(source, f"{at}.base64")
+        case "url" if not str(source.get("url")).startswith("https://"):
+            yield Violation("image", f"{at}.url", "only HTTPS addresses are supported.")
+        case "file" if not isinstance(source.get("file_id"), str):
+            yield Violation("image", f"{at}.file_id", "Field required")
+        case "url" | "file":
+            pass
+        case other:
+            yield Violation("image", at, f"no source is of the type {other!r}.")
+
+
+def _picture(source: Json, where: str) -> Iterator[Violation]:
+    kind, data = str(source.get("media_type")), source.get("data")
+    if kind not in _SIGNS:
+        yield Violation("image", f"{where}.media_type", f"Input should be one of {', '.join(_SIGNS)}.")
+    raw = _bytes(data)
+    if raw is None:
+        yield Violation("image", f"{where}.data", "the data is not valid base64.")
+    elif not raw:
+        yield Violation("image", f"{where}.data", "an image cannot be empty.")
+    elif len(raw) > LARGEST_IMAGE:
+        yield Violation("image", where, f"image exceeds 5 MB maximum: {len(raw)} bytes > {LARGEST_IMAGE} bytes.")
+    elif kind in _SIGNS and not raw.startswith(_SIGNS[kind]):
+        yield Violation("image", where, f"the image does not look like the media type {kind}.")
+
+
+def _document(block: Json, where: str) -> Iterator[Violation]:
+    source = block.get("source")
+    if not isinstance(source, dict):
+        return
+    at = f"{where}.document.source"
+    match source.get("type"):
+        case "base64":
+            if source.get("media_type") != "application/pdf":
+                yield Violation("document", f"{at}.base64.media_type", "Input should be 'application/pdf'.")
+            if not _bytes(source.get("data")):
+                yield Violation("document", f"{at}.base64.data", "the data is not valid base64.")
+        case "text":
+            if source.get("media_type") != "text/plain":
+                yield Violation("document", f"{at}.text.media_type", "Input should be 'text/plain'.")
+            if not isinstance(source.get("data"), str) or not source["data"]:
+                yield Violation("document", f"{at}.text.data", "the text of a document cannot be empty.")
+        case "url" | "file" | "content":
+            pass
+        case other:
+            yield Violation("document", at, f"no source is of the type {other!r}.")
+
+
+def _bytes(data: Any) -> bytes | None:
+    try:
+        return base64.b64decode(data, validate=True) if isinstance(data, str) else None
+    except binascii.Error:
+        return None
+
+
+def _result(block: Json, where: str) -> Iterator[Violation]:
+    content = block.get("content")
+    yield from _id(block.get("tool_use_id"), f"{where}.tool_result.tool_use_id")
+    if content is None or isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        yield Violation("result", f"{where}.tool_result.content", "Input is of the wrong type")
+        return
+    for index, part in enumerate(content):
+        at = f"{where}.tool_result.content.{index}"
+        name = part.get("type") if isinstance(part, dict) else None
+        if name not in _INSIDE:
+            yield Violation("result", at, f"a result cannot hold blocks of the type {name!r}.")
+        elif block.get("is_error") and name != "text":
+            yield Violation("result", at, "all content must be type `text` if `is_error` is true.")
+        elif name != "tool_reference":
+            yield from _block(part, "user", at)
+
+
+def _call(block: Json, where: str) -> Iterator[Violation]:
+    yield from _id(block.get("id"), f"{where}.tool_use.id")
+    name = block.get("name")
+    if isinstance(name, str) and not 1 <= len(name) <= 200:
+        yield Violation("name", f"{where}.tool_use.name", "a name has 1 to 200 characters.")
+
+
+def _id(found: Any, where: str) -> Iterator[Violation]:
+    if isinstance(found, str) and not TOOL_ID.fullmatch(found):
+        yield Violation("id", where, "String should match pattern '^[a-zA-Z0-9_-]+$'")
+
+
+def _thinking(block: Json, where: str) -> Iterator[Violation]:
+    if block.get("signature") == "":
+        yield Violation("signature", where, "Invalid `signature` in `thinking` block.")
+
+
+_CHECKS: Mapping[str, Callable[[Json, str], Iterator[Violation]]] = {
+    "text": _text,
+    "image": _image,
+    "document": _document,
+    "tool_result": _result,
+    "tool_use": _call,
+    "thinking": _thinking,
+}

@@ -1,0 +1,333 @@
+"""The client: one request to the Messages API, asked again where that may help, as a stream of happenings or whole.
+
+    async with Client(endpoint()) as client:
+        async with client.stream(request) as happenings:
+            async for each in happenings: ...
+        reply = await client.send(request)
+
+A `Retrying` voids all that was handed on since the last `Started`. Once content has been handed on nothing is asked
+again, unless the caller says that it can take that back (`resend`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Literal, Self
+
+from clew.api.endpoint import Endpoint
+from clew.api.estimate import tokens
+from clew.api.failure import OVERLOADED, Failure, Retry, answered, failed, reported
+from clew.api.reply import Assembly, Block, Finished, Happening, Piece, Reply, Started, StreamError, error_of
+from clew.api.request import THINKING_BLOCKS, Json, Prepared, Request, culprit, prepare, signatures
+from clew.api.sse import Reader, TooLong
+from clew.errors import ApiError
+from clew.wire.encode import decode, encode
+
+try:
+    import httpx
+except ModuleNotFoundError:
+    missing = ApiError("The client of the Messages API needs the package httpx.", "extra")
+    missing.hint = "Install it with: pip install 'clew[chat]'"
+    raise missing from None
+
+Resend = Literal["start", "block", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """A try failed and another begins after `delay` seconds; `so_far` is what the failed one had reported."""
+
+    number: int
+    of: int
+    delay: float
+    error: ApiError
+    so_far: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The server does not take something; it is asked again without, now and from here on."""
+
+    name: str
+    error: ApiError
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """The model stayed overloaded; the fallback is asked."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The last word before the error is raised: the complete blocks and the usage that were received."""
+
+    error: ApiError
+    so_far: Reply
+
+
+Said = Happening | Retrying | LeftOut | Switched | Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Tokens of a request; not exact if the server does not count."""
+
+    tokens: int
+    is_exact: bool
+
+
+@dataclass(slots=True)
+class _Course:
+    """How far one request has come through its tries."""
+
+    request: Request
+    number: int = 0  # of repetitions
+    overloads: int = 0
+    is_whole: bool = False  # the next try is without a stream
+    was_whole: bool = False
+    handed: str = ""  # "", "start" once content was handed on, "block" once a complete block was
+    assembly: Assembly | None = None
+
+    @property
+    def so_far(self) -> Reply:
+        return self.assembly.so_far() if self.assembly else Reply({})
+
+
+class Client:
+    """Asks one endpoint. What the endpoint was found not to take is left out from then on."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        retry: Retry | None = None,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.endpoint = endpoint
+        self.retry = retry or Retry()
+        self.left_out: frozenset[str] = frozenset()
+        self._refused_thinking: frozenset[str] = frozenset()
+        self._sleep = sleep
+        self._chance = chance
+        self._counts = endpoint.profile.counts
+        self._http = httpx.AsyncClient(
+            transport=transport,
+            timeout=httpx.Timeout(self.retry.idle, connect=self.retry.connect, pool=None),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+            trust_env=not endpoint.is_loopback,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.aclose()
+
+    def stream(
+        self, request: Request, resend: Resend = "start"
+    ) -> AbstractAsyncContextManager[AsyncGenerator[Said, None]]:
+        """What happens, as it happens; ends with Finished, or with Broken and an ApiError. Leaving it aborts.
+
+        `resend` says until when a failed try may be repeated: before any content ("start"), before a complete block
+        ("block"), or until the reply is whole ("end").
+        """
+        return aclosing(self._happenings(_Course(request), resend))
+
+    async def send(self, request: Request, streaming: bool = False) -> Reply:
+        """The whole reply. With `streaming` silence is limited, else the whole time."""
+        async with aclosing(self._happenings(_Course(request, is_whole=not streaming), "end", streaming)) as happenings:
+            async for each in happenings:
+                if isinstance(each, Finished):
+                    return each.reply
+        raise failed("The stream ended without a reply.", "protocol")
+
+    async def count(self, request: Request) -> Counted:
+        """The tokens of a request's input, counted by the server if it does that."""
+        body = self._prepared(replace(request, is_marked=False)).body
+        asked = {
+            k: v for k, v in body.items() if k in ("model", "system", "tools", "tool_choice", "thinking", "messages")
+        }
+        if self._counts:
+            try:
+                data = await self._whole("/v1/messages/count_tokens", Prepared(asked), self.retry.timeout)
+                return Counted(int(data[0]["input_tokens"]), True)
+            except Failure as failure:
+                if failure.error.status not in (404, 405, 501):
+                    raise failure.error from None
+                self._counts = False
+            except (KeyError, TypeError, ValueError):
+                self._counts = False
+        return Counted(tokens([asked.get("system"), asked.get("tools"), asked["messages"]]), False)
+
+    # -- tries
+
+    async def _happenings(self, course: _Course, resend: Resend, streaming: bool = True) -> AsyncGenerator[Said, None]:
+        while True:
+            prepared = self._prepared(course.request)
+            course.assembly, course.was_whole = None, course.is_whole
+            try:
+                async with aclosing(self._try(prepared, course)) as happenings:
+                    async for each in happenings:
+                        if isinstance(each, Piece | Block):
+                            course.handed = "block" if isinstance(each, Block) else course.handed or "start"
+                        yield each
+                return
+            except Failure as failure:
+                error = failure.error
+                if name := self._refused(failure, prepared, course.request):
+                    yield LeftOut(name, error)
+                    continue
+                delay = self._delay(failure, course, resend)
+                if delay is None:
+                    yield Broken(error, course.so_far)
+                    raise error from None
+                yield Retrying(course.number, self.retry.tries, delay, error, course.so_far)
+                if course.overloads >= self.retry.overloads and course.request.fallback not in (
+                    "",
+                    course.request.model,
+                ):
+                    course.request = replace(course.request, model=course.request.fallback)
+                    yield Switched(course.request.model)
+                course.is_whole = not streaming or (failure.is_reported and not course.was_whole)
+                course.handed = ""
+            await self._sleep(delay)
+
+    def _delay(self, failure: Failure, course: _Course, resend: Resend) -> float | None:
+        """Seconds until the next try; None if there is to be none."""
+        may_resend = {"start": not course.handed, "block": course.handed != "block", "end": True}[resend]
+        course.overloads = course.overloads + 1 if failure.error.kind == OVERLOADED else 0
+        if not failure.is_transient or not may_resend:
+            return None
+        course.number += 1
+        return self.retry.wait(course.number, failure.error, self._chance)
+
+    def _refused(self, failure: Failure, prepared: Prepared, request: Request) -> str:
+        """What to leave out after a refusal that names it: each thing once, and thinking by its signature."""
+        if failure.error.status != 400 or failure.error.kind != "invalid_request_error":
+            return ""
+        name = culprit(str(failure.error), prepared, request)
+        if name == THINKING_BLOCKS:
+            self._refused_thinking |= signatures(prepared.body["messages"])
+        elif name in self.left_out:
+            return ""
+        elif name:
+            self.left_out |= {name}
+        return name
+
+    def _prepared(self, request: Request) -> Prepared:
+        return prepare(request, self.endpoint.profile, self.left_out, self._refused_thinking)
+
+    async def _try(self, prepared: Prepared, course: _Course) -> AsyncGenerator[Happening, None]:
+        if course.is_whole:
+            limit = self.retry.limit(course.number + 1)
+            data, request_id = await self._whole("/v1/messages", prepared, limit)
+            for each in _replayed(data, request_id):
+                yield each
+            return
+        try:
+            async with (
+                self._post("/v1/messages", prepared, stream=True) as response,
+                aclosing(self._read(response, course)) as happenings,
+            ):
+                async for each in happenings:
+                    yield each
+        except httpx.RequestError as error:
+            raise _lost(error, self.endpoint) from None
+        except (StreamError, TooLong) as error:
+            raise reported(error if isinstance(error, StreamError) else StreamError(str(error), "protocol")) from None
+
+    async def _read(self, response: httpx.Response, course: _Course) -> AsyncGenerator[Happening, None]:
+        if response.status_code != 200:
+            raise answered(response.status_code, response.headers, await response.aread())
+        request_id = response.headers.get("request-id", "")
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/json":
+            for each in _replayed(_message(await response.aread()), request_id):
+                yield each
+            return
+        if kind != "text/event-stream":
+            raise Failure(failed(f"The server answered with {kind or 'something unnamed'}.", "not_the_api", 200), False)
+        reader, assembly = Reader(), Assembly(request_id)
+        course.assembly = assembly
+        async for piece in response.aiter_bytes():
+            for event in reader.feed(piece):
+                if (happening := assembly.take(event.data)) is not None:
+                    yield happening
+                if assembly.is_finished:
+                    return
+        for event in reader.close():
+            if (happening := assembly.take(event.data)) is not None:
+                yield happening
+        if assembly.is_finished:
+            return
+        if not assembly.has_stopped:
+            raise Failure(failed("The stream broke off.", "connection"), True)
+        yield assembly.finish()
+
+    async def _whole(self, path: str, prepared: Prepared, limit: float) -> tuple[Json, str]:
+        """The JSON of an answer without a stream, and the id of the request."""
+        try:
+            async with asyncio.timeout(limit), self._post(path, prepared, stream=False, limit=limit) as response:
+                body = await response.aread()
+        except httpx.RequestError as error:
+            raise _lost(error, self.endpoint) from None
+        except TimeoutError:
+            raise Failure(failed(f"No answer within {limit:g} s.", "timeout"), True) from None
+        if response.status_code != 200:
+            raise answered(response.status_code, response.headers, body)
+        return _message(body), response.headers.get("request-id", "")
+
+    def _post(
+        self, path: str, prepared: Prepared, stream: bool, limit: float | None = None
+    ) -> AbstractAsyncContextManager[httpx.Response]:
+        body = {**prepared.body, "stream": True} if stream else prepared.body
+        timeout = httpx.Timeout(limit or self.retry.idle, connect=self.retry.connect, pool=None)
+        headers = self.endpoint.head(prepared.betas)
+        return self._http.stream(
+            "POST", self.endpoint.url(path), content=encode(body), headers=headers, timeout=timeout
+        )
+
+
+def _replayed(data: Json, request_id: str) -> Iterator[Happening]:
+    """A whole message as the happenings of a stream."""
+    yield Started({**data, "content": []})
+    reply = Reply(data, request_id)
+    yield from (Block(index, block) for index, block in enumerate(reply.content))
+    yield Finished(reply)
+
+
+def _message(body: bytes) -> Json:
+    try:
+        data = decode(body)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise Failure(failed("The server's answer is not JSON.", "not_the_api", 200), False)
+    if data.get("type") == "error":
+        raise reported(error_of(data))
+    return data
+
+
+def _lost(error: httpx.RequestError, endpoint: Endpoint) -> Failure:
+    """What an error of the transport means."""
+    if isinstance(error, httpx.ReadTimeout):
+        return Failure(failed(f"{endpoint.base} fell silent.", "idle"), True)
+    if isinstance(error, httpx.TimeoutException):
+        return Failure(failed(f"{endpoint.base} cannot be reached in time.", "timeout"), True)
+    if isinstance(error, httpx.ConnectError):
+        is_transient = "CERTIFICATE_VERIFY_FAILED" not in str(error)
+        return Failure(failed(f"{endpoint.base} cannot be reached: {error}", "connection"), is_transient)
+    if isinstance(error, httpx.TransportError):
+        return Failure(failed(f"The connection to {endpoint.base} was lost: {error}", "connection"), True)
+    return Failure(failed(f"The answer of {endpoint.base} cannot be read: {error}", "protocol"), True)

@@ -1,0 +1,115 @@
+"""Endpoints: where the Messages API is, who asks, and what that server is known to take.
+
+The key or token is the one the user gives. No other program's login is read, and the name sent is our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from clew.errors import ApiError
+from clew.version import __version__
+from clew.wire import home
+
+BASE = "https://api.anthropic.com"
+API_VERSION = "2023-06-01"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one kind of server takes. What it does not take is left out of the request."""
+
+    name: str
+    betas: bool = False  # capabilities that are asked for by a header and a field
+    marks: bool = True  # cache_control
+    counts: bool = True  # /v1/messages/count_tokens
+    leaves_out: tuple[str, ...] = ()  # fields of the body that it does not know
+    token: str = ""  # what it wants to see where no key is needed
+
+
+PROFILES: Mapping[str, Profile] = {
+    each.name: each
+    for each in (
+        Profile("anthropic", betas=True),
+        Profile("generic"),
+        Profile("litellm"),
+        Profile("ollama", marks=False, counts=False, leaves_out=("metadata", "tool_choice"), token="ollama"),
+        Profile("vllm", marks=False, leaves_out=("metadata",), token="none"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One server, and the key or token to ask it with."""
+
+    base: str = BASE
+    key: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    profile: Profile = PROFILES["anthropic"]
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_loopback(self) -> bool:
+        return (urlsplit(self.base).hostname or "") in _LOOPBACK
+
+    def url(self, path: str) -> str:
+        """The address of a path; a base that already ends in `/v1` is taken as it is meant."""
+        return self.base.rstrip("/").removesuffix("/v1") + path
+
+    def head(self, betas: tuple[str, ...] = ()) -> dict[str, str]:
+        """The headers of a request."""
+        made = {
+            "anthropic-version": API_VERSION,
+            "content-type": "application/json",
+            "user-agent": f"clew/{__version__}",
+        }
+        if self.key:
+            made["x-api-key"] = self.key
+        if self.token:
+            made["authorization"] = f"Bearer {self.token}"
+        if betas:
+            made["anthropic-beta"] = ",".join(betas)
+        return made | {name.lower(): value for name, value in self.headers.items()}
+
+
+def endpoint(base: str = "", key: str = "", token: str = "", profile: str = "") -> Endpoint:
+    """The endpoint that was asked for; what was not said is taken from the environment, then from the profile."""
+    where = base or home.api_base() or BASE
+    if urlsplit(where).scheme not in ("http", "https") or not urlsplit(where).hostname:
+        raise _unusable(f"{where!r} is no address of a server.", "Give one like https://api.anthropic.com.")
+    if not (key or token):
+        key, token = home.api_key(), home.api_token()
+    chosen = _profile(profile, where)
+    if not (key or token):
+        token = chosen.token
+    if not (key or token) and chosen.name == "anthropic":
+        raise _unusable(
+            f"There is no key for {where}.", "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN to one of your own."
+        )
+    return Endpoint(where, key, token, chosen, _headers(home.api_headers()))
+
+
+def _profile(name: str, base: str) -> Profile:
+    if name:
+        if name not in PROFILES:
+            raise _unusable(f"No profile is called {name!r}.", f"There are: {', '.join(PROFILES)}.")
+        return PROFILES[name]
+    parts = urlsplit(base)
+    if parts.hostname == urlsplit(BASE).hostname:
+        return PROFILES["anthropic"]
+    return PROFILES["ollama" if parts.port == 11434 or parts.hostname == "ollama.com" else "generic"]
+
+
+def _headers(lines: str) -> dict[str, str]:
+    pairs = (line.partition(":") for line in lines.splitlines())
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}
+
+
+def _unusable(message: str, hint: str) -> ApiError:
+    error = ApiError(message, "endpoint")
+    error.hint = hint
+    return error
