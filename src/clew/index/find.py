@@ -1,12 +1,10 @@
-"""Finding: from a query to sessions, in two steps.
-
-First the matches of every shard with no more than it takes to rank them; then, for the sessions that won, all the rest.
-"""
+"""Finding: from matches to sessions; for those that won, all that is told of them."""
 
 from __future__ import annotations
 
+from clew.index.match import listed, matches, parents
 from clew.index.passage import Passage, cut, marks, text_at
-from clew.index.rank import WEIGHT, passage_score, session_score
+from clew.index.rank import passage_score, session_score
 from clew.index.result import Result
 from clew.index.schema import FIELDS, SAID, shard_of
 from clew.index.sql import conditions
@@ -18,30 +16,16 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from clew.index.match import Match
     from clew.index.query import Query
 
-WINDOW = 500  # of the matches in a table of a shard so many are ranked, the newest
 PASSAGES = 3
-FILES = 150  # and so many files of a shard, the best
-FEWER = 150  # and so many of what tools were asked and said, if there are enough in what people and the model said
-ENOUGH = 20
 TOP = 64  # the matches of a session that are looked at for repetitions, and more if all of these are
 SPARE = 5  # sessions beyond the limit that are looked at, because some fold into others
-_HALVES = [WEIGHT[name] / 2 for name in FIELDS]
 _FACTS = (
     "session, agent, path, folder, cwd, branches, models, started, ended, messages,"
     " custom, made, last, summary, first, command"
 )
-
-
-class Match:
-    """The matches in one file: (score, number of the piece)."""
-
-    __slots__ = ("best", "file", "hits", "shard")
-
-    def __init__(self, shard: int, file: int, best: float) -> None:
-        self.shard, self.file, self.best = shard, file, best
-        self.hits: list[tuple[float, int]] = []
 
 
 class Found:
@@ -62,65 +46,10 @@ class Found:
     def count(self) -> int:
         return sum(len(match.hits) for match in self.matches)
 
-
-def parents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
-    """The sessions that have agents."""
-    for shard in shards:
-        for (session,) in shard.execute("SELECT DISTINCT session FROM file WHERE agent<>''"):
-            yield session
-
-
-def matches(shards: Sequence[apsw.Connection], query: Query, window: int, files: int | None = None) -> list[Match]:
-    """The newest matches of a query, in the best files of each shard; all matches if the window is negative."""
-    where, values = conditions(query, lambda: parents(shards)).on_pieces
-    tables = _tables(query)
-    answer: list[Match] = []
-    for number, shard in enumerate(shards):
-        found: dict[int, Match] = {}
-        count = 0
-        for table in tables:
-            if count >= ENOUGH and window > 0 and query.is_growing:
-                break
-            left = FEWER if count >= ENOUGH and window > 0 else window
-            if table == "piece":
-                statement = f"SELECT p.id, p.file, p.field, -1.0 FROM piece p WHERE {where} ORDER BY p.id DESC LIMIT ?"
-                rows = shard.execute(statement, (*values, left)).fetchall()
-            else:
-                relevance = f"bm25({table})" if not count else "-1.0"
-                statement = (
-                    f"SELECT {table}.rowid, p.file, p.field, {relevance} FROM {table} CROSS JOIN piece p"
-                    f" WHERE {table} MATCH ? AND p.id={table}.rowid AND {where} ORDER BY {table}.rowid DESC LIMIT ?"
-                )
-                rows = shard.execute(statement, (query.match, *values, left)).fetchall()
-            _gather(rows, (number, found), 1.0 if not count else 2.0)
-            count += len(rows)
-        best = sorted(found.values(), key=lambda match: (-match.best, -match.hits[0][1])) if files else found.values()
-        answer += list(best)[:files]
-    return answer
-
-
-def _tables(query: Query) -> list[str]:
-    if not query.clauses:
-        return ["piece"]
-    places = query.places
-    if "tool" in query.filters or "error" in query.filters.get("is", ()):
-        return ["done"]
-    names = (("said", SAID), ("done", FIELDS[len(SAID) :]))
-    return [table for table, fields in names if any(place in fields for place in places)]
-
-
-def _gather(rows: list[Any], where: tuple[int, dict[int, Match]], part: float) -> None:
-    """Put matches to their files; relevance is measured against the best, or against a part of it."""
-    shard, found = where
-    best = part * min([row[3] for row in rows], default=-1.0)
-    for number, file, field, rank in rows:
-        score = _HALVES[field] * (1 + rank / best)
-        match = found.get(file)
-        if match is None:
-            found[file] = match = Match(shard, file, score)
-        elif score > match.best:
-            match.best = score
-        match.hits.append((score, number))
+    @property
+    def said(self) -> int:
+        """The matches that count for density."""
+        return sum(match.said for match in self.matches) or self.count
 
 
 def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without: str | None) -> dict[str, Found]:
@@ -128,7 +57,7 @@ def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without:
     by_file = {(match.shard, match.file): match for match in found}
     answer: dict[str, Found] = {}
     for number, shard in enumerate(shards):
-        ids = _listed([file for place, file in by_file if place == number])
+        ids = listed([file for place, file in by_file if place == number])
         for file, session, agent, ended, count in shard.execute(
             "SELECT id, session, agent, ended, messages FROM file WHERE id IN (SELECT value FROM json_each(?))", (ids,)
         ):
@@ -172,7 +101,7 @@ def rank(found: Iterable[Found], now: float) -> list[Found]:
         age = now - one.ended if one.ended else 0.0
         best = max(match.best for match in one.matches)
         in_agents_only = len(one.agents) == len(one.matches)
-        one.score = session_score(best, age, one.count, one.messages, in_agents_only)
+        one.score = session_score(best, age, one.said, one.messages, in_agents_only)
     answer.sort(key=lambda one: (one.tier, -one.score, one.session))
     return answer
 
@@ -206,7 +135,7 @@ def _nodes(shards: Sequence[apsw.Connection], several: Sequence[Found], top: int
             numbers[match.shard] += [number for _, number in match.hits[:top]]
     statement = "SELECT id, node, part, field FROM piece WHERE id IN (SELECT value FROM json_each(?))"
     return [
-        {row[0]: row[1:] for row in shard.execute(statement, (_listed(mine),))}
+        {row[0]: row[1:] for row in shard.execute(statement, (listed(mine),))}
         for shard, mine in zip(shards, numbers, strict=True)
     ]
 
@@ -214,10 +143,11 @@ def _nodes(shards: Sequence[apsw.Connection], several: Sequence[Found], top: int
 def _leave_unseen(one: Found, nodes: list[dict[int, Any]], seen: set[tuple[int, int, int]]) -> bool:
     """Take out the matches that were seen before; false if more of them have to be looked at to tell."""
     mine: list[tuple[int, int, int]] = []
-    kept: list[list[tuple[float, int]]] = []
+    kept: list[tuple[list[tuple[float, int]], int]] = []
     for match in one.matches:
         known = nodes[match.shard]
         hits = []
+        repeated = 0
         for hit in match.hits:
             node = known.get(hit[1])
             if node is None:  # not looked at
@@ -225,23 +155,21 @@ def _leave_unseen(one: Found, nodes: list[dict[int, Any]], seen: set[tuple[int, 
             elif node[0] == 0 or node not in seen:
                 hits.append(hit)
                 mine.append(node)
-        kept.append(hits)
-    if not mine and any(kept):
+            else:
+                repeated += node[2] < len(SAID)
+        kept.append((hits, repeated))
+    if not mine and any(hits for hits, _ in kept):
         return False
-    for match, hits in zip(one.matches, kept, strict=True):
+    for match, (hits, repeated) in zip(one.matches, kept, strict=True):
         match.hits, match.best = hits, hits[0][0] if hits else 0.0
+        match.said -= repeated
     seen.update(mine)
     return True
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    """Numbers as one value of a statement."""
-    return f"[{','.join(map(str, numbers))}]"
-
-
 def every(shards: Sequence[apsw.Connection], query: Query) -> Iterator[Passage]:
     """Every match there is, unranked and without its text."""
-    hits = [(match.shard, number) for match in matches(shards, query, -1) for _, number in match.hits]
+    hits = [(match.shard, number) for match in matches(shards, query) for _, number in match.hits]
     yield from _passages(shards, hits).values()
 
 
@@ -278,7 +206,7 @@ def _passages(shards: Sequence[apsw.Connection], hits: Sequence[tuple[int, int]]
             "SELECT p.id, f.path, p.offset, p.field, t.name, p.failed, coalesce(p.time, f.ended), f.agent, p.part"
             " FROM json_each(?) j CROSS JOIN piece p ON p.id=j.value CROSS JOIN file f ON f.id=p.file"
             " LEFT JOIN tool t ON t.id=p.tool",
-            (_listed([number for where, number in hits if where == place]),),
+            (listed([number for where, number in hits if where == place]),),
         )
         for number, path, offset, field, tool, failed, when, agent, part in rows:
             passage = Passage(path, offset, FIELDS[field], tool=tool or "", failed=bool(failed), time=when)

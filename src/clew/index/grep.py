@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from clew.errors import BadQuery
 from clew.facts.words import Words, words
-from clew.index.find import facts, parents
+from clew.index.find import facts
 from clew.index.learn import Facts, Indexed, seconds, tools_of
+from clew.index.match import parents
 from clew.index.passage import BEFORE, WIDTH, Passage
 from clew.index.query import Clause, Query, Term
 from clew.index.result import Result

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clew.index.find import Found, matches, sessions
+from clew.index.find import Found, sessions
+from clew.index.match import matches
 from clew.index.query import Clause, Query
 
 TYPE_CHECKING = False
@@ -11,17 +12,17 @@ if TYPE_CHECKING:
 
     import apsw
 
-WINDOW = 4000  # matches of each word that are looked at, in each table of a shard
+LEAST = 4000  # matches of each word that are looked at, of each kind in a shard
 
 
 def scattered(
-    shards: Sequence[apsw.Connection], query: Query, found: dict[str, Found], without: str | None
+    shards: Sequence[apsw.Connection], query: Query, found: dict[str, Found], without: str | None, now: float
 ) -> list[Found]:
     """The sessions in which each clause matches somewhere, those left out that were found already."""
     unwanted = [clause for clause in query.clauses if clause.negated]
     common: dict[str, Found] | None = None
     for clause in query.wanted:
-        here = sessions(shards, matches(shards, _alone(query, clause, unwanted), WINDOW), without)
+        here = sessions(shards, matches(shards, _alone(query, clause, unwanted), LEAST, now), without)
         if common is None:
             common = {session: one for session, one in here.items() if session not in found}
         else:
@@ -46,6 +47,7 @@ def _joined(one: Found, other: Found) -> Found:
         else:
             numbers = {number for _, number in mine.hits}
             mine.hits += [hit for hit in match.hits if hit[1] not in numbers]
+            mine.said = min(mine.said + match.said, len(mine.hits))
     for match in one.matches:
         match.best = min(match.best, weakest)
     one.agents |= other.agents

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-VERSION = 6
+VERSION = 7
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
 SAID = FIELDS[:4]  # in the table `said`; what tools were asked and what they said is in `done`
@@ -43,7 +43,7 @@ CREATE TABLE piece(
 CREATE INDEX piece_file ON piece(file);
 CREATE INDEX piece_failed ON piece(id) WHERE failed=1;
 CREATE VIRTUAL TABLE said USING fts5(
-  text, content='', contentless_delete=1, prefix='2 3', tokenize="{TOKENIZER}");
+  reply, prompt, title, thinking, content='', contentless_delete=1, prefix='2 3', tokenize="{TOKENIZER}");
 CREATE VIRTUAL TABLE done USING fts5(
   text, content='', contentless_delete=1, tokenize="{TOKENIZER}");
 """

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from clew.conversation.turn import Turn
     from clew.index.passage import Passage
+    from clew.index.result import Embedded
+    from clew.index.semantic import Semantic
     from clew.wire.walk import Found
 
 _FAILURES = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
@@ -44,6 +46,7 @@ class Index:
         self.shards: list[apsw.Connection] = []
         self.reason = ""
         self.is_new = False
+        self._semantic: Semantic | None = None
         self._open()
 
     def _open(self) -> None:
@@ -77,6 +80,9 @@ class Index:
         for shard in self.shards:
             shard.close()
         self.shards = []
+        if self._semantic is not None:
+            self._semantic.close()
+            self._semantic = None
 
     def refresh(self, budget: float | None = None, progress: Callable[[int, int], None] | None = None) -> Refreshed:
         """Read what has changed since the last time, for at most `budget` seconds; `progress` hears (done, all) bytes."""
@@ -112,15 +118,41 @@ class Index:
         self._open()
         self.reason = "damaged"
 
+    def embed(self, budget: float | None = None, progress: Callable[[int, int], None] | None = None) -> Embedded:
+        """Bring the vectors for searching by meaning up to date; `progress` hears (done, all) texts. Raises ClewError.
+
+        They follow the index, which is to be refreshed before. What is done is kept, however it ends.
+        """
+        try:
+            return self._meanings().embed(budget, progress)
+        except _FAILURES as error:
+            raise _failure(error) from None
+
+    def _meanings(self) -> Semantic:
+        if self._semantic is None:
+            from clew.index.semantic import Semantic
+
+            self._semantic = Semantic(self)
+        return self._semantic
+
     def search(
-        self, text: str | Query, limit: int = 10, *, without: str | None = None, now: float | None = None
+        self,
+        text: str | Query,
+        limit: int = 10,
+        *,
+        without: str | None = None,
+        now: float | None = None,
+        semantic: bool = False,
     ) -> Results:
         """The best sessions for a query; `without` is one to leave out, as the session that asks.
 
-        With filters alone it is the newest that pass them. Raises BadQuery.
+        With filters alone it is the newest that pass them. `semantic` finds also what was said in other words, in what has
+        been embedded. Raises BadQuery, and ClewError where `semantic` is not installed.
         """
         query = parse(text) if isinstance(text, str) else text
         moment = time.time() if now is None else now
+        if semantic:
+            return self._meanings().search(query, limit, without, moment)
         try:
             return self._search(query, limit, without, moment)
         except DAMAGE:
@@ -130,16 +162,16 @@ class Index:
 
     def _search(self, query: Query, limit: int, without: str | None, now: float) -> Results:
         from clew.index import find
+        from clew.index.match import matches
 
         if not query.clauses and not query.is_about_pieces:
             return Results(find.recent(self.shards, query, limit, without, now))
-        window, files = max(find.WINDOW, 10 * limit), max(find.FILES, 2 * limit)
-        found = find.sessions(self.shards, find.matches(self.shards, query, window, files), without)
+        found = find.sessions(self.shards, matches(self.shards, query, 10 * limit, now), without)
         ranked = find.fold(self.shards, find.rank(found.values(), now), limit, now)
         if len(ranked) < limit and len(query.wanted) > 1:
             from clew.index.scatter import scattered
 
-            more = scattered(self.shards, query, found, without)
+            more = scattered(self.shards, query, found, without, now)
             ranked = find.fold(self.shards, find.rank([*found.values(), *more], now), limit, now)
         answer = Results(find.describe(self.shards, ranked, query))
         if not answer and query.clauses:

@@ -208,16 +208,19 @@ class Writer:
             return
         rows = [row for block in reversed(self.blocks) for row in block]
         start = self._first(len(rows))
-        said: list[tuple[int, str]] = []
+        said: list[tuple[Any, ...]] = []
         done: list[tuple[int, str]] = []
         pieces = []
         for number, row in enumerate(rows, start):
             pieces.append((number, *row[:8]))
-            (said if row[3] < len(SAID) else done).append((number, row[8]))
+            if row[3] < len(SAID):
+                said.append((number, *(row[8] if field == row[3] else None for field in range(len(SAID)))))
+            else:
+                done.append((number, row[8]))
             if row[3] == TITLE:
                 self.shard.execute("UPDATE file SET title=? WHERE id=?", (number, row[0]))
         self.shard.executemany("INSERT INTO piece VALUES(?,?,?,?,?,?,?,?,?)", pieces)
-        self.shard.executemany("INSERT INTO said(rowid, text) VALUES(?, ?)", said)
+        self.shard.executemany(f"INSERT INTO said(rowid, {', '.join(SAID)}) VALUES(?,?,?,?,?)", said)
         self.shard.executemany("INSERT INTO done(rowid, text) VALUES(?, ?)", done)
         self.shard.execute("COMMIT")
         self.counts.pieces += len(pieces)
