@@ -254,3 +254,12 @@ def test_context_is_sent_as_it_was_rendered_and_before_the_prompt() -> None:
     )
     assert sent(NEW, *attached())[0] == "user: go"
     assert sent(OLD, *attached(rendered=[{"content": "It is Monday."}], renderedRole="user"))[0] == "user: go"
+
+
+def test_a_turn_that_used_up_its_rounds_is_not_closed() -> None:
+    def ended(kind: str) -> list[Json]:
+        mark = {"type": "attachment", "uuid": "X", "parentUuid": "C", "attachment": {"type": kind}}
+        return [user("A", None, "go"), reply("B", "A", use("t")), result("C", "B", "t"), mark]
+
+    assert CLOSED in sent(NEW, *ended("date"))
+    assert CLOSED not in sent(NEW, *ended("max_turns_reached"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,39 +15,17 @@ import clew
 from clew.conversation.graph import Cycle, Dangling
 from clew.conversation.session import Session
 from clew.demo.talk import Talk
-from clew.edit.plan import Plan, plan
-from clew.errors import Refused
+from clew.edit.plan import plan
 from clew.wire.revise import block_bytes
 from clew.wire.splice import part
+from tests.edit.steps import STEPS, Steps, planned
 from tests.edit.talks import talks
 
-Step = Callable[[Plan], Plan]
 EXAMPLES = 60
 
 
-def turn_of(made: Plan, place: float) -> int:
-    return 1 + int(place * (len(made.session.turns) - 1))
-
-
 PLACES = st.floats(0, 1)
-STEPS: dict[str, Callable[[Plan, float], Plan]] = {
-    "drop": lambda made, at: made.drop_turn(turn_of(made, at)),
-    "keep": lambda made, at: made.keep_turns({turn_of(made, at), turn_of(made, at / 2)}),
-    "end": lambda made, at: made.end_with(turn_of(made, at)),
-}
 PLANS = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), PLACES), min_size=1, max_size=3)
-
-
-def planned(made: Plan, steps: list[tuple[str, float]]) -> Plan | None:
-    """The steps one after the other; None where one of them leaves nothing."""
-    for name, place in steps:
-        if not made.session.turns:
-            return None
-        try:
-            made = STEPS[name](made, place)
-        except Refused:
-            return None
-    return made
 
 
 @contextmanager
@@ -81,7 +59,7 @@ def blocks(entry: clew.Entry) -> list[bytes]:
 @pytest.mark.req("R289", "R291", "R293", "R303")
 @given(talks(), PLANS)
 @settings(max_examples=EXAMPLES)
-def test_a_plan_breaks_nothing(told: Talk, steps: list[tuple[str, float]]) -> None:
+def test_a_plan_breaks_nothing(told: Talk, steps: Steps) -> None:
     before = Session(told.bytes())
     made = planned(plan(before), steps)
     if made is None:
@@ -101,7 +79,7 @@ def test_a_plan_breaks_nothing(told: Talk, steps: list[tuple[str, float]]) -> No
 @pytest.mark.req("R280", "R281", "R285", "R286", "R301")
 @given(talks(), PLANS)
 @settings(max_examples=EXAMPLES)
-def test_what_is_written_is_what_was_planned(told: Talk, steps: list[tuple[str, float]]) -> None:
+def test_what_is_written_is_what_was_planned(told: Talk, steps: Steps) -> None:
     with on_disk(told) as path:
         content, times = path.read_bytes(), path.stat()
         made = planned(plan(clew.read(path)), steps)
@@ -122,7 +100,7 @@ def test_what_is_written_is_what_was_planned(told: Talk, steps: list[tuple[str, 
 
 @given(talks(), PLANS, PLANS)
 @settings(max_examples=EXAMPLES)
-def test_two_plans_are_one(told: Talk, first: list[tuple[str, float]], second: list[tuple[str, float]]) -> None:
+def test_two_plans_are_one(told: Talk, first: Steps, second: Steps) -> None:
     """Writing what a plan made and planning again sends what one plan of both would."""
     with on_disk(told) as path:
         source = clew.read(path)

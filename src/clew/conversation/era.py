@@ -156,7 +156,7 @@ class Era:
     @property
     def strips_call_fields(self) -> bool:
         """Of a tool use only its type, id, name and input are sent, and of a plan's end not the plan."""
-        return self.since("2.1.9") and not self.since("2.1.80")
+        return self.since("2.0.76") and not self.since("2.1.80")
 
     @property
     def marks_empty(self) -> bool:

@@ -16,7 +16,7 @@ from clew.conversation.draft import Draft, drafts
 from clew.conversation.era import NEWEST, Era
 from clew.conversation.message import messages
 from clew.conversation.path import SPOKEN, after_compaction, chain, leaf, with_siblings
-from clew.wire.detail import WorktreeState
+from clew.wire.detail import Attachment, WorktreeState
 from clew.wire.encode import decode_slowly
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.line import BOM
@@ -151,11 +151,13 @@ def _known(model: str) -> bool:
 
 
 def _is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
-    """A tool may end the turn; an attachment that the program wrote behind its result shows that it did."""
+    """A tool may end the turn, or the number of turns allowed: an attachment that the program wrote behind it shows that."""
     if last is None:
         return False
-    after = made[next(i for i, d in enumerate(made) if d.entry is last) + 1 :]
-    return any(d.kind == "mark" for d in after) and last.data.get("toolEndsTurn") is True
+    after = [d.entry for d in made[next(i for i, d in enumerate(made) if d.entry is last) + 1 :] if d.kind == "mark"]
+    if any(entry and Attachment.of(entry).type == "max_turns_reached" for entry in after):
+        return True
+    return bool(after) and last.data.get("toolEndsTurn") is True
 
 
 def _is_command(spoken: Sequence[Draft]) -> bool:

@@ -1,0 +1,139 @@
+"""Sessions that clew reshaped: the real Claude Code resumes them with exactly the messages that the plan says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from claude_agent_sdk import get_session_messages, list_sessions
+
+import clew
+from clew.conversation.session import Session
+from clew.demo.tree import write_demo
+from clew.edit.plan import Plan, plan
+from clew.wire.write import create
+from tests.edit.steps import STEPS, Steps, planned
+from tests.oracle.claude import LATEST
+from tests.oracle.conftest import Claude
+from tests.oracle.judge import PROMPT, Verdict, bench, comparable
+from tests.oracle.test_resume_made import MADE, UNRENDERED
+
+pytestmark = pytest.mark.oracle
+
+OLDER = ("2.1.45", "2.1.29", "2.0.76")
+PLANS: dict[str, Steps] = {
+    "clone": [],
+    **{name: [(name, 0.5)] for name in STEPS},
+    "drop the first": [("drop", 0.0)],
+    "drop the last": [("drop", 1.0)],
+    "drop, then end": [("drop", 0.0), ("end", 0.6)],
+}
+SOAKS = os.environ.get("CLEW_SOAK") == "1"
+FEWER = 5  # of the recorded sessions one in so many, unless there is time for all
+SAMPLED = ("2.1.325", "2.1.29", "2.0.50")
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    plan: Plan
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def cases(sources: dict[str, Session], plans: dict[str, Steps] = PLANS) -> Iterator[Case]:
+    """Every source with every plan that leaves something and changes something."""
+    for name, source in sources.items():
+        seen = set()
+        for what, steps in plans.items():
+            made = planned(plan(source), steps)
+            if made is None:
+                continue
+            content = b"".join(item.raw for item in made.session.items)
+            if content not in seen:
+                seen.add(content)
+                yield Case(f"{name}: {what}", made)
+
+
+def score(claude: Claude, version: str, found: list[Case], folder: Path) -> dict[str, str]:
+    """What each case got wrong, if anything; prints how many were right."""
+    with bench(claude, version) as boxes:
+        judged: dict[str, tuple[Case, Future[Verdict]]] = {}
+        for case in found:
+            made = case.plan.write(folder=folder / version)
+            judged[case.name] = case, boxes.judge(made.path.read_bytes(), made.id)
+        wrong = {name: why for name, (case, future) in judged.items() if (why := fault(case, future.result()))}
+    print(f"\n{version}: {len(found) - len(wrong)} of {len(found)} edited sessions resume as planned")
+    return wrong
+
+
+def fault(case: Case, verdict: Verdict) -> str:
+    expected = clew.request(case.plan.session, verdict.version, PROMPT)
+    if comparable(expected.messages) != comparable(verdict.ours.messages):
+        return "what was written is not what was planned"
+    try:
+        verdict.check()
+    except AssertionError as difference:
+        return str(difference)
+    return ""
+
+
+def made_sessions(folder: Path) -> dict[str, Session]:
+    return {make.__name__: clew.read(make().write(folder / make.__name__)) for make in MADE}
+
+
+def demo_sessions(folder: Path) -> dict[str, Session]:
+    made = write_demo(folder / "demo", datetime(2026, 3, 1, tzinfo=UTC))
+    known = {story: made.sessions[story] for story in made.sessions if story not in UNRENDERED}
+    return {story: clew.find(session, claude=folder / "demo") for story, session in known.items()}
+
+
+def test_the_demo_on_the_newest_version(claude: Claude, tmp_path: Path) -> None:
+    assert score(claude, LATEST, list(cases(demo_sessions(tmp_path))), tmp_path / "made") == {}
+
+
+@pytest.mark.parametrize("version", [LATEST, *OLDER])
+def test_made_sessions_on_each_version(claude: Claude, version: str, tmp_path: Path) -> None:
+    assert score(claude, version, list(cases(made_sessions(tmp_path))), tmp_path / "made") == {}
+
+
+@pytest.mark.shared
+def test_recorded_sessions_on_the_newest_version(claude: Claude, shared: Path, tmp_path: Path) -> None:
+    found = {
+        f"{version}/{path.relative_to(shared).parts[4]}/{path.stem[:8]}": clew.read(path)
+        for version in SAMPLED
+        for path in sorted((shared / "oracle" / "samples" / version).glob("*/.claude/projects/*/*.jsonl"))
+        if not path.stem.startswith("agent-")
+    }
+    sound = {name: s for name, s in found.items() if s.turns and not clew.request(s).refusal}
+    assert len(sound) > 20
+    found_cases = list(cases(sound))
+    chosen = found_cases if SOAKS else found_cases[::FEWER]
+    assert score(claude, LATEST, chosen, tmp_path / "made") == {}
+
+
+def test_the_sdk_lists_and_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The functions of `claude-agent-sdk` see in each copy what they would see in the plan under its old ids."""
+    sources = made_sessions(tmp_path / "sources")
+    root, other = tmp_path / "claude", tmp_path / "other"
+    found = list(cases(sources))
+    right = 0
+    for case in found:
+        monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(root))
+        made = case.plan.write(folder=root / "projects" / "-home-ada-garden")
+        assert made.id in {info.session_id for info in list_sessions()}, case.name
+        read = get_session_messages(made.id)
+        monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(other))
+        lines = [item.raw for item in case.plan.session.items]
+        create(other / "projects" / "-home-ada-garden" / f"{made.id}.jsonl", lines)
+        right += [m.message for m in read] == [m.message for m in get_session_messages(made.id)] != []
+    print(f"\nclaude-agent-sdk: {right} of {len(found)} edited sessions are listed and read as planned")
+    assert right == len(found)
