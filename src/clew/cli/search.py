@@ -22,20 +22,24 @@ if TYPE_CHECKING:
     from clew.index.search import Index
 
 BUDGET = 3.0  # seconds for reading what is new before the answer
-_FLAGS = ("--json", "--quiet", "-q", "--include-current", "--no-refresh", "--reveal", "--regex", "--substring")
+_FLAGS = (
+    *("--json", "--quiet", "-q", "--include-current", "--no-refresh", "--reveal"),
+    *("--regex", "--substring", "--semantic"),
+)
 _VALUES = {"--limit": "limit", "-n": "limit", "--claude-dir": "claude_dir", "--project": "project", "-p": "project"}
-_VALUES |= {"--since": "since", "--until": "until", "--context": "context"}
+_VALUES |= {"--since": "since", "--until": "until", "--context": "context", "--budget": "budget"}
 
 
 class Plan:
     """What a search is to do."""
 
-    __slots__ = ("claude_dir", "context", "flags", "limit", "project", "query", "since", "until")
+    __slots__ = ("budget", "claude_dir", "context", "flags", "limit", "project", "query", "since", "until")
 
     def __init__(self) -> None:
         self.query = ""
         self.limit = "10"
         self.context = ""
+        self.budget = "60"
         self.claude_dir: str | None = None
         self.project = self.since = self.until = ""
         self.flags: set[str] = set()
@@ -58,7 +62,7 @@ def quick(arguments: list[str]) -> int | None:
             return None
         else:
             words.append(word)
-    if not words or not plan.limit.isdigit() or not (plan.context or "0").isdigit():
+    if not words or not all(number.isdigit() for number in (plan.limit, plan.context or "0", plan.budget)):
         return None
     plan.query = " ".join(words)
     try:
@@ -85,7 +89,9 @@ def run(plan: Plan) -> int:
     with Index.open(plan.claude_dir) as index:
         if "--no-refresh" not in plan.flags:
             refresh(index, quiet)
-        if plan.flags & {"--regex", "--substring"}:
+        if "--semantic" in plan.flags:
+            found = _by_meaning(index, plan, filters, without, quiet)
+        elif plan.flags & {"--regex", "--substring"}:
             made = index.grep(plan.query, regex="--regex" in plan.flags, filters=filters, without=without)
             found = [result for result, _ in zip(made, range(int(plan.limit)), strict=False)]
         else:
@@ -96,6 +102,16 @@ def run(plan: Plan) -> int:
     if not found and not quiet:
         print(f"Nothing matches {plan.query!r}.", file=sys.stderr)
     return 0 if found else 1
+
+
+def _by_meaning(index: Index, plan: Plan, filters: str, without: str | None, quiet: bool) -> list[Result]:
+    if plan.flags & {"--regex", "--substring"}:
+        raise ClewError("A text that is looked for letter by letter has no meaning: leave out --semantic or the other.")
+    if "--no-refresh" not in plan.flags and int(plan.budget):
+        from clew.cli.embedding import embed
+
+        embed(index, int(plan.budget), quiet)
+    return index.search(plan.query + filters, int(plan.limit), without=without, semantic=True)
 
 
 def _show(index: Index, found: list[Result], plan: Plan) -> None:
@@ -172,6 +188,7 @@ def _json(result: Result) -> dict[str, Any]:
         "messages": result.messages,
         "matches": result.matches,
         "score": round(result.score, 4),
+        "similarity": _rounded(result.similarity),
         "agents": sorted(result.agents),
         "path": result.path,
         "resume": result.command,
@@ -183,6 +200,7 @@ def _json(result: Result) -> dict[str, Any]:
                 "time": p.time,
                 "agent": p.agent,
                 "text": p.text,
+                "similarity": _rounded(p.similarity),
                 "marks": [list(mark) for mark in p.marks],
                 "path": p.path,
                 "offset": p.offset,
@@ -190,6 +208,10 @@ def _json(result: Result) -> dict[str, Any]:
             for p in result.passages
         ],
     }
+
+
+def _rounded(similarity: float | None) -> float | None:
+    return None if similarity is None else round(similarity, 4)
 
 
 def _print(found: list[Result]) -> None:
@@ -216,6 +238,7 @@ def _heading(result: Result, colour: bool) -> str:
 def _passage(passage: Passage, colour: bool) -> str:
     kind = passage.field if not passage.tool else f"{passage.tool} {passage.field}"
     kind = f"agent {kind}" if passage.agent else kind
+    kind = kind if passage.similarity is None else f"{kind} {passage.similarity:.2f}"
     parts, at = [], 0
     for start, stop in passage.marks:
         parts += [_plain(passage.text[at:start]), _styled(_plain(passage.text[start:stop]), "1;31", colour)]
@@ -244,11 +267,13 @@ def _ago(then: int | None) -> str:
 
 
 def arguments(command: ArgumentParser) -> None:
-    from clew.cli.output import common
+    from clew.cli.output import common, count
 
     command.add_argument("query", nargs="+", help='words, "phrases", -not, OR, and fields such as tool:Bash since:30d')
     command.add_argument("--regex", action="store_true", help="the query is a regular expression over the text itself")
     command.add_argument("--substring", action="store_true", help="the query is a piece of text, letter by letter")
+    command.add_argument("--semantic", action="store_true", help="find also what was said in other words (an extra)")
+    command.add_argument("--budget", metavar="SECONDS", type=count, help="with --semantic: time for embedding (60)")
     command.add_argument("--context", metavar="N", help="show the turn of the best passage with N turns on either side")
     command.add_argument("--include-current", action="store_true", help="also the session that asks")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
@@ -266,6 +291,8 @@ def call(options: Namespace) -> int:
     wanted = {"--json": options.json, "--quiet": options.quiet}
     wanted |= {"--include-current": options.include_current, "--no-refresh": options.no_refresh}
     wanted |= {"--reveal": options.reveal, "--regex": options.regex, "--substring": options.substring}
+    wanted |= {"--semantic": options.semantic}
     plan.context = options.context or ""
+    plan.budget = plan.budget if options.budget is None else str(options.budget)
     plan.flags = {flag for flag, is_set in wanted.items() if is_set}
     return run(plan)

@@ -29,7 +29,10 @@ class Passage:
     For a title `kind` says which: custom title, title or summary; of prompts it tells the first prompt.
     """
 
-    __slots__ = ("agent", "failed", "field", "kind", "marks", "offset", "part", "path", "score", "text", "time", "tool")
+    __slots__ = (
+        *("agent", "failed", "field", "kind", "marks", "offset", "part", "path", "score", "similarity", "text", "time"),
+        "tool",
+    )
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class Passage:
         self.path, self.offset, self.field, self.part, self.kind = path, offset, field, part, kind
         self.text, self.marks = text, marks
         self.tool, self.failed, self.time, self.agent, self.score = tool, failed, time, agent, score
+        self.similarity: float | None = None  # if it was found by meaning
 
     def __repr__(self) -> str:
         return f"Passage({self.field}, {self.text!r})"

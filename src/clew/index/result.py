@@ -19,12 +19,32 @@ class Refreshed:
         self.reason = ""
 
 
+class Embedded:
+    """What an embedding did: texts and passages added, and texts left; `is_elsewhere` says that another process is at it.
+
+    `reason` says why vectors that were there had to be made anew, if they had to be.
+    """
+
+    __slots__ = ("is_elsewhere", "left", "passages", "reason", "texts")
+
+    def __init__(self, left: int = 0, is_elsewhere: bool = False) -> None:
+        self.texts = self.passages = 0
+        self.left, self.is_elsewhere, self.reason = left, is_elsewhere, ""
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.left and not self.is_elsewhere
+
+
 class Result:
-    """A session that answers a query, with its best passages first; `matches` counts those that were ranked."""
+    """A session that answers a query, with its best passages first; `matches` counts those that were ranked.
+
+    `similarity` is that of its passage nearest in meaning, from 0 to 1, if it was searched for by meaning and has one.
+    """
 
     __slots__ = (
         *("agents", "best", "branch", "cwd", "ended", "folder", "in_agents_only", "is_scattered", "matches"),
-        *("messages", "model", "passages", "path", "score", "session", "started", "title", "titles"),
+        *("messages", "model", "passages", "path", "score", "session", "similarity", "started", "title", "titles"),
     )
 
     def __init__(self, session: str) -> None:
@@ -34,6 +54,7 @@ class Result:
         self.ended: int | None = None
         self.messages = self.matches = 0
         self.best = self.score = 0.0
+        self.similarity: float | None = None
         self.in_agents_only = False
         self.is_scattered = False
         self.titles: list[tuple[str, str]] = []

@@ -152,7 +152,10 @@ class Index:
         query = parse(text) if isinstance(text, str) else text
         moment = time.time() if now is None else now
         if semantic:
-            return self._meanings().search(query, limit, without, moment)
+            try:
+                return self._meanings().search(query, limit, without, moment)
+            except _FAILURES as error:
+                raise _failure(error) from None
         try:
             return self._search(query, limit, without, moment)
         except DAMAGE:

@@ -1,0 +1,65 @@
+"""`clew search --semantic`, as people type it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clew.cli.embedding import embed
+from clew.demo.tree import Summary
+from clew.index import semantic
+from clew.index.search import Index
+from tests.cli.conftest import Run
+
+ROUNDING = "a9223290"
+ASKED = ("search", "--semantic", "money", "amounts", "are", "off", "by", "a", "tiny", "bit")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_other_words_find_it_and_the_similarity_is_told(clew: Run, demo: Summary) -> None:
+    code, out, _ = clew(*ASKED, "-n", "1")
+    heading, first, *_ = out.splitlines()
+    assert code == 0 and heading.startswith(f"{ROUNDING}  Fix one-cent rounding difference in order totals  ")
+    assert first.startswith("    title 0.4")
+    (found, *_) = map(json.loads, clew(*ASKED, "--json")[1].splitlines())
+    assert found["similarity"] == max(passage["similarity"] for passage in found["passages"]) > 0.4
+    plain = json.loads(clew("search", "rounding", "--json")[1].splitlines()[0])
+    assert plain["similarity"] is plain["passages"][0]["similarity"] is None
+
+
+def test_options_are_filters_and_secrets_are_masked(clew: Run, demo: Summary) -> None:
+    assert ROUNDING not in clew(*ASKED, "--project", "drip")[1]
+    asked = ("search", "--semantic", "give me access to the hidden passwords project:bakery in:prompt")
+    assert "[REDACTED:" in clew(*asked)[1] and "ghp_" not in clew(*asked)[1] and "ghp_" in clew(*asked, "--reveal")[1]
+
+
+def test_nothing_is_embedded_without_leave(clew: Run, demo: Summary) -> None:
+    assert clew(*ASKED, "--budget", "0")[0] == 1
+    clew("search", "bread")
+    assert clew(*ASKED, "--no-refresh")[0] == 1
+    assert clew(*ASKED)[0] == 0
+    assert clew(*ASKED, "--no-refresh")[0] == 0
+
+
+def test_what_is_left_is_said(claude: Path, demo: Summary, capsys: pytest.CaptureFixture[str]) -> None:
+    with Index.open(claude) as index:
+        index.refresh()
+        embed(index, 0, quiet=False)
+        assert " texts are not embedded yet; the next search goes on," in capsys.readouterr().err
+        embed(index, 0, quiet=True)
+        assert not capsys.readouterr().err
+
+
+def test_what_makes_no_sense_is_refused(clew: Run, demo: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = clew(*ASKED, "--regex")
+    assert (code, out) == (2, "") and "leave out --semantic" in err
+    assert clew(*ASKED, "--budget", "soon")[0] == 2
+    monkeypatch.setattr(semantic, "NEEDS", ("no_such_model",))
+    code, out, err = clew(*ASKED)
+    assert (code, out) == (2, "") and "pip install 'clew[semantic]'" in err and err.count("\n") == 2
