@@ -18,6 +18,16 @@ def main(argv: list[str] | None = None) -> int:
 
         if (done := quick(arguments[1:])) is not None:
             return done
+    if arguments[:1] == ["usage"]:
+        from clew.cli.usage import quick as quick_usage
+
+        if (done := quick_usage(arguments[1:])) is not None:
+            return done
+    if arguments[:1] == ["statusline"]:
+        from clew.cli.statusline import quick as quick_line
+
+        if (done := quick_line(arguments[1:])) is not None:
+            return done
     from clew.cli.run import run
 
     return run(arguments)

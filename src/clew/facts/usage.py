@@ -1,28 +1,34 @@
 """Usage: the tokens that replies took, counted once however often they are written down.
 
 Several lines carry the usage of one reply, and a forked or resumed file repeats the replies of another. A `Usage` therefore
-keeps what it counted by reply; adding two of them joins the sets, so that a reply in both counts once.
+keeps what it counted by reply; adding two of them joins the sets, so that a reply in both counts once. What an agent said is
+repeated in the session that began it, and counts there too, in case the agent's own file is gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import astuple
 
-from clew.conversation.session import Session
-from clew.wire.block import Tokens
+from clew.wire.bill import Billed, BilledBlock, Iteration, Progress, iterations, progress
+from clew.wire.block import Block, Tokens
+from clew.wire.encode import encode
 from clew.wire.entry import Spoken
 from clew.wire.time import instant, stamp
 
+if TYPE_CHECKING:
+    from clew.conversation.session import Session
+
 SYNTHETIC = "<synthetic>"  # written by the program in the model's name: no tokens stand behind it
+ADVISOR = b"advisor_message"
+LETTERS = 4  # of a text for each token, roughly: what an estimate goes by
 
 
-class Count(Struct, frozen=True):
+class Count(Struct, frozen=True, gc=False, array_like=True):
     """Tokens of one reply, or of many added up."""
 
     input: int = 0
@@ -38,8 +44,13 @@ class Count(Struct, frozen=True):
         return self.cache_write_5m + self.cache_write_1h
 
     @property
+    def prompt(self) -> int:
+        """All that was sent, from the cache or not."""
+        return self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
+
+    @property
     def total(self) -> int:
-        return self.input + self.output + self.cache_write + self.cache_read
+        return self.prompt + self.output
 
     def __add__(self, other: Count) -> Count:
         return total((self, other))
@@ -57,21 +68,63 @@ def total(counts: Iterable[Count]) -> Count:
     return Count(*map(sum, columns))
 
 
-class Spend(Struct, frozen=True):
-    """One reply: its tokens, its model, and when."""
+class Spend(Struct, frozen=True, array_like=True):
+    """One reply: its tokens, its model, when, and what tells how far its numbers can be trusted."""
 
     count: Count
     model: str
     timestamp: str
     tier: str = ""
+    speed: str = ""
+    region: str = ""
+    branch: str = ""
+    has_ended: bool = False  # a line of it says why it stopped
+    is_copy: bool = False  # every line of it says that it was copied from another session
+    lengths: dict[str, int] = field(default_factory=dict)  # letters by line, of lines that do not say so
+    calls: dict[str, str] = field(default_factory=dict)  # the tools it called, by the id of the call
 
     def outranks(self, other: Spend) -> bool:
         """The line with more output tokens is the later word; ties go to the one that sorts last, in any order."""
         return self._rank > other._rank
 
     @property
-    def _rank(self) -> tuple[int, int, str, str, tuple[int, ...], str]:
-        return (self.count.output, self.count.total, self.timestamp, self.model, astuple(self.count), self.tier)
+    def _rank(self) -> tuple[int, int, str, str, tuple[int, ...], tuple[str, ...]]:
+        words = (self.tier, self.speed, self.region, self.branch)
+        return (self.count.output, self.count.total, self.timestamp, self.model, astuple(self.count), words)
+
+    def merge(self, other: Spend) -> Spend:
+        """Two tellings of one reply as one: the numbers of the later word, and what either says of the rest."""
+        if self == other:
+            return self
+        best = self if self.outranks(other) else other
+        has_ended = self.has_ended or other.has_ended
+        return Spend(
+            best.count,
+            best.model,
+            best.timestamp,
+            best.tier,
+            best.speed,
+            best.region,
+            best.branch,
+            has_ended,
+            self.is_copy and other.is_copy,
+            {} if has_ended else _joined(self.lengths, other.lengths),
+            _joined(self.calls, other.calls),
+        )
+
+    @property
+    def estimate(self) -> int:
+        """The output tokens that its text must have taken, as far as lines without an end tell."""
+        return sum(self.lengths.values()) // LETTERS
+
+    @property
+    def is_final(self) -> bool:
+        """Whether its output tokens are a last word, not the stub that a stream begins with.
+
+        A reply that says why it stopped has its final numbers. Of the others those are stubs that hold less than half of
+        what the text must have taken: no reply with a stop reason was ever seen to.
+        """
+        return self.has_ended or 2 * self.count.output >= self.estimate
 
     @property
     def day(self) -> str:
@@ -79,11 +132,20 @@ class Spend(Struct, frozen=True):
         if self.timestamp.endswith("Z"):
             return self.timestamp[:10]
         time = instant(self.timestamp)
-        return time.astimezone(UTC).date().isoformat() if time else ""
+        return stamp(time)[:10] if time else ""
 
 
-@dataclass(frozen=True)
-class Usage:
+Value = TypeVar("Value", int, str)
+
+
+def _joined(mine: dict[str, Value], theirs: dict[str, Value]) -> dict[str, Value]:
+    """Both; of two values for one key the larger, so that the order of joining does not matter."""
+    if not theirs:
+        return mine
+    return theirs | {key: max(value, theirs.get(key, value)) for key, value in mine.items()}
+
+
+class Usage(Struct, frozen=True, dict=True, eq=False):
     """A sum of replies. It adds: `sum(map(usage, sessions), Usage())`."""
 
     own: Mapping[str, Spend] = field(default_factory=dict)
@@ -107,8 +169,7 @@ class Usage:
         found: dict[str, Spend] = {}
         for usage in self._leaves():
             for key, spend in usage.own.items():
-                if key not in found or spend.outranks(found[key]):
-                    found[key] = spend
+                found[key] = spend.merge(found[key]) if key in found else spend
         return found
 
     def _leaves(self) -> Iterator[Usage]:
@@ -138,40 +199,124 @@ class Usage:
         return {name: total(groups[name]) for name in sorted(groups)}
 
 
-def usage(source: Session | Iterable[Spoken]) -> Usage:
+def usage(source: Session | Iterable[Spoken | Billed]) -> Usage:
     """The usage of a session, its agents included; or of some entries."""
-    if isinstance(source, Session):
-        return sum((_spent(a.session.entries) for a in source.agents), _spent(source.entries))
-    return _spent(source)
+    if isinstance(source, Iterable):
+        return _spent(source)
+    return sum((_spent(a.session.entries) for a in source.agents), _spent(source.entries))
 
 
-def _spent(entries: Iterable[Spoken]) -> Usage:
-    best: dict[str, tuple[Tokens, Spoken]] = {}
-    for entry in entries:
+class _Telling:
+    """What the lines of one reply have said so far. It keeps no line: they hold on to the bytes that they came from."""
+
+    __slots__ = ("branch", "calls", "has_ended", "is_copy", "lengths", "model", "time", "tokens")
+
+    def __init__(self, tokens: Tokens, entry: Spoken | Billed) -> None:
+        self.has_ended = False
+        self.is_copy = True
+        self.lengths: dict[str, int] = {}
+        self.calls: dict[str, str] = {}
+        self.take(tokens, entry)
+
+    def take(self, tokens: Tokens, entry: Spoken | Billed) -> None:
+        """The numbers of a line are the better ones."""
         message = entry.message
-        if message is None or entry.type != "assistant":
+        self.tokens = tokens
+        self.time = _written(entry.timestamp)
+        self.model = (tokens.model if isinstance(tokens, Iteration) else message.model if message else None) or ""
+        self.branch: str = getattr(entry, "git_branch", None) or ""
+
+    def add(self, entry: Spoken | Billed, content: str | Sequence[Block | BilledBlock] | None, has_ended: bool) -> None:
+        """What a line says beside its numbers."""
+        if self.is_copy and not getattr(entry, "forked_from", None):
+            self.is_copy = False
+        if isinstance(content, list):
+            for block in content:
+                if block.type == "tool_use" and block.id:
+                    self.calls[block.id] = max(block.name or "", self.calls.get(block.id, ""))
+        if has_ended:
+            self.has_ended = True
+        elif not self.has_ended:
+            length = len(content) if isinstance(content, str) else sum(map(_length, content or ()))
+            key = entry.uuid or ""
+            self.lengths[key] = max(length, self.lengths.get(key, 0))
+
+    def is_outranked(self, tokens: Tokens, entry: Spoken | Billed) -> bool:
+        """What `Spend.outranks` says; most lines of a reply repeat the usage of the first, and then it is soon said."""
+        mine, theirs = self.tokens.output_tokens or 0, tokens.output_tokens or 0
+        if mine != theirs:
+            return theirs > mine
+        if tokens == self.tokens:
+            time = _written(entry.timestamp)
+            if time != self.time:
+                return time > self.time
+        return _Telling(tokens, entry).spend().outranks(self.spend())
+
+    def spend(self) -> Spend:
+        tokens = self.tokens
+        return Spend(
+            count(tokens),
+            self.model,
+            self.time,
+            tokens.service_tier or "",
+            tokens.speed or "",
+            tokens.inference_geo or "",
+            self.branch,
+            self.has_ended,
+            self.is_copy,
+            {} if self.has_ended else self.lengths,
+            self.calls,
+        )
+
+
+def _length(block: Block | BilledBlock) -> int:
+    """The letters of a block that the model wrote, as JSON writes them."""
+    if isinstance(block, BilledBlock):
+        return len(block.text) + len(block.thinking) + len(block.input)
+    return sum(len(encode(part)) for part in (block.text, block.thinking, block.input) if part is not None)
+
+
+def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
+    found: dict[str, _Telling] = {}
+    extra: dict[str, Spend] = {}
+    for line in entries:
+        entry = line if line.type == "assistant" else _repeated(line)
+        message = entry.message if entry else None
+        if entry is None or message is None:
             continue
         tokens = message.usage
-        if tokens is not None and message.model != SYNTHETIC:
-            key = message.id or entry.request_id or entry.uuid or f"?{entry.timestamp} {tokens}"
-            other = best.get(key)
-            if other is None or _outranks(tokens, entry, *other):
-                best[key] = (tokens, entry)
-    return Usage({key: _spend(*found) for key, found in best.items()})
+        if tokens is None or message.model == SYNTHETIC:
+            continue
+        key = message.id or entry.request_id or entry.uuid or f"?{entry.timestamp} {tokens}"
+        telling = found.get(key)
+        if telling is None:
+            telling = found[key] = _Telling(tokens, entry)
+        elif telling.is_outranked(tokens, entry):
+            telling.take(tokens, entry)
+        telling.add(entry, message.content, message.stop_reason is not None)
+        if tokens.iterations and ADVISOR in bytes(tokens.iterations):
+            _add_advice(key, tokens, entry, extra)
+    return Usage({key: telling.spend() for key, telling in found.items()} | extra)
 
 
-def _outranks(tokens: Tokens, entry: Spoken, their_tokens: Tokens, their_entry: Spoken) -> bool:
-    """What `Spend.outranks` says; most lines of a reply repeat the usage of the first, and then it is soon said."""
-    if tokens == their_tokens:
-        mine, theirs = _written(entry.timestamp), _written(their_entry.timestamp)
-        if mine != theirs:
-            return mine > theirs
-    return _spend(tokens, entry).outranks(_spend(their_tokens, their_entry))
+def _add_advice(key: str, tokens: Tokens, entry: Spoken | Billed, extra: dict[str, Spend]) -> None:
+    """What another model was asked for on the way: billed apart, and not in the numbers of the reply."""
+    advice = (each for each in iterations(tokens) if each.type == ADVISOR.decode() and each.model)
+    for number, each in enumerate(advice):
+        telling = _Telling(each, entry)
+        telling.add(entry, None, True)
+        spend = telling.spend()
+        name = f"{key}:advisor:{number}"
+        extra[name] = spend.merge(extra[name]) if name in extra else spend
 
 
-def _spend(tokens: Tokens, entry: Spoken) -> Spend:
-    model = entry.message.model if entry.message else None
-    return Spend(count(tokens), model or "", _written(entry.timestamp), tokens.service_tier or "")
+def _repeated(line: Spoken | Billed) -> Billed | None:
+    """What an agent said, where a line of the session that began it repeats that."""
+    if line.type != "progress":
+        return None
+    told = getattr(line, "progress", None)
+    inner = told.message if isinstance(told, Progress) else progress(told).message if told else None
+    return inner if inner and inner.type == "assistant" else None
 
 
 def _written(timestamp: str | int | float | None) -> str:

@@ -40,6 +40,7 @@ class Tokens(Struct, frozen=True, gc=False):
     server_tool_use: ServerToolUse | None = None
     inference_geo: str | None = None
     speed: str | None = None
+    iterations: Raw = NOTHING
 
 
 class Block(Struct, frozen=True, gc=False):

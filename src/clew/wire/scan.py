@@ -1,8 +1,8 @@
 """Scanning: a pass over many files that keeps nothing of them.
 
-It decodes only the fields of a shape (`Spoken`: who said what, or a shape made from it), a piece at a time, with the offset
-of each line beside it. Reading a session (`entry.read`) goes the same way and keeps the bytes; a piece with anything odd in
-it goes through that reader, so the two never differ in what they find.
+It decodes only the fields of a shape (`Spoken`: who said what, or another), a piece at a time, with the offset of each line
+beside it. Reading a session (`entry.read`) goes the same way and keeps the bytes; a piece with anything odd in it goes
+through that reader, so the two never differ in what they find. `holding` leaves out the lines without some bytes, undecoded.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from functools import cache
 from typing import Generic, NamedTuple, TypeVar, overload
 
 import msgspec
+from stringzilla import find
 
 from clew.wire.entry import REFUSALS, Damaged, Entry, Spoken, is_one_object_a_line, read_piece
-from clew.wire.line import Source, pieces
+from clew.wire.line import PIECE, Source, pieces
 from clew.wire.soften import soften
 
-Shape = TypeVar("Shape", bound=Spoken)
+Shape = TypeVar("Shape", bound=msgspec.Struct)
+WIDE = 1 << 18  # bytes of a piece of which most lines are left out (measured)
 
 
 class Piece(NamedTuple, Generic[Shape]):
@@ -34,7 +36,9 @@ def scan(source: Source, *, offset: int = 0, finished: bool = False) -> Iterator
 
 
 @overload
-def scan(source: Source, *, offset: int = 0, finished: bool = False, shape: type[Shape]) -> Iterator[Piece[Shape]]: ...
+def scan(
+    source: Source, *, offset: int = 0, finished: bool = False, shape: type[Shape], holding: bytes = b""
+) -> Iterator[Piece[Shape]]: ...
 
 
 def scan(
@@ -43,15 +47,19 @@ def scan(
     offset: int = 0,
     finished: bool = False,
     shape: type[Shape] = Spoken,  # type: ignore[assignment]
+    holding: bytes = b"",
 ) -> Iterator[Piece[Shape]]:
     """The entries of a source in pieces, those saved from damaged lines included.
 
     `finished` leaves out an unterminated last line, to be read when it has been written.
     """
     decode = _decoder(shape).decode_lines
-    for buffer, at in pieces(source, offset=offset):
+    for buffer, at in pieces(source, offset=offset, size=WIDE if holding else PIECE):
         if finished and not buffer.endswith(b"\n"):
             buffer = buffer[: buffer.rfind(b"\n") + 1]
+        if holding:
+            yield _holding(buffer, at, shape, holding)
+            continue
         try:
             spoken = decode(buffer)
         except REFUSALS:
@@ -61,6 +69,28 @@ def scan(
             yield Piece(spoken, [at + start for start in starts], at + len(buffer))
         elif buffer:
             yield _oddly(buffer, at, shape)
+
+
+def _holding(buffer: bytes, at: int, shape: type[Shape], needle: bytes) -> Piece[Shape]:
+    """The lines that hold some bytes, each by itself: the many without them are not even cut."""
+    decode = _decoder(shape).decode
+    spoken: list[Shape] = []
+    offsets: list[int] = []
+    damaged = 0
+    place = find(buffer, needle)
+    while place >= 0:
+        start = buffer.rfind(b"\n", 0, place) + 1
+        stop = buffer.find(b"\n", place) + 1 or len(buffer)
+        try:
+            spoken.append(decode(buffer[start:stop]))
+            offsets.append(at + start)
+        except REFUSALS:
+            odd = _oddly(buffer[start:stop], at + start, shape)
+            spoken += odd.spoken
+            offsets += odd.offsets
+            damaged += odd.damaged
+        place = find(buffer, needle, stop)
+    return Piece(spoken, offsets, at + len(buffer), damaged)
 
 
 @cache

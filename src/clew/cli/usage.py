@@ -1,0 +1,290 @@
+"""`clew usage`: what it took and what it cost.
+
+The common question is to be answered in the time that Python takes to start, so this module understands plain arguments by
+itself and imports neither argparse nor rich; `arguments` says the same for the help and the reference.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from clew.report.table import BY, TIMES, Wanted, needs_places, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from clew.facts.price import Prices
+    from clew.report.gather import Gathered
+    from clew.report.table import Table
+
+ALIASES = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour"}
+VIEWS = ("blocks", "context", "turns", "waste")
+_PLAIN = ("--json", "--quiet", "-q", "--compact", "--breakdown")
+
+
+class Plan:
+    """What is to be shown, and how."""
+
+    def __init__(self) -> None:
+        self.wanted = Wanted()
+        self.view = ""
+        self.session: str | None = None
+        self.claude_dir: str | None = None
+        self.prices: str | None = None
+        self.plot: str | None = None
+        self.flags: set[str] = set()
+
+    def has(self, flag: str) -> bool:
+        return flag in self.flags
+
+    @property
+    def is_quiet(self) -> bool:
+        return self.has("quiet")
+
+
+def quick(arguments: list[str]) -> int | None:
+    """Answer a plain question; None if the whole parser is needed to understand or explain it."""
+    plan = Plan()
+    words = iter(arguments)
+    for word in words:
+        if word in _PLAIN:
+            plan.flags.add("quiet" if word == "-q" else word[2:])
+        elif word == "--claude-dir":
+            plan.claude_dir = next(words, None)
+            if plan.claude_dir is None:
+                return None
+        elif ALIASES.get(word, word) in (*TIMES, "model"):
+            plan.wanted = plan.wanted._replace(by=ALIASES.get(word, word))
+        else:
+            return None
+    plan.wanted = plan.wanted._replace(by_model=plan.has("breakdown"))
+    try:
+        code = run(plan)
+        sys.stdout.flush()
+        return code
+    except ValueError as error:
+        print(f"clew: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def arguments(command: ArgumentParser) -> None:
+    from clew.cli.output import common
+
+    kinds = (*ALIASES, *BY, *VIEWS)
+    command.add_argument("by", nargs="?", choices=kinds, default="daily", metavar="BY", help=_HELP)
+    command.add_argument("id", nargs="?", metavar="ID", help="the session of context, turns or waste; a part of its id")
+    command.add_argument("--model", metavar="NAME", default="", help="only models with this in their name")
+    command.add_argument("--session", metavar="ID", default="", help="only this session, its agents included")
+    command.add_argument("--branch", metavar="NAME", default="", help="only this git branch")
+    command.add_argument("--tool", metavar="NAME", default="", help="only replies that called this tool")
+    command.add_argument("--breakdown", action="store_true", help="a line for each model below each row")
+    command.add_argument("--estimate", action="store_true", help="put what placeholders lack on top, by their text")
+    command.add_argument("--tz", metavar="ZONE", default="", help="days of this time zone (default: the local one)")
+    command.add_argument("--csv", action="store_true", help="print comma-separated values")
+    command.add_argument("--compact", action="store_true", help="few columns, as on a narrow terminal")
+    command.add_argument("--plot", metavar="FILE", nargs="?", const="-", help=_PLOT)
+    command.add_argument("--reconcile", action="store_true", help="compare with what Claude Code itself counted")
+    command.add_argument("--prices", metavar="FILE", help="prices that go before those of the package")
+    common(command, lists=True)
+
+
+_HELP = "by what: daily (default), weekly, monthly, hourly, project, session, model, tool, agent, branch, or a view: "
+_HELP += "blocks of five hours, the context of a session, its turns, or what was wasted"
+_PLOT = "draw it: in the terminal, or into a new file that ends in .svg, .html or .png"
+
+
+def call(options: Namespace) -> int:
+    plan = Plan()
+    by = ALIASES.get(options.by, options.by)
+    plan.view = by if by in VIEWS else ""
+    plan.session = options.id
+    plan.claude_dir, plan.prices, plan.plot = options.claude_dir, options.prices, options.plot
+    names = ("json", "csv", "quiet", "compact", "breakdown", "estimate", "reconcile")
+    plan.flags = {name for name in names if getattr(options, name)}
+    plan.wanted = Wanted(
+        by=by if by in BY else "day",
+        since=options.since.timestamp() if options.since else None,
+        until=options.until.timestamp() if options.until else None,
+        project=_project(options) if options.project else "",
+        session=_session(options) if options.session else "",
+        branch=options.branch,
+        model=options.model,
+        tool=options.tool,
+        limit=options.limit,
+        zone=options.tz,
+        by_model=options.breakdown,
+        estimate=options.estimate,
+    )
+    return run(plan)
+
+
+def _project(options: Namespace) -> str:
+    from clew.cli.choose import tree
+    from clew.wire.place import find_project
+
+    return find_project(tree(options), options.project).name
+
+
+def _session(options: Namespace) -> str:
+    from clew.cli.choose import tree
+    from clew.wire.place import find_session
+
+    return find_session(tree(options), options.session).id
+
+
+def run(plan: Plan) -> int:
+    from clew.facts.price import load
+    from clew.wire.home import claude_home
+
+    path = _price_file(plan)
+    prices = load(_given(path), path) if path else load()
+    if plan.view in ("context", "turns", "waste") or plan.has("reconcile"):
+        from clew.cli.usage_view import view
+
+        return view(plan, prices)
+    root = claude_home(plan.claude_dir)
+    gathered = gather_all(plan, root, bool(plan.view) or needs_places(plan.wanted) or plan.plot is not None)
+    if plan.view == "blocks":
+        from clew.cli.usage_view import show_blocks
+
+        return show_blocks(plan, gathered, prices)
+    if plan.wanted.by == "agent":
+        from clew.cli.usage_view import with_agent_types
+
+        with_agent_types(gathered)
+    found = table(gathered.cells, plan.wanted, prices)
+    if plan.plot is not None:
+        from clew.cli.usage_plot import draw
+
+        return draw(plan, gathered, found, prices)
+    return show(plan, found, prices, gathered)
+
+
+def gather_all(plan: Plan, root: str, places: bool) -> Gathered:
+    from clew.report.gather import gather
+    from clew.wire.home import cache_home
+
+    gathered = gather(root, cache_home(), places=places, progress=None if plan.is_quiet else _progress())
+    if gathered.missed and not plan.is_quiet:
+        print(f"Not everything could be looked at: {gathered.missed[0]}.", file=sys.stderr)
+    return gathered
+
+
+def _progress() -> Callable[[int, int], None] | None:
+    """Says how far it is on a terminal, once a second has passed."""
+    if not sys.stderr.isatty():
+        return None
+    start = time.monotonic()
+    said = [False]
+
+    def tell(done: int, total: int) -> None:
+        if done >= total and said[0]:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - start > 1:
+            said[0] = True
+            print(f"\rReading transcripts: {100 * done // max(1, total)} %", end="", file=sys.stderr, flush=True)
+
+    return tell
+
+
+def _price_file(plan: Plan) -> str | None:
+    from clew.wire.home import config_home
+
+    if plan.prices:
+        return plan.prices
+    path = os.path.join(config_home(), "clew", "prices.json")
+    return path if os.path.exists(path) else None
+
+
+def _given(path: str) -> Any:
+    import json
+
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def show(plan: Plan, found: Table, prices: Prices, gathered: Gathered) -> int:
+    if not found.rows and not plan.has("json") and not plan.has("csv"):
+        if not plan.is_quiet:
+            print("No usage here. Name another folder with --claude-dir.", file=sys.stderr)
+        return 1
+    label(plan, found, gathered)
+    if plan.has("json"):
+        print_json(_told(found, prices))
+    elif plan.has("csv"):
+        print_csv(row.told() for row in found.rows)
+    else:
+        from clew.report.text import table_lines
+
+        measure = _measure(found)
+        for line in table_lines(found, found.by.upper(), prices, width(), compact=plan.has("compact"), measure=measure):
+            print(line if line.isprintable() else _clean(line))
+    return 0 if found.rows else 1
+
+
+def _clean(line: str) -> str:
+    """Names come out of transcripts, and may not drive a terminal."""
+    from clew.view.plain import clean
+
+    return clean(line)
+
+
+def _measure(found: Table) -> Callable[[str], int]:
+    if all(row.name.isascii() for row in found.rows):
+        return len
+    from clew.view.plain import columns
+
+    return columns
+
+
+def label(plan: Plan, found: Table, gathered: Gathered) -> None:
+    """Names that people know: the path of a project, the title of a session."""
+    if found.by in ("project", "session"):
+        from clew.cli.usage_view import readable
+
+        readable(plan, found, gathered)
+
+
+def _told(found: Table, prices: Prices) -> Iterable[dict[str, Any]]:
+    for row in found.rows:
+        models = {"models": [part.told() for part in row.models.values()]} if row.models else {}
+        yield {"kind": "usage", "by": found.by, **row.told(), **models}
+    yield {"kind": "total", **found.total.told(), "price_date": prices.date, "price_source": prices.source}
+
+
+def print_json(values: Iterable[dict[str, Any]]) -> None:
+    """JSON lines, as everywhere; written with the library that is loaded already."""
+    import json
+
+    for value in values:
+        print(json.dumps({"clew": 1, **value}, ensure_ascii=False, separators=(",", ":")))
+
+
+def print_csv(values: Iterable[dict[str, Any]]) -> None:
+    import csv
+
+    writer = None
+    for value in values:
+        plain = {key: " ".join(each) if isinstance(each, dict | list) else each for key, each in value.items()}
+        if writer is None:
+            writer = csv.DictWriter(sys.stdout, list(plain), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(plain)
+
+
+def width() -> int:
+    """The columns of the terminal; 0 if it is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
+    except (OSError, ValueError):
+        return 0

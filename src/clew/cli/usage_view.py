@@ -1,0 +1,197 @@
+"""The views of `clew usage`: blocks, context, turns, waste, and a comparison with what Claude Code counted itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from clew.cli.choose import newest
+from clew.cli.output import clean, one_line, remark
+from clew.cli.usage import Plan, gather_all, print_csv, print_json, width
+from clew.conversation.outline import Outline
+from clew.conversation.session import Session
+from clew.facts.price import Prices, dollars, micros
+from clew.facts.secret import mask
+from clew.report.block import blocks
+from clew.report.context import KINDS, Point, context
+from clew.report.gather import Gathered
+from clew.report.reconcile import Difference, with_agents, with_cost_state, with_stats
+from clew.report.table import Table, chosen_of
+from clew.report.text import block_lines, short, table_lines
+from clew.report.turn import by_turn
+from clew.report.waste import waste
+from clew.report.zone import Zone
+from clew.view.plain import columns
+from clew.wire.home import claude_home
+from clew.wire.place import Project, SessionFile, Tree, claude_dir, find_session, session_at
+from clew.wire.sidecar import read_meta, read_stats
+
+
+def view(plan: Plan, prices: Prices) -> int:
+    if plan.has("reconcile"):
+        return _reconcile(plan, prices)
+    if plan.view == "waste":
+        return _waste(plan, prices)
+    file = _file(plan)
+    session = Session(file.path, file=file)
+    return _context(plan, session) if plan.view == "context" else _turns(plan, session, prices)
+
+
+def _file(plan: Plan) -> SessionFile:
+    place = Tree(claude_dir(plan.claude_dir))
+    return find_session(place, plan.session) if plan.session else newest(place)
+
+
+def _context(plan: Plan, session: Session) -> int:
+    points = context(session)
+    if not points:
+        if not plan.is_quiet:
+            remark(f"No reply in {session.id} says how large the window was.")
+        return 1
+    if plan.plot is not None:
+        from clew.cli.usage_plot import draw_context
+
+        return draw_context(plan, points)
+    rows = [_point(point) for point in points]
+    if plan.has("json"):
+        print_json({"kind": "context", "session": session.id, **row} for row in rows)
+    elif plan.has("csv"):
+        print_csv(rows)
+    else:
+        _print_points(points)
+    return 0
+
+
+def _point(point: Point) -> dict[str, object]:
+    parts = {kind.replace(" ", "_"): point.parts[kind] for kind in KINDS}
+    return {"turn": point.number, "tokens": point.tokens, **parts, "compacted": point.is_compacted}
+
+
+def _print_points(points: list[Point]) -> None:
+    print("TURN    TOKENS  " + "  ".join(kind.upper().rjust(11) for kind in KINDS) + "  PROMPT")
+    for point in points:
+        if point.is_compacted:
+            print("      ── compacted ──")
+        parts = "  ".join(short(point.parts[kind]).rjust(11) for kind in KINDS)
+        print(f"{point.number:>4}  {short(point.tokens):>8}  {parts}  {one_line(mask(point.text)[0], 40)}")
+
+
+def _turns(plan: Plan, session: Session, prices: Prices) -> int:
+    found = by_turn(session, prices)
+    for row in found.rows:
+        row.name = one_line(mask(row.name)[0], 46) if row.name[:4].strip().isdigit() else row.name
+    if plan.has("json"):
+        told = ({"kind": "usage", "by": "turn", **row.told(), "name": row.name.strip()} for row in found.rows)
+        print_json([*told, {"kind": "total", **found.total.told()}])
+    elif plan.has("csv"):
+        print_csv(row.told() for row in found.rows)
+    else:
+        for line in table_lines(found, "TURN", prices, width(), compact=plan.has("compact"), measure=columns):
+            print(clean(line))
+    return 0 if found.rows else 1
+
+
+def _waste(plan: Plan, prices: Prices) -> int:
+    found = waste(_chosen(plan), prices)
+    if plan.has("json"):
+        print_json(
+            {"kind": "waste", "what": w.kind, "times": w.times, "tokens": w.tokens, "cost_micros": micros(w.cost)}
+            for w in found
+        )
+        return 0
+    print("WASTE         TIMES      TOKENS        COST")
+    for each in found:
+        print(f"{each.kind:<10}  {each.times:>7,}  {each.tokens:>10,}  {dollars(each.cost):>10}  {each.meaning}")
+    return 0
+
+
+def _chosen(plan: Plan) -> Iterator[Session]:
+    if plan.session:
+        file = _file(plan)
+        yield Session(file.path, file=file)
+        return
+    wanted = plan.wanted
+    for project in Tree(claude_dir(plan.claude_dir)).projects():
+        if wanted.project and project.name != wanted.project:
+            continue
+        for file in project.sessions():
+            late = wanted.since is None or file.mtime_ns >= wanted.since * 1e9
+            if late and not file.is_empty and (not wanted.session or file.id == wanted.session):
+                yield Session(file.path, file=file)
+
+
+def show_blocks(plan: Plan, gathered: Gathered, prices: Prices) -> int:
+    wanted = plan.wanted
+    chosen = chosen_of(gathered.cells, wanted)
+    found = blocks(chosen, prices, time.time())
+    found = found if wanted.limit is None else found[-wanted.limit :] if wanted.limit else []
+    zone = Zone(wanted.zone)
+    for block in found:
+        block.row.name = zone.minute(block.start)
+    if plan.has("json"):
+        print_json({"kind": "block", **block.told()} for block in found)
+    elif plan.has("csv"):
+        print_csv(block.told() for block in found)
+    else:
+        for line in block_lines(found, zone, width(), plan.has("compact")):
+            print(line)
+    return 0 if found else 1
+
+
+def readable(plan: Plan, found: Table, gathered: Gathered) -> None:
+    """Names that people know, in place of those of folders and files."""
+    if found.by == "project":
+        projects = Path(claude_home(plan.claude_dir)) / "projects"
+        for row in found.rows:
+            row.name = clean(Project(projects / row.name).path().path)
+    elif found.by == "session":
+        paths = {file.session: file.path for file in gathered.files if not file.agent}
+        for row in found.rows:
+            row.name = f"{row.name[:8]}  {_title(paths[row.name])}" if row.name in paths else row.name
+
+
+def _title(path: str) -> str:
+    try:
+        title = Outline(session_at(path)).title
+    except OSError:
+        return ""
+    return one_line(mask(title or "")[0], 40)
+
+
+def with_agent_types(gathered: Gathered) -> None:
+    """Agents by their type, which the file beside their own tells, in place of their ids."""
+    types = {"": "(main)"}
+    for file in gathered.files:
+        if file.agent:
+            meta = read_meta(Path(file.path).with_suffix(".meta.json"))
+            types[file.agent] = (meta.agent_type if meta else None) or "(no type)"
+    gathered.cells = [
+        cell._replace(place=cell.place._replace(agent=types.get(cell.place.agent, "(no type)"))) if cell.place else cell
+        for cell in gathered.cells
+    ]
+
+
+def _reconcile(plan: Plan, prices: Prices) -> int:
+    place = Tree(claude_dir(plan.claude_dir))
+    gathered = gather_all(plan, str(place.root), places=False)
+    found: list[Difference] = []
+    stats = read_stats(place.stats)
+    if stats is not None:
+        found += with_stats(stats, gathered.cells, Zone(plan.wanted.zone))
+    for session in _chosen(plan):
+        found += with_cost_state(session, prices)
+        found += with_agents(session)
+    if plan.has("json"):
+        print_json({"kind": "difference", **each._asdict(), "agree": not each.why} for each in found)
+        return 0 if found else 1
+    agreed = sum(not each.why for each in found)
+    for each in found:
+        if each.why:
+            print(clean(f"{each.source}: {each.what}: theirs {each.theirs}, ours {each.ours}: {each.why}."))
+    if not found:
+        if not plan.is_quiet:
+            remark("Claude Code wrote down no totals here to compare with.")
+        return 1
+    print(f"{agreed} of {len(found)} numbers agree.")
+    return 0

@@ -1,0 +1,1 @@
+"""Usage as tables and pictures."""

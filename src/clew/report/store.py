@@ -1,0 +1,230 @@
+"""The store: the replies of each transcript, as far as it has been read. A cache that can be deleted at any time.
+
+A file is known by its path, its inode, the bytes consumed and a hash of some before them. One that has grown is read on from
+there, one that was rewritten is read anew, and one that is gone is forgotten, but only after a whole walk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import BinaryIO
+
+import apsw
+from msgspec import msgpack
+
+from clew.facts.usage import Spend, usage
+from clew.report.cell import Cell, Place, cell_of, merge
+from clew.report.summary import Summary, folder_of, load, save, states_of
+from clew.wire.bill import PROBE, Billed
+from clew.wire.scan import scan
+from clew.wire.walk import Found
+
+VERSION = 1
+MARK = 1024  # bytes at the beginning, and before the offset, that tell whether a file is still what it was
+BUSY_MS = 5000
+FRESH = 2000  # files whose replies, once read, are not read again from the store in the same go
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+_TABLE = """
+CREATE TABLE file(
+  path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
+  offset INTEGER NOT NULL, mark BLOB NOT NULL,
+  folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL, keys BLOB NOT NULL, spends BLOB NOT NULL
+) WITHOUT ROWID;
+"""
+_INSERT = "INSERT OR REPLACE INTO file VALUES(?,?,?,?,?,?,?,?,?,?,?)"
+_SELECT = "SELECT inode, offset, mark, session, keys, spends FROM file WHERE path=?"
+_KEYS = msgpack.Decoder(list[str])
+_SPENDS = msgpack.Decoder(list[Spend])
+
+
+Values = tuple[str | int | bytes, ...]
+Progress = Callable[[int, int], None]  # bytes that have been read, and all that are to be
+
+
+def _silent(done: int, total: int) -> None:
+    return
+
+
+class Store:
+    """The replies of a tree. `refresh` brings it up to date; `cells` gives each reply once, with its place."""
+
+    def __init__(self, root: str, cache: str | None) -> None:
+        """Without a cache, or where it cannot be written, it is kept in memory and gone with the process."""
+        self.folder = folder_of(root, cache) if cache else None
+        try:
+            self.database = _opened(self.folder)
+        except (OSError, apsw.CantOpenError, apsw.ReadOnlyError):
+            self.folder = None
+            self.database = _opened(None)
+        self._fresh: dict[str, dict[str, Spend]] = {}
+        self._failed: list[str] = []
+
+    def close(self) -> None:
+        self.database.close()
+
+    def refresh(self, found: list[Found], is_whole: bool = True, progress: Progress | None = None) -> Summary:
+        """Read what has changed of these files, and sum up; what is not among them is gone if they are all there are."""
+        states = states_of(found)
+        kept = load(self.folder) if self.folder else None
+        if kept is not None and kept.states == states and kept.is_whole:
+            return kept
+        try:
+            is_complete = self._update(found, is_whole, progress or _silent)
+        except apsw.BusyError:  # another clew is at it: what there is will do
+            is_complete = False
+        summary = Summary(states, merge(self.cells(states)), is_whole and is_complete)
+        if self.folder:
+            save(self.folder, summary)
+        return summary
+
+    def _update(self, found: list[Found], is_whole: bool, progress: Progress) -> bool:
+        self.database.execute("BEGIN IMMEDIATE")
+        try:
+            rows = self.database.execute("SELECT path, inode, size, mtime FROM file")
+            known = {path: (inode, size, mtime) for path, inode, size, mtime in rows}
+            changed = [file for file in found if known.get(file.path) != (file.inode, file.size, file.mtime_ns)]
+            self.database.executemany(_INSERT, self._read_all(changed, known, progress))
+            if is_whole:
+                gone = known.keys() - {file.path for file in found}
+                self.database.executemany("DELETE FROM file WHERE path=?", ((path,) for path in gone))
+            self.database.execute("COMMIT")
+        finally:
+            if self.database.in_transaction:
+                self.database.execute("ROLLBACK")
+        return not any(os.path.exists(path) for path in self._failed)
+
+    def _read_all(self, changed: list[Found], known: Container[str], progress: Progress) -> Iterator[Values]:
+        """The rows of files that have changed; those that cannot be read have none."""
+        done, total = 0, sum(file.size for file in changed)
+        for file in changed:
+            row = self._read(file, file.path in known)
+            if row is None:
+                self._failed.append(file.path)
+            else:
+                yield row
+            done += file.size
+            progress(done, total)
+
+    def _read(self, found: Found, is_known: bool) -> Values | None:
+        """Read a file on, or anew: its row, or None if it cannot be read."""
+        try:
+            with open(found.path, "rb") as file:
+                return self._row(found, file, is_known)
+        except OSError:
+            return None
+
+    def _row(self, found: Found, file: BinaryIO, is_known: bool) -> Values:
+        offset, session = 0, found.session
+        replies: dict[str, Spend] = {}
+        if is_known:
+            row = self.database.execute(_SELECT, (found.path,)).fetchone()
+            if row and row[0] == found.inode and found.size >= row[1] and mark_of(file, row[1]) == row[2]:
+                offset, session = row[1], row[3]
+                replies = dict(zip(_KEYS.decode(row[4]), _SPENDS.decode(row[5]), strict=True))
+        reader = _Reader(file, offset, session)
+        spent = usage(reader).own
+        for key, spend in spent.items():
+            replies[key] = spend.merge(replies[key]) if key in replies else spend
+        offset, session = reader.offset, reader.session
+        state = (found.path, found.inode, found.size, found.mtime_ns, offset, mark_of(file, offset))
+        blobs = (msgpack.encode(list(replies)), msgpack.encode(list(replies.values())))
+        if len(self._fresh) < FRESH:
+            self._fresh[found.path] = replies
+        return (*state, found.folder, session, found.agent, *blobs)
+
+    def cells(self, states: Iterable[str] | None = None) -> Iterator[Cell]:
+        """Every reply once, with its place: a reply in several files is the best telling of it, in the first of them."""
+        shared = self._shared()
+        minutes: dict[str, int] = {}
+        tellings: dict[str, tuple[Spend, bool, Place]] = {}
+        rows = self.database.execute("SELECT path, folder, session, agent FROM file ORDER BY path")
+        wanted = None if states is None else set(states)
+        for path, folder, session, agent in rows:
+            if wanted is not None and path not in wanted:
+                continue
+            for key, spend in self._replies(path):
+                calls = spend.calls
+                tools = " ".join(sorted(set(calls.values()))) if len(calls) > 1 else "".join(calls.values())
+                place = Place(folder, session, agent, spend.branch, tools)
+                if key not in shared:
+                    yield cell_of(spend, place, minutes)
+                elif key not in tellings:
+                    tellings[key] = (spend, spend.is_copy, place)
+                else:
+                    other, is_copy, there = tellings[key]
+                    is_ours = is_copy and not spend.is_copy
+                    tellings[key] = (spend.merge(other), is_copy and spend.is_copy, place if is_ours else there)
+        for spend, _, place in tellings.values():
+            yield cell_of(spend, place, minutes)
+
+    def _replies(self, path: str) -> Iterable[tuple[str, Spend]]:
+        if path in self._fresh:
+            return self._fresh[path].items()
+        row = self.database.execute("SELECT keys, spends FROM file WHERE path=?", (path,)).fetchone()
+        return zip(_KEYS.decode(row[0]), _SPENDS.decode(row[1]), strict=True) if row else ()
+
+    def _shared(self) -> set[str]:
+        """The replies that are in more than one file."""
+        seen: set[str] = set()
+        shared: set[str] = set()
+        for (keys,) in self.database.execute("SELECT keys FROM file"):
+            found = _KEYS.decode(keys)
+            shared.update(seen.intersection(found))
+            seen.update(found)
+        return shared
+
+
+class _Reader:
+    """The lines of a file that have usage in them, how far they were read, and the session that they name."""
+
+    def __init__(self, file: BinaryIO, offset: int, session: str) -> None:
+        self.file = file
+        self.offset = offset
+        self.session = session
+
+    def __iter__(self) -> Iterator[Billed]:
+        for piece in scan(self.file, offset=self.offset, finished=True, shape=Billed, holding=PROBE):
+            self.offset = piece.stop
+            yield from piece.spoken
+            if not self.session and piece.spoken:
+                self.session = piece.spoken[0].session_id or ""
+
+
+def _opened(folder: str | None) -> apsw.Connection:
+    path = os.path.join(folder, "replies.db") if folder else ":memory:"
+    if folder:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    is_missing = folder is not None and not os.path.exists(path)
+    connection = apsw.Connection(path)
+    connection.set_busy_timeout(BUSY_MS)
+    if is_missing:
+        os.chmod(path, 0o600)
+    try:
+        version = connection.pragma("user_version")
+    except _DAMAGE:
+        version = -1
+    if version != VERSION:
+        _make(connection)
+    connection.execute("PRAGMA synchronous=OFF")  # it can be made again
+    return connection
+
+
+def _make(connection: apsw.Connection) -> None:
+    connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
+    try:
+        connection.execute("VACUUM")
+    finally:
+        connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute(f"BEGIN IMMEDIATE; {_TABLE} COMMIT")
+    connection.pragma("user_version", VERSION)
+
+
+def mark_of(file: BinaryIO, offset: int) -> bytes:
+    """A hash of the bytes at the beginning and of those before an offset."""
+    file.seek(0)
+    head = file.read(min(MARK, offset))
+    file.seek(max(0, offset - MARK))
+    return hashlib.blake2b(head + file.read(min(MARK, offset)), digest_size=8).digest()

@@ -1,0 +1,107 @@
+"""Tables as text, for a terminal: columns of numbers, a sum, and what there is to say of it. No library is loaded for it."""
+
+from __future__ import annotations
+
+from clew.facts.price import dollars
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from clew.facts.price import Prices
+    from clew.report.block import Block
+    from clew.report.row import Row
+    from clew.report.table import Table
+    from clew.report.zone import Zone
+
+NARROW = 76  # columns below which a table is the short one
+
+
+def table_lines(
+    table: Table,
+    heading: str,
+    prices: Prices,
+    width: int = 0,
+    *,
+    compact: bool = False,
+    measure: Callable[[str], int] = len,
+) -> Iterator[str]:
+    """A table with a row for each name; where models are told apart, one below it for each.
+
+    `width` is that of the terminal, 0 for none; `measure` says how many columns a name takes on it.
+    """
+    columns = _COMPACT if compact or 0 < width < NARROW else _FULL
+    total = table.total
+    lines = [(heading, [head for head, _, _ in columns])]
+    for row in [*table.rows, total]:
+        lines.append((row.name, [read(row) for _, _, read in columns]))
+        lines += [(f"  {name}", [read(part) for _, _, read in columns]) for name, part in row.models.items()]
+    room = max(24, width - sum(size + 2 for _, size, _ in columns)) if width else 200
+    first = min(room, max(measure(name) for name, _ in lines))
+    for name, cells in lines:
+        text = name if measure(name) <= first else f"{name[: first - 1]}…"
+        numbers = (cell.rjust(size) for cell, (_, size, _) in zip(cells, columns, strict=True))
+        yield f"{text}{' ' * (first - measure(text))}  {'  '.join(numbers)}"
+    yield from notes(total, prices)
+
+
+def _money(row: Row) -> str:
+    return dollars(row.cost) + ("*" if row.unpriced else "")
+
+
+_FULL: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
+    ("REPLIES", 7, lambda row: f"{row.replies:,}"),
+    ("INPUT", 10, lambda row: f"{row.input:,}"),
+    ("OUTPUT", 10, lambda row: f"{row.output:,}"),
+    ("WRITE", 11, lambda row: f"{row.write:,}"),
+    ("READ", 13, lambda row: f"{row.read:,}"),
+    ("COST", 11, _money),
+)
+_COMPACT: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
+    ("TOKENS", 8, lambda row: short(row.total)),
+    ("OUTPUT", 7, lambda row: short(row.output)),
+    ("COST", 10, _money),
+)
+
+
+def short(number: int) -> str:
+    """A number in few letters."""
+    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}"
+    return str(number)
+
+
+def notes(total: Row, prices: Prices) -> Iterator[str]:
+    """What has to be known to read the numbers: how far they can be trusted, what has no price, what the cache saved."""
+    yield ""
+    final = total.replies - total.stubs
+    share = f"{100 * final / total.replies:.1f} %" if total.replies else "all"
+    line = f"Final numbers: {share} of {total.replies:,} replies."
+    if total.stubs:
+        line += f" {total.stubs:,} hold a placeholder of {total.stub_output:,} output tokens"
+        line += f", {total.missing:,} too few by their text ({dollars(total.missing_cost)})."
+    yield line
+    if total.prompt and total.cost:
+        yield f"Cache: {100 * total.hits:.1f} % of the prompts came from it; without it {dollars(total.uncached)}."
+    if total.searches:
+        yield f"Web searches: {total.searches:,}."
+    if total.unpriced:
+        named = ", ".join(f"{model} ({short(tokens)} tokens)" for model, tokens in sorted(total.unpriced.items()))
+        yield f"* Without a price, and not in the cost: {named}."
+    yield f"Prices of {prices.date}."
+
+
+def block_lines(found: Sequence[Block], zone: Zone, width: int, compact: bool = False) -> Iterator[str]:
+    """A line for each block; below the active one how fast it fills and where that leads."""
+    for block in found:
+        row = block.row
+        tokens = short(row.total) if compact or 0 < width < NARROW else f"{row.total:,}"
+        yield f"{zone.minute(block.start)}  {tokens:>15}  {_money(row):>11}{'  active' if block.is_active else ''}"
+        if block.is_active:
+            rate = (
+                f"{short(round(block.tokens_a_minute))} tokens and {dollars(round(block.cost_a_minute * 60))} an hour"
+            )
+            yield f"    {rate.replace(' tokens', ' tokens a minute', 1)}"
+            ahead = f"{short(block.projected_tokens)} tokens, {dollars(block.projected_cost)}"
+            yield f"    {round(block.left) // 60}h{round(block.left) % 60:02d}m left; at this rate {ahead}"

@@ -1,0 +1,120 @@
+"""Waste: tokens that bought nothing, as far as the files tell. The kinds may overlap; they are not to be added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from clew.conversation.reply import Reply
+from clew.conversation.session import Session
+from clew.facts.price import Prices, cost
+from clew.facts.usage import LETTERS, Spend, usage
+from clew.report.cell import cell_of
+from clew.report.row import Row
+
+KINDS = {
+    "failed": "replies all of whose calls failed",
+    "repeated": "results of reading a file again that had not changed (estimated)",
+    "expired": "prompts written to the cache again, after it had been lost",
+    "compacted": "prompts written to the cache anew, after a compaction",
+    "retried": "requests that the API refused or that broke off, and were made again",
+}
+
+
+class Waste(NamedTuple):
+    """One kind of waste: how often, how many tokens, and their price in the unit of `facts.price`."""
+
+    kind: str
+    times: int = 0
+    tokens: int = 0
+    cost: int = 0
+
+    @property
+    def meaning(self) -> str:
+        return KINDS[self.kind]
+
+    def plus(self, other: Waste) -> Waste:
+        return Waste(self.kind, self.times + other.times, self.tokens + other.tokens, self.cost + other.cost)
+
+
+def waste(sessions: Iterable[Session], prices: Prices) -> list[Waste]:
+    """The waste of some sessions and their agents by kind, the dearest first."""
+    found = {kind: Waste(kind) for kind in KINDS}
+    for session in sessions:
+        for each in (session, *(agent.session for agent in session.agents)):
+            for one in _of(each, prices):
+                found[one.kind] = found[one.kind].plus(one)
+    return sorted(found.values(), key=lambda each: (-each.cost, -each.tokens, -each.times))
+
+
+def _of(session: Session, prices: Prices) -> Iterator[Waste]:
+    spent = usage(session.entries).replies
+    yield from _failed(session, spent, prices)
+    yield from _repeated(session, prices)
+    yield from _rewritten(session, spent, prices)
+    for entry in session.entries:
+        if entry.type == "system" and entry.subtype == "api_error":
+            yield Waste("retried", 1)
+
+
+def _failed(session: Session, spent: Mapping[str, Spend], prices: Prices) -> Iterator[Waste]:
+    failed = {call.id for call in session.calls if call.failed}
+    for reply in session.replies:
+        calls = {use.id for use in reply.uses}
+        if calls and calls <= failed and reply.id in spent:
+            row = _row(spent[reply.id], prices)
+            yield Waste("failed", 1, row.total, row.cost)
+
+
+def _repeated(session: Session, prices: Prices) -> Iterator[Waste]:
+    """A file that was read twice with the same result is in the window twice."""
+    seen: set[tuple[str, str]] = set()
+    for call in session.calls:
+        if call.name != "Read" or not call.output or call.failed:
+            continue
+        key = (str(call.input), call.output)
+        if key in seen:
+            model = call.entry.message.model if call.entry.message else ""
+            rate = prices.rate(model or "")
+            tokens = len(call.output) // LETTERS
+            yield Waste("repeated", 1, tokens, tokens * rate.cache_write_5m if rate else 0)
+        seen.add(key)
+
+
+def _rewritten(session: Session, spent: Mapping[str, Spend], prices: Prices) -> Iterator[Waste]:
+    """Where less came from the cache than was in it a reply before, the prompt was written to it again."""
+    boundaries = {entry.offset for entry in session.entries if entry.is_boundary}
+    before: Spend | None = None
+    at = -1
+    for reply in session.replies:
+        spend = spent.get(reply.id)
+        if spend is None or not spend.count.prompt:
+            continue
+        if before is not None and before.model == spend.model:
+            lost = before.count.cache_read + before.count.cache_write - spend.count.cache_read
+            again = min(lost, spend.count.cache_write)
+            if again > 0 and lost > before.count.prompt // 2:
+                is_compacted = any(at < offset < reply.entries[0].offset for offset in boundaries)
+                yield Waste("compacted" if is_compacted else "expired", 1, again, _price(spend, again, prices))
+        before, at = spend, _end(reply)
+
+
+def _end(reply: Reply) -> int:
+    return reply.entries[-1].offset
+
+
+def _price(spend: Spend, tokens: int, prices: Prices) -> int:
+    """What it cost to write tokens to the cache again, above reading them from it."""
+    cell = cell_of(spend, None, {})
+    rate = prices.rate(cell.model, cell.mode, cell.steps)
+    if rate is None:
+        return 0
+    hour = min(tokens, spend.count.cache_write_1h)
+    return cost(rate, (0, 0, tokens - hour, hour, -tokens, 0))
+
+
+def _row(spend: Spend, prices: Prices) -> Row:
+    row = Row("")
+    cell = cell_of(spend, None, {})
+    row.add(cell, prices.rate(cell.model, cell.mode, cell.steps))
+    return row
