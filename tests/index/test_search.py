@@ -336,6 +336,19 @@ def test_filters_on_tools_files_errors_branches_and_models(claude: Claude) -> No
         assert found.passages[0].tool == "Edit"
 
 
+def test_an_error_is_one_of_the_whole_call(claude: Claude) -> None:
+    path = claude.write("a", call("Bash", "t1", command="pytest heron"), call("Bash", "t2", command="pytest ibis"))
+    claude.write("b", call("Bash", "t1", command="pytest crane"), result("1 failed", "t1", failed=True))
+    assert claude.search("pytest is:error") == [ident("b")]
+    with path.open("ab") as file:  # the result comes when the call has long been indexed
+        file.write(result("1 failed", "t1", failed=True) + result("ok", "t2"))
+    assert claude.search("heron is:error") == [ident("a")]
+    assert claude.search("ibis is:error") == []
+    assert claude.search("ibis -is:error") == [ident("a")]
+    with claude.refreshed() as index:
+        assert {p.text for r in index.search("is:error") for p in r.passages} == {"1 failed"}
+
+
 def test_a_passage_is_cut_from_the_piece_that_matched(claude: Claude) -> None:
     blocks = [
         {"type": "text", "text": "nothing here"},

@@ -170,9 +170,9 @@ def _matching(
     found: Found, entry: Indexed, offset: int, how: tuple[Sought, Query, set[str], Facts]
 ) -> Iterator[Passage]:
     wanted, query, places, calls = how
-    tools = iter(tools_of(entry, calls))
+    tools = iter(tools_of(entry, calls, offset))
     for part, said in enumerate(words(entry)):
-        tool = said.tool or (next(tools, "") if said.field == "result" else "")
+        tool = said.tool or (next(tools, ("", -1))[0] if said.field == "result" else "")
         if said.field not in places:
             continue
         match = wanted.pattern.search(said.text)

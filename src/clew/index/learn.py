@@ -46,7 +46,7 @@ class Facts:
     started: int | None = None
     ended: int | None = None
     messages: int = 0
-    open: dict[str, str] = field(default_factory=dict)
+    open: dict[str, tuple[str, int]] = field(default_factory=dict)
     root: int = 0
 
     @property
@@ -58,7 +58,7 @@ class Facts:
         return (
             *(self.session, self.custom, self.made, self.last, self.summary, self.first, self.command, self.cwd),
             *("\n".join(self.branches), "\n".join(self.models), self.started, self.ended, self.messages),
-            "\n".join(f"{call}\t{tool}" for call, tool in self.open.items()),
+            "\n".join(f"{call}\t{tool}\t{at}" for call, (tool, at) in self.open.items()),
             self.root,
         )
 
@@ -75,7 +75,8 @@ def facts_of(row: tuple[object, ...]) -> Facts:
     branches, models, waiting = (str(value) for value in (facts.branches, facts.models, facts.open))
     facts.branches = branches.split("\n") if branches else []
     facts.models = models.split("\n") if models else []
-    facts.open = dict(line.split("\t", 1) for line in waiting.split("\n")) if waiting else {}
+    calls = [line.split("\t") for line in waiting.split("\n")] if waiting else []
+    facts.open = {call: (tool, int(at)) for call, tool, at in calls}
     return facts
 
 
@@ -119,8 +120,11 @@ def _begin(entry: Indexed, facts: Facts) -> None:
         facts.command = text
 
 
-def tools_of(entry: Indexed, facts: Facts) -> list[str]:
-    """The tools whose results an entry holds, in the order of their pieces; calls wait here for their results."""
+def tools_of(entry: Indexed, facts: Facts, at: int) -> list[tuple[str, int]]:
+    """The tools whose results an entry holds, in the order of their pieces, each with the offset of its call.
+
+    Calls wait here for their results; `at` is the offset of the entry.
+    """
     content = entry.message.content if entry.message else None
     if not isinstance(content, list):
         return []
@@ -128,11 +132,11 @@ def tools_of(entry: Indexed, facts: Facts) -> list[str]:
     for block in content:
         kind = block.type
         if kind == "tool_use" and block.id and block.name:
-            facts.open[_clean(block.id)] = _clean(block.name)
+            facts.open[_clean(block.id)] = (_clean(block.name), at)
             while len(facts.open) > OPEN:
                 del facts.open[next(iter(facts.open))]
         elif kind == "tool_result" and (block.content if isinstance(block.content, str) else block.result_text):
-            found.append(facts.open.pop(_clean(block.tool_use_id or ""), ""))
+            found.append(facts.open.pop(_clean(block.tool_use_id or ""), ("", -1)))
     return found
 
 

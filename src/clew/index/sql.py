@@ -76,7 +76,8 @@ def _one(
         names = [_like(value).replace("*", "%")]
         return "p.tool IN (SELECT id FROM tool WHERE name LIKE ? ESCAPE '\\')", names, False
     if name == "is" and value == "error":
-        return "p.failed=1", [], False
+        is_open = query.clauses or query.filters.keys() & {"in", "role"}
+        return "p.failed=1" if is_open else f"p.failed=1 AND p.field={_NUMBER['result']}", [], False
     if name == "file":
         return _file(value, bool(query.clauses))
     return *_on_file(name, value, parents), True

@@ -149,16 +149,31 @@ class Writer:
         learn(entry, facts, when, is_agent)
         node = node_of(entry.uuid)
         facts.root = facts.root or node
-        tools = iter(tools_of(entry, facts))
+        tools = iter(tools_of(entry, facts, at))
         for part, said in enumerate(words(entry)):
             field = _FIELD.get(said.field)
             if field is None:
                 continue
-            name = said.tool or (next(tools, "") if said.field == "result" else "")
+            name, called = next(tools, ("", -1)) if said.field == "result" else (said.tool, -1)
             tool = self._tool(name) if name else 0
+            if said.failed and tool:
+                self._fail((known.id, called, tool), block)
             block.append((known.id, at, part, field, tool, int(said.failed), when, node, prepared(said.text)))
         if entry.type == "summary" and entry.summary and self._is_own(entry.leaf, known.id, block):
             facts.summary = prepared(" ".join(entry.summary.split()))
+
+    def _fail(self, call: tuple[int, int, int], block: list[tuple[Any, ...]]) -> None:
+        """Note at what a tool was asked, in (file, offset, tool), that the call failed: `is:error` holds for both ends."""
+        place = len(block) - 1
+        while place >= 0 and block[place][1] > call[1]:
+            place -= 1
+        while place >= 0 and block[place][1] == call[1]:
+            row = block[place]
+            if row[4] == call[2]:
+                block[place] = (*row[:5], 1, *row[6:])
+                return
+            place -= 1
+        self.shard.execute("UPDATE piece SET failed=1 WHERE file=? AND offset=? AND tool=?", call)
 
     def _is_own(self, leaf: str | None, file_id: int, block: list[tuple[Any, ...]]) -> bool:
         """Whether the conversation that a summary speaks of is in the same file."""
