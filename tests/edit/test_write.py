@@ -93,10 +93,10 @@ def test_only_what_is_left_comes_along(root: Path) -> None:
 
 def test_a_move_takes_the_working_directories_along(root: Path) -> None:
     told = talk(cwd="/home/ada/garden").user("here").reply("yes").change(cwd="/home/ada/garden/beds")
-    source = saved(root, told.user("and here").reply("too").change(cwd="/tmp").user("there").reply("no"))
+    source = saved(root, told.user("and here").reply("too").change(cwd="/srv/other").user("there").reply("no"))
     made = plan(source).move("/srv/plot").write()
     assert made.path.parent.name == "-srv-plot"
-    assert [e.cwd for e in clew.read(made.path).prompts] == ["/srv/plot", "/srv/plot/beds", "/tmp"]
+    assert [e.cwd for e in clew.read(made.path).prompts] == ["/srv/plot", "/srv/plot/beds", "/srv/other"]
 
 
 @pytest.mark.req("R299")
