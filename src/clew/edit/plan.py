@@ -10,17 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from clew.conversation.open import request
+from clew.conversation.request import Request
 from clew.conversation.session import Session
 from clew.edit import turn
+from clew.edit.band import DEFAULT
 from clew.edit.diff import Change, changes
 from clew.wire.encode import encode
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.revise import at_place
 
 if TYPE_CHECKING:
+    from clew.edit.piece import Summarise
     from clew.edit.preset import Trim
     from clew.edit.report import Report
     from clew.edit.veil import Veil
@@ -69,12 +74,13 @@ class Plan:
         from clew.edit.preset import PRESETS, trim
 
         asked = PRESETS[what] if isinstance(what, str) else what
-        return self.then(trim(self.session, asked), "; ".join(asked.steps))
+        return replace(self.then(trim(self.session, asked), ""), steps=(*self.steps, *asked.steps))
 
     def strip_tools(
         self,
         *,
         keep: int | None = None,
+        calls: int | None = None,
         percent: float | None = None,
         names: Iterable[str] = (),
         how: Literal["remove", "truncate"] = "remove",
@@ -83,7 +89,7 @@ class Plan:
         from clew.edit.preset import Trim
         from clew.edit.trim import Tools
 
-        return self.trim(Trim(Tools(how, keep, percent, tuple(names))))
+        return self.trim(Trim(Tools(how, keep, calls, percent, tuple(names))))
 
     # -- what it says
 
@@ -93,6 +99,35 @@ class Plan:
         from clew.edit.veil import veil
 
         return redact(self, veil(secrets, patterns))[0]
+
+    # -- in fewer words
+
+    def compact(self, words: str | Summarise, *, turns: tuple[int, int] | None = None, keep_last: int = 0) -> Plan:
+        """With turns summed up in one text: those from one to another, or all but the last. Raises ApiError."""
+        from clew.edit.compact import choose, compact
+
+        chosen = choose(self.session, turns, keep_last)
+        return self.then(compact(self.session, chosen, words), f"compact {chosen.name}")
+
+    def compress(
+        self, summarise: Summarise | None = None, *, bands: str = DEFAULT, tools: Literal["drop", "keep"] = "drop"
+    ) -> Plan:
+        """With the replies of older turns in fewer words, by extracts unless a summariser is given.
+
+        What it fails at stays as it was, which the step tells.
+        """
+        from clew.edit.band import bands as parsed
+        from clew.edit.compress import compress
+        from clew.edit.piece import extractive
+
+        made = compress(self.session, parsed(bands), summarise or extractive, tools)
+        return self.then(made.items, made.step) if made.turns else self
+
+    def repair(self) -> Plan:
+        """With every flaw mended that hides prompts or ends a version."""
+        from clew.edit.repair import repair
+
+        return repair(self)[0]
 
     # -- the place
 
@@ -113,12 +148,17 @@ class Plan:
         session = self.session if items is self.session.items else Session(items, file=self.source.file)
         return replace(self, session=session, steps=(*self.steps, step))
 
-    @property
+    @cached_property
+    def request(self) -> Request:
+        """What a resume of the new session would send."""
+        return request(self.session)
+
+    @cached_property
     def violations(self) -> tuple[str, ...]:
         """Why it may not be written; nothing if it may."""
         from clew.edit.verify import violations
 
-        return violations(self.source, self.session)
+        return violations(self.source, self.session, self.request)
 
     def diff(self) -> tuple[Change, ...]:
         """The entries that go, come and change."""

@@ -6,27 +6,28 @@ from collections.abc import Iterable
 
 from clew.conversation.graph import Cycle, Dangling
 from clew.conversation.open import request
+from clew.conversation.request import Request
 from clew.conversation.session import Session
 
 
-def violations(before: Session, after: Session) -> tuple[str, ...]:
-    """What is wrong with a session that was not wrong with the one it was made of."""
-    return tuple(_found(before, after))
+def violations(before: Session, after: Session, sent: Request) -> tuple[str, ...]:
+    """What is wrong with a session that was not wrong with the one it was made of; `sent` is what a resume would send."""
+    return tuple(_found(before, after, sent))
 
 
-def differences(planned: Session, written: Session) -> tuple[str, ...]:
-    """What a session that was read back says otherwise than it was planned."""
+def differences(planned: Session, sent: Request, written: Session) -> tuple[str, ...]:
+    """What a session that was read back says otherwise than it was planned; `sent` is what was to be sent of it."""
     found: list[str] = []
     if len(written.damage) > len(planned.damage):
         found.append("a line that was written cannot be read")
     if [turn.text for turn in planned.turns] != [turn.text for turn in written.turns]:
         found.append("the turns are not those that were planned")
-    if request(planned).messages != request(written).messages:
+    if sent.messages != request(written).messages:
         found.append("a resume would not send what was planned")
     return tuple(found)
 
 
-def _found(before: Session, after: Session) -> Iterable[str]:
+def _found(before: Session, after: Session, sent: Request) -> Iterable[str]:
     if before.turns and not after.turns:
         yield "no turn would be left"
         return
@@ -44,9 +45,8 @@ def _found(before: Session, after: Session) -> Iterable[str]:
     for entry in after.pairing.orphans:
         if any(block.tool_use_id not in stray for block in entry.results):
             yield f"the result in line {entry.line.number} would answer no call"
-    refusal = request(after).refusal
-    if refusal and not request(before).refusal:
-        yield f"a resume would be refused: {refusal}"
+    if sent.refusal and not request(before).refusal:
+        yield f"a resume would be refused: {sent.refusal}"
 
 
 def _parents(session: Session) -> set[str]:

@@ -76,7 +76,7 @@ def write(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[str] |
             create(job.path, [*_lines(job.source.items, names), *ending])
         else:
             place(job.path, _content(plan, job.source))
-    if problems := (*differences(plan.session, read(paths[-1])), *_leaks(plan, paths)):
+    if problems := (*differences(plan.session, plan.request, read(paths[-1])), *_leaks(plan, paths)):
         for path in reversed(paths):
             path.unlink()
         journal.undone(number)

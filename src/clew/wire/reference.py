@@ -72,15 +72,16 @@ def renamed(entry: Entry, names: Names) -> bytes:
 
 
 def _quick(entry: Entry, json: bytes, names: Names) -> bytes | None:
-    """The ordinary line: each field is there once under its name, so that finding it is finding the field."""
+    """The ordinary line: what a field says under its name is there once, so that finding it is finding the field."""
     for name, old, new in _fields(entry, names):
         if old is None or old == new:
             continue
         field = b'"' + name + b'":'
         stated = field + encode(old)
-        if json.count(field) != 1 or stated not in json:
+        at = json.find(stated)
+        if at < 0 or json.find(stated, at + 1) >= 0:
             return None
-        json = json.replace(stated, field + encode(new), 1)
+        json = json[:at] + field + encode(new) + json[at + len(stated) :]
     return json
 
 

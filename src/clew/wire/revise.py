@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from clew.wire.encode import encode
-from clew.wire.entry import Blank, Damaged, Entry, Item, parse
+from clew.wire.entry import REFUSALS, Blank, Damaged, Entry, Item, parse
 from clew.wire.line import Line
 from clew.wire.splice import Changes, array, elements, part, splice
+
+
+class _Blocks(Struct):
+    content: list[Raw]
+
+
+class _Message(Struct):
+    message: _Blocks
+
+
+_BLOCKS = msgspec.json.Decoder(_Message)
 
 
 def revise(entry: Entry, changes: Changes) -> Entry:
@@ -27,7 +40,10 @@ def with_blocks(entry: Entry, changes: Mapping[int, bytes | None]) -> Entry:
 
 def block_bytes(entry: Entry) -> list[bytes]:
     """The exact bytes of each block of a message that is a list."""
-    return elements(part(entry.line.json, "message", "content"))
+    try:
+        return list(map(bytes, _BLOCKS.decode(entry.line.json).message.content))
+    except REFUSALS:
+        return elements(part(entry.line.json, "message", "content"))
 
 
 def new_entry(data: Mapping[str, Any]) -> Entry:

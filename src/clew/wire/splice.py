@@ -21,7 +21,7 @@ _OPEN = re.compile(rb"\s*\{")
 _KEY = re.compile(rb'[\s,]*"(?:[^"\\]|\\.)*"\s*:\s*')
 _CLOSE = re.compile(rb"\s*\}")
 _FIRST_COMMA = re.compile(rb"(\s*\{)\s*,")
-_EDGE = 64
+_SPACE = 0x20  # and below it all that may stand between values
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _ELEMENTS = msgspec.json.Decoder(list[Raw])
 
@@ -104,21 +104,25 @@ def part(json: bytes, *path: str) -> bytes:
 
 
 def _spans(json: bytes, fields: Mapping[str, Raw]) -> dict[str, tuple[int, int, int]] | None:
-    """Where each field begins (with the comma before it), and its value begins and ends."""
+    """Where each field begins (with the comma before it), and its value begins and ends.
+
+    Each value is as long as it was decoded, and the next key stands right behind it; a key that is there twice leaves a
+    rest at the end.
+    """
     opened = _OPEN.match(json)
     if opened is None:
         return None
     found: dict[str, tuple[int, int, int]] = {}
     at = opened.end()
     for name, value in fields.items():
-        key = _KEY.match(json, at)
-        if key is None:
+        plain = b',"%b":' % name.encode() if found else b'"%b":' % name.encode()
+        if json.startswith(plain, at) and json[at + len(plain)] > _SPACE:
+            start = at + len(plain)
+        elif key := _KEY.match(json, at):
+            start = key.end()
+        else:
             return None
-        start, view = key.end(), memoryview(value)
-        stop = start + len(view)
-        edge = min(len(view), _EDGE)  # a value that begins and ends alike and is as long is the same
-        if json[start : start + edge] != view[:edge] or json[stop - edge : stop] != view[-edge:]:
-            return None
+        stop = start + len(memoryview(value))
         found[name] = (at, start, stop)
         at = stop
     return found if _CLOSE.match(json, at) else None

@@ -1,0 +1,156 @@
+"""`clew trim`: make a session fit again: shorter tool calls, no thinking, no pictures, no dead weight."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING, Any
+
+from clew.cli import edited
+from clew.cli.choose import session
+from clew.cli.output import count, size
+
+if TYPE_CHECKING:
+    from clew.edit.preset import Trim
+    from clew.edit.report import Report, Tally
+    from clew.facts.context import Share
+
+_NAMES = ("light", "fit", "tools", "heavy")
+_FLAGS = {
+    "--thinking": "remove thinking, but for a turn that the model is still in",
+    "--images": "put notes in the place of pictures and documents",
+    "--copies": "remove the program's own copies of results, which no model sees",
+    "--progress": "remove signs of life of running tools",
+    "--snapshots": "remove snapshots of files; rewinding the code is then not possible",
+    "--state": "keep only the newest of the lines that replace each other: titles, modes, pins",
+    "--requests": "remove the program's logs of its requests",
+    "--before-compaction": "remove what stands before the last compaction and is not sent any more",
+}
+_LINES = ("progress", "snapshots", "state", "requests")
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", help="a session: its id, the beginning of it, or a path")
+    command.add_argument(
+        "--preset",
+        choices=_NAMES,
+        help="light: without what no model sees; fit: light, no thinking, no pictures, all calls but the last 20 truncated; "
+        "tools: light, all calls but the last 20 removed; heavy: light, no thinking, no pictures, no snapshots, all calls "
+        "but the last 5 removed. Without any option: fit",
+    )
+    command.add_argument("--tools", choices=("remove", "truncate"), help="what becomes of tool calls and their results")
+    command.add_argument(
+        "--keep-last", metavar="N", type=count, help="spare the calls of the last N turns that have any"
+    )
+    command.add_argument("--keep-calls", metavar="N", type=count, help="spare the last N calls")
+    command.add_argument("--percent", metavar="P", type=percent, help="only the calls in the oldest P %% of all turns")
+    command.add_argument(
+        "--tool", metavar="NAME", action="append", default=[], help="only calls of this tool; mcp__* works"
+    )
+    for flag, purpose in _FLAGS.items():
+        command.add_argument(flag, action="store_true", help=purpose)
+    edited.arguments(command)
+
+
+def percent(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise ArgumentTypeError(f"{text!r} is no percentage")
+    return value
+
+
+def call(options: Namespace) -> int:
+    from clew.edit.plan import plan
+
+    made = plan(session(options, options.id)).trim(wanted(options))
+    report = made.report()
+    code = edited.finish(options, made, _json(report))
+    if not (code or options.json or options.diff):
+        for row in _rows(report):
+            print(row)
+    return code
+
+
+def wanted(options: Namespace) -> Trim:
+    """The options as one value."""
+    from clew.edit.preset import DEFAULT, PRESETS, Trim
+    from clew.edit.trim import Tools
+
+    tools = None
+    ages = (options.keep_last, options.keep_calls, options.percent)
+    if options.tools or options.tool or any(age is not None for age in ages):
+        tools = Tools(options.tools or "remove", *ages, tuple(options.tool))
+    asked = Trim(
+        tools,
+        options.thinking,
+        options.images,
+        options.copies,
+        frozenset(name for name in _LINES if getattr(options, name)),
+        options.before_compaction,
+    )
+    if options.preset or asked == Trim():
+        return PRESETS[options.preset or DEFAULT] | asked
+    return asked
+
+
+# -- what is told
+
+
+def _rows(report: Report) -> list[str]:
+    """A small table: what each category takes before and after."""
+    old, new = report.before, report.after
+    rows: list[tuple[str, ...]] = [("", "TOKENS", "", "SHARE", "", "BYTES", "")]
+    rows += [(name, *_cells(report, was, now)) for name, was, now in report.shares]
+    base = old.context.scale.base
+    if base:
+        rows.append(("system, tools", f"{base:,}", f"{base:,}", *_parts(report, base, base), "", ""))
+    sizes = (size(old.bytes), size(new.bytes))
+    rows.append(("all", f"{old.context.tokens:,}", f"{new.context.tokens:,}", "", "", *sizes))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        for i in (1, 3, 5):
+            arrow = "→" if row[i + 1] else " "
+            cells.append(f"{row[i]:>{widths[i]}} {arrow} {row[i + 1]:>{widths[i + 1]}}")
+        lines.append("  ".join(cells).rstrip())
+    counts = ", ".join(f"{getattr(old, name):,} → {getattr(new, name):,} {name}" for name in _COUNTS)
+    counts = f"{counts} blocks"
+    told = "by the sizes that its replies report" if old.context.is_measured else "estimated: no reply reports a size"
+    return [*lines, f"{counts}. Tokens are {told}."]
+
+
+_COUNTS = ("entries", "turns", "calls", "thinking")
+
+
+def _cells(report: Report, was: Share, now: Share) -> tuple[str, ...]:
+    if not was.tokens and not now.tokens:
+        return ("", "", "", "", size(was.bytes), size(now.bytes))
+    shares = _parts(report, was.tokens, now.tokens)
+    return (f"{was.tokens:,}", f"{now.tokens:,}", *shares, size(was.bytes), size(now.bytes))
+
+
+def _parts(report: Report, was: int, now: int) -> tuple[str, str]:
+    """The share of the whole context."""
+    old, new = report.before.context.tokens, report.after.context.tokens
+    return f"{was / old if old else 0:.0%}", f"{now / new if new else 0:.0%}"
+
+
+def _json(report: Report) -> dict[str, Any]:
+    return {"before": _tally(report.before), "after": _tally(report.after)}
+
+
+def _tally(tally: Tally) -> dict[str, Any]:
+    whole = tally.context.tokens
+    return {
+        **{name: getattr(tally, name) for name in (*_COUNTS, "bytes")},
+        "tokens": whole,
+        "tokens_measured": tally.context.is_measured,
+        "tokens_before_messages": tally.context.scale.base,
+        "categories": {
+            name: {"tokens": s.tokens, "bytes": s.bytes, "share": round(s.tokens / whole, 4) if whole else 0.0}
+            for name, s in tally.context.shares.items()
+        },
+    }

@@ -1,0 +1,104 @@
+"""Cuts: what is to be taken out of a session or made shorter, gathered first and then done in one pass.
+
+An entry that is left without a block goes, and so does a reply that is left with nothing but thinking. Several cuts of the
+same session are done at once, which is the same as doing one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.conversation.prompt import starts_turn
+from clew.conversation.reply import reply_key
+from clew.conversation.session import Session
+from clew.edit.relink import without
+from clew.wire.block import Block
+from clew.wire.entry import Entry, Item
+from clew.wire.revise import block_bytes, revise
+from clew.wire.splice import array
+
+THOUGHT = ("thinking", "redacted_thinking")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """By the offsets of entries: those that go, the blocks that go (None) or change, the fields that change."""
+
+    gone: set[int] = field(default_factory=set)
+    blocks: dict[int, dict[int, bytes | None]] = field(default_factory=dict)
+    fields: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.blocks or self.fields)
+
+
+def joined(cuts: Iterable[Cut]) -> Cut:
+    """Several cuts as one. What one takes out, no other makes shorter."""
+    found = Cut()
+    for cut in cuts:
+        found.gone.update(cut.gone)
+        for offset, blocks in cut.blocks.items():
+            mine = found.blocks.setdefault(offset, {})
+            mine.update({i: block for i, block in blocks.items() if mine.get(i, b"") is not None})
+        for offset, fields in cut.fields.items():
+            found.fields.setdefault(offset, {}).update(fields)
+    return found
+
+
+def done(session: Session, cut: Cut) -> tuple[Item, ...]:
+    """The items of a session after a cut."""
+    if not cut:
+        return session.items
+    lost = {offset: {i for i, b in blocks.items() if b is None} for offset, blocks in cut.blocks.items()}
+    gone = cut.gone | _emptied(session, lost)
+    revised: dict[int, Entry] = {}
+    for entry in session.entries:
+        offset = entry.offset
+        if offset not in gone and (offset in cut.blocks or offset in cut.fields):
+            revised[offset] = _revised(entry, cut.blocks.get(offset, {}), cut.fields.get(offset, {}), session.is_agent)
+    return without(session, gone, revised)
+
+
+def blocks_of(entry: Entry) -> list[bytes]:
+    """The exact bytes of the blocks that the entry is read to have: what is no object is none."""
+    return [part for part in block_bytes(entry) if part.startswith(b"{")]
+
+
+def _emptied(session: Session, lost: Mapping[int, set[int]]) -> set[int]:
+    """Entries that lose all their blocks, and those of replies that lose all but their thinking."""
+    gone: set[int] = set()
+    replies: dict[str | None, list[Entry]] = {}
+    for entry in session.entries:
+        if entry.offset in lost:
+            if not _left(entry, lost):
+                gone.add(entry.offset)
+            if entry.type == "assistant" and lost[entry.offset]:
+                replies[reply_key(entry)] = []
+    if not replies:
+        return gone
+    for entry in session.entries:
+        if entry.type == "assistant" and (key := reply_key(entry)) in replies:
+            replies[key].append(entry)
+    for parts in replies.values():
+        if all(block.type in THOUGHT for entry in parts for block in _left(entry, lost)):
+            gone.update(entry.offset for entry in parts)
+    return gone
+
+
+def _left(entry: Entry, lost: Mapping[int, set[int]]) -> list[Block]:
+    out = lost.get(entry.offset, ())
+    return [block for i, block in enumerate(entry.blocks) if i not in out]
+
+
+def _revised(entry: Entry, blocks: Mapping[int, bytes | None], fields: Mapping[str, Any], is_agent: bool) -> Entry:
+    changes: dict[str, Any] = dict(fields)
+    if blocks:
+        parts = blocks_of(entry) if len(blocks) < len(entry.blocks) else [b""] * len(blocks)
+        kept = [now for i, part in enumerate(parts) if (now := blocks.get(i, part)) is not None]
+        changes["message"] = {"content": array(kept)}
+    made = revise(entry, changes)
+    if not starts_turn(entry, is_agent) and starts_turn(made, is_agent):
+        return revise(made, {"isMeta": b"true"})  # what stood beside a result does not become a prompt
+    return made
