@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
-from tests.collect.world import World, line, session
+from clew.errors import StoreError
+from tests.collect.world import KEY, World, line, session
 
 Make = Callable[..., World]
 
@@ -434,8 +436,83 @@ def commits_rows_and_offsets_together(make: Make) -> None:
         assert world.generations(ONE) == [("new", b"".join(line(n) for n in range(1, 8)))]
 
 
+class Shelf:
+    """A sink in memory that refuses what it is told to."""
+
+    name = "shelf"
+    leaves = True
+
+    def __init__(self, refused: dict[bytes, StoreError]) -> None:
+        self.refused = refused
+        self.taken: list[bytes] = []
+
+    def write(self, records: Sequence[Any]) -> None:
+        for record in records:
+            if record.raw in self.refused:
+                raise self.refused[record.raw]
+        self.taken += [record.raw for record in records]
+
+    def close(self) -> None:
+        pass
+
+
+def _deliver(world: World, shelf: Shelf) -> Any:
+    outbox, policy = world.module("outbox"), world.module("policy").Policy(KEY)
+    cursor = outbox.SequenceCursor(world.connection, shelf.name)
+    return outbox.Delivery(shelf, cursor, world.connection, policy).run(0.0)
+
+
+def moves_the_cursor_behind_what_was_accepted(make: Make) -> None:
+    """R26, R27: a batch that failed is sent again, and one that was accepted is not."""
+    world = make()
+    world.write(ONE, line(1) + line(2))
+    world.poll()
+    shelf = Shelf({line(2)[:-1]: StoreError("down", "unavailable", True)})
+    assert _deliver(world, shelf).error
+    shelf.refused.clear()
+    _deliver(world, shelf)
+    _deliver(world, shelf)
+    assert shelf.taken == [line(1)[:-1], line(2)[:-1]]
+
+
+def finds_the_poison_in_a_batch(make: Make) -> None:
+    """R28: what can never be taken is put aside, and nothing else is."""
+    world = make()
+    world.write(ONE, b"".join(line(n) for n in range(1, 9)))
+    world.poll()
+    shelf = Shelf({line(3)[:-1]: StoreError("no", "poison", False)})
+    assert _deliver(world, shelf).rejected == 1
+    assert shelf.taken == [line(n)[:-1] for n in (1, 2, 4, 5, 6, 7, 8)]
+
+
+def sends_no_secret(make: Make) -> None:
+    """R29: what leaves the machine is masked."""
+    world = make()
+    world.write(ONE, line(1, "sk-ant-api03-" + "Zq7" * 12))
+    world.poll()
+    shelf = Shelf({})
+    _deliver(world, shelf)
+    assert [b"Zq7" in raw for raw in shelf.taken] == [False]
+
+
+def sends_no_stub_unless_it_goes_on(make: Make) -> None:
+    world = make()
+    agent = f"{ONE.removesuffix('.jsonl')}/subagents/agent-a1.jsonl"
+    warmup = b'{"type":"user","message":{"role":"user","content":"Warmup"}}\n'
+    world.write(ONE, line(1))
+    world.write(agent, warmup)
+    world.poll()
+    shelf = Shelf({})
+    _deliver(world, shelf)
+    assert shelf.taken == [line(1)[:-1]]
+    world.append(agent, line(2))
+    world.poll()
+    _deliver(world, shelf)
+    assert shelf.taken == [line(1)[:-1], warmup[:-1], line(2)[:-1]]
+
+
 CASES: tuple[Callable[[Make], None], ...] = tuple(
     value
     for name, value in list(globals().items())
-    if isinstance(value, FunctionType) and value.__module__ == __name__ and name != "settle"
+    if isinstance(value, FunctionType) and value.__module__ == __name__ and name not in ("settle", "_deliver")
 )

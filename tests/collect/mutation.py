@@ -19,7 +19,7 @@ SOURCE = Path(clew.collect.__file__).parent
 
 
 class Mutation(NamedTuple):
-    """`is_random` says that only the machine finds it; a case is named for the others."""
+    """`found_by` is the case that fails without the rule."""
 
     rule: str
     module: str
@@ -75,6 +75,16 @@ MUTATIONS = (
     Mutation("R25 one collector", "lock", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH", "works_alone"),
     Mutation("R30 the oldest first", "source", "return file.state.mtime >= expiring, file.priority, file.state.mtime,",
              "return True, file.priority, -file.state.mtime,", "reads_the_oldest_first"),
+    Mutation("R26 cursor behind", "outbox", "sent += self._send(batch)\n                self.cursor.accept(batch)",
+             "self.cursor.accept(batch)\n                sent += self._send(batch)",
+             "moves_the_cursor_behind_what_was_accepted"),
+    Mutation("R26 cursor kept", "outbox", "sent += self._send(batch)\n                self.cursor.accept(batch)",
+             "sent += self._send(batch)\n                return None", "moves_the_cursor_behind_what_was_accepted"),
+    Mutation("R28 poison", "outbox", "if len(batch) == 1:", "if True:", "finds_the_poison_in_a_batch"),
+    Mutation("R29 masked", "record", "else policy.line(raw)", "else Policy().line(raw)", "sends_no_secret"),
+    Mutation("R321 stubs", "take", "self.writer.make_stub(generation)", "pass", "sends_no_stub_unless_it_goes_on"),
+    Mutation("R321 stubs that go on", "write", "seq = (SELECT max(seq) + 1 FROM occurrence)", "seq = seq",
+             "sends_no_stub_unless_it_goes_on"),
     Mutation("last good side file", "take", "(not found.path.endswith(\".json\") or _is_json(data))", "True",
              "keeps_the_last_good_side_file"),
 )  # fmt: skip

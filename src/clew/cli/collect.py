@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import clean, common, print_json, remark, size
-from clew.errors import NotFound
+from clew.errors import NotFound, Refused
 from clew.wire.place import claude_dir
 
 if TYPE_CHECKING:
     from clew.collect.collector import Collector
+    from clew.collect.outbox import Delivery, Outcome
     from clew.collect.report import Report
     from clew.collect.run import Job
     from clew.errors import StoreError
@@ -26,6 +30,16 @@ def arguments(command: ArgumentParser) -> None:
         "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often to look (default 2)"
     )
     command.add_argument("--archive", metavar="FILE", help="another archive (default: in ~/.local/share/clew)")
+    command.add_argument(
+        "--to",
+        metavar="WHERE",
+        action="append",
+        default=[],
+        help="also there: https://…, or a file that ends in .jsonl",
+    )
+    command.add_argument("--token-file", metavar="FILE", help="the token for https://…, in a file")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets in what goes elsewhere")
+    command.add_argument("--state", metavar="FILE", help="keep how far things were delivered in this JSON file")
     command.add_argument("--redact", action="store_true", help="mask secrets before anything is written")
     command.add_argument("--lean", action="store_true", help="conversations alone, without the files beside them")
     command.add_argument("--scrub", action="store_true", help="compare all that was ever read with what is there now")
@@ -36,15 +50,49 @@ def arguments(command: ArgumentParser) -> None:
 def call(options: Namespace) -> int:
     from clew.collect.run import collecting, locked
 
+    if options.state and len(options.to) > 1:
+        raise Refused(["a state file tells how far one place is, and --to names several"])
     job = _job(options)
     if options.dry_run:
         return _preview(job, options)
     if options.watch:
         return _watch(job, options)
-    with locked(job), collecting(job) as collector:
+    with locked(job), collecting(job) as collector, _deliveries(collector, options) as waiting:
         report = collector.poll(scrub=options.scrub)
-    _tell(report, job, options)
-    return 2 if report.failures or report.missed else 0
+        _tell(report, job, options)
+        is_delivered = _deliver(collector, waiting, options)
+    return 2 if report.failures or report.missed or not is_delivered else 0
+
+
+def _deliveries(collector: Collector, options: Namespace) -> AbstractContextManager[list[Delivery]]:
+    from clew.collect.address import deliveries
+
+    token = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
+    return deliveries(collector, options.to, token=token, state=options.state, reveal=options.reveal)
+
+
+def _deliver(collector: Collector, waiting: list[Delivery], options: Namespace) -> bool:
+    """Hand on what is new; whether all of it went."""
+    outcomes = [outcome for each in waiting if (outcome := each.run(time.monotonic()))]
+    for outcome in outcomes:
+        _tell_outcome(outcome, options)
+    if options.state and not waiting:
+        from clew.collect.state import note_collected
+
+        note_collected(collector.connection, collector.root, options.state)
+    return not any(outcome.error or outcome.rejected for outcome in outcomes)
+
+
+def _tell_outcome(outcome: Outcome, options: Namespace) -> None:
+    if options.json:
+        error = str(outcome.error) if outcome.error else None
+        print_json([{"kind": "delivered", **outcome._asdict(), "error": error}])
+    elif outcome.sent:
+        print(clean(f"{outcome.sent} records went to {outcome.sink}"), flush=True)
+    if outcome.rejected:
+        remark(f"{outcome.sink} cannot take {outcome.rejected} records; they stay in the archive.")
+    if outcome.error:
+        remark(f"clew: {outcome.error} What is waiting stays in the archive.")
 
 
 def _seconds(text: str) -> float:
@@ -74,15 +122,22 @@ def _watch(job: Job, options: Namespace) -> int:
 
     pace = Pace(options.every)
 
-    def heard(collector: Collector, report: Report) -> None:
-        pace.heard(report)
-        if not report.is_quiet:
-            _tell(report, job, options)
+    @contextmanager
+    def attend(collector: Collector) -> Iterator[Callable[[Report], None]]:
+        with _deliveries(collector, options) as waiting:
+
+            def hear(report: Report) -> None:
+                pace.heard(report)
+                if not report.is_quiet:
+                    _tell(report, job, options)
+                _deliver(collector, waiting, options)
+
+            yield hear
 
     def failed(error: StoreError) -> None:
         remark(f"clew: {error} It is tried again.")
 
-    watch(job, due(job.root, pace), heard, failed)
+    watch(job, due(job.root, pace), attend, failed)
     return 0
 
 

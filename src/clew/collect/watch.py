@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 
 from clew.collect.collector import Collector
@@ -62,16 +63,19 @@ def due(root: str, pace: Pace) -> Iterator[None]:
 def watch(
     job: Job,
     due: Iterator[None],
-    heard: Callable[[Collector, Report], None],
+    attend: Callable[[Collector], AbstractContextManager[Callable[[Report], None]]],
     failed: Callable[[StoreError], None],
 ) -> None:
-    """Poll whenever it is due, until the calls stop. After a failure of the disk the archive is opened anew."""
+    """Poll whenever it is due, until the calls stop. After a failure of the disk the archive is opened anew.
+
+    `attend` is asked, for each collector that is opened, who is to hear its reports.
+    """
     with locked(job):
         while True:
             try:
-                with collecting(job) as collector:
+                with collecting(job) as collector, attend(collector) as hear:
                     for _ in due:
-                        heard(collector, collector.poll())
+                        hear(collector.poll())
                     return
             except StoreError as error:
                 if not error.retryable:

@@ -1,0 +1,91 @@
+"""A sink behind HTTP: batches in an envelope, packed with gzip.
+
+    {"clew": 1, "source": "claude_code", "host": …, "first": 17, "last": 42, "records": [{…}, …]}
+
+`host`, `first` and `last` name a batch, and are its `Idempotency-Key` too. An answer of 200 to 299 accepts it. 408, 425, 429
+and 500 to 599, or none at all, mean later; 400, 413 and 422 mean that a record in it cannot be taken; all others that this
+sender cannot deliver here. Nothing is followed elsewhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from typing import IO, Any
+
+from clew.collect.outbox import POISON
+from clew.collect.record import Record
+from clew.errors import StoreError
+from clew.version import __version__
+from clew.wire.encode import encode
+
+_LATER = (408, 425, 429)
+_UNTAKEN = (400, 413, 422)
+_TIMEOUT = 30.0
+_VERSION = 1
+
+
+class _Unavailable(StoreError):
+    """The other side is down or busy; `retry_after` is how long it asked to be left alone."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message, "unavailable", True)
+        self.retry_after = retry_after
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Secrets are masked, and still nobody else is sent what was meant for one."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+    ) -> None:
+        return None
+
+
+class HttpSink:
+    """Posts to one address, with a token if there is one."""
+
+    leaves = True
+
+    def __init__(self, address: str, token: str = "", timeout: float = _TIMEOUT) -> None:
+        self.name = address
+        self.address = address
+        self.timeout = timeout
+        self._headers = {
+            "Content-Type": "application/json",
+            "Content-Encoding": "gzip",
+            "User-Agent": f"clew/{__version__}",
+            **({"Authorization": f"Bearer {token}"} if token else {}),
+        }
+        self._opener = urllib.request.build_opener(_Stay)
+
+    def write(self, records: Sequence[Record]) -> None:
+        host, first, last = records[0].host, records[0].seq, records[-1].seq
+        envelope = {"clew": _VERSION, "source": "claude_code", "host": host, "first": first, "last": last}
+        body = gzip.compress(encode({**envelope, "records": [each.to_json() for each in records]}), 6, mtime=0)
+        headers = {**self._headers, "Idempotency-Key": f"{host}-{first}-{last}"}
+        request = urllib.request.Request(self.address, body, headers, method="POST")
+        try:
+            with self._opener.open(request, timeout=self.timeout) as answer:
+                answer.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refusal(error) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise _Unavailable(f"{self.address} does not answer: {error}.") from None
+
+    def _refusal(self, error: urllib.error.HTTPError) -> StoreError:
+        said = f"{self.address} answered {error.code} {error.reason}."
+        if error.code in _LATER or error.code >= 500:
+            return _Unavailable(said, _seconds(error.headers.get("Retry-After")))
+        return StoreError(said, POISON if error.code in _UNTAKEN else "refused", False)
+
+    def close(self) -> None:
+        self._opener.close()
+
+
+def _seconds(text: str | None) -> float | None:
+    return float(text) if text and text.isdigit() else None
