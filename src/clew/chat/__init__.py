@@ -1,0 +1,1 @@
+"""The client: a conversation with a model, kept in the same files."""
