@@ -13,6 +13,7 @@ from clew.demo.talk import ABSENT, talk
 from clew.demo.tree import Summary
 from clew.wire.place import Project
 from clew.wire.sidecar import compare, read_index
+from tests.edit.broken import WAYS, five
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -103,7 +104,48 @@ def test_this_folders_project_is_meant_unless_another_is_named(
     assert made["written"] and made["backup"] is None
 
 
+@pytest.fixture
+def broken(claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    path = five().write(claude)
+    path.write_bytes(WAYS["every prompt's parent lost"])
+    return path
+
+
+@pytest.mark.req("R301")
+def test_a_repair_tells_the_verdict_and_what_each_fix_does(clew: Run, claude: Path, broken: Path) -> None:
+    before = broken.read_bytes()
+    code, out, err = clew("repair", broken.stem)
+    assert (code, err) == (0, "")
+    told = out.splitlines()
+    assert told[0].startswith(f"{broken.stem} is mended:")
+    assert told[1].startswith("  parent (lines 6, 11, 16, 21): ")
+    assert told[2] == "    prompts brought back: 2.0.50 1 → 5, 2.1.29 1 → 5, 2.1.45 1 → 5"
+    assert told[3] == "The repaired one is sound: 2.1.325 brings back all 5 prompts."
+    (made,) = [path for path in claude.rglob("*.jsonl") if path != broken]
+    assert clew("check", made.stem)[0] == 0
+    assert broken.read_bytes() == before
+
+
+def test_a_dry_run_of_a_repair_writes_nothing(clew: Run, claude: Path, broken: Path) -> None:
+    code, out, _ = clew("repair", broken.stem, "--dry-run", "--json")
+    made = json.loads(out)
+    assert code == 0 and not made["written"] and made["verdict"] == ["mended", "sound"]
+    assert [fix["name"] for fix in made["fixes"]] == ["parent"]
+    assert made["fixes"][0]["prompts"]["2.0.50"] == [1, 5]
+    assert list(claude.rglob("*.jsonl")) == [broken]
+
+
+def test_what_is_sound_is_left_alone(clew: Run, claude: Path) -> None:
+    path = five().write(claude)
+    code, out, _ = clew("repair", path.stem)
+    assert code == 0 and out.endswith("There is nothing to repair.\n")
+    made = json.loads(clew("repair", path.stem, "--json")[1])
+    assert (made["fixes"], made["written"], made["verdict"]) == ([], False, ["sound", "sound"])
+    assert list(claude.rglob("*.jsonl")) == [path]
+
+
 def test_what_to_repair_must_be_said(clew: Run, claude: Path) -> None:
     code, out, err = clew("repair")
-    assert (code, out) == (2, "") and "--index rebuilds sessions-index.json" in err
+    assert (code, out) == (2, "") and "--index, which rebuilds sessions-index.json" in err
     assert clew("repair", "--index", "-p", "nowhere")[0] == 1

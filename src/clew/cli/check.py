@@ -108,7 +108,7 @@ def _json(found: Health, session: Session) -> Mapping[str, Any]:
 
 
 def _report(found: Health) -> Iterator[Line]:
-    yield _STYLES[found.verdict], one_line(f"{found.id} {_verdict(found)}")
+    yield _STYLES[found.verdict], one_line(f"{found.id} {verdict(found)}")
     for damage in found.damage[:_SHOWN]:
         yield "", _sentence(_damage(damage))
     if len(found.damage) > _SHOWN:
@@ -122,7 +122,8 @@ def _report(found: Health) -> Iterator[Line]:
     yield from (("dim", one_line(line)) for line in _inventory(found))
 
 
-def _verdict(found: Health) -> str:
+def verdict(found: Health) -> str:
+    """The verdict as the rest of a sentence about the session."""
     if found.verdict == SOUND and not found.is_conversation:
         return "is sound: nobody says anything in it, so there is nothing to resume."
     if found.verdict == BROKEN:

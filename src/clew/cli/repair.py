@@ -3,27 +3,102 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from clew.cli import edited
+from clew.cli.choose import session as chosen
 from clew.cli.choose import tree
-from clew.cli.output import clean, common, print_json, remark
+from clew.cli.output import clean, print_json, remark
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.conversation.title import first_prompt, summary_of
 from clew.wire.place import Project, SessionFile, find_project
 from clew.wire.sidecar import INDEX_NAME, IndexEntry, SessionsIndex, write_index
 
+if TYPE_CHECKING:
+    from clew.edit.repair import Fix
+
 
 def arguments(command: ArgumentParser) -> None:
-    command.add_argument("--index", action="store_true", help="rebuild a project's sessions-index.json from its files")
-    command.add_argument("--dry-run", action="store_true", help="say what would be done and do nothing")
-    command.add_argument("--project", "-p", metavar="PATH", default=".", help="the project (default: this folder's)")
-    common(command)
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("id", nargs="?", help="a session: its id, the beginning of it, or a path")
+    which.add_argument("--index", action="store_true", help="rebuild a project's sessions-index.json from its files")
+    command.add_argument(
+        "--project", "-p", metavar="PATH", default=".", help="the project for --index (default: this folder's)"
+    )
+    edited.arguments(command)
 
 
 def call(options: Namespace) -> int:
-    if not options.index:
-        remark("clew: say what to repair: --index rebuilds sessions-index.json from the session files.")
+    if options.index:
+        return _index(options)
+    if options.id is None:
+        remark("clew: say what to repair: a session, or --index, which rebuilds sessions-index.json from the files.")
         return 2
+    return _session(options)
+
+
+# -- a session
+
+
+def _session(options: Namespace) -> int:
+    from clew.cli.check import verdict
+    from clew.edit.plan import plan
+    from clew.edit.repair import repair
+    from clew.facts.health import VERSIONS, health
+
+    source = chosen(options, options.id)
+    made, fixes = repair(plan(source))
+    before = health(source)
+    if not fixes:
+        if options.json:
+            print_json(
+                [{"kind": "edit", "source": source.id, "fixes": [], "written": False, "verdict": [before.verdict] * 2}]
+            )
+        else:
+            print(clean(f"{source.id} {verdict(before)} There is nothing to repair."))
+        return 0
+    after = health(made.session)
+    if not options.json and not options.diff:
+        print(clean(f"{source.id} {verdict(before)}"))
+        for line in _report(fixes, VERSIONS):
+            print(clean(line))
+        print(clean(f"The repaired one {verdict(after)}"))
+    return edited.finish(options, made, _json(fixes, VERSIONS) | {"verdict": [before.verdict, after.verdict]})
+
+
+def _report(fixes: Sequence[Fix], versions: Sequence[str]) -> Iterator[str]:
+    for fix in fixes:
+        lines = ", ".join(map(str, fix.lines[:8])) + (f" and {len(fix.lines) - 8} more" if len(fix.lines) > 8 else "")
+        yield f"  {fix.name} (line{'s' if len(fix.lines) > 1 else ''} {lines}): {fix.text}."
+        changed = [
+            f"{version} {before} → {after}"
+            for version, before, after in zip(versions, fix.before, fix.after, strict=True)
+            if before != after
+        ]
+        if changed:
+            yield f"    prompts brought back: {', '.join(changed)}"
+
+
+def _json(fixes: Sequence[Fix], versions: Sequence[str]) -> dict[str, Any]:
+    return {
+        "fixes": [
+            {
+                "name": fix.name,
+                "text": fix.text,
+                "lines": list(fix.lines),
+                "prompts": {v: [b, a] for v, b, a in zip(versions, fix.before, fix.after, strict=True)},
+            }
+            for fix in fixes
+        ]
+    }
+
+
+# -- the index of a project
+
+
+def _index(options: Namespace) -> int:
     project = find_project(tree(options), options.project)
     where = project.path()
     known = None if where.source == "guess" else where.path  # written down, a guess would look like knowledge

@@ -1,0 +1,178 @@
+"""Relations: entries that lost their name or their parent, share a name, or are their own ancestors.
+
+Each function mends one kind of flaw and gives the items with the lines that it changed, or None if nothing is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from clew.conversation.graph import Cycle
+from clew.conversation.path import SPOKEN
+from clew.conversation.session import Session
+from clew.edit.relink import without
+from clew.wire.encode import encode
+from clew.wire.entry import Entry, Item
+from clew.wire.reference import new_uuid
+from clew.wire.revise import revise
+
+LINKED = frozenset({*SPOKEN, "system", "attachment"})
+
+
+class Mended(NamedTuple):
+    """What a fix leaves, and the lines that it touched."""
+
+    items: tuple[Item, ...]
+    lines: tuple[int, ...]
+
+
+def with_entries(session: Session, revised: Mapping[int, Entry]) -> Mended | None:
+    """The items with others in the places of some."""
+    if not revised:
+        return None
+    items = tuple(revised.get(item.line.offset, item) for item in session.items)
+    return Mended(items, tuple(sorted(entry.line.number for entry in revised.values())))
+
+
+def name_all(session: Session) -> Mended | None:
+    """A uuid for each linked entry that has none: the one that the next line asks for, if nobody else has it."""
+    chain = [e for e in session.entries if e.type in LINKED]
+    known = {e.uuid for e in session.entries}
+    revised: dict[int, Entry] = {}
+    previous: str | None = None
+    for index, entry in enumerate(chain):
+        uuid = entry.uuid
+        if uuid is None:
+            asked = chain[index + 1].parent if index + 1 < len(chain) else None
+            uuid = asked if asked and asked not in known else new_uuid(session.id, f"line {entry.line.number}")
+            changes: dict[str, Any] = {"uuid": encode(uuid)}
+            if not entry.parent and previous and not entry.is_boundary:
+                changes["parentUuid"] = encode(previous)
+            revised[entry.offset] = revise(entry, changes)
+            known.add(uuid)
+        previous = uuid
+    return with_entries(session, revised)
+
+
+def part_twins(session: Session) -> Mended | None:
+    """One uuid, one entry. A copy goes, and the later one counts; a line that says something else gets a name of its own.
+
+    What hung below the name before the second line came belongs to the first.
+    """
+    groups: dict[str, list[Entry]] = {}
+    for entry in session.entries:
+        if entry.uuid:
+            groups.setdefault(entry.uuid, []).append(entry)
+    gone: dict[int, int] = {}
+    revised: dict[int, Entry] = {}
+    for uuid, group in groups.items():
+        if len(group) == 1:
+            continue
+        said = list(map(_says, group))
+        if len({e.parent for e in group}) == 1 and all(each == said[0] for each in said):
+            gone |= {e.offset: e.line.number for e in group[1:]}
+            continue
+        for number, entry in enumerate(group[:-1]):
+            if said[number] == said[-1]:
+                gone[entry.offset] = entry.line.number
+                continue
+            name = new_uuid(session.id, f"{uuid} {number}")
+            revised[entry.offset] = revise(revised.get(entry.offset, entry), {"uuid": encode(name)})
+            for child in session.entries:
+                if child.parent == uuid and entry.offset < child.offset <= group[number + 1].offset:
+                    revised[child.offset] = revise(revised.get(child.offset, child), {"parentUuid": encode(name)})
+    if not gone:
+        return with_entries(session, revised)
+    items = tuple(revised.get(i.line.offset, i) for i in session.items if i.line.offset not in gone)
+    return Mended(items, tuple(sorted({*gone.values(), *(e.line.number for e in revised.values())})))
+
+
+def _says(entry: Entry) -> Any:
+    """What an entry says, without when, where and behind what it was written."""
+    return {name: value for name, value in entry.data.items() if name not in _CIRCUMSTANCES}
+
+
+_CIRCUMSTANCES = frozenset({"timestamp", "version", "cwd", "gitBranch", "sessionId", "parentUuid"})
+
+
+def open_rings(session: Session) -> Mended | None:
+    """Entries that are their own ancestors: the first of them in the file hangs below the line before it."""
+    revised: dict[int, Entry] = {}
+    for problem in session.graph.problems:
+        if isinstance(problem, Cycle):
+            first = min((session.graph.nodes[u] for u in problem.uuids), key=lambda e: e.offset)
+            revised[first.offset] = revise(first, {"parentUuid": encode(_before(session, first))})
+    return with_entries(session, revised)
+
+
+def adopt(session: Session) -> Mended | None:
+    """Parents that are not there, or no part of a conversation: what the newest version takes for them, the line before."""
+    nodes, links = session.graph.nodes, session.links
+    first = next((e for e in session.entries if e.type in LINKED), None)
+    revised: dict[int, Entry] = {}
+    for entry in nodes.values():
+        is_linked = entry.type in LINKED
+        if not entry.parent:
+            if not is_linked or entry is first or entry.is_boundary or entry.is_sidechain or _is_root(entry):
+                continue
+        elif entry.parent in nodes and (not is_linked or entry.parent in links.nodes or entry.parent in links.passed):
+            continue
+        if is_linked or entry.type == "progress":
+            revised[entry.offset] = revise(entry, {"parentUuid": encode(_before(session, entry))})
+    return with_entries(session, revised)
+
+
+def _is_root(entry: Entry) -> bool:
+    """Whether an entry says that it has no parent; an empty name or none at all says nothing."""
+    return entry.parent is None and "parentUuid" in entry.data
+
+
+def _before(session: Session, entry: Entry) -> str | None:
+    """The nearest linked line before an entry that does not hang below it. An agent's entries have no such line."""
+    if entry.is_sidechain and not session.is_agent:
+        return None
+    below = _subtree(session, entry)
+    earlier = (
+        e
+        for e in reversed(session.entries)
+        if e.offset < entry.offset
+        and e.type in LINKED
+        and e.uuid not in below
+        and (session.is_agent or not e.is_sidechain)
+    )
+    return next((e.uuid for e in earlier), None)
+
+
+def _subtree(session: Session, top: Entry) -> set[str | None]:
+    children: dict[str | None, list[str]] = {}
+    for uuid, entry in session.graph.nodes.items():
+        children.setdefault(entry.parent, []).append(uuid)
+    found: set[str | None] = {top.uuid}
+    waiting = [top.uuid]
+    while waiting:
+        for uuid in children.get(waiting.pop(), ()):
+            if uuid not in found:
+                found.add(uuid)
+                waiting.append(uuid)
+    return found
+
+
+def drop_empty(session: Session) -> Mended | None:
+    """Messages that say nothing at all, which end older versions, go; a reply that is a plain string becomes a block."""
+    gone = {e.offset: e.line.number for e in session.entries if _is_void(e)}
+    revised: dict[int, Entry] = {}
+    for entry in session.entries:
+        if entry.type == "assistant" and entry.message and isinstance(entry.message.content, str):
+            blocks = [{"type": "text", "text": entry.message.content}]
+            revised[entry.offset] = revise(entry, {"message": {"content": encode(blocks)}})
+    if not gone:
+        return with_entries(session, revised)
+    touched: Iterable[int] = (*gone.values(), *(e.line.number for e in revised.values()))
+    return Mended(without(session, set(gone), revised), tuple(sorted(touched)))
+
+
+def _is_void(entry: Entry) -> bool:
+    if entry.type == "attachment":
+        return bytes(entry.attachment) in (b"", b"null")
+    return entry.type in SPOKEN and entry.message is None

@@ -1,0 +1,137 @@
+"""Broken sessions, mended: every prompt that is in the file is brought back, and nothing is said that was not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clew
+from clew.conversation.open import request
+from clew.conversation.session import Session
+from clew.demo.talk import Talk, bash, talk
+from clew.edit.plan import plan
+from clew.edit.repair import FIXES, TEXTS, reach, repair
+from clew.facts.health import SOUND, VERSIONS, health
+from tests.edit.broken import PROMPTS, WAYS, five
+from tests.edit.talks import talks
+
+LOST = {"a line cut short": 4}  # of a line that is half gone there is nothing to bring back
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def mended(raw: bytes) -> Session:
+    return plan(Session(raw)).repair().session
+
+
+@pytest.mark.req("R291", "R289")
+@pytest.mark.parametrize("way", WAYS)
+def test_every_version_brings_back_every_prompt(way: str) -> None:
+    source = Session(WAYS[way])
+    made, fixes = repair(plan(source))
+    assert fixes and made.violations == ()
+    wanted = LOST.get(way, len(PROMPTS))
+    print(f"{way:36}", *(f"{b}→{a}" for b, a in zip(reach(source), reach(made.session), strict=True)))
+    assert reach(made.session) == (wanted,) * len(VERSIONS)
+    found = health(made.session)
+    assert found.verdict == SOUND, found.flaws
+    assert [flaw for flaw in found.flaws if flaw.kind != "agent"] == []
+    assert fixes[0].before == reach(source) and fixes[-1].after == reach(made.session)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_repaired_session_needs_no_repair(way: str) -> None:
+    assert repair(plan(mended(WAYS[way])))[1] == ()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_prompts_and_results_stay_in_order(way: str) -> None:
+    said = [turn.text for turn in mended(WAYS[way]).turns]
+    assert said == [prompt for prompt in PROMPTS if way not in LOST or prompt in said]
+    assert len(said) == LOST.get(way, len(PROMPTS))
+
+
+def test_each_fix_has_words() -> None:
+    assert set(FIXES) <= set(TEXTS)
+
+
+def test_a_repaired_session_is_written_beside_the_broken_one(tmp_path: Path) -> None:
+    path = five().write(tmp_path)
+    path.write_bytes(WAYS["every prompt's parent lost"])
+    before = path.stat().st_mtime_ns
+    written = plan(clew.read(path)).repair().write()
+    assert reach(clew.read(written.path)) == (5, 5, 5, 5)
+    assert path.stat().st_mtime_ns == before and path.read_bytes() == WAYS["every prompt's parent lost"]
+
+
+def test_a_call_inside_is_answered_by_an_error_where_its_result_would_stand() -> None:
+    made = mended(WAYS["a result lost"])
+    call = next(c for c in made.calls if c.input == {"command": "ls two"} or "two" in str(c.input))
+    assert call.failed and "not in the session" in call.output
+    sent = request(made).messages
+    at = next(i for i, m in enumerate(sent) if any(b.get("id") == call.id for b in m["content"]))
+    assert sent[at + 1]["content"][0]["tool_use_id"] == call.id
+
+
+def test_one_of_parallel_calls_is_answered(tmp_path: Path) -> None:
+    told = talk().user("go").reply("So:", calls=[bash("a"), bash("b"), bash("c")]).result("A", for_=0)
+    told = told.result("C", for_=2).reply("done").user("more").reply("yes")
+    made = mended(told.bytes())
+    assert [c.output[:10] for c in made.calls] == ["A", "The result", "C"]
+    sent = request(made).messages
+    assert [b["type"] for b in sent[2]["content"]] == ["tool_result"] * 3
+    assert len(made.turns) == 2
+
+
+def test_a_last_call_that_may_be_waiting_is_left_alone() -> None:
+    told = talk().user("go").reply("So:", call=bash("a"))
+    assert repair(plan(Session(told.bytes())))[1] == ()
+    spoken = told.user("and?").reply("yes")
+    assert [fix.name for fix in repair(plan(Session(spoken.bytes())))[1]] == ["call"]
+
+
+def test_the_words_of_a_result_whose_call_is_lost_are_kept() -> None:
+    made = mended(WAYS["a call lost"])
+    texts = [b["text"] for m in request(made).messages for b in m["content"] if b["type"] == "text"]
+    assert any("a two" in text and "call that is not in the session" in text for text in texts)
+
+
+@pytest.mark.parametrize("way", ["one id for two calls", "a call twice in a reply", "a result twice"])
+def test_each_call_is_there_once_with_its_own_result(way: str) -> None:
+    made = mended(WAYS[way])
+    assert [call.output for call in made.calls] == [f"a {said}" for said in PROMPTS]
+    assert all(not call.extras for call in made.calls)
+    assert sum(len(entry.uses) for entry in made.entries) == len(PROMPTS)
+
+
+def branched() -> Talk:
+    told = five("2.1.325").last_prompt().rewind(to=3).user("other").reply("so")
+    return told.last_prompt()
+
+
+@pytest.mark.parametrize("told", [five("2.0.50"), five("2.1.29"), five("2.1.325"), branched()])
+def test_a_sound_session_is_left_alone(told: Talk) -> None:
+    made, fixes = repair(plan(Session(told.bytes())))
+    assert fixes == () and made.steps == ()
+
+
+@given(told=talks(), data=st.data())
+@settings(max_examples=60)
+def test_any_lines_lost_are_made_up_for(told: Talk, data: st.DataObject) -> None:
+    """Whatever lines are gone: no parent is missing afterwards, no result stands alone, nothing is lost that was there."""
+    raw = told.lines()
+    lost = data.draw(st.sets(st.integers(0, len(raw) - 1), max_size=4))
+    source = Session(b"".join(line for number, line in enumerate(raw) if number not in lost))
+    made, _ = repair(plan(source))
+    after = health(made.session)
+    assert after.of("dangling", "cycle", "duplicate", "gap", "result") == ()
+    assert made.violations == ()
+    assert reach(made.session)[-1] >= reach(source)[-1]
+    kept = {e.uuid for e in made.session.entries}
+    assert {e.uuid for e in source.prompts} <= kept
