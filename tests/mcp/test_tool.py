@@ -12,8 +12,8 @@ import pytest
 from clew.conversation.open import read
 from clew.demo.talk import bash, talk, task
 from clew.demo.tree import Summary, write_demo
+from clew.index.context import context
 from clew.mcp.answer import LONGEST, MARK, NOTE, back, page, quote
-from clew.mcp.context import context
 from clew.mcp.tool import TOOLS, Failure, call
 from clew.wire.place import Tree
 

@@ -213,9 +213,11 @@ class Index:
 
     def context(self, passage: Passage, turns: int = 1) -> list[Turn]:
         """The turn that a passage stands in, with some on either side."""
+        from clew.conversation.open import read
         from clew.index.context import context
 
-        return context(passage.path, passage.offset, turns)
+        found = context(read(passage.path), passage.offset, turns)
+        return [turn for turn in found.turns if turn.number or turn is found.turn] if found else []
 
 
 def _failure(error: apsw.Error) -> StoreError:

@@ -17,10 +17,10 @@ from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.errors import ClewError, NotFound, Refused
 from clew.facts.usage import Count, Usage, total, usage
+from clew.index.context import Around, context
 from clew.index.recall import Remembered, remember
 from clew.mcp import ask
 from clew.mcp.answer import LONGEST, Page, back, page, quote, quoted_rows, safe, text
-from clew.mcp.context import Around, context
 from clew.view.document import Options, rows
 from clew.view.plain import clean, one_line
 from clew.wire.home import current_session
