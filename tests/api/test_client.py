@@ -465,6 +465,26 @@ def test_the_ledger_equals_what_the_client_was_told(fault: Fault | None, cache: 
         assert len(ours) >= 1
 
 
+@pytest.mark.parametrize("fault", ["cut", "garbage", "error", "close"])
+def test_wherever_a_stream_breaks_the_reply_comes_out_whole_and_charged_once_a_try(fault: Any) -> None:
+    content: list[Any] = [{"thinking": "Hm. 🧵"}, "Grüße", {"tool": "Bash", "input": {"command": "ls"}}]
+    places = 22  # the stream has so many events
+    rules = [
+        Rule(prompt=f"at {n:02}", steps=[Step(content=content, fault=Fault(stream=fault, after=n, times=1))])
+        for n in range(places)
+    ]
+    with running(Script(rules=rules)) as server:
+        for n in range(places):
+            before = len(server.rows)
+            told = stream(server, ask(user(f"at {n:02}"), tools=TOOLS), resend="end")
+            [whole] = told.of(Finished)
+            assert [block["type"] for block in whole.reply.content] == ["thinking", "text", "tool_use"]
+            assert whole.reply.content[2]["input"] == {"command": "ls"}
+            ours = [r.so_far.usage for r in told.of(Retrying) if r.so_far.usage] + [whole.reply.usage]
+            assert usages(server.rows[before:]) == ours, n
+            assert len(told.of(Retrying)) == (n < places - 1), n  # once it is known why it stopped, nothing is missing
+
+
 def test_a_conversation_is_charged_to_the_token() -> None:
     script = steps([{"tool": "Bash", "input": {"command": "ls"}}], [{"thinking": "So."}, "Done."], cache=True)
     with running(script) as server:
@@ -521,6 +541,19 @@ def test_counting_falls_back_where_the_server_has_no_such_thing() -> None:
 
     done(run())
     assert asked == ["/v1/messages/count_tokens"]
+
+
+def test_counting_falls_back_while_the_server_is_busy() -> None:
+    statuses = [529, 200]
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(statuses.pop(0), json={"input_tokens": 7})
+
+    async def run() -> list[bool]:
+        async with Client(Endpoint(key="k"), transport=httpx.MockTransport(answer)) as asking:
+            return [(await asking.count(ask())).is_exact for _ in range(2)]
+
+    assert done(run()) == [False, True]
 
 
 def test_a_count_that_is_refused_is_an_error() -> None:

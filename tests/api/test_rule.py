@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import base64
+import json
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import clew
 from clew.api.block_rule import KINDS
 from clew.api.endpoint import PROFILES
 from clew.api.request import Request, prepare
 from clew.api.rule import Violation, lint, violations
+from clew.demo.tree import write_demo
 from tests.api.helper import assistant, call, result, text, thinking, user
 
 Json = dict[str, Any]
@@ -283,3 +288,27 @@ def test_a_sound_request_stays_sound_with_our_marks(name: str, profile: str) -> 
         tools=made.get("tools", ()),
     )
     assert refused(violations(prepare(asked, PROFILES[profile]).body)) == []
+
+
+def test_what_a_resume_of_the_demo_sends_is_sound(tmp_path: Path) -> None:
+    write_demo(tmp_path / "claude", datetime(2026, 6, 1, tzinfo=UTC))
+    found = {s.id: refused(lint(clew.request(s).messages)) for s in clew.sessions(claude=tmp_path / "claude")}
+    assert len(found) > 20
+    assert {name: rules for name, rules in found.items() if rules} == {}
+
+
+@pytest.mark.shared
+def test_what_the_real_program_was_seen_to_send_is_sound(shared: Path) -> None:
+    """Its ordinary requests break no rule; a file with two results for one call made older versions send both."""
+    samples = shared / "oracle/samples"
+    ordinary = [m for path in samples.glob("2.*/*/expected.json") for m in _sent(path).values()]
+    assert len(ordinary) > 100
+    assert [rules for messages in ordinary if (rules := refused(lint(messages)))] == []
+    for version, rules in (("2.1.45", ["twice"]), ("2.1.325", [])):
+        odd = _sent(samples / f"acceptance/expected-{version}.json")
+        assert refused(lint(odd["i05_two_results"])) == rules
+
+
+def _sent(path: Path) -> dict[str, list[Json]]:
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return {name: each["messages"] for name, each in told.items() if isinstance(each, dict) and each.get("messages")}

@@ -163,9 +163,10 @@ class Client:
                 data = await self._whole("/v1/messages/count_tokens", Prepared(asked), self.retry.timeout)
                 return Counted(int(data[0]["input_tokens"]), True)
             except Failure as failure:
-                if failure.error.status not in (404, 405, 501):
+                if failure.error.status in (404, 405, 501):
+                    self._counts = False
+                elif not failure.is_transient:
                     raise failure.error from None
-                self._counts = False
             except (KeyError, TypeError, ValueError):
                 self._counts = False
         return Counted(tokens([asked.get("system"), asked.get("tools"), asked["messages"]]), False)
@@ -242,10 +243,10 @@ class Client:
             ):
                 async for each in happenings:
                     yield each
-        except httpx.RequestError as error:
-            raise _lost(error, self.endpoint) from None
-        except (StreamError, TooLong) as error:
-            raise reported(error if isinstance(error, StreamError) else StreamError(str(error), "protocol")) from None
+        except (httpx.RequestError, StreamError, TooLong) as error:
+            if course.assembly is None or not course.assembly.has_stopped:
+                raise _interrupted(error, self.endpoint) from None
+            yield course.assembly.finish()
 
     async def _read(self, response: httpx.Response, course: _Course) -> AsyncGenerator[Happening, None]:
         if response.status_code != 200:
@@ -273,7 +274,7 @@ class Client:
             return
         if not assembly.has_stopped:
             raise Failure(failed("The stream broke off.", "connection"), True)
-        yield assembly.finish()
+        yield assembly.finish()  # some servers leave message_stop out
 
     async def _whole(self, path: str, prepared: Prepared, limit: float) -> tuple[Json, str]:
         """The JSON of an answer without a stream, and the id of the request."""
@@ -317,6 +318,13 @@ def _message(body: bytes) -> Json:
     if data.get("type") == "error":
         raise reported(error_of(data))
     return data
+
+
+def _interrupted(error: httpx.RequestError | StreamError | TooLong, endpoint: Endpoint) -> Failure:
+    """What it means that a stream ended otherwise than by its end."""
+    if isinstance(error, httpx.RequestError):
+        return _lost(error, endpoint)
+    return reported(error if isinstance(error, StreamError) else StreamError(str(error), "protocol"))
 
 
 def _lost(error: httpx.RequestError, endpoint: Endpoint) -> Failure:

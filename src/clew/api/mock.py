@@ -53,10 +53,12 @@ class Plan:
     begun: Json | None = None  # the usage once the first frame is out
     charged: Json | None = None  # the usage once `closing` frames are
     closing: int = 0
+    sound: int = 0  # frames before the one that is spoilt
 
     def told(self, sent: int) -> Json:
         """What a client knows once so many frames are out: the usage, and whether that was all."""
-        usage = self.charged if sent >= self.closing else self.begun if sent else None
+        heard = min(sent, self.sound)
+        usage = self.charged if heard >= self.closing else self.begun if heard else None
         return {"usage": usage, "complete": sent >= len(self.frames) and not self.ending}
 
 
@@ -183,12 +185,11 @@ def _failing(fault: Fault, row: Json, step: Step | None = None) -> Plan:
 def _streaming(made: Json, chosen: Chosen, fault: Fault | None, row: Json, request_id: str) -> Plan:
     frames = [frame(event) for event in events(made, chosen.step)]
     begun = {**made["usage"], "output_tokens": 1}
-    ending, closing = "", len(frames) - 1
+    ending, closing, sound = "", len(frames) - 1, len(frames)
     if fault is not None:
-        at = len(frames) // 2 if fault.after is None else min(fault.after, len(frames) - 1)
-        closing = closing if at >= closing else len(frames)
-        cut = frames[at]
-        frames, ending = frames[:at], "close" if fault.stream == "close" else "end"
+        sound = len(frames) // 2 if fault.after is None else min(fault.after, len(frames) - 1)
+        cut = frames[sound]
+        frames, ending = frames[:sound], "close" if fault.stream == "close" else "end"
         if fault.stream == "error":
             error = {"type": fault.kind or OVERLOADED, "message": fault.message or "Overloaded"}
             frames.append(frame({"type": "error", "error": error}))
@@ -214,6 +215,7 @@ def _streaming(made: Json, chosen: Chosen, fault: Fault | None, row: Json, reque
         begun=begun,
         charged=made["usage"],
         closing=closing,
+        sound=sound,
     )
 
 

@@ -218,7 +218,7 @@ class Assembly:
         delta = event.get("delta")
         usage = merged(self._message.get("usage"), event.get("usage"))
         rest = {k: v for k, v in event.items() if k not in ("type", "delta", "usage")}
-        self._message |= {**rest, **(delta if isinstance(delta, dict) else {}), "usage": usage}
+        self._message = {**self._message, **rest, **(delta if isinstance(delta, dict) else {}), "usage": usage}
 
 
 def merged(before: Any, after: Any) -> Any:
