@@ -86,3 +86,86 @@ def test_a_missing_folder_is_told(clew: Run) -> None:
     code, _, err = clew("collect")
     assert code == 1
     assert "--claude-dir" in err
+
+
+def _lose(claude: Path, id: str) -> None:
+    """Delete a session and all that belongs to it, as Claude Code does."""
+    for path in claude.rglob(f"{id}*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def test_a_session_that_is_gone_is_listed_and_shown_from_the_archive(clew: Run, demo: Summary, claude: Path) -> None:
+    rows = [json.loads(row) for row in clew("ls", "--json")[1].splitlines()]
+    id = rows[0]["id"]
+    shown = clew("show", id)[1]
+    clew("collect")
+    assert "(archived)" not in clew("ls", "--archived")[1]
+    _lose(claude, id)
+    clew("collect")
+    after = [json.loads(row) for row in clew("ls", "--json")[1].splitlines()]
+    after = [row for row in after if row.get("kept") != "reconstructed"]
+    assert [row["id"] for row in after] == [row["id"] for row in rows]
+    assert [row["id"] for row in after if row.get("kept") == "archived"] == [id]
+    assert after[0]["resume"] == f"clew restore {id}"
+    assert "(archived) " in clew("ls", "--archived")[1]
+    code, out, err = clew("show", id[:8])
+    assert code == 0
+    assert _body(out) == _body(shown)
+    assert f"clew restore {id[:8]}" in err
+    clew("restore", id)
+    clew("collect")
+    assert "(archived)" not in clew("ls", "--archived")[1], "it came back"
+
+
+def _body(text: str) -> list[str]:
+    """What is shown of a session, without its heading, where the sizes of files are."""
+    return text.splitlines()[3:]
+
+
+def test_what_writes_is_told_to_restore_first(clew: Run, demo: Summary, claude: Path) -> None:
+    id = json.loads(clew("ls", "--json", "--limit", "1")[1])["id"]
+    clew("collect")
+    _lose(claude, id)
+    clew("collect")
+    code, _, err = clew("repair", id)
+    assert code == 1
+    assert f"It is in the archive: clew restore {id[:8]}" in err
+
+
+def test_a_session_that_was_lost_before_is_reconstructed_from_what_is_left(
+    clew: Run, demo: Summary, claude: Path
+) -> None:
+    history = [json.loads(row) for row in (claude / "history.jsonl").read_bytes().splitlines()]
+    id = next(row["sessionId"] for row in history if row.get("sessionId"))
+    said = [row["display"] for row in history if row.get("sessionId") == id]
+    _lose(claude, id)
+    clew("collect")
+    rows = [json.loads(row) for row in clew("ls", "--archived", "--json")[1].splitlines()]
+    assert [(row["id"], row["kept"]) for row in rows if row["id"] == id] == [(id, "reconstructed")]
+    code, out, err = clew("show", id, "--depth", "prompts")
+    assert code == 0
+    assert "was reconstructed from what was left" in err
+    assert all(text.split("\n")[0][:20] in out for text in said)
+
+
+@pytest.mark.req("R316")
+def test_a_state_file_is_written_when_asked_for(clew: Run, demo: Summary, claude: Path, tmp_path: Path) -> None:
+    clew("collect", "--state", str(tmp_path / "state.json"))
+    files = json.loads((tmp_path / "state.json").read_bytes())["claude_code"]["files"]
+    assert str(claude / "history.jsonl") in files
+
+
+def test_records_go_to_a_file_once(clew: Run, demo: Summary, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    assert clew("collect", "--to", str(out))[0] == 0
+    rows = [json.loads(row) for row in out.read_bytes().splitlines()]
+    assert len(rows) > 500
+    clew("collect", "--to", str(out))
+    assert len(out.read_bytes().splitlines()) == len(rows)
+
+
+def test_a_sink_that_is_none_is_told(clew: Run, demo: Summary) -> None:
+    code, _, err = clew("collect", "--to", "ftp://example.com")
+    assert code == 2
+    assert "is no place that records can go to" in err
+    assert clew("collect", "--state", "s", "--to", "a.jsonl", "--to", "b.jsonl")[0] == 2

@@ -72,7 +72,7 @@ def call(options: Namespace) -> int:
 def _one(options: Namespace) -> Session | None:
     """The session asked for; without an id the newest that the other options leave."""
     if options.id or not (options.project or options.since or options.until):
-        return chosen(options, options.id)
+        return chosen(options, options.id, archived=True)
     file = next(files(options), None)
     return Session(file.path, file=file) if file else None
 

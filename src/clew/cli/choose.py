@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Iterator
+from heapq import merge
+from itertools import chain
 
 from clew.cli.output import remark
+from clew.collect.attic import attic_of, open_attic
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.errors import Ambiguous, NotFound
@@ -17,10 +20,37 @@ def tree(options: Namespace) -> Tree:
     return Tree(claude_dir(options.claude_dir))
 
 
-def session(options: Namespace, asked: str | None) -> Session:
-    """The session asked for; with nothing asked the newest of this folder's project, else the newest of all."""
-    file = find_session(tree(options), asked) if asked is not None else newest(tree(options))
+def session(options: Namespace, asked: str | None, *, archived: bool = False) -> Session:
+    """The session asked for; with nothing asked the newest of this folder's project, else the newest of all.
+
+    `archived` also takes one that is in the archive alone: for those who only read.
+    """
+    file = find(options, asked, archived) if asked is not None else newest(tree(options))
     return Session(file.path, file=file)
+
+
+def find(options: Namespace, asked: str, archived: bool) -> SessionFile:
+    """The session with an id. One that is gone from the disk is told of, or taken from the attic."""
+    try:
+        return find_session(tree(options), asked)
+    except NotFound as missing:
+        attic = open_attic(options.claude_dir)
+        if attic is None:
+            raise
+        try:
+            file = find_session(Tree(attic.folder), asked)
+        except NotFound:
+            raise missing from None
+        is_rebuilt = file.id in attic.reconstructed
+        if not archived:
+            missing.hint = "It is lost." if is_rebuilt else f"It is in the archive: clew restore {file.id[:8]}"
+            raise missing from None
+        if not options.quiet:
+            kept = "This session is in the archive alone. Bring it back: clew restore"
+            remark(
+                "This session was reconstructed from what was left of it." if is_rebuilt else f"{kept} {file.id[:8]}"
+            )
+        return file
 
 
 def newest(place: Tree) -> SessionFile:
@@ -36,11 +66,11 @@ def newest(place: Tree) -> SessionFile:
     return max(everywhere, key=lambda f: (f.mtime_ns, f.id))
 
 
-def files(options: Namespace) -> Iterator[SessionFile]:
+def files(options: Namespace, place: Tree | None = None) -> Iterator[SessionFile]:
     """Session files by the common options, newest first by their own time."""
-    place = tree(options)
+    place = place or tree(options)
     projects = [find_project(place, options.project)] if options.project else place.projects()
-    found = sorted((f for p in projects for f in p.sessions()), key=lambda f: (-f.mtime_ns, f.id))
+    found = sorted((f for p in projects for f in p.sessions()), key=_newest_first)
     after = options.since.timestamp() * 1e9 if options.since else None
     before = options.until.timestamp() * 1e9 if options.until else None
     for file in found:
@@ -52,10 +82,32 @@ def files(options: Namespace) -> Iterator[SessionFile]:
             yield file
 
 
+def _newest_first(file: SessionFile) -> tuple[int, str]:
+    return (-file.mtime_ns, file.id)
+
+
+def all_files(options: Namespace) -> Iterator[SessionFile]:
+    """Those on the disk and those that are in the archive alone; with `--archived` only the latter."""
+    attic = attic_of(options.claude_dir)
+    places = ([] if options.archived else [tree(options)]) + ([Tree(attic)] if attic.is_dir() else [])
+    found: list[Iterator[SessionFile]] = []
+    missing: NotFound | None = None
+    for place in places:
+        try:
+            first = next(here := files(options, place), None)
+        except NotFound as error:  # a project may be in one of them alone
+            missing = missing or error
+            continue
+        found.append(chain([first] if first else [], here))
+    if missing and not found:
+        raise missing
+    yield from merge(*found, key=_newest_first)
+
+
 def outlines(options: Namespace) -> Iterator[Outline]:
     """The conversations among them: files that hold only state, or an agent's talk, are no sessions."""
     shown = 0
-    for file in files(options):
+    for file in all_files(options):
         if options.limit is not None and shown >= options.limit:
             return
         outline = Outline(file)

@@ -48,6 +48,8 @@ def arguments(command: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
+    from clew.collect.archive import Archive
+    from clew.collect.furnish import furnish
     from clew.collect.run import collecting, locked
 
     if options.state and len(options.to) > 1:
@@ -61,6 +63,7 @@ def call(options: Namespace) -> int:
         report = collector.poll(scrub=options.scrub)
         _tell(report, job, options)
         is_delivered = _deliver(collector, waiting, options)
+        furnish(Archive(collector.connection), job.root)
     return 2 if report.failures or report.missed or not is_delivered else 0
 
 
@@ -118,6 +121,8 @@ def _job(options: Namespace) -> Job:
 
 
 def _watch(job: Job, options: Namespace) -> int:
+    from clew.collect.archive import Archive
+    from clew.collect.furnish import furnish
     from clew.collect.watch import Pace, due, watch
 
     pace = Pace(options.every)
@@ -131,6 +136,8 @@ def _watch(job: Job, options: Namespace) -> int:
                 if not report.is_quiet:
                     _tell(report, job, options)
                 _deliver(collector, waiting, options)
+                if report.gone or report.resets or report.moves:
+                    furnish(Archive(collector.connection), job.root)
 
             yield hear
 

@@ -29,7 +29,7 @@ def arguments(command: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
-    session = chosen(options, options.id)
+    session = chosen(options, options.id, archived=True)
     if options.format == "jsonl" and not options.reveal:
         remark("clew: the file as it is holds its secrets too. Add --reveal to export it all the same.")
         return 2

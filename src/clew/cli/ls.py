@@ -10,6 +10,7 @@ from typing import Any
 
 from clew.cli.choose import outlines, tree
 from clew.cli.output import ago, clean, common, is_terminal, one_line, print_json, remark, size
+from clew.collect.attic import Attic, open_attic
 from clew.conversation.outline import Outline
 from clew.errors import NotFound
 from clew.facts.secret import mask, mask_data
@@ -24,6 +25,7 @@ Json = Mapping[str, Any]
 def arguments(command: ArgumentParser) -> None:
     kinds = ("sessions", "projects", "agents", "prompts")
     command.add_argument("kind", nargs="?", choices=kinds, default="sessions", help="what to list (default: sessions)")
+    command.add_argument("--archived", action="store_true", help="only sessions that are in the archive alone")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     common(command, lists=True)
 
@@ -51,8 +53,17 @@ def _masked(row: Json) -> Json:
 
 def _sessions(options: Namespace) -> Iterator[Json]:
     paths: dict[str, str] = {}
+    attic = open_attic(options.claude_dir)
     for outline in outlines(options):
-        yield _session(outline, paths)
+        yield {**_session(outline, paths), **_kept(outline, attic)}
+
+
+def _kept(outline: Outline, attic: Attic | None) -> Json:
+    """Where a session is that is not on the disk any more."""
+    if attic is None or not outline.file.path.is_relative_to(attic.folder):
+        return {}
+    kept = "reconstructed" if outline.id in attic.reconstructed else "archived"
+    return {"kept": kept, "resume": None if kept == "reconstructed" else f"clew restore {outline.id}"}
 
 
 def _session(outline: Outline, paths: dict[str, str]) -> Json:
@@ -179,7 +190,7 @@ _KINDS: dict[str, tuple[Callable[[Namespace], Iterable[Json]], Sequence[tuple[st
             ("SIZE", lambda r: size(r["bytes"])),
             ("PROJECT", lambda r: _short(r["project"])),
             ("BRANCH", lambda r: one_line(r["branch"] or "", 18)),
-            ("TITLE", lambda r: r["title"] or "(no prompt)"),
+            ("TITLE", lambda r: (f"({r['kept']}) " if "kept" in r else "") + (r["title"] or "(no prompt)")),
         ),
     ),
     "projects": (

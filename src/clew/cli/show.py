@@ -45,7 +45,7 @@ def span(text: str) -> tuple[int, int]:
 
 
 def call(options: Namespace) -> int:
-    session = chosen(options, options.id)
+    session = chosen(options, options.id, archived=True)
     if options.json:
         found = _turns(session, options)
         return 0 if print_json(turn_json(session, turn, mask=not options.reveal) for turn in found) else 1

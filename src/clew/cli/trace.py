@@ -45,7 +45,7 @@ def arguments(command: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
-    session = chosen(options, options.id)
+    session = chosen(options, options.id, archived=True)
     if not session.items:
         if not options.quiet:
             remark(f"The session {session.id} is empty.")
