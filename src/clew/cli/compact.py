@@ -37,7 +37,7 @@ def call(options: Namespace) -> int:
     summarise = summary.Summariser(options)
     words = _given(options.summary) if options.summary else summarise
     made = found.compact(words, turns=turns, keep_last=options.keep_last)
-    return edited.finish(options, made, summarise.told)
+    return summary.finish(options, made, summarise)
 
 
 def _given(name: str) -> str:

@@ -37,7 +37,7 @@ def call(options: Namespace) -> int:
     summarise = summary.Summariser(options)
     made = found.compress(summarise, bands=options.bands, tools=options.tools)
     if made is not found:
-        return edited.finish(options, made, summarise.told)
+        return summary.finish(options, made, summarise)
     if summarise.failed:
         raise summarise.failed[0]
     if options.json:
