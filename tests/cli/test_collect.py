@@ -108,6 +108,10 @@ def test_a_session_that_is_gone_is_listed_and_shown_from_the_archive(clew: Run, 
     assert [row["id"] for row in after if row.get("kept") == "archived"] == [id]
     assert after[0]["resume"] == f"clew restore {id}"
     assert "(archived) " in clew("ls", "--archived")[1]
+    word = max(rows[0]["title"].split(), key=len)
+    assert id not in [json.loads(row)["session"] for row in clew("search", word, "--json")[1].splitlines()]
+    found = [json.loads(row)["session"] for row in clew("search", word, "--archived", "--json")[1].splitlines()]
+    assert found == [id]
     code, out, err = clew("show", id[:8])
     assert code == 0
     assert _body(out) == _body(shown)

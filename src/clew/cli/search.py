@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BUDGET = 3.0  # seconds for reading what is new before the answer
 _FLAGS = (
     *("--json", "--quiet", "-q", "--include-current", "--no-refresh", "--reveal"),
-    *("--regex", "--substring", "--semantic"),
+    *("--regex", "--substring", "--semantic", "--archived"),
 )
 _VALUES = {"--limit": "limit", "-n": "limit", "--claude-dir": "claude_dir", "--project": "project", "-p": "project"}
 _VALUES |= {"--since": "since", "--until": "until", "--context": "context", "--budget": "budget"}
@@ -86,7 +86,7 @@ def run(plan: Plan) -> int:
     filters = "".join(f' {name}:"{value}"' for name in ("project", "since", "until") if (value := getattr(plan, name)))
     without = None if "--include-current" in plan.flags else current_session()
     quiet = bool(plan.flags & {"--quiet", "-q"})
-    with Index.open(plan.claude_dir) as index:
+    with Index.open(_place(plan, quiet)) as index:
         if "--no-refresh" not in plan.flags:
             refresh(index, quiet)
         if "--semantic" in plan.flags:
@@ -102,6 +102,17 @@ def run(plan: Plan) -> int:
     if not found and not quiet:
         print(f"Nothing matches {plan.query!r}.", file=sys.stderr)
     return 0 if found else 1
+
+
+def _place(plan: Plan, quiet: bool) -> str | None:
+    """The folder to search: that of Claude Code, or the attic with what is gone from there."""
+    if "--archived" not in plan.flags:
+        return plan.claude_dir
+    from clew.collect.attic import attic_of
+
+    if not quiet:
+        print("These are in the archive alone; bring one back with: clew restore ID", file=sys.stderr)
+    return str(attic_of(plan.claude_dir))
 
 
 def _by_meaning(index: Index, plan: Plan, filters: str, without: str | None, quiet: bool) -> list[Result]:
@@ -275,6 +286,7 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--semantic", action="store_true", help="find also what was said in other words (an extra)")
     command.add_argument("--budget", metavar="SECONDS", type=count, help="with --semantic: time for embedding (60)")
     command.add_argument("--context", metavar="N", help="show the turn of the best passage with N turns on either side")
+    command.add_argument("--archived", action="store_true", help="sessions that are in the archive alone")
     command.add_argument("--include-current", action="store_true", help="also the session that asks")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     command.add_argument("--no-refresh", action="store_true", help="search the index as it is")
@@ -291,7 +303,7 @@ def call(options: Namespace) -> int:
     wanted = {"--json": options.json, "--quiet": options.quiet}
     wanted |= {"--include-current": options.include_current, "--no-refresh": options.no_refresh}
     wanted |= {"--reveal": options.reveal, "--regex": options.regex, "--substring": options.substring}
-    wanted |= {"--semantic": options.semantic}
+    wanted |= {"--semantic": options.semantic, "--archived": options.archived}
     plan.context = options.context or ""
     plan.budget = plan.budget if options.budget is None else str(options.budget)
     plan.flags = {flag for flag, is_set in wanted.items() if is_set}
