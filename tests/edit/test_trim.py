@@ -243,7 +243,11 @@ def test_truncating_twice_is_truncating_once(text: str) -> None:
 
 def test_a_truncated_result_of_many_parts_is_one_text_with_notes_for_pictures() -> None:
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD" * 400}}
-    parts = [{"type": "text", "text": "Here:"}, picture, {"type": "tool_reference", "tool_name": "x"}]
+    parts: list[dict[str, Any]] = [
+        {"type": "text", "text": "Here:"},
+        picture,
+        {"type": "tool_reference", "tool_name": "x"},
+    ]
     before = session(talk().user("go").reply(call=bash("ls")).result(parts).reply("ok"))
     made = plan(before).strip_tools(how="truncate")
     [call] = made.session.calls

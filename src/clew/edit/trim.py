@@ -39,7 +39,8 @@ class Tools:
         which = f"calls of {', '.join(self.names)}" if self.names else "tool calls"
         age = f" in the oldest {self.percent:g} % of the turns" if self.percent is not None else ""
         last = [f"the last {self.calls}"] if self.calls else []
-        last += [f"those of the last {self.keep} turns that have any"] if self.keep else []
+        if self.keep:
+            last.append(f"those of the last {f'{self.keep} turns that have' if self.keep > 1 else 'turn that has'} any")
         return f"{self.how} {which}{age}{', but for ' if last else ''}{' and '.join(last)}"
 
 
