@@ -173,3 +173,46 @@ def test_a_sink_that_is_none_is_told(clew: Run, demo: Summary) -> None:
     assert code == 2
     assert "is no place that records can go to" in err
     assert clew("collect", "--state", "s", "--to", "a.jsonl", "--to", "b.jsonl")[0] == 2
+
+
+def test_installing_shows_first_and_asks(clew: Run, demo: Summary, claude: Path) -> None:
+    before = (claude / "settings.json").read_bytes()
+    code, out, _ = clew("collect", "install", "--hook", "--dry-run")
+    assert code == 0
+    assert "+" in out and "-m clew collect --claude-dir" in out
+    code, _, err = clew("collect", "install", "--hook")
+    assert code == 2
+    assert "agree with --yes" in err
+    assert (claude / "settings.json").read_bytes() == before
+    assert clew("collect", "install", "--hook", "--yes")[1].splitlines()[-2] == "Done."
+    assert b"-m clew collect" in (claude / "settings.json").read_bytes()
+    assert "Nothing to do" in clew("collect", "install", "--hook", "--yes")[1]
+    clew("collect", "uninstall", "--hook", "--yes")
+    assert json.loads((claude / "settings.json").read_bytes()) == json.loads(before)
+
+
+def test_a_timer_is_started_by_the_system(
+    clew: Run, demo: Summary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    program = tmp_path / "bin" / "systemctl"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/ran\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    monkeypatch.setattr("sys.platform", "linux")
+    assert clew("collect", "install", "--yes")[0] == 0
+    assert (tmp_path / "ran").read_text().splitlines() == [
+        "--user daemon-reload",
+        "--user enable --now clew-collect.timer",
+    ]
+
+
+def test_the_status_counts_what_is_there(clew: Run, demo: Summary) -> None:
+    clew("collect")
+    found = json.loads(clew("collect", "status", "--scrub", "--json")[1])
+    assert found["is_sound"] is True
+    assert found["counts"]["lines"] > 500
+    code, out, _ = clew("collect", "status")
+    assert code == 0
+    assert "lines are damaged" in out

@@ -25,6 +25,10 @@ _NAMED = 3  # paths that a remark names
 
 
 def arguments(command: ArgumentParser) -> None:
+    actions = ("install", "uninstall", "status")
+    command.add_argument(
+        "action", nargs="?", choices=actions, help="let it happen by itself, or no more; or say how the archive is"
+    )
     command.add_argument("--watch", "-w", action="store_true", help="go on, and take what comes")
     command.add_argument(
         "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often to look (default 2)"
@@ -43,6 +47,8 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--redact", action="store_true", help="mask secrets before anything is written")
     command.add_argument("--lean", action="store_true", help="conversations alone, without the files beside them")
     command.add_argument("--scrub", action="store_true", help="compare all that was ever read with what is there now")
+    command.add_argument("--hook", action="store_true", help="install a hook of Claude Code instead of a timer")
+    command.add_argument("--yes", action="store_true", help="install without being asked")
     command.add_argument("--dry-run", action="store_true", help="say what would be read and write nothing")
     common(command)
 
@@ -52,6 +58,14 @@ def call(options: Namespace) -> int:
     from clew.collect.furnish import furnish
     from clew.collect.run import collecting, locked
 
+    if options.action in ("install", "uninstall"):
+        from clew.cli.collect_install import install
+
+        return install(options)
+    if options.action == "status":
+        from clew.cli.collect_status import status
+
+        return status(options)
     if options.state and len(options.to) > 1:
         raise Refused(["a state file tells how far one place is, and --to names several"])
     job = _job(options)

@@ -1,0 +1,53 @@
+"""`clew collect status`: how the archive is."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from clew.cli.output import clean, print_json, size
+
+if TYPE_CHECKING:
+    from clew.collect.health import Health
+
+
+def status(options: Namespace) -> int:
+    from clew.collect.archive import archive_path
+    from clew.collect.health import health
+    from clew.collect.run import explained
+    from clew.collect.schema import open_to_read
+
+    path = archive_path(options.archive)
+    with explained(path):
+        connection = open_to_read(path)
+        try:
+            found = health(connection, path, thorough=options.scrub)
+        finally:
+            connection.close()
+    if options.json:
+        print_json([{"kind": "archive", "path": path, **asdict(found)}])
+    else:
+        for row in (path, *_rows(found)):
+            print(clean(row))
+    return 2 if found.is_sound is False else 0
+
+
+def _rows(found: Health) -> Iterator[str]:
+    counts = found.counts
+    yield f"{counts['sessions']} sessions, {counts['gone']} of them gone from the disk; {counts['files']} files in all"
+    stored = size(found.stored_bytes)
+    yield f"{counts['lines']} lines, {size(counts['source_bytes'])}; {counts['contents']} of them differ, kept in {stored}"
+    if counts["quarantined"]:
+        yield f"{counts['quarantined']} lines are damaged or were withheld"
+    if counts["masked"]:
+        yield f"{counts['masked']} secrets are masked"
+    for reason, count in found.resets.items():
+        yield f"{count} times a file was {reason}"
+    for sink, count in found.waiting.items():
+        yield f"{count} records wait for {sink}"
+    if counts["rejected"]:
+        yield f"{counts['rejected']} records were not taken"
+    if found.is_sound is not None:
+        yield "The file is sound" if found.is_sound else "The file is DAMAGED"

@@ -1,0 +1,51 @@
+"""Health: what the archive holds, what waits, and what is wrong, in numbers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import apsw
+
+_ONE = {
+    "sessions": "SELECT count(*) FROM file f JOIN generation g ON g.id = f.generation WHERE kind = 'session' AND offset",
+    "gone": "SELECT count(*) FROM file WHERE kind = 'session' AND gone IS NOT NULL",
+    "files": "SELECT count(*) FROM file",
+    "lines": "SELECT count(*) FROM occurrence",
+    "contents": "SELECT count(*) FROM content",
+    "source_bytes": "SELECT coalesce(sum(length), 0) FROM occurrence",
+    "pending_bytes": "SELECT coalesce(sum(length(rest)), 0) FROM generation g JOIN file f ON f.generation = g.id",
+    "quarantined": "SELECT count(*) FROM quarantine",
+    "masked": "SELECT coalesce(sum(masked), 0) FROM content",
+    "moves": "SELECT count(*) FROM alias",
+    "rejected": "SELECT count(*) FROM rejected",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`counts` by name; how often files began anew, by reason; how many records wait for each sink."""
+
+    counts: dict[str, int]
+    resets: dict[str, int]
+    waiting: dict[str, int]
+    stored_bytes: int
+    is_sound: bool | None
+
+
+def health(connection: apsw.Connection, path: str, *, thorough: bool = False) -> Health:
+    """`thorough` also lets SQLite look through the whole file."""
+    counts = {name: int(connection.execute(query).get) for name, query in _ONE.items()}
+    resets = "SELECT reason, count(*) FROM generation WHERE reason NOT IN ('new', 'changed') GROUP BY reason"
+    waiting = "SELECT name, (SELECT count(*) FROM occurrence o WHERE o.seq > s.seq) FROM sink s"
+    return Health(
+        counts,
+        _pairs(connection, resets),
+        _pairs(connection, waiting),
+        sum(os.path.getsize(f) for f in (path, f"{path}-wal") if os.path.exists(f)),
+        connection.execute("PRAGMA integrity_check").get == "ok" if thorough else None,
+    )
+
+
+def _pairs(connection: apsw.Connection, query: str) -> dict[str, int]:
+    return {str(row[0]): int(row[1]) for row in connection.execute(query)}
