@@ -194,3 +194,21 @@ def first_screen(path: str) -> Callable[[], int]:
         return screen.getvalue().count("\n")
 
     return run
+
+
+# -- an edit
+
+
+def trim(path: str, how: str, folder: str) -> Callable[[], int]:
+    """A trim from the file to a new one that was read back: a preset, or calls of every turn but the last five removed."""
+    from clew.conversation.open import read
+    from clew.edit.plan import plan
+    from clew.edit.preset import PRESETS, Trim
+    from clew.edit.trim import Tools
+
+    what = PRESETS[how] if how in PRESETS else Trim(Tools(keep=5), thinking=True)
+
+    def run() -> int:
+        return plan(read(path)).trim(what).write(folder=folder).path.stat().st_size
+
+    return run

@@ -46,7 +46,7 @@ def test_it_prints_the_new_id_how_to_go_on_and_a_table(clew: Run, path: Path) ->
         "replies",
         "thinking",
         "tool input",
-        "tool results",
+        "tool result",
         "not sent",
         "system, tools",
         "all",

@@ -41,7 +41,7 @@ def test_each_category_has_its_own() -> None:
     assert found["replies"] == 301
     assert found["thinking"] == 400
     assert found["tool input"] == pytest.approx(500, abs=15)
-    assert found["tool results"] == 600
+    assert found["tool result"] == 600
     assert found["images"] == IMAGE
 
 
@@ -49,7 +49,7 @@ def test_a_picture_in_a_result_is_a_picture() -> None:
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD" * 90}}
     told = talk().user("see").reply(call=bash("x")).result([{"type": "text", "text": WORD}, picture])
     found = unmeasured(told)
-    assert (found["images"], found["tool results"]) == (IMAGE, 100)
+    assert (found["images"], found["tool result"]) == (IMAGE, 100)
 
 
 def test_only_what_is_sent_counts() -> None:

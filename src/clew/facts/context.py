@@ -20,7 +20,7 @@ from clew.wire.block import Block, Tokens
 from clew.wire.encode import decode
 from clew.wire.entry import Entry
 
-CATEGORIES = ("prompts", "replies", "thinking", "tool input", "tool results", "images", "added")
+CATEGORIES = ("prompts", "replies", "thinking", "tool input", "tool result", "images", "added")
 UNSENT = "not sent"
 _THOUGHT = ("thinking", "redacted_thinking")
 _PICTURES = ("image", "document")
@@ -81,7 +81,7 @@ class Weighed:
     def __init__(self, session: Session) -> None:
         self.path = sent(session)
         model = _model(self.path)
-        self.weights = [_weights(entry, model) for entry in self.path]
+        self.weights = [weigh(entry, model) for entry in self.path]
         self._size = sum(item.line.stop - item.line.start for item in session.items)
 
     def context(self, scale: Scale | None = None) -> Context:
@@ -150,14 +150,15 @@ def _report(entry: Entry) -> int:
 
 
 def _model(path: Sequence[Entry]) -> str | None:
-    """The model that a resume goes on with; it gets no other's thinking."""
+    """The model that a resume goes on with."""
     for entry in reversed(path):
         if entry.type == "assistant" and entry.message and entry.message.model and not entry.is_synthetic:
             return entry.message.model
     return None
 
 
-def _weights(entry: Entry, model: str | None) -> list[tuple[str, Share]]:
+def weigh(entry: Entry, model: str | None) -> list[tuple[str, Share]]:
+    """What an entry adds to a context, by category; a model gets no other's thinking."""
     if entry.type == "assistant":
         if entry.is_synthetic and entry.is_api_error:
             return []
@@ -195,7 +196,7 @@ def _told(block: Block, kind: str) -> Iterator[tuple[str, Share]]:
 
 def _result(content: Any) -> Iterator[tuple[str, Share]]:
     if not isinstance(content, list):
-        yield "tool results", _share(content)
+        yield "tool result", _share(content)
         return
     for part in content:
         if isinstance(part, dict) and part.get("type") in _PICTURES:
@@ -203,7 +204,7 @@ def _result(content: Any) -> Iterator[tuple[str, Share]]:
             data = source.get("data") if isinstance(source, dict) else ""
             yield "images", Share(IMAGE, len(data) if isinstance(data, str) else 0)
         else:
-            yield "tool results", _share(part.get("text", part) if isinstance(part, dict) else part)
+            yield "tool result", _share(part.get("text", part) if isinstance(part, dict) else part)
 
 
 def _rendered(entry: Entry) -> Iterator[str]:
