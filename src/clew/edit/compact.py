@@ -26,6 +26,7 @@ from clew.wire.entry import Entry, Item
 from clew.wire.revise import renumbered, revise
 
 LIMIT = 12_000  # characters of a summary
+LEAST = 1_500  # of each part of one, however many there are
 CHUNK = 160_000  # characters that are summed up at once, about 40,000 tokens
 
 
@@ -101,7 +102,8 @@ def pieces(session: Session, chosen: Range) -> list[Piece]:
             room = CHUNK
         groups[-1].append(each)
         room -= size
-    return [Piece(tuple(group), LIMIT // len(groups), with_prompts=True) for group in groups]
+    limit = max(LEAST, LIMIT // max(len(groups), 1))
+    return [Piece(tuple(group), limit, with_prompts=True) for group in groups]
 
 
 def _earlier(chosen: Range) -> list[Said]:

@@ -69,11 +69,12 @@ def job(turn: Turn, level: Level, tools: Tools) -> Job | None:
 def reworded(work: Job, text: str, dropped: Collection[str]) -> dict[int, Entry | None]:
     """The replies of a turn with their one text, by offset; None for those that go."""
     carried = _text(work, text, dropped)
+    carrier = work.carrier
     found: dict[int, Entry | None] = {}
     for entry in work.replies:
-        blocks = _blocks(entry, work.tools, dropped, carried if entry is work.carrier else "")
+        blocks = _blocks(entry, work.tools, dropped, carried if entry is carrier else "")
         changes: dict[str, Any] = {"message": {"content": array(blocks)}}
-        if entry is work.carrier:
+        if entry is carrier:
             changes[MARK] = encode(work.level.name)
         found[entry.offset] = revise(entry, changes) if blocks else None
     return found
