@@ -129,6 +129,12 @@ class Plan:
 
         return repair(self)[0]
 
+    def merge(self, other: Session) -> Plan:
+        """With all that the same session has elsewhere: both branches, and the files of both."""
+        from clew.edit.merge import merge
+
+        return merge(self, other)[0]
+
     # -- the place
 
     def move(self, cwd: str) -> Plan:

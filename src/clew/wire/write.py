@@ -25,6 +25,7 @@ Writable = dict[str, Any] | bytes  # an entry, or the exact bytes of one line
 
 _BINARY = getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 20
+_DRAFT = ".draft"
 _NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -152,7 +153,7 @@ def _alone(file: int) -> Iterator[None]:
 @contextmanager
 def _draft(target: Path, parts: Iterable[bytes], sync: bool) -> Iterator[Path]:
     """The content under a name of its own beside the target, gone afterwards if it was not moved."""
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.draft")
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}{_DRAFT}")
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
     try:
         try:
@@ -165,6 +166,13 @@ def _draft(target: Path, parts: Iterable[bytes], sync: bool) -> Iterator[Path]:
         yield draft
     finally:
         draft.unlink(missing_ok=True)
+
+
+def drafts_of(path: Path) -> list[Path]:
+    """What a writing that was killed left beside the file it was to make."""
+    start = f".{path.name}."
+    found = path.parent.iterdir() if path.parent.is_dir() else ()
+    return sorted(p for p in found if p.name.startswith(start) and p.name.endswith(_DRAFT))
 
 
 def _chunks(parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,0 +1,50 @@
+"""`clew merge`: join the same session, continued on two machines."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from clew.cli import edited
+from clew.cli.choose import session
+from clew.cli.output import clean
+
+if TYPE_CHECKING:
+    from clew.edit.merge import Merged
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", help="a session: its id, the beginning of it, or a path")
+    command.add_argument("others", nargs="+", metavar="OTHER", help="the same session as it went on elsewhere")
+    edited.arguments(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.edit.merge import merge
+    from clew.edit.plan import plan
+
+    made = plan(session(options, options.id))
+    found = []
+    for asked in options.others:
+        made, merged = merge(made, session(options, asked))
+        found.append(merged)
+    if not options.json and not options.diff:
+        for asked, merged in zip(options.others, found, strict=True):
+            for line in _report(asked, merged):
+                print(clean(line))
+    return edited.finish(options, made, {"merged": [asdict(merged) for merged in found]})
+
+
+def _report(asked: str, merged: Merged) -> Iterator[str]:
+    yield (
+        f"{asked}: {merged.common} entries of both, {merged.first} of the first alone, {merged.other} of this one alone, "
+        f"{merged.files} more files."
+    )
+    if merged.differing:
+        shown = ", ".join(uuid[:8] for uuid in merged.differing[:8])
+        more = f" and {len(merged.differing) - 8} more" if len(merged.differing) > 8 else ""
+        yield f"  Under {len(merged.differing)} uuids they say different things; the first counts: {shown}{more}"
+    if merged.renamed:
+        yield f"  Saved files under another name, since theirs was taken: {', '.join(merged.renamed)}"
