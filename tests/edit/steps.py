@@ -15,9 +15,17 @@ def turn_of(made: Plan, place: float) -> int:
 
 
 STEPS: dict[str, Callable[[Plan, float], Plan]] = {
+    "compact": lambda made, at: made.compact("In short.", keep_last=turn_of(made, at) - 1),
+    "compress": lambda made, at: made.compress(bands=f"{turn_of(made, at) - 1}:verbatim,rest:short"),
     "drop": lambda made, at: made.drop_turn(turn_of(made, at)),
     "end": lambda made, at: made.end_with(turn_of(made, at)),
     "keep": lambda made, at: made.keep_turns({turn_of(made, at), turn_of(made, at / 2)}),
+    "redact": lambda made, at: made.redact(patterns=["look|make"]),
+    "repair": lambda made, at: made.repair(),
+    "tools": lambda made, at: made.strip_tools(keep=turn_of(made, at) - 1),
+    "trim fit": lambda made, at: made.trim("fit"),
+    "trim heavy": lambda made, at: made.trim("heavy"),
+    "truncate": lambda made, at: made.strip_tools(percent=100 * at, how="truncate"),
 }
 
 

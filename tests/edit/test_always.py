@@ -22,6 +22,7 @@ from tests.edit.steps import STEPS, Steps, planned
 from tests.edit.talks import talks
 
 EXAMPLES = 60
+CHANGING = {"redact", "trim fit", "trim heavy"}  # words on purpose, or pictures
 
 
 PLACES = st.floats(0, 1)
@@ -70,7 +71,8 @@ def test_a_plan_breaks_nothing(told: Talk, steps: Steps) -> None:
     assert open_ids(after) <= open_ids(before)
     assert orphan_ids(after) <= orphan_ids(before)
     assert signatures(after) <= signatures(before)
-    assert prompts(after) <= prompts(before)
+    if not CHANGING & {name for name, _ in steps}:
+        assert prompts(after) <= prompts(before)
     unknown = [e.raw for e in before.entries if e.type == "never-seen"]
     if all(name != "end" for name, _ in steps):
         assert [e.raw for e in after.entries if e.type == "never-seen"] == unknown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from clew.api.rule import lint
 from clew.conversation.graph import Cycle, Dangling
 from clew.conversation.open import request
 from clew.conversation.request import Request
@@ -47,6 +48,15 @@ def _found(before: Session, after: Session, sent: Request) -> Iterable[str]:
             yield f"the result in line {entry.line.number} would answer no call"
     if sent.refusal and not request(before).refusal:
         yield f"a resume would be refused: {sent.refusal}"
+    if broken := _broken(sent):
+        known_rules = _broken(request(before))
+        yield from (f"the API would refuse {told}" for rule, told in broken.items() if rule not in known_rules)
+
+
+def _broken(sent: Request) -> dict[str, str]:
+    """The rules of the API that a request would break, each with the first place."""
+    found = [violation for violation in lint(sent.messages) if violation.is_refused] if sent.messages else []
+    return {violation.rule: str(violation) for violation in reversed(found)}
 
 
 def _parents(session: Session) -> set[str]:
