@@ -15,7 +15,9 @@ import clew
 from clew.conversation.session import Session
 from clew.demo.talk import bash, talk, task
 from clew.facts.usage import Count, Usage, count, total, usage, without_thinking
+from clew.wire.bill import Billed
 from clew.wire.encode import encode
+from clew.wire.scan import scan
 
 Json = dict[str, Any]
 
@@ -260,3 +262,79 @@ def test_usage_is_called_inaccurate_where_the_thinking_it_counts_was_removed() -
     entries = told.entries
     assert without_thinking(entries) == []
     assert without_thinking([e for e in entries if not any(b.type == "thinking" for b in e.blocks)]) == ["msg_1"]
+
+
+# -- how far the numbers can be trusted
+
+
+@pytest.mark.parametrize(
+    ("output", "length", "stop", "is_final"),
+    [
+        (1, 400, None, False),  # the stub that a stream begins with
+        (1, 400, "end_turn", True),
+        (
+            100,
+            400,
+            None,
+            True,
+        ),  # no version before 2.1.60 wrote a stop reason on most lines, but many the final numbers
+        (1, 3, None, True),
+        (0, 0, None, True),
+    ],
+)
+def test_a_stub_is_told_from_final_numbers(output: int, length: int, stop: str | None, is_final: bool) -> None:
+    entry = line({"output_tokens": output}, uuid="u")
+    entry["message"] |= {"content": [{"type": "text", "text": "x" * length}], "stop_reason": stop}
+    (spend,) = spent(entry).replies.values()
+    assert spend.is_final is is_final
+    assert spend.count.output == output
+    if not is_final:
+        assert spend.estimate == (length + 2) // 4
+
+
+def test_all_lines_of_a_reply_tell_how_long_its_text_is() -> None:
+    lines = [line({"output_tokens": 2}, uuid=name) for name in "abc"]
+    for each, block in zip(
+        lines,
+        (
+            {"type": "thinking", "thinking": "h" * 38, "signature": "s" * 500},
+            {"type": "text", "text": "t" * 38},
+            {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "c" * 26}},
+        ),
+        strict=True,
+    ):
+        each["message"] |= {"content": [block], "stop_reason": None}
+    (spend,) = spent(*lines, lines[0]).replies.values()
+    assert spend.estimate == 30
+    assert spend.calls == {"toolu_1": "Bash"}
+    first, rest = spent(*lines[:1]), spent(*lines[1:])
+    assert (first + rest).replies == (rest + first).replies == spent(*lines).replies
+
+
+def test_what_an_agent_said_counts_where_its_session_repeats_it() -> None:
+    said = line({"input_tokens": 3, "output_tokens": 7}, "msg_agent", "haiku", requestId="r")
+    repeated = {"type": "progress", "data": {"type": "agent_progress", "message": said}, "uuid": "p"}
+    assert spent(repeated).total == Count(3, 7)
+    assert spent(repeated) + spent(said) == spent(said, repeated)
+    assert len((spent(repeated) + spent(said)).replies) == 1
+
+
+@pytest.mark.parametrize("data", [None, "x", 3, [], {"message": 5}, {"message": {"type": "user", "message": {}}}])
+def test_other_progress_counts_nothing(data: Any) -> None:
+    assert spent({"type": "progress", "data": data, "uuid": "p"}).replies == {}
+
+
+def test_an_advisor_is_billed_apart_from_the_reply_that_asked_it() -> None:
+    advice = {"type": "advisor_message", "model": "opus", "input_tokens": 100, "output_tokens": 50}
+    own = {"type": "message", "input_tokens": 1, "output_tokens": 2}
+    entry = line({"input_tokens": 1, "output_tokens": 2, "iterations": [own, advice]}, model="haiku")
+    found = spent(entry, entry)
+    assert found.by_model == {"haiku": Count(1, 2), "opus": Count(100, 50)}
+    assert spent(line({"output_tokens": 1, "iterations": 7})).total == Count(output=1)
+
+
+def test_a_copy_is_known_by_its_mark_alone() -> None:
+    marked = line(FULL, forkedFrom={"sessionId": "s", "messageUuid": "u"})
+    assert [s.is_copy for s in usage(file(marked).entries).replies.values()] == [False]  # nothing reads it but a scan
+    (spend,) = usage(piece for p in scan(encode(marked), shape=Billed) for piece in p.spoken).replies.values()
+    assert spend.is_copy

@@ -42,18 +42,25 @@ def draw_context(plan: Plan, points: Sequence[Point]) -> int:
     return write(plan, "Context by turn", [context_picture(points)])
 
 
+def _pixels(picture: str) -> bytes:
+    try:
+        data = png(picture)
+    except ModuleNotFoundError:
+        raise ValueError(
+            "a .png needs a library that is not there: pip install 'clew[plot]', or draw an .svg"
+        ) from None
+    if data is None:
+        raise ValueError("a .png needs a font, and this machine has none: draw an .svg, which needs none here")
+    return data
+
+
 def write(plan: Plan, title: str, pictures: Sequence[str]) -> int:
     """A new file; an SVG or PNG holds the first picture, a page all of them."""
     path = Path(plan.plot or "")
     if path.suffix not in ENDINGS:
         raise ValueError(f"{path} has no ending that tells what to draw: name a file that ends in .svg, .html or .png")
     if path.suffix == ".png":
-        try:
-            data = png(pictures[0])
-        except ModuleNotFoundError:
-            raise ValueError(
-                "a .png needs a library that is not there: pip install 'clew[plot]', or draw an .svg"
-            ) from None
+        data = _pixels(pictures[0])
     else:
         data = (page(title, pictures) if path.suffix == ".html" else pictures[0]).encode()
     place(path, [data])

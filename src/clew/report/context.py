@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from clew.conversation.session import Session
-from clew.conversation.turn import Turn
 from clew.facts.usage import LETTERS, count
 from clew.wire.encode import encode
 from clew.wire.entry import Entry
@@ -36,25 +35,23 @@ def context(session: Session) -> list[Point]:
 
 def _points(session: Session) -> Iterator[Point]:
     letters = dict.fromkeys(KINDS, 0)
+    is_compacted = False
     for turn in session.turns:
         letters["thinking"] = 0  # that of earlier turns is not sent again
-        is_compacted = False
+        point: Point | None = None
         for entry in turn.entries:
-            if entry.is_boundary or entry.is_compact_summary:
-                is_compacted = True
+            if entry.is_boundary:
                 letters = dict.fromkeys(KINDS, 0)
+                is_compacted = True
             _add(entry, letters)
-        tokens = _size(turn)
-        if tokens:
-            time = turn.entries[-1].time or turn.time
-            yield Point(
-                turn.number,
-                turn.text,
-                int(time.timestamp()) if time else -1,
-                tokens,
-                _parts(letters, tokens),
-                is_compacted,
-            )
+            if tokens := _size(entry):
+                time = entry.time or turn.time
+                when = int(time.timestamp()) if time else -1
+                mark = is_compacted or (point is not None and point.is_compacted)
+                point = Point(turn.number, turn.text, when, tokens, _parts(letters, tokens), mark)
+                is_compacted = False
+        if point is not None:
+            yield point
 
 
 def _add(entry: Entry, letters: dict[str, int]) -> None:
@@ -70,10 +67,12 @@ def _add(entry: Entry, letters: dict[str, int]) -> None:
             letters["thinking" if block.type == "thinking" else spoken] += len(block.thinking or block.text or "")
 
 
-def _size(turn: Turn) -> int:
-    """What the last reply says of the window: what was sent, and what came."""
-    sizes = [count(reply.tokens) for reply in turn.replies if reply.tokens and not reply.is_synthetic]
-    return sizes[-1].total if sizes else 0
+def _size(entry: Entry) -> int:
+    """What a reply says of the window: what was sent, and what came."""
+    message = entry.message
+    if entry.type != "assistant" or message is None or message.usage is None or entry.is_synthetic:
+        return 0
+    return count(message.usage).total
 
 
 def _parts(letters: dict[str, int], tokens: int) -> dict[str, int]:

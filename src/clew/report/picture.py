@@ -104,10 +104,16 @@ def page(title: str, pictures: Sequence[str]) -> str:
     return f"{head}{style}</head><body>{''.join(pictures)}</body></html>\n"
 
 
-def png(svg: str) -> bytes:
-    """The picture as pixels, by the library of the extra `plot`. Raises ModuleNotFoundError without it."""
+def png(svg: str) -> bytes | None:
+    """The picture as pixels, by the library of the extra `plot`; None on a machine that has no letters to write with.
+
+    Raises ModuleNotFoundError without the library.
+    """
     from resvg_py import svg_to_bytes
 
+    letter = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><text y="15">M</text></svg>'
+    if bytes(svg_to_bytes(svg_string=letter)) == bytes(svg_to_bytes(svg_string=letter.replace("M", ""))):
+        return None
     return bytes(svg_to_bytes(svg_string=svg, zoom=2))
 
 
@@ -150,11 +156,14 @@ def _names(names: Sequence[str], step: float, *, middle: bool = True) -> list[st
 
 def _legend(series: Sequence[Series]) -> list[str]:
     found: list[str] = []
-    x = float(LEFT)
+    x, y = float(LEFT), HEIGHT - 32
     for number, each in enumerate(series):
-        found.append(f'<rect x="{x:.0f}" y="{HEIGHT - 26}" width="11" height="11" fill="{_colour(number)}"/>')
-        found.append(f'<text x="{x + 15:.0f}" y="{HEIGHT - 16}">{escape(each.name)}</text>')
-        x += 26 + 6.6 * len(each.name)
+        room = 28 + 6.4 * len(each.name)
+        if x > LEFT and x + room > WIDTH:
+            x, y = float(LEFT), y + 18
+        found.append(f'<rect x="{x:.0f}" y="{y}" width="11" height="11" fill="{_colour(number)}"/>')
+        found.append(f'<text x="{x + 15:.0f}" y="{y + 10}">{escape(each.name)}</text>')
+        x += room
     return found
 
 

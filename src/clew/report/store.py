@@ -120,14 +120,14 @@ class Store:
         replies: dict[str, Spend] = {}
         if is_known:
             row = self.database.execute(_SELECT, (found.path,)).fetchone()
-            if row and row[0] == found.inode and found.size >= row[1] and mark_of(file, row[1]) == row[2]:
+            if row and row[1] and row[0] == found.inode and mark_of(file, row[1]) == row[2]:
                 offset, session = row[1], row[3]
                 replies = dict(zip(_KEYS.decode(row[4]), _SPENDS.decode(row[5]), strict=True))
         reader = _Reader(file, offset, session)
         spent = usage(reader).own
         for key, spend in spent.items():
             replies[key] = spend.merge(replies[key]) if key in replies else spend
-        offset, session = reader.offset, reader.session
+        offset, session = 0 if reader.has_tail else reader.offset, reader.session
         state = (found.path, found.inode, found.size, found.mtime_ns, offset, mark_of(file, offset))
         blobs = (msgpack.encode(list(replies)), msgpack.encode(list(replies.values())))
         if len(self._fresh) < FRESH:
@@ -177,12 +177,16 @@ class Store:
 
 
 class _Reader:
-    """The lines of a file that have usage in them, how far they were read, and the session that they name."""
+    """The lines of a file that have usage in them, how far they were read, and the session that they name.
+
+    A last line without its newline counts if it is whole; but it may yet become another, and the file be read anew.
+    """
 
     def __init__(self, file: BinaryIO, offset: int, session: str) -> None:
         self.file = file
         self.offset = offset
         self.session = session
+        self.has_tail = False
 
     def __iter__(self) -> Iterator[Billed]:
         for piece in scan(self.file, offset=self.offset, finished=True, shape=Billed, holding=PROBE):
@@ -190,6 +194,11 @@ class _Reader:
             yield from piece.spoken
             if not self.session and piece.spoken:
                 self.session = piece.spoken[0].session_id or ""
+        self.file.seek(self.offset)
+        for piece in scan(self.file.read(), shape=Billed, holding=PROBE):
+            if piece.spoken and not piece.damaged:
+                self.has_tail = True
+                yield from piece.spoken
 
 
 def _opened(folder: str | None) -> apsw.Connection:

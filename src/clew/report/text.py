@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from clew.report.table import Table
     from clew.report.zone import Zone
 
-NARROW = 76  # columns below which a table is the short one
+NARROW = 76  # columns below which numbers are short ones
+FIRST = 20  # columns that a name has at least
 
 
 def table_lines(
@@ -30,37 +31,50 @@ def table_lines(
 
     `width` is that of the terminal, 0 for none; `measure` says how many columns a name takes on it.
     """
-    columns = _COMPACT if compact or 0 < width < NARROW else _FULL
-    total = table.total
-    lines = [(heading, [head for head, _, _ in columns])]
-    for row in [*table.rows, total]:
-        lines.append((row.name, [read(row) for _, _, read in columns]))
-        lines += [(f"  {name}", [read(part) for _, _, read in columns]) for name, part in row.models.items()]
-    room = max(24, width - sum(size + 2 for _, size, _ in columns)) if width else 200
+    lines = _cells(table, heading, _COMPACT if compact else _FULL)
+    if 0 < width < sum(_widths(lines)) + max(FIRST, measure(heading)):
+        lines = _cells(table, heading, _COMPACT)
+    widths = _widths(lines)
+    room = max(FIRST, width - sum(widths)) if width else 200
     first = min(room, max(measure(name) for name, _ in lines))
     for name, cells in lines:
         text = name if measure(name) <= first else f"{name[: first - 1]}…"
-        numbers = (cell.rjust(size) for cell, (_, size, _) in zip(cells, columns, strict=True))
-        yield f"{text}{' ' * (first - measure(text))}  {'  '.join(numbers)}"
-    yield from notes(total, prices)
+        numbers = "".join(cell.rjust(size) for cell, size in zip(cells, widths, strict=True))
+        yield f"{text}{' ' * (first - measure(text))}{numbers}"
+    yield from notes(table.total, prices)
+
+
+def _cells(
+    table: Table, heading: str, columns: Sequence[tuple[str, Callable[[Row], str]]]
+) -> list[tuple[str, list[str]]]:
+    lines = [(heading, [head for head, _ in columns])]
+    for row in [*table.rows, table.total]:
+        lines.append((row.name, [read(row) for _, read in columns]))
+        lines += [(f"  {name}", [read(part) for _, read in columns]) for name, part in row.models.items()]
+    return lines
+
+
+def _widths(lines: Sequence[tuple[str, list[str]]]) -> list[int]:
+    """The width of each column of numbers, with the space before it."""
+    return [2 + max(map(len, column)) for column in zip(*(cells for _, cells in lines), strict=True)]
 
 
 def _money(row: Row) -> str:
     return dollars(row.cost) + ("*" if row.unpriced else "")
 
 
-_FULL: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
-    ("REPLIES", 7, lambda row: f"{row.replies:,}"),
-    ("INPUT", 10, lambda row: f"{row.input:,}"),
-    ("OUTPUT", 10, lambda row: f"{row.output:,}"),
-    ("WRITE", 11, lambda row: f"{row.write:,}"),
-    ("READ", 13, lambda row: f"{row.read:,}"),
-    ("COST", 11, _money),
+_FULL: tuple[tuple[str, Callable[[Row], str]], ...] = (
+    ("REPLIES", lambda row: f"{row.replies:,}"),
+    ("INPUT", lambda row: f"{row.input:,}"),
+    ("OUTPUT", lambda row: f"{row.output:,}"),
+    ("WRITE", lambda row: f"{row.write:,}"),
+    ("READ", lambda row: f"{row.read:,}"),
+    ("COST", _money),
 )
-_COMPACT: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
-    ("TOKENS", 8, lambda row: short(row.total)),
-    ("OUTPUT", 7, lambda row: short(row.output)),
-    ("COST", 10, _money),
+_COMPACT: tuple[tuple[str, Callable[[Row], str]], ...] = (
+    ("TOKENS", lambda row: short(row.total)),
+    ("OUTPUT", lambda row: short(row.output)),
+    ("COST", _money),
 )
 
 

@@ -1,0 +1,210 @@
+"""The store: what is kept of the transcripts stays right, whatever becomes of them."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clew.demo.talk import bash, talk, task
+from clew.report.cell import Cell
+from clew.report.gather import gather
+from clew.report.store import Store
+from clew.report.summary import folder_of, load
+from clew.wire.walk import walk
+from tests.report.build import TREE, line, session, totals, write
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def look(tmp_path: Path, cache: Path) -> Callable[[], tuple[int, ...]]:
+    """The totals, by both ways: from the summary, and reply by reply; and the same as without a cache."""
+
+    def totals_now() -> tuple[int, ...]:
+        root = str(tmp_path / "claude")
+        found = [
+            totals(gather(root, str(cache), places=False).cells),
+            totals(gather(root, str(cache), places=True).cells),
+            totals(gather(root, None, places=False).cells),
+        ]
+        assert found[0] == found[1] == found[2]
+        return found[0]
+
+    return totals_now
+
+
+Look = Callable[[], tuple[int, ...]]
+
+
+def test_a_file_that_grows_is_read_on(tmp_path: Path, look: Look) -> None:
+    path = write(tmp_path, session(1), line("a", output=10))
+    assert look() == (1, 10)
+    with path.open("ab") as file:
+        file.write(line("b", output=5))
+    assert look() == (2, 15)
+    with path.open("ab") as file:
+        file.write(line("a", output=20))  # a later word on the first
+    assert look() == (2, 25)
+
+
+def test_a_file_that_was_rewritten_is_read_anew(tmp_path: Path, look: Look) -> None:
+    path = write(tmp_path, session(1), line("a", output=10), line("b", output=10))
+    assert look() == (2, 20)
+    path.write_bytes(line("c", output=1) + line("d", output=1) + line("e", output=1))
+    assert look() == (3, 3)
+    path.write_bytes(line("c", output=1))
+    assert look() == (1, 1)
+
+
+def test_a_file_in_the_place_of_another_is_read_anew(tmp_path: Path, look: Look) -> None:
+    path = write(tmp_path, session(1), line("a", output=10))
+    assert look() == (1, 10)
+    other = tmp_path / "other"
+    other.write_bytes(line("b", output=3) * 2)
+    other.replace(path)
+    assert look() == (1, 3)
+
+
+def test_a_file_that_is_gone_is_forgotten(tmp_path: Path, look: Look) -> None:
+    write(tmp_path, session(1), line("a", output=10))
+    other = write(tmp_path, session(2), line("b", output=5))
+    assert look() == (2, 15)
+    other.unlink()
+    assert look() == (1, 10)
+
+
+def test_what_could_not_be_looked_at_is_not_forgotten(tmp_path: Path, cache: Path) -> None:
+    write(tmp_path, session(1), line("a", output=10))
+    root = str(tmp_path / "claude")
+    store = Store(root, str(cache))
+    store.refresh(walk(root))
+    store.refresh([], is_whole=False)
+    assert totals(store.cells()) == (1, 10)
+    store.refresh([], is_whole=True)
+    assert totals(store.cells()) == (0, 0)
+    store.close()
+
+
+def test_what_is_not_finished_waits(tmp_path: Path, look: Look) -> None:
+    """A last line that breaks off is nothing yet; one that is whole counts, and counts once when its newline comes."""
+    whole = line("b", output=5)
+    path = write(tmp_path, session(1), line("a", output=10), whole[:40])
+    assert look() == (1, 10)
+    path.write_bytes(line("a", output=10) + whole[:-1])
+    assert look() == (2, 15)
+    path.write_bytes(line("a", output=10) + whole)
+    assert look() == (2, 15)
+    path.write_bytes(line("a", output=10) + line("c", output=1))
+    assert look() == (2, 11)
+
+
+def test_a_reply_in_several_files_counts_once_with_its_last_word(tmp_path: Path, look: Look) -> None:
+    write(tmp_path, session(1), line("a", output=10), line("b", output=1))
+    write(tmp_path, session(2), line("a", output=10), line("b", output=7), line("c", output=1))
+    assert look() == (3, 18)
+    (tmp_path / "claude/projects/-p" / f"{session(2)}.jsonl").unlink()
+    assert look() == (2, 11)
+
+
+def test_a_reply_belongs_to_the_session_that_is_no_copy(tmp_path: Path, cache: Path) -> None:
+    write(tmp_path, session(1), line("a", output=1, forkedFrom={"sessionId": session(2)}), line("b", output=2))
+    write(tmp_path, session(2), line("a", output=1))
+    found = gather(str(tmp_path / "claude"), str(cache), places=True).cells
+    owners = {cell.output: cell.place.session for cell in found if cell.place}
+    assert owners == {1: session(2), 2: session(1)}
+
+
+def test_agents_belong_to_their_session_in_every_layout(tmp_path: Path, cache: Path) -> None:
+    for version in ("2.0.20", "2.0.76", "2.1.232"):
+        told = talk(version=version, session_id=session(int(version.replace(".", "")))).user("go")
+        errand = talk(version=version).user("Look.").reply("Seen.")
+        told.reply(call=task("Look", "Look.")).agent(0, errand).reply("done").write(tmp_path / "claude")
+    cells = gather(str(tmp_path / "claude"), str(cache), places=True).cells
+    by_session: dict[str, int] = {}
+    for cell in cells:
+        assert cell.place is not None
+        by_session[cell.place.session] = by_session.get(cell.place.session, 0) + 1
+    assert sorted(by_session.values()) == [3, 3, 3]
+
+
+def test_the_tools_and_the_branch_of_a_reply_are_kept(tmp_path: Path, cache: Path) -> None:
+    talk(branch="topic").user("go").reply(calls=[bash("a"), bash("b")]).result("1").write(tmp_path / "claude")
+    (cell,) = gather(str(tmp_path / "claude"), str(cache), places=True).cells
+    assert cell.place is not None
+    assert (cell.place.branch, cell.place.tools) == ("topic", "Bash")
+
+
+# -- the cache itself
+
+
+def test_it_is_for_the_eyes_of_the_user_alone(tmp_path: Path, cache: Path) -> None:
+    write(tmp_path, session(1), line("a", output=10))
+    gather(str(tmp_path / "claude"), str(cache), places=False)
+    (folder,) = (cache / "usage").iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("broken", [b"", b"nonsense" * 100, b"SQLite format 3\x00" + b"\xff" * 4000])
+def test_one_that_is_damaged_or_gone_is_made_anew(tmp_path: Path, cache: Path, look: Look, broken: bytes) -> None:
+    write(tmp_path, session(1), line("a", output=10))
+    assert look() == (1, 10)
+    (folder,) = (cache / "usage").iterdir()
+    for path in folder.iterdir():
+        path.write_bytes(broken) if path.suffix != ".db-wal" else path.unlink()
+    assert look() == (1, 10)
+    for path in folder.iterdir():
+        path.unlink()
+    assert look() == (1, 10)
+
+
+def test_a_summary_holds_only_for_the_files_that_it_was_made_of(tmp_path: Path, cache: Path) -> None:
+    write(tmp_path, session(1), line("a", output=10))
+    root = str(tmp_path / "claude")
+    gather(root, str(cache), places=False)
+    kept = load(folder_of(root, str(cache)))
+    assert kept is not None and list(kept.states) == [f.path for f in walk(root)]
+    write(tmp_path, session(2), line("b", output=1))
+    assert totals(gather(root, str(cache), places=False).cells) == (2, 11)
+    assert load(folder_of(root, str(cache))) != kept
+
+
+def test_where_nothing_can_be_kept_it_works_all_the_same(tmp_path: Path) -> None:
+    write(tmp_path, session(1), line("a", output=10))
+    blocked = tmp_path / "cache"
+    blocked.write_text("a file where a folder should be")
+    assert totals(gather(str(tmp_path / "claude"), str(blocked), places=False).cells) == (1, 10)
+
+
+def test_files_from_elsewhere_count_too(tmp_path: Path, cache: Path) -> None:
+    """What an archive kept of a session that is gone from the tree, and of one that is still there."""
+    write(tmp_path / "archive", session(1), line("a", output=10))
+    write(tmp_path / "archive", session(2), line("b", output=5))
+    write(tmp_path, session(2), line("b", output=5), line("c", output=1))
+    kept = walk(str(tmp_path / "archive" / "claude"))
+    assert totals(gather(str(tmp_path / TREE), str(cache), places=False, kept=kept).cells) == (3, 16)
+
+
+def test_progress_is_told(tmp_path: Path, cache: Path) -> None:
+    sizes = [write(tmp_path, session(n), line(f"m{n}", output=1)).stat().st_size for n in range(3)]
+    heard: list[tuple[int, int]] = []
+    store = Store(str(tmp_path / "claude"), str(cache))
+    store.refresh(walk(str(tmp_path / "claude")), progress=lambda done, total: heard.append((done, total)))
+    store.close()
+    assert heard[-1] == (sum(sizes), sum(sizes)) and len(heard) == 3
+
+
+def test_two_stores_at_once_agree(tmp_path: Path, cache: Path) -> None:
+    write(tmp_path, session(1), line("a", output=10))
+    root = str(tmp_path / "claude")
+    first, second = Store(root, str(cache)), Store(root, str(cache))
+    cells: list[list[Cell]] = [store.refresh(walk(root)).cells for store in (first, second, first)]
+    assert cells[0] == cells[1] == cells[2]
+    first.close()
+    second.close()
