@@ -40,8 +40,11 @@ def joined(cuts: Iterable[Cut]) -> Cut:
     for cut in cuts:
         found.gone.update(cut.gone)
         for offset, blocks in cut.blocks.items():
-            mine = found.blocks.setdefault(offset, {})
-            mine.update({i: block for i, block in blocks.items() if mine.get(i, b"") is not None})
+            mine = found.blocks.get(offset)
+            if mine is None:
+                found.blocks[offset] = dict(blocks)
+            else:
+                mine.update({i: block for i, block in blocks.items() if mine.get(i, b"") is not None})
         for offset, fields in cut.fields.items():
             found.fields.setdefault(offset, {}).update(fields)
     return found

@@ -14,7 +14,7 @@ from clew.conversation.session import Session
 from clew.wire.detail import Compaction, Snapshot
 from clew.wire.encode import encode
 from clew.wire.entry import Entry, Item
-from clew.wire.revise import new_entry, renumbered, revise
+from clew.wire.revise import below, new_entry, renumbered, revise
 
 NOTHING_REVISED: Mapping[int, Entry] = {}
 
@@ -114,6 +114,8 @@ class _Rest:
             changes["sourceToolAssistantUUID"] = None
         if entry.is_boundary:
             changes |= self._kept_by(entry)
+        if list(changes) == ["parentUuid"]:
+            return below(entry, self.nearest(entry.parent))
         return revise(entry, changes) if changes else entry
 
     def _is_stale_snapshot(self, entry: Entry) -> bool:

@@ -13,7 +13,7 @@ from clew.edit.picture import PICTURES, is_picture, note
 from clew.edit.relink import without
 from clew.edit.trim import waiting
 from clew.wire.block import Block
-from clew.wire.detail import Compaction, LastPrompt
+from clew.wire.detail import Compaction
 from clew.wire.encode import decode, encode
 from clew.wire.entry import Entry, Item
 from clew.wire.splice import splice
@@ -171,7 +171,7 @@ def _kind(entry: Entry) -> tuple[Any, ...]:
     """Lines of one kind replace each other; of two pins only one that names a leaf replaces one that does."""
     if entry.type != "last-prompt":
         return (entry.type,)
-    return (entry.type, bool(LastPrompt.of(entry).leaf))
+    return (entry.type, bool(entry.leaf))
 
 
 # -- what was compacted away

@@ -52,7 +52,7 @@ def cut_tools(session: Session, tools: Tools) -> Cut:
         return cut
     short = _shorter if tools.how == TRUNCATE else _nothing
     for entry in session.entries:
-        if found := [i for i, block in enumerate(_blocks(entry)) if _call(entry, block) in chosen]:
+        if found := _places(entry, chosen):
             parts = blocks_of(entry) if tools.how == TRUNCATE else []
             changes = {i: short(entry.blocks[i], parts[i] if parts else b"") for i in found}
             if changes := {i: made for i, made in changes.items() if made is None or made != parts[i]}:
@@ -113,16 +113,14 @@ def _uses(entry: Entry) -> Iterable[str]:
 # -- what belongs to them
 
 
-def _blocks(entry: Entry) -> list[Block]:
-    content = entry.message.content if entry.message and entry.type in ("user", "assistant") else None
-    return content if isinstance(content, list) else []
-
-
-def _call(entry: Entry, block: Block) -> str | None:
-    """The call that a block makes or answers."""
+def _places(entry: Entry, chosen: Collection[str]) -> list[int]:
+    """The blocks that make one of the calls, or answer one."""
+    content = entry.message.content if entry.message else None
+    if not isinstance(content, list):
+        return []
     if entry.type == "assistant":
-        return block.id if block.type == "tool_use" else None
-    return block.tool_use_id if block.type == "tool_result" else None
+        return [i for i, block in enumerate(content) if block.type == "tool_use" and block.id in chosen]
+    return [i for i, block in enumerate(content) if block.type == "tool_result" and block.tool_use_id in chosen]
 
 
 def _belongs(entry: Entry, chosen: Collection[str]) -> bool:
