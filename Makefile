@@ -23,7 +23,7 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/dev.stamp
-	@scripts/prepare-tests
+	@CLEW_SOAK=1 scripts/prepare-tests
 	CLEW_SOAK=1 $(BIN)/python -m pytest -m soak $(TESTS)
 
 requirements: $(VENV)/dev.stamp
