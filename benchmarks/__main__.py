@@ -1,6 +1,6 @@
 """`make bench`: what clew takes, as a ratio to a peer or to a limit measured in the same run.
 
-python -m benchmarks [--size 300M] [--big 50M] [--keep DIR]
+python -m benchmarks [--size 1G] [--big 50M] [--peers 100M] [--keep DIR]
 """
 
 from __future__ import annotations
@@ -9,31 +9,21 @@ import argparse
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import peer, search
 from benchmarks.corpus import generate, parse_size
-from benchmarks.measure import command, cpu_of, in_process, interleaved, transcripts
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One measurement, with the limit that it is held to."""
-
-    what: str
-    value: float
-    unit: str
-    limit: str
-    is_met: bool
-
-    def __str__(self) -> str:
-        return f"{'ok ' if self.is_met else 'NO '} {self.what:<58} {self.value:8.2f} {self.unit:<6} {self.limit}"
+from benchmarks.measure import Line, Note, cpu_of, in_process, interleaved, start_of, transcripts
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure clew on a generated tree.")
-    parser.add_argument("--size", type=parse_size, default=300_000_000)
+    parser.add_argument("--size", type=parse_size, default=1_000_000_000)
     parser.add_argument("--big", type=parse_size, default=50_000_000)
+    parser.add_argument(
+        "--peers", type=parse_size, default=100_000_000, help="for the comparison with others; 0 for none"
+    )
     parser.add_argument("--keep", type=Path, help="keep the tree there, and use it again if it is there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -41,9 +31,20 @@ def main() -> int:
         if not (root / "projects").exists():
             print(f"Writing {options.size / 1e6:.0f} MB of sessions …", file=sys.stderr)
             generate(root, options.size, 1, options.big)
-        lines = [*bulk(root), *large(root), *start_up()]
-    print("\n".join(map(str, lines)))
+        lines = []
+        for line in measure(root, Path(scratch), options.peers):
+            print(line, flush=True)
+            lines.append(line)
     return 0 if all(line.is_met for line in lines) else 1
+
+
+def measure(root: Path, scratch: Path, peers: int) -> Iterator[Line | Note]:
+    yield from bulk(root)
+    yield from large(root)
+    yield from start_up()
+    yield from search.measure(root, scratch)
+    if peers:
+        yield from peer.compare(scratch, peers)
 
 
 def bulk(root: Path) -> list[Line]:
@@ -77,8 +78,7 @@ def large(root: Path) -> list[Line]:
 
 
 def start_up() -> list[Line]:
-    clew = Path(sys.executable).with_name("clew")
-    ratio = command([str(clew), "--version"]) / command([sys.executable, "-c", "pass"])
+    ratio = start_of([str(Path(sys.executable).with_name("clew")), "--version"])
     return [Line("clew --version ÷ python -c pass", ratio, "×", "≤ 2.5", ratio <= 2.5)]
 
 

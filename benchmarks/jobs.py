@@ -205,10 +205,11 @@ def trim(path: str, how: str, folder: str) -> Callable[[], int]:
     from clew.edit.plan import plan
     from clew.edit.preset import PRESETS, Trim
     from clew.edit.trim import Tools
+    from clew.edit.write import write
 
     what = PRESETS[how] if how in PRESETS else Trim(Tools(keep=5), thinking=True)
 
     def run() -> int:
-        return plan(read(path)).trim(what).write(folder=folder).path.stat().st_size
+        return write(plan(read(path)).trim(what), folder=folder).path.stat().st_size
 
     return run

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 ROUNDS = 3
@@ -25,6 +24,31 @@ class Measured:
     wall: float
     rss_mb: float
     result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One measurement, with the limit that it is held to."""
+
+    what: str
+    value: float
+    unit: str
+    limit: str = ""
+    is_met: bool = True
+
+    def __str__(self) -> str:
+        return f"{'ok ' if self.is_met else 'NO '} {self.what:<60} {self.value:8.2f} {self.unit:<6} {self.limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a number cannot say, as that something was not measured, and why."""
+
+    text: str
+    is_met: bool = True
+
+    def __str__(self) -> str:
+        return f"    {self.text}"
 
 
 def in_process(job: str, *arguments: str) -> Measured:
@@ -41,25 +65,31 @@ def interleaved(*jobs: Sequence[str]) -> list[Measured]:
     return [min(column, key=lambda m: m.cpu) for column in zip(*rounds, strict=True)]
 
 
-def command(arguments: Sequence[str], times: int = 15) -> float:
-    """The median wall seconds of a command."""
-    spent = []
-    for _ in range(times):
-        start = time.perf_counter()
-        subprocess.run(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        spent.append(time.perf_counter() - start)
-    return median(spent)
-
-
-def cpu_of(arguments: Sequence[str]) -> float:
+def cpu_of(arguments: Sequence[str], times: int = ROUNDS, environment: dict[str, str] | None = None) -> float:
     """The CPU seconds of a command, the best of some rounds."""
     best = float("inf")
-    for _ in range(ROUNDS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    for _ in range(times):
+        before = children_cpu()
+        subprocess.run(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, env=environment)
+        best = min(best, children_cpu() - before)
     return best
+
+
+def children_cpu() -> float:
+    """The CPU seconds of all processes that were started from here and have ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def start_of(arguments: Sequence[str], **environment: str) -> float:
+    """A command's CPU time ÷ that of an interpreter that does nothing.
+
+    Modules are compiled, as an installer leaves them, whatever the environment says about that.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    given = {**kept, **environment}
+    cpu_of(arguments, 1, given)
+    return cpu_of(arguments, 20, given) / cpu_of([sys.executable, "-c", "pass"], 20, given)
 
 
 def transcripts(root: str | os.PathLike[str]) -> list[str]:

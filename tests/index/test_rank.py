@@ -6,7 +6,12 @@ from math import log2
 
 import pytest
 
+from clew.index.find import fold, rank, sessions
+from clew.index.match import REPLIED, matches
+from clew.index.query import parse
 from clew.index.rank import HALF_LIFE, MOST, WEIGHT, passage_score, session_score
+from clew.index.search import Index
+from tests.index.helper import NOW, Claude, ident, prompt, reply, result
 
 DAY = 86_400
 
@@ -42,3 +47,39 @@ def test_what_is_old_never_vanishes_and_the_future_is_now() -> None:
     assert session_score(1.0, 1e12, 1, 0, False) == pytest.approx(0.4 * 1.15)
     assert session_score(1.0, -1e6, 1, 1, False) == session_score(1.0, 0.0, 1, 1, False)
     assert session_score(1.0, 0.0, MOST, 1, False) == session_score(1.0, 0.0, 9 * MOST, 1, False)
+
+
+@pytest.mark.req("R218")
+def test_a_score_is_what_the_formula_says(claude: Claude) -> None:
+    claude.write("a", prompt("the nightjar sings", days=30), reply("it does", days=30))
+    with claude.refreshed() as index:
+        [found] = index.search("nightjar", now=NOW)
+    assert found.score == pytest.approx(session_score(passage_score("prompt", 1.0), 30 * DAY, 1, 2, False), rel=1e-3)
+
+
+@pytest.mark.req("R218")
+def test_what_tools_repeat_makes_a_session_no_denser(claude: Claude) -> None:
+    claude.write("a", prompt("a nightjar"), *(result(f"nightjar {number}", f"t{number}") for number in range(30)))
+    claude.write("b", prompt("a nightjar"), *(result(f"nightingale {number}", f"t{number}") for number in range(30)))
+    with claude.refreshed() as index:
+        one, other = index.search("nightjar", now=NOW)
+    assert one.score == pytest.approx(other.score)
+    assert {one.matches, other.matches} == {1, 31}
+
+
+@pytest.mark.req("R218")
+def test_an_old_prompt_is_not_drowned_by_newer_replies(claude: Claude) -> None:
+    claude.write("old", prompt("where do nightjars nest", days=300))
+    for name in "bcdefghi":
+        claude.write(name, prompt("go"), *(reply(f"nightjars here {number}") for number in range(REPLIED // 2)))
+    assert ident("old") in claude.search("nightjars")
+
+
+@pytest.mark.req("R218")
+@pytest.mark.parametrize("text", ["the", "a*", "order total", '"the same"', "fix is:error", "in:reply test", "日本"])
+def test_the_order_is_that_of_ranking_all_matches(demo: Index, text: str) -> None:
+    query = parse(text)
+    everything = sessions(demo.shards, matches(demo.shards, query), None).values()
+    expected = fold(demo.shards, rank(everything, NOW), 50, NOW)
+    found = [one for one in demo.search(query, 50, now=NOW) if not one.is_scattered]
+    assert [(one.session, one.score) for one in found] == [(one.session, one.score) for one in expected]

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from clew.index.query import Query
 
 # Of the matches in a shard so many are looked at, the newest.
-ASKED = 3_000
-REPLIED = 1_000
-DONE = 1_000
+ASKED = 2_000
+REPLIED = 700
+DONE = 600
 FEWER = 200  # of what tools were asked and said, if there is enough in what people and the model said
 ENOUGH = 20
 FILES = 200  # and of the files with matches so many, the best
@@ -48,8 +48,13 @@ def parents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
             yield session
 
 
-def matches(shards: Sequence[apsw.Connection], query: Query, least: int = 0, now: float | None = None) -> list[Match]:
-    """The matches of a query that may win at a moment, at least so many of each kind; without a moment all there are."""
+def matches(
+    shards: Sequence[apsw.Connection], query: Query, least: int = 0, now: float | None = None, *, weighed: bool = True
+) -> list[Match]:
+    """The matches of a query that may win at a moment, at least so many of each kind; without a moment all there are.
+
+    If they are not `weighed`, all are as relevant as what is not weighed is.
+    """
     where, values = conditions(query, lambda: parents(shards)).on_pieces
     sources = _sources(query)
     answer: list[Match] = []
@@ -60,7 +65,8 @@ def matches(shards: Sequence[apsw.Connection], query: Query, least: int = 0, now
             has_enough = table == "done" and said >= ENOUGH and now is not None
             if has_enough and query.is_growing:
                 break
-            relevance = f"bm25({table})" if table == "said" or (match and not said) else "0.0"
+            is_weighed = weighed and (table == "said" or (match and not said))
+            relevance = f"bm25({table})" if is_weighed else "0.0"
             join = (
                 f"{table} CROSS JOIN piece p WHERE {table} MATCH ? AND p.id={table}.rowid"
                 if match

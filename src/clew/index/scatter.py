@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-LEAST = 4000  # matches of each word that are looked at, of each kind in a shard
+LEAST = 2000  # matches of each word that are looked at, of each kind in a shard
 
 
 def scattered(
@@ -22,7 +22,7 @@ def scattered(
     unwanted = [clause for clause in query.clauses if clause.negated]
     common: dict[str, Found] | None = None
     for clause in query.wanted:
-        here = sessions(shards, matches(shards, _alone(query, clause, unwanted), LEAST, now), without)
+        here = sessions(shards, matches(shards, _alone(query, clause, unwanted), LEAST, now, weighed=False), without)
         if common is None:
             common = {session: one for session, one in here.items() if session not in found}
         else:
