@@ -52,9 +52,7 @@ def call(options: Namespace) -> int:
 
 def _remarks(options: Namespace, session: str, there: int, written: int) -> None:
     if there:
-        remark(
-            f"{there} file{'s are' if there > 1 else ' is'} there already and left as they are; nothing is written over."
-        )
+        remark(f"{there} file{'s are' if there > 1 else ' is'} there already; nothing is written over.")
     if options.dry_run:
         remark(f"{size(written)} would be written.")
     elif written:

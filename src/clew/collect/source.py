@@ -122,7 +122,8 @@ def _below(path: str, base: str, owner: tuple[str, str], scan: Scan, extras: boo
             _below(entry.path, f"{base}/{entry.name}", owner, scan, extras)
         elif extras:
             about = entry.name[6:-10] if _is_meta(entry.name) else ""
-            _add(entry, base, ("meta" if about else "side", *owner, about), scan)
+            grows = "journal" if entry.name.endswith(".jsonl") else "side"
+            _add(entry, base, ("meta" if about else grows, *owner, about), scan)
 
 
 def _extra(path: str, base: str, kind: str, scan: Scan) -> None:
