@@ -74,10 +74,11 @@ def _emptied(session: Session, lost: Mapping[int, set[int]]) -> set[int]:
     gone: set[int] = set()
     replies: dict[str | None, list[Entry]] = {}
     for entry in session.entries:
-        if entry.offset in lost:
-            if not _left(entry, lost):
+        out = lost.get(entry.line.offset)
+        if out:
+            if len(out) == len(entry.blocks):
                 gone.add(entry.offset)
-            if entry.type == "assistant" and lost[entry.offset]:
+            if entry.type == "assistant":
                 replies[reply_key(entry)] = []
     if not replies:
         return gone
