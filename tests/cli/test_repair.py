@@ -127,6 +127,12 @@ def test_a_repair_tells_the_verdict_and_what_each_fix_does(clew: Run, claude: Pa
     assert broken.read_bytes() == before
 
 
+def test_a_prompt_that_cannot_be_saved_is_told_of(clew: Run, broken: Path) -> None:
+    broken.write_bytes(WAYS["a line cut short"])
+    out = clew("repair", broken.stem, "--dry-run")[1]
+    assert "1 of the unreadable lines looks like a prompt; only the original holds" in out
+
+
 def test_a_dry_run_of_a_repair_writes_nothing(clew: Run, claude: Path, broken: Path) -> None:
     code, out, _ = clew("repair", broken.stem, "--dry-run", "--json")
     made = json.loads(out)

@@ -39,15 +39,23 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "claude"
 
 
+def odd(word: str) -> dict[str, Any]:
+    """What a tool may report: names of the format that mean something else here."""
+    inner = {"id": word, "hash": word, "mode": word, "uuid": word, "version": word}
+    return {**inner, "message": inner, "data": {"message": inner}, "content": [inner], "snapshot": inner}
+
+
 def everywhere(word: str) -> Talk:
     """A session with a word wherever somebody could have put one."""
     child = talk().user(f"Find {word}.").reply(call=bash(f"grep {word}")).result(word).reply(f"Found {word}.")
     told = talk(cwd="/home/ada/garden", branch=f"for/{word}").snapshot({f"/home/ada/{word}.py": f"key = '{word}'\n"})
     told = told.queue("enqueue", f"and {word}").user(f"Use {word}.", note={"deep": [{word: [word]}]})
     told = told.reply(f"I take {word}.", thinking=f"So it is {word}.", call=bash(f"curl -H {word}", word)).result(word)
-    told = told.attachment("file", filename=f"{word}.txt", content={"text": word}, rendered=f"It says {word}")
+    told = told.attachment(
+        "file", filename=f"{word}.txt", content={"text": word}, data=odd(word), rendered=f"It says {word}"
+    )
     told = told.reply(thinking=f"Only {word}.").reply(call=tool("mcp__x__y", **{word: {"id": word, "type": word}}))
-    told = told.result([{"type": "text", "text": word}], detail={"hash": word, "version": word, "file": {"x": word}})
+    told = told.result([{"type": "text", "text": word}], detail=odd(word))
     told = told.reply(call=task(f"Look for {word}", f"Find {word}.")).agent(0, child).reply("done")
     told = told.system("local_command", content=f"<command-name>/x {word}</command-name>").title(f"On {word}")
     told = told.summary_line(f"All of {word}").ai_title(word).agent_name(word).last_prompt(f"Use {word}.")

@@ -64,6 +64,9 @@ def _session(options: Namespace) -> int:
         print(clean(f"{source.id} {verdict(before)}"))
         for line in _report(fixes, VERSIONS):
             print(clean(line))
+        if gone := sum(damage.prompt for damage in before.damage):
+            seems = "looks like a prompt" if gone == 1 else "look like prompts"
+            print(f"  {gone} of the unreadable lines {seems}; only the original holds what is left of it.")
         print(clean(f"The repaired one {verdict(after)}"))
     return edited.finish(options, made, _json(fixes, VERSIONS) | {"verdict": [before.verdict, after.verdict]})
 

@@ -125,8 +125,9 @@ def answer_all(session: Session) -> Mended | None:
             open_calls.setdefault(reply_id(call.entry), []).append(call)
     behind: dict[int, list[Entry]] = {}
     moved: dict[str | None, str] = {}
+    anchors = _anchors(path, session.calls)
     for reply, calls in open_calls.items():
-        anchor = _anchor(session, path, reply)
+        anchor = anchors.get(reply)
         if anchor is not None:
             answers = list(_answers(session, calls, anchor))
             behind[anchor.offset] = answers
@@ -147,15 +148,17 @@ def _waiting(path: Sequence[Entry]) -> str | None:
     return None
 
 
-def _anchor(session: Session, path: Sequence[Entry], reply: str | None) -> Entry | None:
-    """The last entry of the path that is part of a reply, or answers a call of it."""
-    uses = {u.id for e in session.entries if e.type == "assistant" and reply_id(e) == reply for u in e.uses}
-    own = (
-        e
-        for e in reversed(path)
-        if (e.type == "assistant" and reply_id(e) == reply) or any(b.tool_use_id in uses for b in e.results)
-    )
-    return next(own, None)
+def _anchors(path: Sequence[Entry], calls: Sequence[Call]) -> dict[str | None, Entry]:
+    """For each reply the last entry of the path that is part of it, or answers a call of it."""
+    owner = {call.id: reply_id(call.entry) for call in calls}
+    found: dict[str | None, Entry] = {}
+    for entry in path:
+        if entry.type == "assistant":
+            found[reply_id(entry)] = entry
+        for block in entry.results:
+            if block.tool_use_id in owner and owner[block.tool_use_id] in found:
+                found[owner[block.tool_use_id]] = entry
+    return found
 
 
 def _answers(session: Session, calls: Sequence[Call], anchor: Entry) -> Iterator[Entry]:

@@ -73,7 +73,10 @@ def lineage(session: Session, files: Iterable[SessionFile], records: Sequence[Re
     for file in files:
         if file.is_empty:
             continue
-        found = _scan(file.path)
+        try:
+            found = _scan(file.path)
+        except OSError:
+            continue  # one file that cannot be read does not hide the others
         links.update({(link.parent, file.id): link for link in found.links(file.id)})
         common = len(found.uuids & mine)
         if common and file.path != session.path:

@@ -5,6 +5,7 @@ Each function mends one kind of flaw and gives the items with the lines that it 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -99,10 +100,11 @@ _CIRCUMSTANCES = frozenset({"timestamp", "version", "cwd", "gitBranch", "session
 def open_rings(session: Session) -> Mended | None:
     """Entries that are their own ancestors: the first of them in the file hangs below the line before it."""
     revised: dict[int, Entry] = {}
-    for problem in session.graph.problems:
-        if isinstance(problem, Cycle):
-            first = min((session.graph.nodes[u] for u in problem.uuids), key=lambda e: e.offset)
-            revised[first.offset] = revise(first, {"parentUuid": encode(_before(session, first))})
+    rings = [problem for problem in session.graph.problems if isinstance(problem, Cycle)]
+    lines = _Lines(session)
+    for ring in rings:
+        first = min((session.graph.nodes[u] for u in ring.uuids), key=lambda e: e.offset)
+        revised[first.offset] = revise(first, {"parentUuid": encode(lines.before(first))})
     return with_entries(session, revised)
 
 
@@ -110,6 +112,7 @@ def adopt(session: Session) -> Mended | None:
     """Parents that are not there, or no part of a conversation: what the newest version takes for them, the line before."""
     nodes, links = session.graph.nodes, session.links
     first = next((e for e in session.entries if e.type in LINKED), None)
+    lines = _Lines(session)
     revised: dict[int, Entry] = {}
     for entry in nodes.values():
         is_linked = entry.type in LINKED
@@ -119,7 +122,7 @@ def adopt(session: Session) -> Mended | None:
         elif entry.parent in nodes and (not is_linked or entry.parent in links.nodes or entry.parent in links.passed):
             continue
         if is_linked or entry.type == "progress":
-            revised[entry.offset] = revise(entry, {"parentUuid": encode(_before(session, entry))})
+            revised[entry.offset] = revise(entry, {"parentUuid": encode(lines.before(entry))})
     return with_entries(session, revised)
 
 
@@ -128,20 +131,24 @@ def _is_root(entry: Entry) -> bool:
     return entry.parent is None and "parentUuid" in entry.data
 
 
-def _before(session: Session, entry: Entry) -> str | None:
-    """The nearest linked line before an entry that does not hang below it. An agent's entries have no such line."""
-    if entry.is_sidechain and not session.is_agent:
-        return None
-    below = _subtree(session, entry)
-    earlier = (
-        e
-        for e in reversed(session.entries)
-        if e.offset < entry.offset
-        and e.type in LINKED
-        and e.uuid not in below
-        and (session.is_agent or not e.is_sidechain)
-    )
-    return next((e.uuid for e in earlier), None)
+class _Lines:
+    """The linked lines of a file, to find the one before an entry that does not hang below it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._chain = [e for e in session.entries if e.type in LINKED and (session.is_agent or not e.is_sidechain)]
+        self._offsets = [e.offset for e in self._chain]
+        place = session.graph.position
+        pairs = ((place[uuid], place.get(e.parent)) for uuid, e in session.graph.nodes.items() if e.parent)
+        self._is_ordered = all(above is None or above < here for here, above in pairs)
+
+    def before(self, entry: Entry) -> str | None:
+        """An agent's entries inside a session have no such line."""
+        if entry.is_sidechain and not self._session.is_agent:
+            return None
+        below = set() if self._is_ordered else _subtree(self._session, entry)
+        at = bisect_left(self._offsets, entry.offset)
+        return next((e.uuid for i in range(at - 1, -1, -1) if (e := self._chain[i]).uuid not in below), None)
 
 
 def _subtree(session: Session, top: Entry) -> set[str | None]:

@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from clew.errors import BadQuery, Refused
@@ -31,9 +31,6 @@ _FIXED = frozenset(
         *("level", "promptSource", "turnOrigin", "renderedRole"),
     }
 )
-_MESSAGE = _FIXED | {"id", "role", "model", "stop_reason"}
-_RECORD = frozenset({"type", "agentId"})  # of what a tool reports: the rest may be anything
-_BLOCK = frozenset({"type", "id", "tool_use_id", "signature"})
 _NAMED = frozenset(
     {
         *("backupFileName", "headUuid", "anchorUuid", "tailUuid", "messageId", "messageUuid", "sessionId"),
@@ -69,12 +66,12 @@ class Veil:
     def entry(self, data: dict[str, Any]) -> dict[str, Any]:
         """A line of a transcript. Thinking is signed as a whole: where it holds something, GONE stands in its place."""
         try:
-            return _matched(data, _unwrapped(self.value(_wrapped(data, _FIXED)), self._thought))  # type: ignore[no-any-return]
+            return _matched(data, _unwrapped(self.value(_ENTRY.held(data)), self._thought))  # type: ignore[no-any-return]
         except RecursionError:
             raise Refused(["a line is nested too deeply to be looked through"]) from None
 
     def _thought(self, block: dict[str, Any]) -> Any:
-        open_part = {name: value for name, value in block.items() if name not in _BLOCK}
+        open_part = {name: value for name, value in block.items() if name not in ("type", "signature")}
         return block if self.value(open_part) == open_part else GONE
 
     def content(self, data: bytes) -> bytes | None:
@@ -177,30 +174,43 @@ class _Frame(dict[str, Any]):
     """An object of the format itself: the names of its fields are not anybody's words."""
 
 
-def _wrapped(value: dict[str, Any], fixed: frozenset[str]) -> _Frame:
-    """An object of the format with all that must stay held apart."""
-    return _Frame((name, _held(name, inner, value, fixed)) for name, inner in value.items())
+@dataclass(frozen=True)
+class _Form:
+    """What is known of an object of the format: fields that stay, objects inside it, and lists of blocks."""
+
+    fixed: frozenset[str]
+    parts: Mapping[str, _Form] = field(default_factory=dict)
+    blocks: frozenset[str] = frozenset()
+
+    def held(self, value: Mapping[str, Any]) -> _Frame:
+        """The object with all that must stay held apart."""
+        return _Frame((name, self._field(name, inner, value)) for name, inner in value.items())
+
+    def _field(self, name: str, value: Any, inside: Mapping[str, Any]) -> Any:
+        if name in self.fixed and isinstance(value, str):
+            return _Kept(value)
+        if isinstance(value, dict) and name in self.parts:
+            return self.parts[name].held(value)
+        if isinstance(value, dict) and name in _STRUCTURES and self is _ENTRY:
+            return _structure(value)
+        if isinstance(value, list) and name in self.blocks:
+            return [_block(each) for each in value]
+        return _quiet(value, inside, name)
 
 
-def _held(name: str, value: Any, inside: Mapping[str, Any], fixed: frozenset[str]) -> Any:
-    if name in fixed and isinstance(value, str):
-        return _Kept(value)
-    if isinstance(value, dict) and name in _PARTS:
-        return _wrapped(value, _PARTS[name])
-    if isinstance(value, dict) and name in _STRUCTURES:
-        return _structure(value)
-    if isinstance(value, list) and name in ("content", "rendered"):
-        return [_block(each) for each in value]
-    return _quiet(value, inside, name)
-
-
-_PARTS = {
-    "message": _MESSAGE,
-    "data": _FIXED,  # of a sign of life: a whole entry may be in it
-    "attachment": frozenset({"type", "toolUseID"}),
-    "toolUseResult": _RECORD,
-}
+_SPEECH = _Form(_FIXED | {"id", "role", "model", "stop_reason"}, blocks=frozenset({"content"}))
+_SIGN = _Form(_FIXED, {"message": _Form(_FIXED, {"message": _SPEECH})})  # of life: a whole entry may be in it
+_REPORT = _Form(frozenset({"type", "agentId"}))  # of a tool: the rest may be anything
+_NOTE = _Form(frozenset({"type", "toolUseID"}))
+_ENTRY = _Form(
+    _FIXED,
+    {"message": _SPEECH, "data": _SIGN, "toolUseResult": _REPORT, "attachment": _NOTE},
+    frozenset({"content", "rendered"}),
+)
 _STRUCTURES = frozenset({"snapshot", "forkedFrom", "compactMetadata", "backup", "worktreeSession"})
+_CALL = _Form(frozenset({"type", "id"}))
+_RESULT = _Form(frozenset({"type", "tool_use_id"}), blocks=frozenset({"content"}))
+_PLAIN = _Form(frozenset({"type"}))
 
 
 def _block(block: Any) -> Any:
@@ -211,10 +221,11 @@ def _block(block: Any) -> Any:
             return _Thought(block)
         case "redacted_thinking":
             return _Kept(block)
-        case "tool_use":
-            held = ((name, _Kept(v) if name in _BLOCK else _quiet(v, block, name)) for name, v in block.items())
-            return _Frame(held)
-    return _wrapped(block, _BLOCK)
+        case "tool_use" | "server_tool_use":
+            return _CALL.held(block)
+        case "tool_result":
+            return _RESULT.held(block)
+    return _PLAIN.held(block)
 
 
 def _structure(value: Any) -> Any:
