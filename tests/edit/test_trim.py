@@ -237,8 +237,8 @@ def test_truncated_calls_and_results_stay_paired() -> None:
 def test_truncating_twice_is_truncating_once(text: str) -> None:
     short = shorter(text)
     assert shorter(short) == short
-    assert len(short) <= LETTERS
-    assert (short == text) == (len(text) <= LETTERS and text.count("\n") < LINES)
+    assert len(short) <= min(len(text), LETTERS)
+    assert short == text or len(text) > LETTERS or text.count("\n") >= LINES
 
 
 def test_a_truncated_result_of_many_parts_is_one_text_with_notes_for_pictures() -> None:

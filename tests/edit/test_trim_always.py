@@ -115,3 +115,19 @@ def test_the_report_counts_what_is_there(told: Talk, what: Trim) -> None:
     sent = [clew.request(s).messages for s in (made.source, made.session)]
     if sent[0] == sent[1]:
         assert report.before.context.tokens == report.after.context.tokens
+
+
+@pytest.mark.shared
+@pytest.mark.req("R291", "R302")
+@pytest.mark.parametrize("preset", ["fit", "heavy"])
+def test_real_sessions_are_trimmed_soundly_and_once(shared: Path, preset: str) -> None:
+    paths = [p for p in sorted(shared.glob("**/*.jsonl")) if 0 < p.stat().st_size < 2_000_000]
+    trimmed = 0
+    for path in paths:
+        before = Session(path.read_bytes())
+        if before.turns:
+            made = plan(before).trim(preset)
+            assert made.violations == (), path
+            assert made.trim(preset).session.items == made.session.items, path
+            trimmed += 1
+    assert trimmed > 100

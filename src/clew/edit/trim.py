@@ -195,9 +195,10 @@ def _each(value: Any, depth: int = 0) -> Any:
 
 
 def shorter(text: str) -> str:
-    """The beginning of a text, and how long it was; never longer than what is left as it is."""
+    """The beginning of a text, and how long it was; the text itself if that would be no shorter."""
     lines = text.split("\n", LINES)
     if len(lines) <= LINES and len(text) <= LETTERS:
         return text
     mark = f" … ({len(text):,} characters)"
-    return "\n".join(lines[:LINES])[: LETTERS - len(mark)].rstrip() + mark
+    made = "\n".join(lines[:LINES])[: LETTERS - len(mark)].rstrip() + mark
+    return made if len(made) < len(text) else text
