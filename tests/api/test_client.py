@@ -592,6 +592,14 @@ def test_the_client_says_its_own_name_and_the_users_key() -> None:
         assert not any(name.startswith("x-stainless") or "claude" in value.lower() for name, value in headers.items())
 
 
+def test_a_server_on_this_machine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with running() as server:
+        assert stream(server, retry=Retry(tries=0)).error is None
+
+
 def test_without_httpx_the_error_names_the_extra() -> None:
     script = "import sys\nsys.modules['httpx'] = None\ntry:\n    import clew.api.client\n"
     script += "except Exception as error:\n    print(type(error).__name__, error, error.hint)"

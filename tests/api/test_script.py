@@ -41,6 +41,7 @@ TWO = Script(
         ([user([text("<system-reminder>tests</system-reminder>"), text("hello")])], ("otherwise", 0, "what?")),
         ([user("the tests"), {"role": "system", "content": "x"}, assistant(call()), user([result()])], ("tests", 1, "two")),
         ([user("the tests"), assistant(call()), user([result(), text(NOTE)])], ("tests", 1, "two")),
+        ([user("the tests"), assistant(call()), user([result(), text("and hurry")])], ("tests", 1, "two")),
         ([user("the tests"), assistant(call()), user("<task-notification>")], ("tests", 1, "two")),
         ([], ("otherwise", 0, "what?")),
     ],

@@ -57,6 +57,18 @@ def test_any_cut_gives_the_events_of_the_whole(stream: bytes, cuts: list[int]) -
     assert read(*pieces) == read(stream) == slowly(stream)
 
 
+lines = st.sampled_from([b"data: a", b"data: b", b"event: e", b": c", b""])
+
+
+@given(st.lists(st.tuples(lines, st.sampled_from(ENDS)), max_size=8))
+@example([(b"data: a", b"\r\n"), (b"data: b", b"\r\n"), (b"", b"\r\n")])
+def test_every_cut_in_two_gives_the_events_of_the_whole(told: list[tuple[bytes, bytes]]) -> None:
+    stream = b"".join(line + end for line, end in told)
+    expected = slowly(stream)
+    for cut in range(len(stream) + 1):
+        assert read(stream[:cut], stream[cut:]) == expected
+
+
 @given(
     st.lists(st.binary(max_size=30).map(lambda b: re.sub(rb"[\r\n]", b"", b)), min_size=1, max_size=5),
     st.sampled_from(ENDS),

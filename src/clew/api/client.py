@@ -201,7 +201,6 @@ class Client:
                     course.request = replace(course.request, model=course.request.fallback)
                     yield Switched(course.request.model)
                 course.is_whole = not streaming or (failure.is_reported and not course.was_whole)
-                course.handed = ""
             await self._sleep(delay)
 
     def _delay(self, failure: Failure, course: _Course, resend: Resend) -> float | None:
