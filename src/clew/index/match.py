@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from clew.index.query import Query
 
 # Of the matches in a shard so many are looked at, the newest.
-ASKED = 2_000
-REPLIED = 700
-DONE = 600
+ASKED = 3_000
+REPLIED = 1_000
+DONE = 1_000
 FEWER = 200  # of what tools were asked and said, if there is enough in what people and the model said
 ENOUGH = 20
-FILES = 200  # and of the files with matches so many, the best
+FILES = 120  # and of the files with matches so many, the best
 _HALVES = [WEIGHT[name] / 2 for name in FIELDS]
 
 
@@ -79,7 +79,7 @@ def matches(
             ).fetchall()
             _gather(rows, number, found)
             said += len(rows) if table == "said" else 0
-        answer += found.values() if now is None else _best(found, max(FILES, 2 * least), now)
+        answer += found.values() if now is None else _best(found, max(FILES, least), now)
     return answer
 
 
