@@ -74,7 +74,7 @@ def shown(paths: tuple[Path, ...], word: str) -> list[str]:
     return [path.name for path in found]
 
 
-@pytest.mark.req("R301")
+@pytest.mark.req("R285", "R301", "R303")
 @pytest.mark.parametrize(("word", "asked"), [(KEY, veil()), (NAME, veil(False, ["Wil[a-z]+mina"]))])
 def test_nothing_is_left_in_any_file(root: Path, word: str, asked: Veil) -> None:
     path = everywhere(word).write(root)
@@ -91,6 +91,7 @@ def test_nothing_is_left_in_any_file(root: Path, word: str, asked: Veil) -> None
     assert places >= {"last-prompt lastPrompt", "user note", "agents", "agents' meta files", "tool-results"}
     copy = clew.read(written.path)
     assert [p for p in copy.graph.problems if isinstance(p, Dangling)] == []
+    assert [e.type for e in copy.entries if e.type in ("novelty", "mode")] == ["novelty", "mode"]
     assert len(copy.turns) == 1 and len(copy.agents) == 1 and copy.agents[0].call is not None
     assert redact(plan(copy), asked)[1].total == 0
 
@@ -106,6 +107,7 @@ def test_what_holds_nothing_keeps_its_bytes(root: Path) -> None:
     assert made.session.items[2].raw == source.items[2].raw.replace(KEY.encode(), b"[REDACTED:github-token]")
 
 
+@pytest.mark.req("R292", "R293")
 def test_kept_thinking_keeps_its_signature_and_goes_whole_where_it_tells(root: Path) -> None:
     said = [{"type": "thinking", "thinking": f"It is {KEY}.", "signature": "c2ln"}, {"type": "text", "text": "Yes."}]
     told = talk().user("a").reply("b", thinking="Harmless.").user("c").reply(blocks=said, joined=True).user("d")

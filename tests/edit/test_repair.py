@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import clew
 from clew.conversation.open import request
 from clew.conversation.session import Session
-from clew.demo.talk import Talk, bash, talk
+from clew.demo.talk import Talk, bash, talk, task
 from clew.edit.plan import plan
 from clew.edit.repair import FIXES, TEXTS, reach, repair
 from clew.facts.health import SOUND, VERSIONS, health
@@ -108,6 +108,26 @@ def test_each_call_is_there_once_with_its_own_result(way: str) -> None:
     assert [call.output for call in made.calls] == [f"a {said}" for said in PROMPTS]
     assert all(not call.extras for call in made.calls)
     assert sum(len(entry.uses) for entry in made.entries) == len(PROMPTS)
+
+
+@pytest.mark.req("R303")
+@pytest.mark.parametrize("way", ["every prompt's parent lost", "a ring", "two prompts with one uuid", "a result lost"])
+def test_lines_that_nobody_knows_stay(way: str) -> None:
+    odd = b'{"type":"novelty","what":[1]}\n{"type":"novelty","uuid":"n1","parentUuid":null,"what":2}\n'
+    made = mended(odd + WAYS[way] + odd.splitlines(keepends=True)[0])
+    assert [e.data["what"] for e in made.entries if e.type == "novelty"] == [[1], 2, [1]]
+
+
+def test_what_is_damaged_in_an_agents_file_is_saved_too(tmp_path: Path) -> None:
+    child = talk().user("Find it.").reply(call=bash("ls")).result("x").reply("Found.")
+    path = talk().user("go").reply(call=task("Find", "Find it.")).agent(0, child).reply("ok").write(tmp_path)
+    (agent,) = tmp_path.rglob("agent-*.jsonl")
+    raw = agent.read_bytes().splitlines(keepends=True)
+    agent.write_bytes(raw[0] + raw[1].rstrip(b"\n") + b"".join(raw[2:]))
+    made, fixes = repair(plan(clew.read(path)))
+    assert [fix.name for fix in fixes] == ["agent"]
+    (copy,) = clew.read(made.write().path).agents
+    assert copy.session.damage == () and len(copy.session.entries) == len(raw)
 
 
 def branched() -> Talk:
