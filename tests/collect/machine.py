@@ -1,19 +1,21 @@
 """The state machine: whatever happens to the files, and wherever the collector dies, the promise holds.
 
 The oracle is the disk. After each poll the newest generation of every file is the file, byte for byte; what stood in a file
-at any earlier poll is the beginning of some generation; and nothing but a change of what was read begins a new one.
+at any earlier poll is the beginning of some generation; nothing but a change of what was read begins a new one; and a sink
+gets every record once.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from clew.errors import StoreError
 from tests.collect.world import World, line, session
 
 PATHS = (session(1), session(2), session(3, "projects/-home-ada-other"))
@@ -23,6 +25,25 @@ _paths = st.sampled_from(PATHS)
 
 class Crash(BaseException):
     """The process dies here."""
+
+
+class Shelf:
+    """A sink that takes record by record up to the one that it fails at."""
+
+    name = "shelf"
+    leaves = False
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[int, int, int]] = []
+        self.fails_at: int | None = None
+
+    def write(self, records: Sequence[Any]) -> None:
+        if self.fails_at is not None and len(self.taken) + len(records) > self.fails_at:
+            raise StoreError("down", "unavailable", True)
+        self.taken += [(record.file, record.generation, record.offset) for record in records]
+
+    def close(self) -> None:
+        pass
 
 
 class CollectorMachine(RuleBasedStateMachine):
@@ -36,6 +57,7 @@ class CollectorMachine(RuleBasedStateMachine):
         self.changes = dict.fromkeys(PATHS, 0)
         self.hidden = False
         self.history: set[tuple[bytes, ...]] = set()
+        self.shelf = Shelf()
 
     def teardown(self) -> None:
         if hasattr(self, "world"):
@@ -170,6 +192,20 @@ class CollectorMachine(RuleBasedStateMachine):
         self.world.connection.exec_trace = None
         self.world.poll(scrub=not self.sure)
         self._holds()
+
+    @rule(fails_at=st.none() | st.integers(0, 8))
+    def deliver(self, fails_at: int | None) -> None:
+        """A sink takes what is new; if it fails at some record it gets that and the rest later, and nothing twice."""
+        outbox = self.world.module("outbox")
+        policy = self.world.module("policy").Policy()
+        cursor = outbox.SequenceCursor(self.world.connection, "shelf")
+        self.shelf.fails_at = None if fails_at is None else len(self.shelf.taken) + fails_at
+        outcome = outbox.Delivery(self.shelf, cursor, self.world.connection, policy).run(0.0)
+        assert len(set(self.shelf.taken)) == len(self.shelf.taken), "delivered twice"
+        if outcome.error is None:
+            joined = "occurrence o JOIN generation g ON g.id = o.generation"
+            rows = self.world.connection.execute(f"SELECT g.file, g.number, o.offset FROM {joined}")
+            assert set(rows) == set(self.shelf.taken), "not delivered"
 
     def _new_content(self, path: str, sizes: list[int]) -> None:
         if self._data(path):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from clew.errors import StoreError
 
 _NAMED = 3  # paths that a remark names
+_TURN = 5.0  # seconds that deliveries may take before the next poll
+_LONG = float("inf")
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -90,7 +92,8 @@ def _deliveries(collector: Collector, options: Namespace) -> AbstractContextMana
 
 def _deliver(collector: Collector, waiting: list[Delivery], options: Namespace) -> bool:
     """Hand on what is new; whether all of it went."""
-    outcomes = [outcome for each in waiting if (outcome := each.run(time.monotonic()))]
+    end = time.monotonic() + (_TURN if options.watch else _LONG)
+    outcomes = [o for each in waiting if (o := each.run(time.monotonic(), lambda: time.monotonic() > end))]
     for outcome in outcomes:
         _tell_outcome(outcome, options)
     if options.state and not waiting:

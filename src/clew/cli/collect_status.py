@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def status(options: Namespace) -> int:
     from clew.collect.archive import archive_path
+    from clew.collect.failure import explained
     from clew.collect.health import health
-    from clew.collect.run import explained
     from clew.collect.schema import open_to_read
 
     path = archive_path(options.archive)

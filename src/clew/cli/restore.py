@@ -20,11 +20,12 @@ def arguments(command: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
-    from clew.collect.archive import Archive
+    from clew.collect.archive import Archive, archive_path
+    from clew.collect.failure import explained
     from clew.collect.restore import plan, restore
 
     to = Path(options.to).expanduser() if options.to else None
-    with Archive.open(options.archive) as archive:
+    with explained(archive_path(options.archive)), Archive.open(options.archive) as archive:
         session = archive.find(options.id)
         steps = plan(archive, session, to, generations=options.generations)
         new = [step for step in steps if not step.is_taken]

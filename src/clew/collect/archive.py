@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import apsw
 
+from clew.collect.failure import explained
 from clew.collect.schema import ABSENT, DEFLATED, open_to_read
 from clew.collect.source import is_whole
 from clew.errors import Ambiguous, NotFound, StoreError
@@ -85,7 +86,9 @@ class Archive:
     @classmethod
     def open(cls, path: str | os.PathLike[str] | None = None) -> Archive:
         """Raises FileNotFoundError if there is none."""
-        return cls(open_to_read(archive_path(path)))
+        where = archive_path(path)
+        with explained(where):
+            return cls(open_to_read(where))
 
     def close(self) -> None:
         self.connection.close()

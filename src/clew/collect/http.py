@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from clew.collect.outbox import POISON
 from clew.collect.record import Record
@@ -24,7 +25,7 @@ from clew.wire.encode import encode
 
 _LATER = (408, 425, 429)
 _UNTAKEN = (400, 413, 422)
-_TIMEOUT = 30.0
+_TIMEOUT = 10.0
 _VERSION = 1
 
 
@@ -51,7 +52,7 @@ class HttpSink:
     leaves = True
 
     def __init__(self, address: str, token: str = "", timeout: float = _TIMEOUT) -> None:
-        self.name = address
+        self.name = _name(address, bool(token))
         self.address = address
         self.timeout = timeout
         self._headers = {
@@ -75,16 +76,29 @@ class HttpSink:
             with error:
                 raise self._refusal(error) from None
         except (OSError, http.client.HTTPException) as error:
-            raise _Unavailable(f"{self.address} does not answer: {error}.") from None
+            raise _Unavailable(f"{self.name} does not answer: {error}.") from None
 
     def _refusal(self, error: urllib.error.HTTPError) -> StoreError:
-        said = f"{self.address} answered {error.code} {error.reason}."
+        said = f"{self.name} answered {error.code} {error.reason}."
         if error.code in _LATER or error.code >= 500:
             return _Unavailable(said, _seconds(error.headers.get("Retry-After")))
         return StoreError(said, POISON if error.code in _UNTAKEN else "refused", False)
 
     def close(self) -> None:
         self._opener.close()
+
+
+def _name(address: str, has_token: bool) -> str:
+    """The address as it may be shown and kept: without what stands behind a question mark, where keys are given."""
+    parts = urlsplit(address)
+    is_near = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts.username or parts.password or (has_token and parts.scheme != "https" and not is_near):
+        refused = StoreError(
+            f"{parts.hostname} would be told a secret in a way that others can read.", "refused", False
+        )
+        refused.hint = "Use https://, and --token-file instead of a name and password in the address."
+        raise refused
+    return parts._replace(query="", fragment="").geturl()
 
 
 def _seconds(text: str | None) -> float | None:

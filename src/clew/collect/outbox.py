@@ -113,8 +113,8 @@ class Delivery:
     not_before: float = 0.0
     _rejected: int = field(default=0, init=False)
 
-    def run(self, now: float) -> Outcome | None:
-        """Send what is waiting; None if it is too early after a failure."""
+    def run(self, now: float, is_enough: Callable[[], bool] = lambda: False) -> Outcome | None:
+        """Send what is waiting, batch by batch until it is enough; None if it is too early after a failure."""
         if now < self.not_before:
             return None
         sent = self._rejected = 0
@@ -122,6 +122,8 @@ class Delivery:
             for batch in self.cursor.batches(self.policy):
                 sent += self._send(batch)
                 self.cursor.accept(batch)
+                if is_enough():
+                    break
         except StoreError as error:
             self.failures += 1
             self.not_before = now + self._patience(error)

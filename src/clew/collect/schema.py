@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 VERSION = 1
+APPLICATION = int.from_bytes(b"clew")
 BUSY_MS = 5000
 RAW, DEFLATED, ABSENT = 0, 1, 2  # how a content is packed; an absent one is known by its hash alone
 
@@ -75,12 +76,20 @@ def open_archive(path: str, *, vfs: str | None = None) -> apsw.Connection:
     make_private(path)
     connection = apsw.Connection(path, vfs=vfs)
     connection.set_busy_timeout(BUSY_MS)
-    if connection.pragma("user_version") != VERSION:
-        connection.execute("PRAGMA journal_mode=WAL")
+    try:
+        _prepare(connection)
+    except (apsw.Error, StoreError):
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: apsw.Connection) -> None:
+    if (connection.pragma("application_id"), connection.pragma("user_version")) != (APPLICATION, VERSION):
         with Writing(connection):
             _create(connection)
-    connection.execute(_PRAGMAS)
-    return connection
+    connection.pragma("journal_mode", "WAL")
+    connection.execute(_PRAGMAS).fetchall()  # a statement that answers holds up those behind it until it is heard
 
 
 def open_to_read(path: str) -> apsw.Connection:
@@ -89,6 +98,9 @@ def open_to_read(path: str) -> apsw.Connection:
         raise FileNotFoundError(2, "There is no archive; make one with: clew collect", path)
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)  # readers of a WAL need its index
     connection.set_busy_timeout(BUSY_MS)
+    if connection.pragma("application_id") != APPLICATION or connection.pragma("user_version") != VERSION:
+        connection.close()
+        raise StoreError(f"{path} is no archive of this version of clew.", "version", False)
     connection.execute("PRAGMA query_only=1")
     return connection
 
@@ -118,12 +130,13 @@ def private_key(path: str) -> bytes:
 
 def _create(connection: apsw.Connection) -> None:
     found = connection.pragma("user_version")
-    if found == VERSION:  # another clew was faster
+    if found == VERSION and connection.pragma("application_id") == APPLICATION:  # another clew was faster
         return
-    if found:
-        raise StoreError(f"The archive is of version {found}, and this clew knows {VERSION}.", "version", False)
+    if found or connection.execute("SELECT count(*) FROM sqlite_schema").get:
+        raise StoreError("The file is no archive of this version of clew, and is left as it is.", "version", False)
     connection.execute(_TABLES)
     connection.execute("INSERT INTO about VALUES('host', ?)", (secrets.token_hex(16),))
+    connection.pragma("application_id", APPLICATION)
     connection.pragma("user_version", VERSION)
 
 
