@@ -25,7 +25,7 @@ from clew.report.table import Wanted, table
 from clew.wire.encode import encode
 from tests.cli.conftest import NOW
 from tests.report.build import line, session, write
-from tests.report.ccusage import Spent, Unavailable, by_model, install
+from benchmarks.ccusage import Spent, Unavailable, by_model, install
 
 pytestmark = pytest.mark.oracle
 

@@ -7,14 +7,14 @@ repeated in the session that began it, and counts there too, in case the agent's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
-from clew.wire.bill import Billed, BilledBlock, Iteration, Progress, iterations, progress
+from clew.wire.bill import Billed, BilledBlock, Progress, iterations, progress
 from clew.wire.block import Block, Tokens
 from clew.wire.encode import encode
 from clew.wire.entry import Spoken
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SYNTHETIC = "<synthetic>"  # written by the program in the model's name: no tokens stand behind it
 ADVISOR = b"advisor_message"
+STUB = 100  # output tokens from which on a number is no stub: those that streams begin with are far below
 LETTERS = 4  # of a text for each token, roughly: what an estimate goes by
 
 
@@ -89,7 +90,7 @@ class Spend(Struct, frozen=True, array_like=True):
 
     @property
     def _rank(self) -> tuple[int, int, str, str, tuple[int, ...], tuple[str, ...]]:
-        words = (self.tier, self.speed, self.region, self.branch)
+        words = (self.tier, self.speed, self.region)
         return (self.count.output, self.count.total, self.timestamp, self.model, astuple(self.count), words)
 
     def merge(self, other: Spend) -> Spend:
@@ -105,7 +106,7 @@ class Spend(Struct, frozen=True, array_like=True):
             best.tier,
             best.speed,
             best.region,
-            best.branch,
+            max(self.branch, other.branch),
             has_ended,
             self.is_copy and other.is_copy,
             {} if has_ended else _joined(self.lengths, other.lengths),
@@ -121,8 +122,8 @@ class Spend(Struct, frozen=True, array_like=True):
     def is_final(self) -> bool:
         """Whether its output tokens are a last word, not the stub that a stream begins with.
 
-        A reply that says why it stopped has its final numbers. Of the others those are stubs that hold less than half of
-        what the text must have taken: no reply with a stop reason was ever seen to.
+        A reply that says why it stopped has its final numbers. Of the others those are stubs that hold few tokens, and
+        less than half of what the text must have taken: no reply with a stop reason was ever seen to.
         """
         return self.has_ended or 2 * self.count.output >= self.estimate
 
@@ -211,46 +212,27 @@ class _Telling:
 
     __slots__ = ("branch", "calls", "has_ended", "is_copy", "lengths", "model", "time", "tokens")
 
-    def __init__(self, tokens: Tokens, entry: Spoken | Billed) -> None:
+    def __init__(self) -> None:
         self.has_ended = False
         self.is_copy = True
+        self.branch = ""
         self.lengths: dict[str, int] = {}
         self.calls: dict[str, str] = {}
-        self.take(tokens, entry)
 
-    def take(self, tokens: Tokens, entry: Spoken | Billed) -> None:
+    def take(self, tokens: Tokens, time: str, model: str | None) -> None:
         """The numbers of a line are the better ones."""
-        message = entry.message
         self.tokens = tokens
-        self.time = _written(entry.timestamp)
-        self.model = (tokens.model if isinstance(tokens, Iteration) else message.model if message else None) or ""
-        self.branch: str = getattr(entry, "git_branch", None) or ""
+        self.time = time
+        self.model = model or ""
 
-    def add(self, entry: Spoken | Billed, content: str | Sequence[Block | BilledBlock] | None, has_ended: bool) -> None:
-        """What a line says beside its numbers."""
-        if self.is_copy and not getattr(entry, "forked_from", None):
-            self.is_copy = False
-        if isinstance(content, list):
-            for block in content:
-                if block.type == "tool_use" and block.id:
-                    self.calls[block.id] = max(block.name or "", self.calls.get(block.id, ""))
-        if has_ended:
-            self.has_ended = True
-        elif not self.has_ended:
-            length = len(content) if isinstance(content, str) else sum(map(_length, content or ()))
-            key = entry.uuid or ""
-            self.lengths[key] = max(length, self.lengths.get(key, 0))
-
-    def is_outranked(self, tokens: Tokens, entry: Spoken | Billed) -> bool:
-        """What `Spend.outranks` says; most lines of a reply repeat the usage of the first, and then it is soon said."""
+    def is_outranked(self, tokens: Tokens, time: str, model: str | None) -> bool:
+        """What `Spend.outranks` says; where the output differs it is soon said."""
         mine, theirs = self.tokens.output_tokens or 0, tokens.output_tokens or 0
         if mine != theirs:
             return theirs > mine
-        if tokens == self.tokens:
-            time = _written(entry.timestamp)
-            if time != self.time:
-                return time > self.time
-        return _Telling(tokens, entry).spend().outranks(self.spend())
+        other = _Telling()
+        other.take(tokens, time, model)
+        return other.spend().outranks(self.spend())
 
     def spend(self) -> Spend:
         tokens = self.tokens
@@ -277,23 +259,43 @@ def _length(block: Block | BilledBlock) -> int:
 
 
 def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
+    """A pass over many files spends its time here, so it is one loop."""
     found: dict[str, _Telling] = {}
     extra: dict[str, Spend] = {}
     for line in entries:
         entry = line if line.type == "assistant" else _repeated(line)
-        message = entry.message if entry else None
+        message = entry.message if entry is not None else None
         if entry is None or message is None:
             continue
-        tokens = message.usage
+        tokens, content, time = message.usage, message.content, entry.timestamp
         if tokens is None or message.model == SYNTHETIC:
             continue
-        key = message.id or entry.request_id or entry.uuid or f"?{entry.timestamp} {tokens}"
+        time = time if isinstance(time, str) else _written(time)
+        key = message.id or entry.request_id or entry.uuid or f"?{time} {tokens}"
         telling = found.get(key)
         if telling is None:
-            telling = found[key] = _Telling(tokens, entry)
-        elif telling.is_outranked(tokens, entry):
-            telling.take(tokens, entry)
-        telling.add(entry, message.content, message.stop_reason is not None)
+            telling = found[key] = _Telling()
+            telling.take(tokens, time, message.model)
+        elif time > telling.time and tokens == telling.tokens and message.model == telling.model:
+            telling.time = time  # most lines of a reply repeat the usage of the first
+        elif telling.is_outranked(tokens, time, message.model):
+            telling.take(tokens, time, message.model)
+        if telling.is_copy and not getattr(entry, "forked_from", None):
+            telling.is_copy = False
+        branch = getattr(entry, "git_branch", None)
+        if branch and branch > telling.branch:
+            telling.branch = branch
+        has_ended = telling.has_ended = telling.has_ended or message.stop_reason is not None
+        is_short = not has_ended and (tokens.output_tokens or 0) < STUB
+        length = 0
+        for block in content if isinstance(content, list) else ():
+            if is_short:
+                length += _length(block)
+            if block.id and block.type == "tool_use":
+                telling.calls[block.id] = max(block.name or "", telling.calls.get(block.id, ""))
+        if is_short:
+            place = entry.uuid or ""
+            telling.lengths[place] = max(length, telling.lengths.get(place, 0))
         if tokens.iterations and ADVISOR in bytes(tokens.iterations):
             _add_advice(key, tokens, entry, extra)
     return Usage({key: telling.spend() for key, telling in found.items()} | extra)
@@ -303,10 +305,11 @@ def _add_advice(key: str, tokens: Tokens, entry: Spoken | Billed, extra: dict[st
     """What another model was asked for on the way: billed apart, and not in the numbers of the reply."""
     advice = (each for each in iterations(tokens) if each.type == ADVISOR.decode() and each.model)
     for number, each in enumerate(advice):
-        telling = _Telling(each, entry)
-        telling.add(entry, None, True)
-        spend = telling.spend()
-        name = f"{key}:advisor:{number}"
+        telling = _Telling()
+        telling.take(each, _written(entry.timestamp), each.model)
+        telling.branch = getattr(entry, "git_branch", None) or ""
+        telling.has_ended, telling.is_copy = True, bool(getattr(entry, "forked_from", None))
+        spend, name = telling.spend(), f"{key}:advisor:{number}"
         extra[name] = spend.merge(extra[name]) if name in extra else spend
 
 

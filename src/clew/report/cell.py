@@ -25,6 +25,9 @@ if TYPE_CHECKING:
         branch: str = ""
         tools: str = ""
 
+    Key = tuple[int, str, str, int, bool]  # a quarter of an hour, model, mode, steps, and whether it is final
+    Sums = dict[Key, list[int]]  # the numbers of cells, by what they are of
+
     class Cell(NamedTuple):
         """`when` is in seconds since 1970, or -1; `missing` are tokens that stubs lack, by an estimate from the text."""
 
@@ -108,11 +111,25 @@ def _seconds(timestamp: str) -> int:
     return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
 
 
+def add_to(sums: Sums, cell: Cell, sign: int = 1) -> None:
+    """Add the numbers of a cell to those of its quarter of an hour, or take them away."""
+    when = cell.when
+    key = (when - when % QUARTER if when >= 0 else when, *cell[1:5])
+    put(sums, key, [sign * number for number in cell[5:14]])
+
+
+def put(sums: Sums, key: Key, numbers: list[int]) -> None:
+    found = sums.get(key)
+    sums[key] = list(map(add, found, numbers)) if found else numbers
+
+
+def cells_of(sums: Sums) -> list[Cell]:
+    return [Cell._make((*key, *numbers, None)) for key, numbers in sums.items() if any(numbers)]
+
+
 def merge(cells: Iterable[Cell]) -> list[Cell]:
     """Cells of one quarter of an hour, model and mode as one, wherever they stand."""
-    sums: dict[tuple[int, str, str, int, bool], tuple[int, ...]] = {}
-    for when, model, mode, steps, is_final, *numbers, _ in cells:
-        key = (when - when % QUARTER if when >= 0 else when, model, mode, steps, is_final)
-        found = sums.get(key)
-        sums[key] = tuple(map(add, found, numbers)) if found else tuple(numbers)
-    return [Cell._make([*key, *values, None]) for key, values in sums.items()]
+    sums: Sums = {}
+    for cell in cells:
+        add_to(sums, cell)
+    return cells_of(sums)

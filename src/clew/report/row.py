@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.facts.price import cost, micros
+from clew.facts.price import micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,11 +92,23 @@ class Row:
             self.missing += missing
         prompt = given + write_5m + write_1h + read
         if rate is not None:
-            self.cost += cost(rate, (given, output, write_5m, write_1h, read, searches))
-            self.uncached += cost(rate, (prompt, output, 0, 0, 0, searches))
-            self.missing_cost += missing * rate.output
+            per_input, per_output, per_5m, per_1h, per_read, per_search = rate
+            rest = per_output * output + per_search * searches
+            self.cost += rest + per_input * given + per_5m * write_5m + per_1h * write_1h + per_read * read
+            self.uncached += rest + per_input * prompt
+            self.missing_cost += missing * per_output
         elif prompt + output:
             self.unpriced[model or NO_MODEL] = self.unpriced.get(model or NO_MODEL, 0) + prompt + output
+
+    def absorb(self, other: Row) -> None:
+        """Add another row to this one."""
+        for name in _ADDED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        if other.last >= 0:
+            self.first = other.first if self.first < 0 else min(self.first, other.first)
+            self.last = max(self.last, other.last)
+        for model, tokens in other.unpriced.items():
+            self.unpriced[model] = self.unpriced.get(model, 0) + tokens
 
     def told(self) -> dict[str, Any]:
         """All of it by name, for JSON."""
@@ -120,6 +132,10 @@ class Row:
             "estimated_missing_output": self.missing,
             "estimated_missing_micros": micros(self.missing_cost),
         }
+
+
+_ADDED: tuple[str, ...] = ("replies", "stubs", "input", "output", "write_5m", "write_1h", "read", "searches", "fetches")
+_ADDED += ("stub_output", "missing", "cost", "uncached", "missing_cost")
 
 
 def rows(

@@ -7,33 +7,39 @@ there, one that was rewritten is read anew, and one that is gone is forgotten, b
 from __future__ import annotations
 
 import hashlib
+import marshal
 import os
-from collections.abc import Callable, Container, Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import apsw
 from msgspec import msgpack
 
 from clew.facts.usage import Spend, usage
-from clew.report.cell import Cell, Place, cell_of, merge
+from clew.report.cell import Cell, Place, add_to, cell_of, cells_of, put
 from clew.report.summary import Summary, folder_of, load, save, states_of
+from clew.report.tally import Tally
 from clew.wire.bill import PROBE, Billed
 from clew.wire.scan import scan
 from clew.wire.walk import Found
 
+if TYPE_CHECKING:
+    from clew.report.cell import Sums
+
 VERSION = 1
 MARK = 1024  # bytes at the beginning, and before the offset, that tell whether a file is still what it was
 BUSY_MS = 5000
-FRESH = 2000  # files whose replies, once read, are not read again from the store in the same go
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 _TABLE = """
 CREATE TABLE file(
   path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
   offset INTEGER NOT NULL, mark BLOB NOT NULL,
-  folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL, keys BLOB NOT NULL, spends BLOB NOT NULL
+  folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
+  keys BLOB NOT NULL, spends BLOB NOT NULL, sums BLOB NOT NULL
 ) WITHOUT ROWID;
 """
-_INSERT = "INSERT OR REPLACE INTO file VALUES(?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT = "INSERT OR REPLACE INTO file VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"
 _SELECT = "SELECT inode, offset, mark, session, keys, spends FROM file WHERE path=?"
 _KEYS = msgpack.Decoder(list[str])
 _SPENDS = msgpack.Decoder(list[Spend])
@@ -58,7 +64,7 @@ class Store:
         except (OSError, apsw.CantOpenError, apsw.ReadOnlyError):
             self.folder = None
             self.database = _opened(None)
-        self._fresh: dict[str, dict[str, Spend]] = {}
+        self._tally = Tally()
         self._failed: list[str] = []
 
     def close(self) -> None:
@@ -74,7 +80,7 @@ class Store:
             is_complete = self._update(found, is_whole, progress or _silent)
         except apsw.BusyError:  # another clew is at it: what there is will do
             is_complete = False
-        summary = Summary(states, merge(self.cells(states)), is_whole and is_complete)
+        summary = Summary(states, cells_of(self._sums()), is_whole and is_complete)
         if self.folder:
             save(self.folder, summary)
         return summary
@@ -130,50 +136,70 @@ class Store:
         offset, session = 0 if reader.has_tail else reader.offset, reader.session
         state = (found.path, found.inode, found.size, found.mtime_ns, offset, mark_of(file, offset))
         blobs = (msgpack.encode(list(replies)), msgpack.encode(list(replies.values())))
-        if len(self._fresh) < FRESH:
-            self._fresh[found.path] = replies
-        return (*state, found.folder, session, found.agent, *blobs)
+        sums = marshal.dumps(list(self._tally.sums(replies.values()).items()))
+        return (*state, found.folder, session, found.agent, *blobs, sums)
 
-    def cells(self, states: Iterable[str] | None = None) -> Iterator[Cell]:
+    def _sums(self) -> Sums:
+        """All files added up, with what is in several of them counted once."""
+        found: Sums = {}
+        for (blob,) in self.database.execute("SELECT sums FROM file"):
+            for key, numbers in marshal.loads(blob):
+                put(found, key, numbers)
+        for tellings in self._tellings(self._shared()).values():
+            for telling in tellings:
+                add_to(found, cell_of(telling.spend, None, {}), -1)
+            add_to(found, cell_of(_joined(tellings), None, {}))
+        return found
+
+    def cells(self) -> Iterator[Cell]:
         """Every reply once, with its place: a reply in several files is the best telling of it, in the first of them."""
         shared = self._shared()
         minutes: dict[str, int] = {}
-        tellings: dict[str, tuple[Spend, bool, Place]] = {}
-        rows = self.database.execute("SELECT path, folder, session, agent FROM file ORDER BY path")
-        wanted = None if states is None else set(states)
-        for path, folder, session, agent in rows:
-            if wanted is not None and path not in wanted:
-                continue
-            for key, spend in self._replies(path):
-                calls = spend.calls
-                tools = " ".join(sorted(set(calls.values()))) if len(calls) > 1 else "".join(calls.values())
-                place = Place(folder, session, agent, spend.branch, tools)
+        rows = self.database.execute("SELECT path, folder, session, agent, keys, spends FROM file ORDER BY path")
+        for _, folder, session, agent, keys, spends in rows:
+            for key, spend in zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True):
                 if key not in shared:
-                    yield cell_of(spend, place, minutes)
-                elif key not in tellings:
-                    tellings[key] = (spend, spend.is_copy, place)
-                else:
-                    other, is_copy, there = tellings[key]
-                    is_ours = is_copy and not spend.is_copy
-                    tellings[key] = (spend.merge(other), is_copy and spend.is_copy, place if is_ours else there)
-        for spend, _, place in tellings.values():
-            yield cell_of(spend, place, minutes)
+                    yield cell_of(spend, _place(folder, session, agent, spend), minutes)
+        for tellings in self._tellings(shared).values():
+            original = min(tellings, key=lambda telling: telling.spend.is_copy)
+            yield cell_of(_joined(tellings), original.place, minutes)
 
-    def _replies(self, path: str) -> Iterable[tuple[str, Spend]]:
-        if path in self._fresh:
-            return self._fresh[path].items()
-        row = self.database.execute("SELECT keys, spends FROM file WHERE path=?", (path,)).fetchone()
-        return zip(_KEYS.decode(row[0]), _SPENDS.decode(row[1]), strict=True) if row else ()
+    def _tellings(self, shared: Mapping[str, Collection[str]]) -> dict[str, list[_Telling]]:
+        """What each of several files says of a reply that is in all of them, in the order of their paths."""
+        found: dict[str, list[_Telling]] = {}
+        for path in sorted({path for paths in shared.values() for path in paths}):
+            row = self.database.execute("SELECT folder, session, agent, keys, spends FROM file WHERE path=?", (path,))
+            for folder, session, agent, keys, spends in row:
+                for key, spend in zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True):
+                    if key in shared:
+                        found.setdefault(key, []).append(_Telling(spend, _place(folder, session, agent, spend)))
+        return found
 
-    def _shared(self) -> set[str]:
-        """The replies that are in more than one file."""
-        seen: set[str] = set()
-        shared: set[str] = set()
-        for (keys,) in self.database.execute("SELECT keys FROM file"):
-            found = _KEYS.decode(keys)
-            shared.update(seen.intersection(found))
-            seen.update(found)
+    def _shared(self) -> dict[str, list[str]]:
+        """The replies that are in more than one file, with the paths of those."""
+        seen: dict[str, str] = {}
+        shared: dict[str, list[str]] = {}
+        for path, keys in self.database.execute("SELECT path, keys FROM file"):
+            found = dict.fromkeys(_KEYS.decode(keys), path)
+            for key in found.keys() & seen.keys():
+                shared.setdefault(key, [seen[key]]).append(path)
+            seen |= found
         return shared
+
+
+class _Telling(NamedTuple):
+    """What one file says of a reply."""
+
+    spend: Spend
+    place: Place
+
+
+def _joined(tellings: Sequence[_Telling]) -> Spend:
+    return reduce(Spend.merge, (telling.spend for telling in tellings))
+
+
+def _place(folder: str, session: str, agent: str, spend: Spend) -> Place:
+    return Place(folder, session, agent, spend.branch, " ".join(sorted(set(spend.calls.values()))))
 
 
 class _Reader:
@@ -195,7 +221,8 @@ class _Reader:
             if not self.session and piece.spoken:
                 self.session = piece.spoken[0].session_id or ""
         self.file.seek(self.offset)
-        for piece in scan(self.file.read(), shape=Billed, holding=PROBE):
+        tail = self.file.read()
+        for piece in scan(tail, shape=Billed, holding=PROBE) if tail else ():
             if piece.spoken and not piece.damaged:
                 self.has_tail = True
                 yield from piece.spoken
@@ -233,7 +260,8 @@ def _make(connection: apsw.Connection) -> None:
 
 def mark_of(file: BinaryIO, offset: int) -> bytes:
     """A hash of the bytes at the beginning and of those before an offset."""
+    size = min(MARK, offset)
     file.seek(0)
-    head = file.read(min(MARK, offset))
-    file.seek(max(0, offset - MARK))
-    return hashlib.blake2b(head + file.read(min(MARK, offset)), digest_size=8).digest()
+    head = file.read(size)
+    file.seek(offset - size)
+    return hashlib.blake2b(head + file.read(size), digest_size=8).digest()

@@ -47,16 +47,16 @@ def load(folder: str) -> Summary | None:
     """The summary that is kept, of whatever state; None if there is none that can be read."""
     try:
         with open(os.path.join(folder, "summary"), "rb") as file:
-            version, states, cells, is_whole = marshal.load(file)
+            version, states, cells, is_whole = marshal.loads(file.read())
     except (OSError, EOFError, ValueError, TypeError):
         return None
-    return Summary(states, [Cell(*cell) for cell in cells], is_whole) if version == VERSION else None
+    return Summary(states, list(map(Cell._make, cells)), is_whole) if version == VERSION else None
 
 
 def save(folder: str, summary: Summary) -> None:
     """Put a summary in the place of the one before, whole or not at all; for the eyes of the user alone."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    data = marshal.dumps((VERSION, summary.states, [tuple(cell[:-1]) for cell in summary.cells], summary.is_whole))
+    data = marshal.dumps((VERSION, summary.states, list(map(tuple, summary.cells)), summary.is_whole))
     path = os.path.join(folder, f"summary.{os.getpid()}")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(data)

@@ -44,7 +44,7 @@ BY = (*TIMES, "model", *PLACES)
 
 
 class Table:
-    """Rows and their sum. The sum is of the cells: a row that shares a reply with others does not count it twice."""
+    """Rows, and their sum: in that a reply counts once, even if rows share it."""
 
     __slots__ = ("by", "rows", "total")
 
@@ -67,11 +67,19 @@ def needs_places(wanted: Wanted) -> bool:
 def table(cells: Iterable[Cell], wanted: Wanted, prices: Prices) -> Table:
     chosen = chosen_of(cells, wanted)
     found = rows(chosen, naming(wanted.by, Zone(wanted.zone)), prices, by_model=wanted.by_model)
+    total = summed(chosen, prices) if wanted.by == "tool" else _total(found)
     if wanted.by not in TIMES:
         found.sort(key=lambda row: (-row.cost, -row.total, row.name))
     if wanted.limit is not None:
         found = (found[-wanted.limit :] if wanted.limit else []) if wanted.by in TIMES else found[: wanted.limit]
-    return Table(wanted.by, found, summed(chosen, prices))
+    return Table(wanted.by, found, total)
+
+
+def _total(found: list[Row]) -> Row:
+    total = Row("Total")
+    for row in found:
+        total.absorb(row)
+    return total
 
 
 def chosen_of(cells: Iterable[Cell], wanted: Wanted) -> list[Cell]:
