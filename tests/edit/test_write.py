@@ -191,3 +191,18 @@ def test_a_broken_journal_is_read_as_far_as_it_goes(root: Path, data: Path) -> N
     with journal.path.open("ab") as file:
         file.write(b'{"number": "cut')
     assert journal.find(None).made == made.id
+
+
+# -- the size that is told
+
+
+def test_a_session_without_a_large_turn_tells_its_new_size(root: Path) -> None:
+    """The program takes the size of a conversation from the last reply, and compacts one that tells too much."""
+    told = talk().user("large").reply("so", call=bash("cat x")).result("word " * 20_000).reply("read").user("small")
+    source = saved(root, told.reply("yes", usage={"cache_read_input_tokens": 120_000}))
+    made = clew.read(plan(source).drop_turn(1).write().path)
+    before, after = (s.replies[-1].tokens for s in (source, made))
+    assert before is not None
+    assert after is not None
+    assert (before.cache_read_input_tokens, after.output_tokens) == (120_000, before.output_tokens)
+    assert (after.cache_read_input_tokens or 0) < 100_000

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from clew.conversation.session import Session
 from clew.edit.relink import above, without
+from clew.edit.size import resized
 from clew.errors import NotFound, Refused
 from clew.wire.entry import Entry, Item
 
@@ -19,7 +20,7 @@ def drop_turns(session: Session, numbers: Iterable[int]) -> tuple[Item, ...]:
         raise Refused(["no turn would be left"])
     owners = _owners(session)
     gone = {e.offset for e in session.entries if e.uuid and owners[e.uuid] in prompts and not _is_compaction(e)}
-    return without(session, gone)
+    return resized(session, without(session, gone))
 
 
 def keep_turns(session: Session, numbers: Iterable[int]) -> tuple[Item, ...]:
