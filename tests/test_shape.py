@@ -91,9 +91,9 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "index/schema.py": "the index, in the cache folder",
         "report/summary.py": "the summary of usage, in the cache folder",
         "cli/usage.py": "the null device, when the reader of stdout has gone",
-        "cli/statusline.py": "the null device, for the process that brings the summary up to date",
         "collect/schema.py": "the archive and its key, in the data folder",
         "collect/lock.py": "the lock of the archive",
+        "collect/files.py": "a file of records that the user names",
         "demo/script.py": "a made-up tree in a folder of its own",
     }
     found = {str(p.relative_to(SOURCE)) for p in modules() for _ in _writes(p)}

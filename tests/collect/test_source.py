@@ -108,3 +108,12 @@ def test_retention_is_what_the_settings_say(world: World, settings: bytes | None
     if settings is not None:
         world.write("settings.json", settings)
     assert days_kept(str(world.root)) == days
+
+
+def test_progress_tells_how_far_a_poll_is(world: World) -> None:
+    told: list[tuple[int, int]] = []
+    for number in (1, 2, 3):
+        world.write(session(number), line(number) * 10)
+    world.collector().poll(progress=lambda done, total: told.append((done, total)))
+    whole = 30 * len(line(1))
+    assert told == [(whole // 3, whole), (2 * whole // 3, whole), (whole, whole)]

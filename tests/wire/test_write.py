@@ -24,7 +24,7 @@ from clew.wire import write
 from clew.wire.encode import decode, encode
 from clew.wire.entry import Entry, read
 from clew.wire.place import Project
-from clew.wire.write import append, back_up, create, replace
+from clew.wire.write import append, back_up, create, create_exactly, replace
 from tests.oracle.claude import Box, Unavailable
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes and signals of POSIX")
@@ -461,3 +461,24 @@ def test_the_real_program_goes_on_from_what_is_written_here() -> None:
         append(path, [{"type": "custom-title", "customTitle": "after", "sessionId": id}])
         assert path.read_bytes().startswith(before)
         assert box.resume(id, "AGAIN").rc == 0
+
+
+def test_exact_bytes_are_written_as_they_are_and_over_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "a.jsonl"
+    assert create_exactly(target, [b"no newline", b"\0\xff"], mtime_ns=10**18) == target
+    assert target.read_bytes() == b"no newline\0\xff"
+    assert target.stat().st_mtime_ns == 10**18
+    with pytest.raises(FileExistsError):
+        create_exactly(target, [b"other"])
+    assert target.read_bytes() == b"no newline\0\xff"
+    assert [path.name for path in target.parent.iterdir()] == ["a.jsonl"]
+
+
+def test_what_fails_on_the_way_leaves_no_file(tmp_path: Path) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"x" * (3 << 20)
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        create_exactly(tmp_path / "a.bin", parts())
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _NAMED = 3  # paths that a remark names
 _TURN = 5.0  # seconds that deliveries may take before the next poll
 _LONG = float("inf")
+_MUCH = 20_000_000  # bytes that take about a second
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -76,11 +78,26 @@ def call(options: Namespace) -> int:
     if options.watch:
         return _watch(job, options)
     with locked(job), collecting(job) as collector, _deliveries(collector, options) as waiting:
-        report = collector.poll(scrub=options.scrub)
+        report = collector.poll(scrub=options.scrub, progress=_bar(options))
         _tell(report, job, options)
         is_delivered = _deliver(collector, waiting, options)
         furnish(Archive(collector.connection), job.root)
     return 2 if report.failures or report.missed or not is_delivered else 0
+
+
+def _bar(options: Namespace) -> Callable[[int, int], None] | None:
+    """Progress on a terminal, if there is so much to read that it takes a while."""
+    if options.quiet or not sys.stderr.isatty():
+        return None
+
+    def draw(done: int, total: int) -> None:
+        if total > _MUCH:
+            share = min(1.0, done / total)
+            end = "\r\x1b[K" if share >= 1 else ""
+            bar = f"\rReading {size(total)}  {'█' * int(30 * share):░<30} {share:4.0%}"
+            print(end or bar, end="", file=sys.stderr, flush=True)
+
+    return draw
 
 
 def _deliveries(collector: Collector, options: Namespace) -> AbstractContextManager[list[Delivery]]:

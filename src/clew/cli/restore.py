@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clew.cli.output import clean, common, print_json, remark, size
+from clew.errors import NotFound
+
+if TYPE_CHECKING:
+    from clew.collect.archive import Archive, Kept
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -26,7 +31,7 @@ def call(options: Namespace) -> int:
 
     to = Path(options.to).expanduser() if options.to else None
     with explained(archive_path(options.archive)), Archive.open(options.archive) as archive:
-        session = archive.find(options.id)
+        session = _found(archive, options)
         steps = plan(archive, session, to, generations=options.generations)
         new = [step for step in steps if not step.is_taken]
         made = [] if options.dry_run else list(restore(archive, new, keep_times=to is not None))
@@ -49,6 +54,19 @@ def call(options: Namespace) -> int:
     if not options.quiet:
         _remarks(options, session.session, len(steps) - len(new), sum(step.file.size for step in new))
     return 0
+
+
+def _found(archive: Archive, options: Namespace) -> Kept:
+    """The session; one that was only reconstructed cannot be brought back."""
+    from clew.collect.attic import open_attic
+
+    try:
+        return archive.find(options.id)
+    except NotFound as missing:
+        attic = open_attic(options.claude_dir)
+        if attic and any(id.startswith(options.id.lower()) for id in attic.reconstructed):
+            missing.hint = f"It was reconstructed from what was left of it. Read that: clew show {options.id}"
+        raise
 
 
 def _remarks(options: Namespace, session: str, there: int, written: int) -> None:

@@ -47,8 +47,11 @@ class Collector:
         self.extras = extras
         self.clock = clock
 
-    def poll(self, *, scrub: bool = False) -> Report:
-        """Take everything that is new. `scrub` compares all that was ever read with what stands there now."""
+    def poll(self, *, scrub: bool = False, progress: Callable[[int, int], None] | None = None) -> Report:
+        """Take everything that is new. `scrub` compares all that was ever read with what stands there now.
+
+        `progress` is told how many bytes were read, and how many there seemed to be.
+        """
         now = self.clock()
         report = Report(days=days_kept(self.root))
         seen = scan(self.root, extras=self.extras)
@@ -58,7 +61,9 @@ class Collector:
             number = self._root_number()
             known = known_files(self.connection, number)
             taker = Taker(self.root, number, writer, report, now)
-            self._take_all(seen, known, taker, scrub)
+            tell = progress or _tell_nobody
+            total = sum(_new_bytes(found, known.get(found.path)) for found in seen.found) if progress else 0
+            self._take_all(seen, known, taker, scrub, lambda: tell(report.bytes, total))
             self._note_gone(seen, known, writer, report, now)
             writer.close()
         finally:
@@ -72,7 +77,9 @@ class Collector:
             return self.connection.last_insert_rowid()
         return int(number)
 
-    def _take_all(self, seen: Scan, known: dict[str, Known], taker: Taker, scrub: bool) -> None:
+    def _take_all(
+        self, seen: Scan, known: dict[str, Known], taker: Taker, scrub: bool, tell: Callable[[], None]
+    ) -> None:
         limit = taker.now - (taker.report.days - _WARN) * DAY
         absent = self._absent(seen, known)
         budget = self.limits.scrub
@@ -88,6 +95,7 @@ class Collector:
                 doubted = budget >= 0 or is_expiring
             if file is None or doubted or file.state != found.state or file.trust != SETTLED or file.gone:
                 self._take(found, file, taker, doubted)
+                tell()
 
     def _take(self, found: Found, file: Known | None, taker: Taker, doubted: bool) -> None:
         try:
@@ -153,3 +161,14 @@ class Collector:
 
 
 _CONVERSATION = ("index", "session", "agent", "history", "stats")
+
+
+def _tell_nobody(done: int, total: int) -> None:
+    """The usual progress."""
+
+
+def _new_bytes(found: Found, known: Known | None) -> int:
+    """About how much of a file is new."""
+    if known is not None and known.state == found.state:
+        return 0
+    return max(0, found.state.size - (known.mark.offset if known and not found.is_whole else 0))

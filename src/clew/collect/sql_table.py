@@ -1,0 +1,130 @@
+"""Fact tables: what each file amounts to, as rows that every engine takes alike.
+
+There are two types, text and whole numbers of 64 bits, and nothing is NULL but a price that nobody knows. Truth is 0 or 1, a
+time is a text that sorts (UTC, `''` for none) with its milliseconds since 1970 beside it. The rows of a file are written and
+replaced together; the views of `sql_view` make of them what people ask.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Type = Literal["text", "number", "number or nothing"]
+Value = str | int | None
+
+
+class Table(NamedTuple):
+    """A table: its columns in order, and those that name a row."""
+
+    name: str
+    columns: dict[str, Type]
+    key: tuple[str, ...]
+
+    @property
+    def names(self) -> str:
+        return ", ".join(self.columns)
+
+
+_PLACE: dict[str, Type] = {
+    "host": "text",
+    "file": "number",
+    "path": "text",
+    "project": "text",
+    "session": "text",
+    "agent": "text",
+}
+_TIME: dict[str, Type] = {"time": "text", "time_ms": "number", "day": "text"}
+
+FILE = Table(
+    "fact_file",
+    {
+        **_PLACE,
+        "seq": "number",
+        "title": "text",
+        "folder": "text",
+        "branch": "text",
+        "version": "text",
+        "started": "text",
+        "started_ms": "number",
+        "ended": "text",
+        "ended_ms": "number",
+        "day": "text",
+        "lines": "number",
+        "bytes": "number",
+        "damaged": "number",
+        "compactions": "number",
+        "branches": "number",
+    },
+    ("host", "file"),
+)
+TURN = Table(
+    "fact_turn",
+    {
+        **_PLACE,
+        "turn": "number",
+        **_TIME,
+        "kind": "text",
+        "state": "text",
+        "took_ms": "number",
+        "replies": "number",
+        "calls": "number",
+        "failed": "number",
+        "prompt": "text",
+    },
+    ("host", "file", "turn"),
+)
+REPLY = Table(
+    "fact_reply",
+    {
+        **_PLACE,
+        "reply": "text",
+        "turn": "number",
+        **_TIME,
+        "model": "text",
+        "stop_reason": "text",
+        "input": "number",
+        "output": "number",
+        "cache_write_5m": "number",
+        "cache_write_1h": "number",
+        "cache_read": "number",
+        "web_searches": "number",
+        "web_fetches": "number",
+        "cost_micros": "number or nothing",
+        "calls": "number",
+        "is_final": "number",
+        "is_copy": "number",
+        "text": "text",
+    },
+    ("host", "file", "reply"),
+)
+CALL = Table(
+    "fact_call",
+    {
+        **_PLACE,
+        "call": "text",
+        "reply": "text",
+        "turn": "number",
+        **_TIME,
+        "tool": "text",
+        "server": "text",
+        "subject": "text",
+        "took_ms": "number",
+        "is_open": "number",
+        "failed": "number",
+        "error": "text",
+        "output_chars": "number",
+        "began_agent": "text",
+        "is_copy": "number",
+    },
+    ("host", "file", "call"),
+)
+TABLES = (FILE, TURN, REPLY, CALL)
+
+
+class Facts(NamedTuple):
+    """The rows of one file, by table. `seq` is the turn in the archive of the last line that they were made from."""
+
+    host: str
+    file: int
+    seq: int
+    rows: dict[str, list[tuple[Value, ...]]]

@@ -1,0 +1,95 @@
+"""Views: the contract of `clew sql`. The same texts on every engine, over the tables of `sql_table`.
+
+They use what SQLite, PostgreSQL, DuckDB and Spark read alike: no quoted names, no functions of one engine, sums cast back to
+whole numbers. A reply or call that stands in several files is counted once: its numbers are those of the telling with most
+output, and its place is the first that does not say it was copied.
+"""
+
+from __future__ import annotations
+
+_BEST = (
+    "PARTITION BY reply ORDER BY output DESC, input + cache_write_5m + cache_write_1h + cache_read DESC, "
+    "time DESC, model DESC, host, path, file"
+)
+_FIRST = "ORDER BY is_copy, path, host, file"
+_TOKENS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "web_searches", "web_fetches")
+_NUMBERS = ("time", "time_ms", "day", "model", *_TOKENS, "cost_micros")
+_SUMS = ",\n  ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in (*_TOKENS, "cost_micros"))
+
+_REPLIES = f"""
+SELECT host, session, agent, project, reply, turn, {", ".join(_NUMBERS)}, is_final, stop_reason, calls, text
+FROM (
+  SELECT host, session, agent, project, reply, turn, stop_reason, calls, text,
+    {", ".join(f"first_value({name}) OVER best AS {name}" for name in _NUMBERS)},
+    max(is_final) OVER (PARTITION BY reply) AS is_final,
+    row_number() OVER (PARTITION BY reply {_FIRST}) AS place
+  FROM fact_reply
+  WINDOW best AS ({_BEST})
+) AS told
+WHERE place = 1
+"""
+
+_CALLS = f"""
+SELECT host, session, agent, project, call, reply, turn, time, time_ms, day, tool, server, subject, took_ms, is_open, failed,
+  error, output_chars, began_agent
+FROM (
+  SELECT host, session, agent, project, call, reply, turn, time, time_ms, day, tool, server, subject, took_ms, is_open,
+    failed, error, output_chars, began_agent,
+    row_number() OVER (PARTITION BY call {_FIRST}) AS place
+  FROM fact_call
+) AS told
+WHERE place = 1
+"""
+
+_TURNS = """
+SELECT host, session, agent, project, turn, time, time_ms, day, kind, state, took_ms, replies, calls, failed, prompt
+FROM (
+  SELECT host, session, agent, project, turn, time, time_ms, day, kind, state, took_ms, replies, calls, failed, prompt,
+    row_number() OVER (PARTITION BY host, session, agent, turn ORDER BY time DESC, path, file) AS place
+  FROM fact_turn
+) AS told
+WHERE place = 1
+"""
+
+_SESSIONS = f"""
+SELECT f.host, f.session, f.project, f.folder, f.branch, f.version, f.title, f.started, f.started_ms, f.ended, f.ended_ms,
+  f.day, f.lines, f.bytes, f.damaged, f.compactions, f.branches,
+  coalesce(t.turns, 0) AS turns, coalesce(a.agents, 0) AS agents, coalesce(c.calls, 0) AS calls,
+  coalesce(c.failed, 0) AS failed, coalesce(r.replies, 0) AS replies,
+  {", ".join(f"coalesce(r.{name}, 0) AS {name}" for name in _TOKENS)}, r.cost_micros
+FROM (
+  SELECT host, session, project, folder, branch, version, title, started, started_ms, ended, ended_ms, day, lines, bytes,
+    damaged, compactions, branches,
+    row_number() OVER (PARTITION BY host, session ORDER BY ended DESC, lines DESC, path, file) AS place
+  FROM fact_file WHERE agent = ''
+) AS f
+LEFT JOIN (
+  SELECT host, session, count(*) AS turns FROM turns WHERE agent = '' GROUP BY host, session
+) AS t ON t.host = f.host AND t.session = f.session
+LEFT JOIN (
+  SELECT host, session, count(*) AS agents FROM fact_file WHERE agent <> '' GROUP BY host, session
+) AS a ON a.host = f.host AND a.session = f.session
+LEFT JOIN (
+  SELECT host, session, count(*) AS calls, CAST(sum(failed) AS BIGINT) AS failed FROM calls GROUP BY host, session
+) AS c ON c.host = f.host AND c.session = f.session
+LEFT JOIN (
+  SELECT host, session, count(*) AS replies, {_SUMS}
+  FROM replies GROUP BY host, session
+) AS r ON r.host = f.host AND r.session = f.session
+WHERE f.place = 1
+"""
+
+_USAGE = f"""
+SELECT day, host, project, model, count(*) AS replies,
+  {_SUMS}
+FROM replies GROUP BY day, host, project, model
+"""
+
+VIEWS = {
+    "turns": _TURNS.strip(),
+    "replies": _REPLIES.strip(),
+    "calls": _CALLS.strip(),
+    "sessions": _SESSIONS.strip(),
+    "usage_daily": _USAGE.strip(),
+}
+"""The texts by name, in an order in which each can be made."""
