@@ -37,7 +37,7 @@ def call(options: Namespace) -> int:
     summarise = summary.Summariser(options)
     words = _given(options.summary) if options.summary else summarise
     made = found.compact(words, turns=turns, keep_last=options.keep_last)
-    return summary.finish(options, made, summarise)
+    return edited.finish_with_sizes(options, made, summarise.told)
 
 
 def _given(name: str) -> str:

@@ -37,7 +37,7 @@ def call(options: Namespace) -> int:
     summarise = summary.Summariser(options)
     made = found.compress(summarise, bands=options.bands, tools=options.tools)
     if made is not found:
-        return summary.finish(options, made, summarise)
+        return edited.finish_with_sizes(options, made, summarise.told)
     if summarise.failed:
         raise summarise.failed[0]
     if options.json:

@@ -25,7 +25,7 @@ def call(options: Namespace) -> int:
     last = len(found.turns)
     chosen = [n for span in options.keep or options.turn for n in _within(span, last)]
     made = plan(found)
-    return edited.finish(options, made.keep_turns(chosen) if options.keep else made.drop_turns(chosen))
+    return edited.finish_with_sizes(options, made.keep_turns(chosen) if options.keep else made.drop_turns(chosen))
 
 
 def numbers(text: str) -> tuple[int, int]:

@@ -37,6 +37,18 @@ def finish(options: Namespace, plan: Plan, told: Mapping[str, Any] | None = None
     return 2 if violations else 0
 
 
+def finish_with_sizes(options: Namespace, plan: Plan, told: Mapping[str, Any] | None = None) -> int:
+    """The same, and what each part takes of the context before and after."""
+    from clew.cli import sizes
+
+    report = plan.report()
+    code = finish(options, plan, {**sizes.data(report), **(told or {})})
+    if not (code or options.json or options.diff):
+        for row in sizes.rows(report):
+            print(row)
+    return code
+
+
 def _diff(options: Namespace, plan: Plan) -> int:
     from clew.facts.secret import mask
 

@@ -7,12 +7,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew.cli import edited
 from clew.cli.output import remark
 
 if TYPE_CHECKING:
     from clew.edit.piece import Piece
-    from clew.edit.plan import Plan
     from clew.errors import ApiError
 
 
@@ -71,17 +69,6 @@ class Summariser:
     def _say(self, text: str) -> None:
         if not self._options.quiet:
             remark(text)
-
-
-def finish(options: Namespace, plan: Plan, summariser: Summariser) -> int:
-    """Show or write the plan, and tell how much of the model's window it takes before and after."""
-    report = plan.report()
-    before, after = report.before.context.tokens, report.after.context.tokens
-    told = {"tokens": {"before": before, "after": after}, **summariser.told}
-    code = edited.finish(options, plan, told)
-    if not (code or options.json or options.diff):
-        print(f"The context: {before:,} → {after:,} tokens.")
-    return code
 
 
 def _bar(count: int, total: int) -> None:

@@ -107,10 +107,15 @@ def _queued_last(contexts: Sequence[Draft]) -> list[Draft]:
 
 def _merge(made: Iterable[Draft], era: Era, model: str) -> list[Draft]:
     found: list[Draft] = []
+    replied: set[str | None] = set()
     opened: Entry | None = None  # an attachment that began a turn: its texts stay apart
     for draft in made:
         if draft.role == "assistant":
-            _merge_reply(found, draft, era)
+            if draft.mid in replied:
+                _merge_reply(found, draft, era)
+            else:
+                replied.add(draft.mid)
+                found.append(draft)
         elif draft.role == "system":
             _merge_system(found, draft)
         elif draft.kind == "context" and (draft.entry is opened or _open_turn(found) is None):
