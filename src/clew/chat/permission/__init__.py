@@ -1,0 +1,1 @@
+"""Permissions: what may be done without asking, what must be asked, and what is refused."""
