@@ -87,6 +87,22 @@ def test_a_secret_in_base64_is_masked(world: World) -> None:
     assert b"[REDACTED:base64-secret:" in world.kept()[ONE]
 
 
+@pytest.mark.parametrize("at", [1, 12, 13, 20, 44])
+@pytest.mark.parametrize("kind", ["anthropic", "github", "stripe"])
+def test_a_secret_that_is_split_over_blocks_is_masked_in_both(world: World, kind: str, at: int) -> None:
+    secret = CANARIES[kind]
+    blocks = [{"type": "text", "text": text} for text in ("Use " + secret[:at], secret[at:] + " for it.", "And more.")]
+    line = json.dumps({"type": "user", "message": {"role": "user", "content": blocks}}).encode()
+    world.write(ONE, line + b"\n")
+    world.poll(policy=Policy(KEY))
+    kept = world.kept()[ONE]
+    assert secret[:at].encode() not in kept or at < 13
+    assert TOKEN[8:16].encode() not in kept
+    assert shape(json.loads(kept)) == shape(json.loads(line))
+    assert kept.count(b"[REDACTED:") == 1
+    assert json.loads(kept)["message"]["content"][2]["text"] == "And more."
+
+
 def test_equal_secrets_have_equal_marks_and_other_keys_give_others() -> None:
     data = json.dumps({"a": CANARIES["github"], "b": f"and {CANARIES['github']}"}).encode()
     first = json.loads(Policy(KEY).line(data).data)

@@ -161,6 +161,8 @@ def _watch(job: Job, options: Namespace) -> int:
 
     pace = Pace(options.every)
 
+    furnished = [False]
+
     @contextmanager
     def attend(collector: Collector) -> Iterator[Callable[[Report], None]]:
         with _deliveries(collector, options) as waiting:
@@ -170,8 +172,9 @@ def _watch(job: Job, options: Namespace) -> int:
                 if not report.is_quiet:
                     _tell(report, job, options)
                 _deliver(collector, waiting, options)
-                if report.gone or report.resets or report.moves:
+                if report.gone or report.resets or report.moves or not furnished[0]:
                     furnish(Archive(collector.connection), job.root)
+                    furnished[0] = True
 
             yield hear
 

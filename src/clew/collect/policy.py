@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 from typing import Any, NamedTuple
 
+from clew.collect.split import mask_split
 from clew.facts.secret import RULES_VERSION, mask, mask_data
 from clew.wire.encode import decode, encode
 
@@ -37,11 +38,14 @@ class Policy(NamedTuple):
             return Kept(data, RULES_VERSION)
         try:
             value = decode(data)
+            outline = shape(value)
+            split = mask_split(value, self._mark) if data.count(b'"text"') > 2 else 0
             masked, count = mask_data(value, self.key)
+            count += split
             if not count:
                 return Kept(data, RULES_VERSION)
             made = encode(masked)
-            if shape(decode(made)) != shape(value):
+            if shape(decode(made)) != outline:
                 return self.withhold(data, "masking changed the shape of the line")
         except _FAILURES as error:
             return self.withhold(data, f"it could not be looked through: {type(error).__name__}")
@@ -59,8 +63,13 @@ class Policy(NamedTuple):
 
     def withhold(self, data: bytes, reason: str) -> Kept:
         """A mark in the place of the bytes."""
-        mark = hmac.digest(self.key or b"", data, "sha256").hex()[:8]
-        return Kept(f"[REDACTED:withheld-line:{mark}]".encode(), RULES_VERSION, 1, reason)
+        mark = self._mark("withheld-line", data.decode("utf-8", "surrogateescape"))
+        return Kept(mark.encode(), RULES_VERSION, 1, reason)
+
+    def _mark(self, rule: str, secret: str) -> str:
+        """As the engine marks what it finds itself."""
+        digest = hmac.digest(self.key or b"", secret.encode("utf-8", "surrogateescape"), "sha256").hex()
+        return f"[REDACTED:{rule}:{digest[:8]}]"
 
     def _plain(self, data: bytes) -> Kept:
         for encoding in ("utf-8", "latin-1"):

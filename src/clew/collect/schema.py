@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,7 +112,13 @@ def make_private(path: str) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        pass
+        return
+    if sys.platform != "win32":  # the name is to outlive a loss of power too
+        folder = os.open(Path(path).parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def private_key(path: str) -> bytes:
