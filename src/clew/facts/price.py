@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, NamedTuple
 
+    from clew.facts.usage import Spend
+
     class Rate(NamedTuple):
         """Prices of one token of each kind, and of one web search, in millionths of a micro-dollar."""
 
@@ -35,6 +37,7 @@ MICRO = 10**6  # of the unit of money in here, for a micro-dollar
 STEP = 100_000  # limits of long prompts are multiples of it, so that a sum of replies alike can be priced
 _TABLE = os.path.join(os.path.dirname(__file__), "price.json")
 _KINDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
+_STANDARD = ("", "standard", "not_available", "global")
 
 
 class Prices:
@@ -133,6 +136,21 @@ def _millionths(dollars: float) -> int:
 def cost(rate: Rate, tokens: Iterable[int]) -> int:
     """The price of tokens in the order of a `Rate`."""
     return sum(price * number for price, number in zip(rate, tokens, strict=False))
+
+
+def mode_of(spend: Spend) -> str:
+    """The words that its price depends on, beside the model and the size of the prompt."""
+    if spend.tier in _STANDARD and spend.speed in _STANDARD and spend.region in _STANDARD:
+        return ""
+    return " ".join(word for word in (spend.speed, spend.tier, spend.region) if word not in _STANDARD)
+
+
+def priced(prices: Prices, spend: Spend) -> int | None:
+    """What one reply cost in micro-dollars; None if its model has no price."""
+    count = spend.count
+    rate = prices.rate(spend.model, mode_of(spend), -(-count.prompt // STEP))
+    tokens = (count.input, count.output, count.cache_write_5m, count.cache_write_1h, count.cache_read)
+    return None if rate is None else micros(cost(rate, (*tokens, count.web_searches)))
 
 
 def micros(money: int) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from operator import add
 
-from clew.facts.price import STEP
+from clew.facts.price import STEP, mode_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ else:
     )
 
 QUARTER = 900  # seconds: the offsets of all time zones are multiples of it
-_STANDARD = ("", "standard", "not_available", "global")
 
 
 def cell_of(spend: Spend, place: Place | None, minutes: dict[str, int]) -> Cell:
@@ -84,16 +83,15 @@ def cell_of(spend: Spend, place: Place | None, minutes: dict[str, int]) -> Cell:
     )
 
 
-def mode_of(spend: Spend) -> str:
-    """The words that its price depends on, beside the model and the size of the prompt."""
-    if spend.tier in _STANDARD and spend.speed in _STANDARD and spend.region in _STANDARD:
-        return ""
-    return " ".join(word for word in (spend.speed, spend.tier, spend.region) if word not in _STANDARD)
-
-
 def seconds(timestamp: str, minutes: dict[str, int]) -> int:
     """Seconds since 1970 of a time as Claude Code writes it, or in any other form; -1 for none."""
-    if len(timestamp) == 24 and timestamp[16] == ":" and timestamp[23] == "Z" and timestamp[17:19].isdigit():
+    if (
+        len(timestamp) == 24
+        and timestamp[16] == ":"
+        and timestamp[23] == "Z"
+        and timestamp[17:19].isdigit()
+        and timestamp[17] < "6"
+    ):
         minute = minutes.get(timestamp[:16])
         if minute is None:
             minute = minutes[timestamp[:16]] = _seconds(timestamp[:16])

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import astuple
 
-from clew.facts.price import STEP
+from clew.facts.price import STEP, mode_of
 from clew.facts.usage import Spend
-from clew.report.cell import QUARTER, mode_of, seconds
+from clew.report.cell import QUARTER, seconds
 
 if TYPE_CHECKING:
     from clew.report.cell import Sums
@@ -58,7 +58,7 @@ class Tally:
             hour = self._hours.get(time[:13])
             if hour is None:
                 hour = self._hours[time[:13]] = seconds(f"{time[:13]}:00:00.000Z", {})
-            if hour >= 0 and time[17:19].isdigit():
+            if hour >= 0 and time[17:19].isdigit() and time[17] < "6":
                 return hour + int(minute) // 15 * QUARTER
         when = seconds(time, {})
         return when - when % QUARTER if when >= 0 else when
