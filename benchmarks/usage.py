@@ -58,7 +58,8 @@ def measure(root: Path, scratch: Path) -> Iterator[Line | Note]:
     yield Line("clew usage: peak memory", peak, "MB", "≤ 100", peak <= 100)
     yield Line("ccusage: peak memory", theirs.rss_mb, "MB")
     line = min(run([*clew, "statusline"], {**mine, "CLAUDE_CONFIG_DIR": str(root)}, TOLD) for _ in range(4 * ROUNDS))
-    yield Line("clew statusline, warm: wall", line.wall * 1000, "ms", "≤ 30", line.wall <= 0.03)
+    yield Line("clew statusline, warm: CPU", line.cpu * 1000, "ms", "≤ 30", line.cpu <= 0.03)
+    yield Line("clew statusline, warm: wall", line.wall * 1000, "ms")
 
 
 def _round(

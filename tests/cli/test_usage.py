@@ -113,6 +113,15 @@ def test_a_line_for_each_model(demo: Summary, clew: Run) -> None:
 
 
 @pytest.mark.req("R125")
+def test_thinking_that_was_removed_makes_usage_inaccurate(claude: Path, clew: Run) -> None:
+    details = {"output_tokens": 90, "output_tokens_details": {"thinking_tokens": 60}}
+    talk().user("hi").reply("ho", usage=details).reply("bye").write(claude)
+    _, _, err = clew("usage", "turns")
+    assert err == "1 replies count thinking that is not in the file: their tokens and their text do not agree.\n"
+    assert told(clew, "turns")[-1]["without_thinking"] == 1
+    assert clew("usage", "turns", "--quiet")[2] == ""
+
+
 def test_how_far_the_numbers_can_be_trusted(claude: Path, clew: Run) -> None:
     stub = talk(version="2.1.29").user("go").reply("A long answer. " * 40)
     stub.reply("Another.", call=bash("ls"), usage={"output_tokens": 90}).write(claude)

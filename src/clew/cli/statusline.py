@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
 
+    from clew.report.cell import Cell
+
 FRESH = 15.0  # seconds for which a summary is good enough
 
 
@@ -94,28 +96,29 @@ def tree_parts(claude_dir: str | None, refresh: bool) -> list[str]:
         age = time.time() - os.stat(os.path.join(folder, "summary")).st_mtime
     except OSError:
         age = FRESH
+    summary = load(folder)
+    found = _spent(summary.cells) if summary else []
     if refresh and age >= FRESH:
         _refresh(root)
-    summary = load(folder)
-    return _spent(summary.cells) if summary else []
+    return found
 
 
 def _refresh(root: str) -> None:
     """Have the summary made anew by a process of its own, which nobody waits for."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    quiet = [(os.POSIX_SPAWN_DUP2, nothing, stream) for stream in (0, 1, 2)]
+    from subprocess import DEVNULL, Popen
+
     command = [sys.executable, "-m", "clew", "usage", "--quiet", "--claude-dir", root]
     try:
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=quiet, setpgroup=0)
+        worker = Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
     except OSError:
         return
-    finally:
-        os.close(nothing)
+    worker.returncode = 0  # so that nothing warns of a process that goes on
 
 
-def _spent(cells: list[Any]) -> list[str]:
+def _spent(cells: list[Cell]) -> list[str]:
     from clew.facts.price import dollars, load
     from clew.report.block import LENGTH, blocks
+    from clew.report.row import summed
     from clew.report.zone import DAY, Zone
 
     now = time.time()
@@ -123,17 +126,11 @@ def _spent(cells: list[Any]) -> list[str]:
     midnight = zone.local(int(now)) // DAY * DAY
     recent = [cell for cell in cells if cell.when >= now - DAY - 2 * LENGTH]
     prices = load()
-    today = sum_of(recent, prices, lambda when: zone.local(when) >= midnight)
-    found = [f"{dollars(today)} today"]
+    today = summed((cell for cell in recent if zone.local(cell.when) >= midnight), prices)
+    found = [f"{dollars(today.cost)} today"]
     active = next((block for block in blocks(recent, prices, now) if block.is_active), None)
     if active:
         rate = f" at {dollars(round(active.cost_a_minute * 60))}/h" if active.minutes else ""
         left = round(active.left)
         found.append(f"{dollars(active.row.cost)} in this block{rate}, {left // 60}h{left % 60:02d}m left")
     return found
-
-
-def sum_of(cells: list[Any], prices: Any, fits: Any) -> int:
-    from clew.report.row import summed
-
-    return summed((cell for cell in cells if fits(cell.when)), prices).cost

@@ -13,6 +13,7 @@ from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.facts.price import Prices, dollars, micros
 from clew.facts.secret import mask
+from clew.facts.usage import without_thinking
 from clew.report.block import blocks
 from clew.report.context import KINDS, Point, context
 from clew.report.gather import Gathered
@@ -79,11 +80,14 @@ def _print_points(points: list[Point]) -> None:
 
 def _turns(plan: Plan, session: Session, prices: Prices) -> int:
     found = by_turn(session, prices)
+    lost = without_thinking(session.entries)
+    if lost and not plan.is_quiet:
+        remark(f"{len(lost)} replies count thinking that is not in the file: their tokens and their text do not agree.")
     for row in found.rows:
         row.name = one_line(mask(row.name)[0], 46) if row.name[:4].strip().isdigit() else row.name
     if plan.has("json"):
         told = ({"kind": "usage", "by": "turn", **row.told(), "name": row.name.strip()} for row in found.rows)
-        print_json([*told, {"kind": "total", **found.total.told()}])
+        print_json([*told, {"kind": "total", **found.total.told(), "without_thinking": len(lost)}])
     elif plan.has("csv"):
         print_csv(row.told() for row in found.rows)
     else:

@@ -23,6 +23,7 @@ from clew.mcp import ask
 from clew.mcp.answer import LONGEST, Page, back, page, quote, quoted_rows, safe, text
 from clew.view.document import Options, rows
 from clew.view.plain import clean, one_line
+from clew.wire.bill import PROBE, Billed
 from clew.wire.home import current_session
 from clew.wire.place import Project, Tree, find_project, find_session
 from clew.wire.scan import scan
@@ -282,7 +283,8 @@ def count_usage(tree: Tree, asked: ask.Usage) -> str:
             if after and file.mtime_ns < after.timestamp() * 1e9:
                 continue
             try:
-                spent += usage(entry for piece in scan(file.path) for entry in piece.spoken)
+                found = scan(file.path, shape=Billed, holding=PROBE)
+                spent += usage(entry for piece in found for entry in piece.spoken)
             except OSError:
                 unread += 1
                 continue

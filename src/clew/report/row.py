@@ -155,6 +155,8 @@ def rows(
                 if model not in row.models:
                     row.models[model] = Row(model)
                 row.models[model].add(cell, rate)
+    for row in found.values():
+        row.models = dict(sorted(row.models.items(), key=lambda pair: (-pair[1].cost, pair[0])))
     return [found[name] for name in sorted(found)]
 
 
