@@ -1,6 +1,6 @@
 """`make bench`: what clew takes, as a ratio to a peer or to a limit measured in the same run.
 
-python -m benchmarks [--size 1G] [--big 50M] [--peers 100M] [--keep DIR]
+python -m benchmarks [--size 1G] [--big 50M] [--peers 200M] [--keep DIR]
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--size", type=parse_size, default=1_000_000_000)
     parser.add_argument("--big", type=parse_size, default=50_000_000)
     parser.add_argument(
-        "--peers", type=parse_size, default=100_000_000, help="for the comparison with others; 0 for none"
+        "--peers", type=parse_size, default=200_000_000, help="for the comparison with others; 0 for none"
     )
     parser.add_argument("--keep", type=Path, help="keep the tree there, and use it again if it is there")
     options = parser.parse_args()

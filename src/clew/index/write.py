@@ -25,6 +25,8 @@ from clew.wire.walk import Found
 BATCH = 24 << 20  # bytes of transcripts for one transaction
 MARK = 1024  # bytes at the beginning, and before the offset, that tell whether a file is still what it was
 TITLE = FIELDS.index("title")
+_BEFORE = [(None,) * field for field in range(len(SAID))]  # the columns beside that of a field
+_AFTER = _BEFORE[::-1]
 _FIELD = {name: number for number, name in enumerate(FIELDS)}
 _INSERT = (
     "INSERT INTO file(path, folder, session, agent, inode, size, mtime, offset, mark) VALUES(?,?,?,?,?,-1,-1,0,x'')"
@@ -229,7 +231,7 @@ class Writer:
         for number, row in enumerate(rows, start):
             pieces.append((number, *row[:8]))
             if row[3] < len(SAID):
-                said.append((number, *(row[8] if field == row[3] else None for field in range(len(SAID)))))
+                said.append((number, *_BEFORE[row[3]], row[8], *_AFTER[row[3]]))
             else:
                 done.append((number, row[8]))
             if row[3] == TITLE:
