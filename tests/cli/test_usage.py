@@ -224,6 +224,24 @@ def test_nothing_to_reconcile_with(claude: Path, clew: Run) -> None:
     assert (code, out) == (1, "") and "no totals" in err
 
 
+# -- what is gone
+
+
+def test_what_claude_code_cleans_up_still_counts_once_it_is_in_the_archive(
+    demo: Summary, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clew: Run
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    before, by_session = told(clew)[-1], told(clew, "session")[:-1]
+    assert clew("collect")[0] == 0
+    assert told(clew)[-1] == before
+    for path in sorted((claude / "projects").rglob("*.jsonl"))[::2]:
+        path.unlink()
+    assert told(clew)[-1] == before
+    assert clew("collect")[0] == 0
+    assert told(clew)[-1] == before == told(clew)[-1]
+    assert [row["output"] for row in told(clew, "session")[:-1]] == [row["output"] for row in by_session]
+
+
 # -- plots
 
 

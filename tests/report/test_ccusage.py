@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.ccusage import Spent, Unavailable, by_model, install
 from benchmarks.corpus import generate
 from benchmarks.corpus.truth import Manifest
 from clew.demo.tree import write_demo
@@ -25,7 +26,6 @@ from clew.report.table import Wanted, table
 from clew.wire.encode import encode
 from tests.cli.conftest import NOW
 from tests.report.build import line, session, write
-from benchmarks.ccusage import Spent, Unavailable, by_model, install
 
 pytestmark = pytest.mark.oracle
 

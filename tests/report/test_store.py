@@ -10,7 +10,7 @@ import pytest
 
 from clew.demo.talk import bash, talk, task
 from clew.report.cell import Cell
-from clew.report.gather import gather
+from clew.report.gather import Kept, gather
 from clew.report.store import Store
 from clew.report.summary import folder_of, load
 from clew.wire.walk import walk
@@ -187,7 +187,8 @@ def test_files_from_elsewhere_count_too(tmp_path: Path, cache: Path) -> None:
     write(tmp_path / "archive", session(1), line("a", output=10))
     write(tmp_path / "archive", session(2), line("b", output=5))
     write(tmp_path, session(2), line("b", output=5), line("c", output=1))
-    kept = walk(str(tmp_path / "archive" / "claude"))
+    found = walk(str(tmp_path / "archive" / "claude"))
+    kept = [Kept(each._replace(path=f"archive:{each.path}"), Path(each.path).read_bytes) for each in found]
     assert totals(gather(str(tmp_path / TREE), str(cache), places=False, kept=kept).cells) == (3, 16)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clew.facts.price import Prices
-    from clew.report.gather import Gathered
+    from clew.report.gather import Gathered, Kept
     from clew.report.table import Table
 
 ALIASES = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour"}
@@ -177,10 +177,22 @@ def gather_all(plan: Plan, root: str, places: bool) -> Gathered:
     from clew.wire.home import cache_home
 
     gc.disable()  # a command ends soon, and what it makes has no cycles: looking for them took a tenth of its time
-    gathered = gather(root, cache_home(), places=places, progress=None if plan.is_quiet else _progress())
+    progress = None if plan.is_quiet else _progress()
+    gathered = gather(root, cache_home(), places=places, kept=_kept(root), progress=progress)
     if gathered.missed and not plan.is_quiet:
         print(f"Not everything could be looked at: {gathered.missed[0]}.", file=sys.stderr)
     return gathered
+
+
+def _kept(root: str) -> list[Kept]:
+    """What an archive keeps of the tree that is no longer in it."""
+    from clew.wire.home import data_home
+
+    if not os.path.exists(os.path.join(data_home(), "archive", "archive.db")):
+        return []
+    from clew.cli.usage_kept import kept
+
+    return kept(root)
 
 
 def _progress() -> Callable[[int, int], None] | None:

@@ -1,6 +1,6 @@
 """Gathering: the cells that a report needs, from the summary if it will do, else from the store.
 
-`kept` are transcripts beyond the tree, such as those in an archive: what Claude Code has cleaned up still counts, and what
+`kept` are transcripts beyond the tree, such as those of an archive: what Claude Code has cleaned up still counts, and what
 is in both counts once.
 """
 
@@ -11,10 +11,21 @@ from clew.wire.walk import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
+    from typing import NamedTuple
 
     from clew.report.cell import Cell
     from clew.wire.walk import Found
+
+    class Kept(NamedTuple):
+        """A transcript that is not in the tree: a name that no other has in place of a path, and how to read it."""
+
+        found: Found
+        read: Callable[[], bytes]
+else:
+    from collections import namedtuple
+
+    Kept = namedtuple("Kept", "found read")
 
 
 class Gathered:
@@ -33,19 +44,19 @@ def gather(
     cache: str | None,
     *,
     places: bool,
-    kept: Iterable[Found] = (),
+    kept: Sequence[Kept] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Gathered:
     """Every reply below a folder of Claude Code, each once; with `places` one by one, else summed up by time and model."""
     missed: list[str] = []
-    files = [*walk(root, missed), *kept]
+    files = [*walk(root, missed), *(each.found for each in kept)]
     if not places and cache is not None:
         summary = load(folder_of(root, cache))
         if summary is not None and summary.is_whole and summary.states == states_of(files):
             return Gathered(summary.cells, files, missed)
     from clew.report.store import Store
 
-    store = Store(root, cache)
+    store = Store(root, cache, {each.found.path: each.read for each in kept})
     try:
         cells = store.refresh(files, not missed, progress).cells
         return Gathered(list(store.cells()) if places else cells, files, missed)

@@ -11,11 +11,13 @@ import marshal
 import os
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from functools import reduce
+from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import apsw
 from msgspec import msgpack
 
+from clew.errors import StoreError
 from clew.facts.usage import Spend, usage
 from clew.report.cell import Cell, Place, add_to, cell_of, cells_of, put
 from clew.report.summary import Summary, folder_of, load, save, states_of
@@ -56,8 +58,14 @@ def _silent(done: int, total: int) -> None:
 class Store:
     """The replies of a tree. `refresh` brings it up to date; `cells` gives each reply once, with its place."""
 
-    def __init__(self, root: str, cache: str | None) -> None:
-        """Without a cache, or where it cannot be written, it is kept in memory and gone with the process."""
+    def __init__(
+        self, root: str, cache: str | None, elsewhere: Mapping[str, Callable[[], bytes]] | None = None
+    ) -> None:
+        """Without a cache, or where it cannot be written, it is kept in memory and gone with the process.
+
+        `elsewhere` says of files that are not at their path how to read them.
+        """
+        self._elsewhere = elsewhere or {}
         self.folder = folder_of(root, cache) if cache else None
         try:
             self.database = _opened(self.folder)
@@ -116,9 +124,11 @@ class Store:
     def _read(self, found: Found, is_known: bool) -> Values | None:
         """Read a file on, or anew: its row, or None if it cannot be read."""
         try:
+            if found.path in self._elsewhere:
+                return self._row(found, BytesIO(self._elsewhere[found.path]()), False)
             with open(found.path, "rb") as file:
                 return self._row(found, file, is_known)
-        except OSError:
+        except (OSError, StoreError):
             return None
 
     def _row(self, found: Found, file: BinaryIO, is_known: bool) -> Values:
