@@ -93,6 +93,7 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "cli/usage.py": "the null device, when the reader of stdout has gone",
         "collect/schema.py": "the archive and its key, in the data folder",
         "collect/lock.py": "the lock of the archive",
+        "chat/lock.py": "the lock of a session",
         "collect/files.py": "a file of records that the user names",
         "demo/script.py": "a made-up tree in a folder of its own",
     }

@@ -29,7 +29,7 @@ _DRAFT = ".draft"
 _NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
-def append(path: str | os.PathLike[str], values: Iterable[Writable]) -> int:
+def append(path: str | os.PathLike[str], values: Iterable[Writable], *, sync: bool = False) -> int:
     """Add entries to a file that exists, in one write; a torn last line is ended first. The bytes written."""
     batch = b"".join(map(_line, values))
     file = os.open(path, os.O_RDWR | os.O_APPEND | _BINARY)
@@ -40,6 +40,8 @@ def append(path: str | os.PathLike[str], values: Iterable[Writable]) -> int:
             if _is_torn(file):
                 batch = b"\n" + batch
             _write(file, batch)
+            if sync:
+                os.fsync(file)
     finally:
         os.close(file)
     return len(batch)

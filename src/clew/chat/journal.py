@@ -1,0 +1,151 @@
+"""The journal: writes a conversation down, line by line, as it happens.
+
+The chain is linear: each line hangs below the one before it. Progress hangs below the newest line and nothing hangs below
+it, so that whoever goes on from the newest time, as old versions do, finds all that was written before it. Times only ever
+grow, whatever the clock does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+from clew.api.reply import Reply
+from clew.chat import entry
+from clew.chat.entry import Envelope
+from clew.chat.tool import Json
+from clew.wire.time import stamp
+from clew.wire.write import append, create
+
+Clock = Callable[[], datetime]
+Ids = Callable[[], str]
+Write = Callable[[Path, Sequence[Json], bool], None]
+Durability = Literal["line", "turn", "off"]
+
+_TICK = timedelta(milliseconds=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    return str(uuid4())
+
+
+def put(path: Path, lines: Sequence[Json], sync: bool) -> None:
+    """Lines behind a file, in one write; a file that is not there is made of them, whole."""
+    if path.exists():
+        append(path, lines, sync=sync)
+    else:
+        create(path, lines, sync=sync)
+
+
+def forget(path: Path, lines: Sequence[Json], sync: bool) -> None:
+    """For a conversation that is not to be kept."""
+
+
+class Journal:
+    """One file being written. Nothing is made before the first line."""
+
+    def __init__(
+        self,
+        path: Path,
+        envelope: Envelope,
+        *,
+        leaf: str | None = None,
+        last: datetime | None = None,
+        clock: Clock = now,
+        ids: Ids = new_id,
+        write: Write = put,
+        durability: Durability = "line",
+    ) -> None:
+        self.path = path
+        self.envelope = envelope
+        self.leaf = leaf
+        self.new_id = ids
+        self._last = last
+        self._clock = clock
+        self._write = write
+        self._durability = durability
+        self._turn = threading.Lock()  # tools may report a change from a thread
+        self._progress = 0
+
+    @property
+    def is_agent(self) -> bool:
+        return bool(self.envelope.agent_id)
+
+    def time(self) -> str:
+        """A time that no line has yet."""
+        at = self._clock()
+        if self._last is not None and at < self._last + _TICK:
+            at = self._last + _TICK
+        self._last = at.replace(microsecond=at.microsecond // 1000 * 1000)
+        return stamp(self._last)
+
+    def move(self, cwd: str, branch: str) -> None:
+        """From here on in another folder."""
+        self.envelope = replace(self.envelope, cwd=cwd, branch=branch)
+
+    def add(self, body: Json, *, uuid: str = "", is_safe: bool = False) -> str:
+        """A line of the chain; its uuid. What is to be safe is on the disk when this returns."""
+        with self._turn:
+            made = uuid or self.new_id()
+            parent = None if body.get("subtype") == "compact_boundary" else self.leaf
+            line = self.envelope.chained(body, made, parent, self.time())
+            self._write(self.path, [line], is_safe and self._durability == "line")
+            self.leaf = made
+        return made
+
+    def progress(self, data: Json, call_id: str) -> None:
+        """How a call is getting on: a line that nothing hangs below."""
+        with self._turn:
+            kind = str(data.get("type", "")).removesuffix("_progress") or "call"
+            body = entry.progress(data, f"{kind}-progress-{self._progress}", call_id)
+            self._progress += 1
+            line = self.envelope.chained(body, self.new_id(), self.leaf, self.time())
+            self._write(self.path, [line], False)
+
+    def beside(self, *lines: Json, is_safe: bool = False) -> None:
+        """Lines that are no part of the chain."""
+        with self._turn:
+            for line in lines:
+                self._write(self.path, [line], is_safe and self._durability != "off")
+
+
+class Replying:
+    """Writes a reply while it comes: one line for each block, held back by one, so that the last line can tell why the
+    reply stopped and what it took."""
+
+    def __init__(self, journal: Journal, message: Json, request_id: str = "") -> None:
+        self._journal = journal
+        self._message = message
+        self._request_id = request_id
+        self._held: Json | None = None
+        self.lines: list[tuple[str, Json]] = []  # uuid and block
+
+    def take(self, block: Json) -> list[tuple[str, Json]]:
+        """A block is complete: the one before it can be written. What was written."""
+        done = self._put(None, self._message.get("usage"))
+        self._held = block
+        return done
+
+    def finish(self, reply: Reply) -> list[tuple[str, Json]]:
+        """The reply is whole, or will never be: then its stop reason is None."""
+        self._message = {**self._message, **reply.data}
+        self._request_id = self._request_id or reply.request_id
+        return self._put(reply.stop_reason, reply.usage)
+
+    def _put(self, stop: str | None, usage: object) -> list[tuple[str, Json]]:
+        if self._held is None:
+            return []
+        line = entry.said(self._message, self._held, self._request_id, stop, usage)
+        made = [(self._journal.add(line), self._held)]
+        self._held = None
+        self.lines += made
+        return made

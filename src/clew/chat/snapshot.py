@@ -1,0 +1,92 @@
+"""Snapshots: the state of each file before it was changed, so that the changes of a prompt can be taken back.
+
+The bytes lie in `file-history/<session>/<hash of the path>@v<n>`. A file without a backup did not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from clew.chat import entry
+from clew.chat.tool import Json
+from clew.wire.write import place
+
+LARGEST = 64 << 20  # bytes; a larger file is not saved
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The newest backup of a file."""
+
+    name: str | None
+    version: int
+    time: str
+
+    @property
+    def data(self) -> Json:
+        return {"backupFileName": self.name, "version": self.version, "backupTime": self.time}
+
+
+class Backups:
+    """The backups of one session."""
+
+    def __init__(self, folder: Path, cwd: Path, known: Mapping[str, Saved] | None = None) -> None:
+        self._folder = folder
+        self._cwd = cwd
+        self._saved: dict[str, Saved] = dict(known or {})
+        self._owner = ""
+        self._time = ""
+        self._fresh: set[str] = set()  # tracked since the prompt
+
+    def at_prompt(self, prompt: str, time: str) -> Json:
+        """The line that stands before a prompt; what changed since its last backup is saved anew."""
+        self._owner, self._time, self._fresh = prompt, time, set()
+        for key in list(self._saved):
+            self._save(key, time)
+        return self._line(prompt)
+
+    def before_change(self, path: Path, line: str, time: str) -> Json | None:
+        """The line that stands before the first change of a file since the prompt; `line` is that of the call."""
+        key = self._key(path)
+        if not self._owner or key in self._fresh or key in self._saved:
+            return None
+        self._fresh.add(key)
+        return self._line(line) if self._save(key, time) else None
+
+    def _line(self, message: str) -> Json:
+        backups = {key: saved.data for key, saved in self._saved.items()}
+        return entry.snapshot(message, self._owner, backups, self._time)
+
+    def _key(self, path: Path) -> str:
+        return str(path.relative_to(self._cwd)) if path.is_relative_to(self._cwd) else str(path)
+
+    def _save(self, key: str, time: str) -> bool:
+        """Whether the file could be saved; one that is as it was needs no new backup."""
+        path = self._cwd / key
+        before = self._saved.get(key)
+        version = before.version + 1 if before else 1
+        try:
+            data = path.read_bytes() if path.exists() else None
+        except OSError:  # a folder, or nothing that may be read: there is nothing that could be put back
+            return False
+        if before is not None and data == self._kept(before):
+            return True
+        if data is not None and len(data) > LARGEST:
+            return False
+        name = None
+        if data is not None:
+            stem = sha256(str(path).encode()).hexdigest()[:16]
+            while (self._folder / f"{stem}@v{version}").exists():  # saved by one who died before he could say so
+                version += 1
+            name = place(self._folder / f"{stem}@v{version}", (data,)).name
+        self._saved[key] = Saved(name, version, time)
+        return True
+
+    def _kept(self, saved: Saved) -> bytes | None:
+        try:
+            return (self._folder / saved.name).read_bytes() if saved.name else None
+        except OSError:
+            return None
