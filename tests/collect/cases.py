@@ -210,6 +210,21 @@ def scrubs_before_a_file_is_deleted(make: Make) -> None:
     assert world.poll().scrubbed == 0
 
 
+def scrubs_every_file_in_its_turn(make: Make) -> None:
+    """R8: a portion at each poll, and a file that is larger than a portion has its turn too."""
+    world = make(**TIGHT, scrub=10, scrub_age=10**9)
+    for path in (ONE, TWO):
+        world.write(path, line(1) + line(2) + line(3))
+    world.poll()
+    for path in (ONE, TWO):
+        world.write(path, line(1) + line(9) + line(3) + line(4))
+    world.poll()
+    later = max((world.root / path).stat().st_ctime_ns for path in (ONE, TWO)) + 10**10
+    world.now = lambda: later
+    assert [world.poll().scrubbed for _ in range(3)] == [1, 1, 0]
+    assert world.kept() == world.there()
+
+
 def compares_small_files_whole(make: Make) -> None:
     world = make(window=16, racy=0)
     world.write(ONE, line(1) + line(2) + line(3))

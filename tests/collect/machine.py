@@ -19,6 +19,7 @@ from clew.errors import StoreError
 from tests.collect.world import World, line, session
 
 PATHS = (session(1), session(2), session(3, "projects/-home-ada-other"))
+INDEX = "projects/-home-ada-shop/sessions-index.json"
 SMALL = {"block": 64, "long": 200, "commit": 150}
 _paths = st.sampled_from(PATHS)
 
@@ -54,10 +55,11 @@ class CollectorMachine(RuleBasedStateMachine):
         self.sure = sure
         self.world = World(self.package, **SMALL, window=window, sure=1 << 20 if sure else 0)
         self.number = 0
-        self.changes = dict.fromkeys(PATHS, 0)
+        self.changes = dict.fromkeys((*PATHS, INDEX), 0)
         self.hidden = False
         self.history: set[tuple[bytes, ...]] = set()
         self.shelf = Shelf()
+        self.good = {b""}
 
     def teardown(self) -> None:
         if hasattr(self, "world"):
@@ -160,6 +162,16 @@ class CollectorMachine(RuleBasedStateMachine):
             self.world.write(new, self._data(old))
             self._changed(new)
 
+    @rule(whole=st.booleans())
+    def write_index(self, whole: bool) -> None:
+        """A side file is written anew; a poll may see it half written."""
+        self.number += 1
+        data = f'{{"version":1,"entries":[{self.number}]}}'.encode()
+        self.world.write(INDEX, data if whole else data[:12])
+        self._changed(INDEX)
+        if whole:
+            self.good.add(data)
+
     # -- what the collector does
 
     @rule()
@@ -234,6 +246,10 @@ class CollectorMachine(RuleBasedStateMachine):
         for path, file in newest.items():
             assert file.is_gone or self._file(path).exists(), f"{path} is gone, and the archive does not know"
             assert len(self.world.archive.generations(file)) <= 1 + self._total(path), f"{path} began anew without need"
+        index = self._data(INDEX)
+        possible = {index} if index.endswith(b"}") else self.good
+        assert kept.get(INDEX, b"") in possible, "the side file is not what it last was"
+        self.good = {kept.get(INDEX, b"")}
         self.history |= {tuple(data.split(b"\n")[:-1]) for data in there.values()}
         generations = [data.split(b"\n") for data in self.world.every_generation()]
         for lines in self.history:

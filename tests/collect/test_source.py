@@ -117,3 +117,16 @@ def test_progress_tells_how_far_a_poll_is(world: World) -> None:
     world.collector().poll(progress=lambda done, total: told.append((done, total)))
     whole = 30 * len(line(1))
     assert told == [(whole // 3, whole), (2 * whole // 3, whole), (whole, whole)]
+
+
+@pytest.mark.shared
+def test_real_sessions_come_back_to_the_byte(world: World, shared: Path) -> None:
+    """The real samples, laid out as Claude Code would have them, are collected and given back."""
+    files = sorted((shared / "corpus").rglob("*.jsonl"))
+    for number, path in enumerate(files):
+        world.write(f"projects/-real/{number:08}-0000-4000-8000-000000000000.jsonl", path.read_bytes())
+    report = world.poll()
+    assert report.lines > 1000
+    assert not report.failures
+    assert world.kept() == world.there()
+    assert world.poll(scrub=True).resets == []

@@ -125,7 +125,7 @@ def _tell_outcome(outcome: Outcome, options: Namespace) -> None:
         error = str(outcome.error) if outcome.error else None
         print_json([{"kind": "delivered", **outcome._asdict(), "error": error}])
     elif outcome.sent:
-        print(clean(f"{outcome.sent} records went to {outcome.sink}"), flush=True)
+        print(clean(f"{outcome.sent} record{'' if outcome.sent == 1 else 's'} went to {outcome.sink}"), flush=True)
     if outcome.rejected:
         remark(f"{outcome.sink} cannot take {outcome.rejected} records; they stay in the archive.")
     if outcome.error:

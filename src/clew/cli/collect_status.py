@@ -44,7 +44,7 @@ def _rows(found: Health) -> Iterator[str]:
     if counts["masked"]:
         yield f"{counts['masked']} secrets are masked"
     for reason, count in found.resets.items():
-        yield f"{count} times a file was {reason}"
+        yield f"{count} time{'' if count == 1 else 's'} a file was {reason}"
     for sink, count in found.waiting.items():
         yield f"{count} records wait for {sink}"
     if counts["rejected"]:

@@ -91,8 +91,8 @@ class Collector:
                 file = self._moved(found, absent, known, taker)
             doubted = scrub or (file is not None and self._is_due(file, found, taker.now, limit, is_expiring))
             if doubted and not scrub and file and not found.is_whole:
+                doubted = budget > 0 or is_expiring
                 budget -= file.mark.offset
-                doubted = budget >= 0 or is_expiring
             if file is None or doubted or file.state != found.state or file.trust != SETTLED or file.gone:
                 self._take(found, file, taker, doubted)
                 tell()

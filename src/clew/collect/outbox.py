@@ -65,7 +65,8 @@ class SequenceCursor:
         query = f"SELECT {COLUMNS} WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq LIMIT {ROWS}"
         while rows := self.connection.execute(query, (self.position, last)).fetchall():
             yield from bounded(record(host, row, policy) for row in rows)
-        self._move(last)  # over what no sink is given
+        if last > self.position:  # over what no sink is given
+            self._move(last)
 
     def accept(self, batch: Sequence[Record]) -> None:
         self._move(batch[-1].seq)

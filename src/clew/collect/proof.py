@@ -79,9 +79,9 @@ def judge(file: File, now: State, before: State, old: Mark, key: bytes, limits: 
     beginning = Place(0, 0, key)
     if old.offset == 0:
         return Verdict(beginning)
-    if now.size < old.offset:
-        return Verdict(beginning, "truncated")
     same = (now.dev, now.ino) == (before.dev, before.ino)
+    if now.size < old.offset:
+        return Verdict(beginning, "truncated" if same else "replaced")
     place = _ends(file, old, key, limits.window)
     if place is None:
         return Verdict(beginning, "rewritten" if same else "replaced")
