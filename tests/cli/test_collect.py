@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,23 @@ def test_a_deleted_session_is_restored_byte_for_byte(clew: Run, demo: Summary, c
     assert clew("restore", session.stem[:8], "--to", str(tmp_path / "else"))[0] == 0
     assert (tmp_path / "else" / session).read_bytes() == before[session]
     assert (tmp_path / "else" / session).stat().st_mode & 0o777 == 0o600
+
+
+def test_sessions_that_will_be_deleted_are_told_of(clew: Run, demo: Summary, claude: Path) -> None:
+    (claude / "settings.json").write_text('{"cleanupPeriodDays": 20}')
+    for path in claude.glob("projects/*/*.jsonl"):
+        os.utime(path, (time.time() - 18 * 86_400,) * 2)
+    err = clew("collect")[2]
+    assert "sessions within three days (it deletes what is older than 20 days); the archive keeps them." in err
+    assert "Claude Code will delete" not in clew("collect", "--quiet")[2]
+
+
+def test_no_room_for_what_is_gone_stops_nothing(clew: Run, demo: Summary, claude: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_bytes(b"a file where a folder should be")
+    code, out, err = clew("collect")
+    assert code == 0
+    assert "are new in" in out
+    assert "could not be laid out" in err
 
 
 def test_an_unknown_session_is_not_found(clew: Run, demo: Summary) -> None:

@@ -43,9 +43,11 @@ def arguments(command: ArgumentParser) -> None:
         metavar="WHERE",
         action="append",
         default=[],
-        help="also there: https://…, or a file that ends in .jsonl",
+        help="also there: postgresql://…, https://…, or a file that ends in .jsonl",
     )
-    command.add_argument("--token-file", metavar="FILE", help="the token for https://…, in a file")
+    command.add_argument(
+        "--token-file", metavar="FILE", help="the token for https://…, or the password for postgresql://…, in a file"
+    )
     command.add_argument("--reveal", action="store_true", help="do not mask secrets in what goes elsewhere")
     command.add_argument("--state", metavar="FILE", help="keep how far things were delivered in this JSON file")
     command.add_argument("--redact", action="store_true", help="mask secrets before anything is written")
@@ -58,8 +60,6 @@ def arguments(command: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
-    from clew.collect.archive import Archive
-    from clew.collect.furnish import furnish
     from clew.collect.run import collecting, locked
 
     if options.action in ("install", "uninstall"):
@@ -81,7 +81,7 @@ def call(options: Namespace) -> int:
         report = collector.poll(scrub=options.scrub, progress=_bar(options))
         _tell(report, job, options)
         is_delivered = _deliver(collector, waiting, options)
-        furnish(Archive(collector.connection), job.root)
+        _furnish(collector)
     return 2 if report.failures or report.missed or not is_delivered else 0
 
 
@@ -100,14 +100,14 @@ def _bar(options: Namespace) -> Callable[[int, int], None] | None:
     return draw
 
 
-def _deliveries(collector: Collector, options: Namespace) -> AbstractContextManager[list[Delivery]]:
+def _deliveries(collector: Collector, options: Namespace) -> AbstractContextManager[list[Delivery[Any]]]:
     from clew.collect.address import deliveries
 
     token = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
     return deliveries(collector, options.to, token=token, state=options.state, reveal=options.reveal)
 
 
-def _deliver(collector: Collector, waiting: list[Delivery], options: Namespace) -> bool:
+def _deliver(collector: Collector, waiting: list[Delivery[Any]], options: Namespace) -> bool:
     """Hand on what is new; whether all of it went."""
     end = time.monotonic() + (_TURN if options.watch else _LONG)
     outcomes = [o for each in waiting if (o := each.run(time.monotonic(), lambda: time.monotonic() > end))]
@@ -155,8 +155,6 @@ def _job(options: Namespace) -> Job:
 
 
 def _watch(job: Job, options: Namespace) -> int:
-    from clew.collect.archive import Archive
-    from clew.collect.furnish import furnish
     from clew.collect.watch import Pace, due, watch
 
     pace = Pace(options.every)
@@ -173,7 +171,7 @@ def _watch(job: Job, options: Namespace) -> int:
                     _tell(report, job, options)
                 _deliver(collector, waiting, options)
                 if report.gone or report.resets or report.moves or not furnished[0]:
-                    furnish(Archive(collector.connection), job.root)
+                    _furnish(collector)
                     furnished[0] = True
 
             yield hear
@@ -183,6 +181,17 @@ def _watch(job: Job, options: Namespace) -> int:
 
     watch(job, due(job.root, pace), attend, failed)
     return 0
+
+
+def _furnish(collector: Collector) -> None:
+    """Lay out what is gone. That is a convenience: if there is no room for it, collecting goes on."""
+    from clew.collect.archive import Archive
+    from clew.collect.furnish import furnish
+
+    try:
+        furnish(Archive(collector.connection), collector.root)
+    except OSError as error:
+        remark(f"What is gone could not be laid out for ls and show: {error.filename}: {error.strerror}.")
 
 
 def _preview(job: Job, options: Namespace) -> int:
