@@ -1,6 +1,6 @@
 """The document: a session as a flat list of rows with a depth and a budget, and no markup.
 
-Every printer (terminal, and later Markdown and HTML) prints the same rows, so what is shown is decided here, once.
+Every printer (terminal, Markdown and HTML) prints the same rows, so what is shown is decided here, once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.facts import tool
 from clew.facts.words import words
+from clew.view import detail
+from clew.view.detail import Picture
 from clew.wire.detail import ApiFailure, Compaction, LocalCommand, Notice, Progress, tagged
 from clew.wire.entry import Entry
 
@@ -27,7 +29,10 @@ DEPTHS = ("prompts", "replies", "calls", "full")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to show. `lines` is how much of a result, `diff_lines` how much of a diff; None is all of it."""
+    """What to show. `lines` is how much of a result, `diff_lines` how much of a diff; None is all of it.
+
+    `details` is what a page has room for and a terminal has not: inputs of calls, pictures, and what each turn took.
+    """
 
     depth: str = "calls"
     thinking: bool = False
@@ -35,6 +40,7 @@ class Options:
     meta: bool = False
     lines: int | None = 6
     diff_lines: int | None = 40
+    details: bool = False
 
     @property
     def level(self) -> int:
@@ -100,8 +106,13 @@ def _nobody(_: Call) -> Sequence[Agent]:
 
 
 def turn_rows(turn: Turn, scene: Scene) -> Iterator[Row]:
-    facts = {"number": turn.number, "kind": turn.kind, "uuid": turn.prompt.uuid, "images": len(turn.images)}
+    images = turn.images
+    facts = {"number": turn.number, "kind": turn.kind, "uuid": turn.prompt.uuid, "images": len(images)}
+    if scene.options.details:
+        facts |= detail.took(turn)
     yield Row("prompt", turn.text, scene.depth, turn.time, facts=facts)
+    if scene.options.details:
+        yield from _picture_rows(map(detail.picture, images), scene.depth)
     yield from entry_rows(turn.entries[1:], scene)
 
 
@@ -143,6 +154,8 @@ def call_rows(call: Call, scene: Scene) -> Iterator[Row]:
     }
     limit = None if options.level >= 3 else options.lines
     yield Row("call", tool.label(call, scene.session.cwd), depth, call.entry.time, limit, facts)
+    if options.details and call.name not in _QUIET and (given := detail.given(call, options.level >= 3)):
+        yield Row("input", given, depth, limit=limit)
     if call.name == "TodoWrite":
         yield from _todo_rows(call, depth)
     elif call.name == "ExitPlanMode" and (plan := call.input.get("plan")):
@@ -156,6 +169,8 @@ def call_rows(call: Call, scene: Scene) -> Iterator[Row]:
         yield Row("failure" if call.failed else "result", call.output, depth, limit=limit)
     elif call.is_open and (output := _so_far(call)):
         yield Row("result", output, depth, limit=limit)
+    if options.details and call.result:
+        yield from _picture_rows(detail.pictures(call.result.content), depth)
     for agent in agents:
         yield from agent_rows(agent, scene)
 
@@ -167,6 +182,11 @@ def _so_far(call: Call) -> str:
     """What a running call has said: each sign of life repeats the output up to then."""
     said = (Progress.of(entry) for entry in reversed(call.progress))
     return next((text for p in said if (text := p.full_output or p.output).strip()), "")
+
+
+def _picture_rows(found: Iterable[Picture | None], depth: int) -> Iterator[Row]:
+    for number, picture in enumerate((p for p in found if p), 1):
+        yield Row("picture", f"{picture.kind} {number}", depth, facts={"picture": picture})
 
 
 def _todo_rows(call: Call, depth: int) -> Iterator[Row]:

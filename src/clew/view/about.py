@@ -1,0 +1,49 @@
+"""About: what is said of a session above it, in words that hold no secret."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from clew.conversation.session import Session
+from clew.facts.secret import mask
+from clew.facts.usage import usage
+from clew.view.plain import clean, one_line, tokens
+
+NOTHING = "(no prompt)"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The title, when it began, and the rest as pairs of a name and words."""
+
+    id: str
+    title: str
+    started: datetime | None
+    told: tuple[tuple[str, str], ...]
+
+
+def about(session: Session, count: Counter[str] | None) -> About:
+    """What is to be said of a session; `count` is told what was masked, and without it nothing is."""
+    spent = usage(session).total
+    told = {
+        "cwd": session.cwd or "",
+        "branch": session.branch_name or "",
+        "model": ", ".join(session.models),
+        "turns": f"{len(session.turns)} turn{'' if len(session.turns) == 1 else 's'}",
+        "tokens": f"{tokens(spent.output)} tokens written" if spent.output else "",
+        "version": f"Claude Code {', '.join(session.versions)}" if session.versions else "",
+        "id": session.id,
+    }
+    said = {name: shown(text, count) for name, text in told.items() if text}
+    return About(session.id, shown(session.title, count) or NOTHING, session.started, tuple(said.items()))
+
+
+def shown(text: str, count: Counter[str] | None) -> str:
+    """Words on one line, masked if somebody counts."""
+    if count is None:
+        return one_line(text)
+    made, secrets = mask(clean(text))
+    count.update(secret.rule for secret in secrets)
+    return one_line(made)

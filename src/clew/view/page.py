@@ -1,0 +1,90 @@
+"""Pages: what stands around fragments, in one file that loads nothing and reads without scripts.
+
+    text = "".join(page(about, fragments(rows), outline))
+
+The page forbids itself everything (a policy in its head) but its own style and script, each named by its hash, and pictures
+inside the file. The script only folds, prints and changes between light and dark.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator
+from html import escape
+from pathlib import Path
+
+from clew.version import __version__
+from clew.view.about import About
+from clew.view.html import moment
+from clew.view.plain import one_line
+
+_FOLDER = Path(__file__).with_name("asset")
+_TOOLS = """<div class="tools" hidden>
+<button type="button" data-does="open">Open all</button>
+<button type="button" data-does="close">Close all</button>
+<button type="button" data-does="theme">Light/dark</button>
+</div>
+"""
+
+
+def asset(name: str) -> str:
+    """The text of a file that pages need: `style.css`, `page.js`, `search.js`."""
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def page(about: About, body: Iterable[str], outline: Iterable[tuple[int, str]] = ()) -> Iterator[str]:
+    """A page of a session, in pieces as they come; `outline` are the turns that it links to, with their prompts."""
+    yield from opened(about.title, ("page.js",))
+    head = f"{_TOOLS}<h1>{escape(one_line(about.title))}</h1>\n{_about(about)}{_outline(outline)}"
+    yield f"<header>\n{head}</header>\n<main>\n"
+    yield from body
+    yield "</main>\n"
+    yield from closed(("page.js",))
+
+
+def opened(title: str, scripts: Iterable[str]) -> Iterator[str]:
+    """The beginning of a page, up to its body."""
+    style = asset("style.css")
+    allowed = " ".join(_hash(asset(name)) for name in scripts) or "'none'"
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {allowed}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    yield f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="generator" content="clew {__version__}">
+<title>{escape(one_line(title))}</title>
+<style>{style}</style>
+</head>
+<body>
+"""
+
+
+def closed(scripts: Iterable[str]) -> Iterator[str]:
+    """The end of a page, with its scripts."""
+    yield from (f"<script>{asset(name)}</script>\n" for name in scripts)
+    yield "</body>\n</html>\n"
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _about(about: About) -> str:
+    parts = [escape(one_line(value)) for _, value in about.told]
+    when = moment(about.started).strip()
+    return f'<p class="about">{" · ".join(part for part in (when, *parts) if part)}</p>\n'
+
+
+def _outline(turns: Iterable[tuple[int, str]]) -> str:
+    items = "".join(
+        f'<li value="{number}"><a href="#turn-{number}">{escape(one_line(text, 80)) or "(no text)"}</a></li>\n'
+        for number, text in turns
+    )
+    return f'<details class="outline"><summary>Turns</summary>\n<ol>\n{items}</ol></details>\n' if items else ""

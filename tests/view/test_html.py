@@ -1,0 +1,165 @@
+"""HTML: what is shown, how it nests, and that no word of a transcript becomes markup."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+import pytest
+
+from clew.conversation.session import Session
+from clew.demo.talk import Talk, bash, edit, plan, read, talk, task, todo
+from clew.view.detail import Picture
+from clew.view.document import Options, Row, first_rows, rows
+from clew.view.html import fragments
+from tests.view.markup import tags
+from tests.view.payloads import PAYLOADS, everywhere
+
+WHOLE = Options(depth="full", thinking=True, meta=True, lines=None, diff_lines=None, details=True)
+PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
+
+
+def html(said: Talk | Session, **wish: Any) -> str:
+    session = said if isinstance(said, Session) else Session(said.bytes())
+    options = Options(**{"details": True, **wish})
+    return "".join(fragments([*first_rows(session, options), *rows(session, session.turns, options)]))
+
+
+def garden() -> Talk:
+    return talk().user("dig").reply("**Now.**", call=bash("ls")).result("a\nb").reply("Two.").user("sow").reply("ok")
+
+
+@pytest.mark.parametrize("number", range(len(PAYLOADS)))
+def test_no_payload_becomes_markup_in_any_place(number: int, tmp_path: Any) -> None:
+    path = everywhere(PAYLOADS[number], number).write(tmp_path)
+    session = Session(path)
+    assert session.agents and len(session.branches) == 2
+    for turns in (session.turns, session.turns_of(session.branches[0])):
+        found = tags("".join(fragments(rows(session, turns, WHOLE))))
+        assert {tag.name for tag in found} >= {"section", "header", "div"}
+    assert "agent" in "".join(tag.attributes.get("class", "") for tag in tags(_whole(session)))
+
+
+def _whole(session: Session) -> str:
+    return "".join(fragments(rows(session, session.turns, WHOLE)))
+
+
+def test_turns_are_sections_with_calls_that_fold() -> None:
+    made = html(garden())
+    assert re.findall(r'<section class="turn" id="(turn-\d)">', made) == ["turn-1", "turn-2"]
+    assert '<div class="said">dig</div>' in made and "<strong>Now.</strong>" in made
+    assert re.search(
+        r'<details class="call" id="call-toolu_\w+"><summary><b>Bash</b> <code>ls</code> '
+        r'<span class="took">1s</span></summary>\n<pre class="result">a\nb</pre>\n</details>',
+        made,
+    )
+
+
+def test_any_run_of_rows_is_well_formed() -> None:
+    child = talk(seed=2).user("count").reply("one", call=bash("wc")).result("1").reply("end")
+    told = garden().user("more").reply(call=task("Count", "count")).agent(0, child).reply("done")
+    session = Session(told.bytes())
+    found = list(rows(session, session.turns, WHOLE))
+    for start in range(len(found)):
+        for stop in (start + 1, start + 3, len(found)):
+            tags("".join(fragments(found[start:stop], "left-")))
+
+
+def test_an_agent_is_nested_in_its_call(tmp_path: Any) -> None:
+    child = talk(seed=2).user("count").reply("inner", call=bash("wc")).result("7")
+    told = talk().user("go").reply(call=task("Count", "count\nall")).agent(0, child).reply("after")
+    made = html(Session(told.write(tmp_path)))
+    agent = made[made.index('<details class="agent"') : made.index("after")]
+    assert "<b>Agent</b> Count" in agent and "inner" in agent and '<pre class="result">7</pre>' in agent
+    assert agent.count("</details>") == 3 and made.index("count\nall</pre>") < made.index("inner")
+
+
+def test_a_prefix_keeps_two_sessions_apart() -> None:
+    made = "".join(fragments([Row("prompt", "x", facts={"number": 3})], "b-"))
+    assert 'id="b-turn-3"' in made and 'href="#b-turn-3"' in made
+
+
+def test_edits_todos_and_plans_are_shown_as_such_and_open() -> None:
+    told = talk().user("go").reply(call=todo([("dig", "completed"), "sow"])).result()
+    told = told.reply(call=plan("# Beds\n1. dig")).result().reply(call=edit("/g/x", "a", "b")).result()
+    made = html(told)
+    assert '<div class="todo done">☒ dig</div>\n<div class="todo">☐ sow</div>' in made
+    assert '<div class="plan"><h3>Beds</h3>\n<ol>' in made
+    assert "<del>-a\n</del><ins>+b\n</ins>" in made
+    assert made.count(" open>") == 3
+
+
+@pytest.mark.req("R234")
+def test_compactions_are_marked() -> None:
+    made = html(talk().user("go").reply("ok").compact("So far.", pre_tokens=171_200).user("on").reply("yes"))
+    assert '<div class="compaction">Compacted (auto, 171.2k tokens before' in made
+    assert '<details class="summary"><summary>Summary</summary><p>So far.</p>' in made
+
+
+def test_a_turn_tells_what_it_took() -> None:
+    told = talk().user("go").reply("ok", usage={"output_tokens": 1500, "cache_read_input_tokens": 20_000})
+    made = html(told.turn_duration(83_000))
+    assert re.search(r'<span class="took">1m23s · 1.5k tokens written · [23]\d\.\dk in context</span>', made)
+    assert '<time datetime="2026-01-05T09:00:00.000Z">2026-01-05 09:00</time>' in made
+    assert "took" not in html(told, details=False)
+
+
+def test_pictures_are_inline_and_only_pictures() -> None:
+    made = html(talk().user("see", images=[PNG, b"<svg onload=x>"]).reply(call=read("/x.png", image=PNG)).result())
+    data = base64.b64encode(PNG).decode()
+    assert made.count(f'<img src="data:image/png;base64,{data}"') == 2
+    assert '<div class="note">[image image/png, 14 B]</div>' in made
+    assert made.count("<img") == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0" + b"0" * 20, "image/jpeg"),
+        (b"GIF89a" + b"0" * 20, "image/gif"),
+        (b"RIFF0000WEBP" + b"0" * 20, "image/webp"),
+        (b"RIFF0000WAVE" + b"0" * 20, None),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'>", None),
+        (b"%PDF-1.7", None),
+        (b"", None),
+    ],
+)
+def test_a_picture_is_known_by_its_first_bytes(data: bytes, kind: str | None) -> None:
+    uri = Picture("image", "image/svg+xml", base64.b64encode(data).decode()).uri
+    assert (uri is None) if kind is None else (uri or "").startswith(f"data:{kind};base64,")
+
+
+@pytest.mark.parametrize("tail", ['"><script>', "é", "=A", " ", "\x00"])
+def test_a_picture_is_base64_to_its_end(tail: str) -> None:
+    assert Picture("image", "image/png", base64.b64encode(PNG).decode() + tail).uri is None
+
+
+def test_long_input_is_shown_and_short_is_not() -> None:
+    made = html(talk().user("go").reply(call=bash("cat <<E\na\nE")).result("a").reply(call=bash("ls")).result("b"))
+    assert made.count('<pre class="input">') == 1 and "cat &lt;&lt;E\na\nE</pre>" in made
+    everything = html(talk().user("go").reply(call=bash("ls", "List")).result("b"), depth="full")
+    assert '<pre class="input">description: List</pre>' in everything
+
+
+def test_what_is_left_out_is_counted() -> None:
+    made = html(talk().user("go").reply(call=bash("seq 9")).result("\n".join("123456789")), lines=2)
+    assert '<pre class="result">1\n2</pre><div class="more">… 7 more lines</div>' in made
+
+
+def test_colours_of_a_terminal_are_spans() -> None:
+    told = talk().user("go").reply(call=bash("ls")).result("\x1b[1;31mred\x1b[0m \x1b[38;5;10m<g>\x1b[m \x1b]0;t\x07x")
+    assert '<span class="a-bold a-fg1">red</span> <span class="a-fg10">&lt;g&gt;</span> x</pre>' in html(told)
+
+
+def test_bidi_controls_are_visible() -> None:
+    assert "user·· admin" in html(talk().user("user\u202e\u2066 admin").reply("ok"))
+    assert "\u202e" not in html(talk().user("user\u202e").reply("re\u202eply", call=bash("\u202e")).result("\u202e"))
+
+
+@pytest.mark.parametrize(
+    "kind", ["prompt", "reply", "result", "call", "agent", "diff", "todo", "note", "other", "input"]
+)
+def test_half_a_character_does_not_stop_a_page(kind: str) -> None:
+    "".join(fragments([Row(kind, "\ud83d x", facts={"tool": "\ud83d", "kind": "\ud83d"})])).encode()
