@@ -44,12 +44,12 @@ class Found:
 
     @property
     def count(self) -> int:
-        return sum(len(match.hits) for match in self.matches)
+        return sum([len(match.hits) for match in self.matches])
 
     @property
     def said(self) -> int:
         """The matches that count for density."""
-        return sum(match.said for match in self.matches) or self.count
+        return sum([match.said for match in self.matches]) or self.count
 
 
 def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without: str | None) -> dict[str, Found]:
@@ -99,7 +99,7 @@ def rank(found: Iterable[Found], now: float) -> list[Found]:
     answer = list(found)
     for one in answer:
         age = now - one.ended if one.ended else 0.0
-        best = max(match.best for match in one.matches)
+        best = max([match.best for match in one.matches])
         in_agents_only = len(one.agents) == len(one.matches)
         one.score = session_score(best, age, one.said, one.messages, in_agents_only)
     answer.sort(key=lambda one: (one.tier, -one.score, one.session))
@@ -115,9 +115,9 @@ def fold(shards: Sequence[apsw.Connection], ranked: list[Found], limit: int, now
         several = ranked[start : start + step]
         nodes = _nodes(shards, several, TOP)
         for one in several:
-            if not _leave_unseen(one, nodes, seen):
+            if not _leave_unseen(one, nodes, seen, TOP):
                 more = _nodes(shards, [one], None)
-                _leave_unseen(one, more, seen)
+                _leave_unseen(one, more, seen, None)
             if any(match.hits for match in one.matches):
                 one.matches = [match for match in one.matches if match.hits]
                 answer.append(one)
@@ -140,24 +140,24 @@ def _nodes(shards: Sequence[apsw.Connection], several: Sequence[Found], top: int
     ]
 
 
-def _leave_unseen(one: Found, nodes: list[dict[int, Any]], seen: set[tuple[int, int, int]]) -> bool:
-    """Take out the matches that were seen before; false if more of them have to be looked at to tell."""
+def _leave_unseen(one: Found, nodes: list[dict[int, Any]], seen: set[tuple[int, int, int]], top: int | None) -> bool:
+    """Take out the matches that were seen before; false if more than the top have to be looked at to tell."""
     mine: list[tuple[int, int, int]] = []
     kept: list[tuple[list[tuple[float, int]], int]] = []
     for match in one.matches:
         known = nodes[match.shard]
         hits = []
         repeated = 0
-        for hit in match.hits:
+        for hit in match.hits[:top]:
             node = known.get(hit[1])
-            if node is None:  # not looked at
+            if node is None:  # it has gone since
                 hits.append(hit)
             elif node[0] == 0 or node not in seen:
                 hits.append(hit)
                 mine.append(node)
             else:
                 repeated += node[2] < len(SAID)
-        kept.append((hits, repeated))
+        kept.append((hits if top is None else hits + match.hits[top:], repeated))
     if not mine and any(hits for hits, _ in kept):
         return False
     for match, (hits, repeated) in zip(one.matches, kept, strict=True):
