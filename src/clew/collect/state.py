@@ -9,6 +9,7 @@ delivered again, and what was accepted is noted in it. It is replaced as a whole
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +62,8 @@ def write_state(path: str | os.PathLike[str], points: dict[str, Point]) -> None:
         replace(target, data)
     else:
         create_exactly(target, (data,))
+    now = time.time_ns()  # the file system's own clock is some milliseconds behind
+    os.utime(target, ns=(now, now))
 
 
 def _saved(path: str) -> int:
