@@ -202,12 +202,23 @@ def test_a_file_gets_each_record_once_even_if_a_crash_left_half_a_batch(world: W
 
 
 @pytest.mark.parametrize("mine", [b'{"mine":1}\n{"mi', b"notes", b'{"seq":1,"host":"h"}\nnotes'])
-def test_a_file_of_other_things_is_left_alone(tmp_path: Path, mine: bytes) -> None:
+def test_a_file_of_other_things_is_left_alone(world: World, tmp_path: Path, mine: bytes) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_bytes(mine)
-    with pytest.raises(StoreError, match="holds other things"):
-        JsonLines(str(path))
+    world.write(ONE, line(1))
+    world.poll()
+    assert "holds other things" in str(deliver(world, JsonLines(str(path))).error)
     assert path.read_bytes() == mine
+
+
+def test_a_file_that_cannot_be_written_is_tried_again(world: World, tmp_path: Path) -> None:
+    (tmp_path / "folder").write_bytes(b"no folder")
+    world.write(ONE, line(1))
+    world.poll()
+    sink = JsonLines(str(tmp_path / "folder" / "out.jsonl"))
+    assert deliver(world, sink).error.retryable
+    (tmp_path / "folder").unlink()
+    assert deliver(world, sink).sent == 1
 
 
 # -- HTTP
