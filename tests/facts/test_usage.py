@@ -289,7 +289,7 @@ def test_a_stub_is_told_from_final_numbers(output: int, length: int, stop: str |
     assert spend.is_final is is_final
     assert spend.count.output == output
     if not is_final:
-        assert spend.estimate == (length + 2) // 4
+        assert spend.estimate == length // 4
 
 
 def test_all_lines_of_a_reply_tell_how_long_its_text_is() -> None:
@@ -297,8 +297,8 @@ def test_all_lines_of_a_reply_tell_how_long_its_text_is() -> None:
     for each, block in zip(
         lines,
         (
-            {"type": "thinking", "thinking": "h" * 38, "signature": "s" * 500},
-            {"type": "text", "text": "t" * 38},
+            {"type": "thinking", "thinking": "h" * 40, "signature": "s" * 500},
+            {"type": "text", "text": "t" * 40},
             {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "c" * 26}},
         ),
         strict=True,

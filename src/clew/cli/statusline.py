@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from clew.report.cell import Cell
 
+DAY = 86_400
 FRESH = 15.0  # seconds for which a summary is good enough
 
 
@@ -87,7 +88,8 @@ def _number(told: dict[str, Any], *keys: str) -> float | None:
 
 def tree_parts(claude_dir: str | None, refresh: bool) -> list[str]:
     """What the summary says: today, and the block of five hours."""
-    from clew.report.summary import folder_of, load
+    from clew.report.block import LENGTH
+    from clew.report.summary import folder_of, recent
     from clew.wire.home import cache_home, claude_home
 
     root = claude_home(claude_dir)
@@ -96,8 +98,9 @@ def tree_parts(claude_dir: str | None, refresh: bool) -> list[str]:
         age = time.time() - os.stat(os.path.join(folder, "summary")).st_mtime
     except OSError:
         age = FRESH
-    summary = load(folder)
-    found = _spent(summary.cells) if summary else []
+    now = time.time()
+    cells = recent(folder, now - DAY - 2 * LENGTH)
+    found = _spent(cells, now) if cells is not None else []
     if refresh and age >= FRESH:
         _refresh(root)
     return found
@@ -115,16 +118,14 @@ def _refresh(root: str) -> None:
     worker.returncode = 0  # so that nothing warns of a process that goes on
 
 
-def _spent(cells: list[Cell]) -> list[str]:
+def _spent(recent: list[Cell], now: float) -> list[str]:
     from clew.facts.price import dollars, load
-    from clew.report.block import LENGTH, blocks
+    from clew.report.block import blocks
     from clew.report.row import summed
-    from clew.report.zone import DAY, Zone
+    from clew.report.zone import Zone
 
-    now = time.time()
     zone = Zone()
     midnight = zone.local(int(now)) // DAY * DAY
-    recent = [cell for cell in cells if cell.when >= now - DAY - 2 * LENGTH]
     prices = load()
     today = summed((cell for cell in recent if zone.local(cell.when) >= midnight), prices)
     found = [f"{dollars(today.cost)} today"]

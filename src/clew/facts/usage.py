@@ -252,10 +252,11 @@ class _Telling:
 
 
 def _length(block: Block | BilledBlock) -> int:
-    """The letters of a block that the model wrote, as JSON writes them."""
+    """The letters of a block that the model wrote, roughly: a bill has them as JSON writes them."""
     if isinstance(block, BilledBlock):
         return len(block.text) + len(block.thinking) + len(block.input)
-    return sum(len(encode(part)) for part in (block.text, block.thinking, block.input) if part is not None)
+    given = block.input
+    return len(block.text or "") + len(block.thinking or "") + (0 if given is None else len(encode(given)))
 
 
 def _spent(entries: Iterable[Spoken | Billed]) -> Usage:

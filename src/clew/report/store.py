@@ -29,17 +29,16 @@ from clew.wire.walk import Found
 if TYPE_CHECKING:
     from clew.report.cell import Sums
 
-VERSION = 1
+VERSION = 2
 MARK = 1024  # bytes at the beginning, and before the offset, that tell whether a file is still what it was
 BUSY_MS = 5000
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 _TABLE = """
 CREATE TABLE file(
-  path TEXT PRIMARY KEY, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
-  offset INTEGER NOT NULL, mark BLOB NOT NULL,
-  folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
-  keys BLOB NOT NULL, spends BLOB NOT NULL, sums BLOB NOT NULL
-) WITHOUT ROWID;
+  path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
+  offset INTEGER NOT NULL, mark BLOB NOT NULL, folder TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
+  sums BLOB NOT NULL, keys BLOB NOT NULL, spends BLOB NOT NULL
+);
 """
 _INSERT = "INSERT OR REPLACE INTO file VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"
 _SELECT = "SELECT inode, offset, mark, session, keys, spends FROM file WHERE path=?"
@@ -147,7 +146,7 @@ class Store:
         state = (found.path, found.inode, found.size, found.mtime_ns, offset, mark_of(file, offset))
         blobs = (msgpack.encode(list(replies)), msgpack.encode(list(replies.values())))
         sums = marshal.dumps(list(self._tally.sums(replies.values()).items()))
-        return (*state, found.folder, session, found.agent, *blobs, sums)
+        return (*state, found.folder, session, found.agent, sums, *blobs)
 
     def _sums(self) -> Sums:
         """All files added up, with what is in several of them counted once."""
@@ -263,7 +262,7 @@ def _make(connection: apsw.Connection) -> None:
         connection.execute("VACUUM")
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
-    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA journal_mode=DELETE")  # rows are mostly new: a write-ahead log would write them twice
     connection.execute(f"BEGIN IMMEDIATE; {_TABLE} COMMIT")
     connection.pragma("user_version", VERSION)
 

@@ -30,7 +30,7 @@ else:
 
     Summary = namedtuple("Summary", "states cells is_whole")
 
-VERSION = 1
+VERSION = 2
 
 
 def folder_of(root: str, cache: str) -> str:
@@ -45,19 +45,38 @@ def states_of(found: Iterable[Found]) -> dict[str, tuple[int, int, int]]:
 
 def load(folder: str) -> Summary | None:
     """The summary that is kept, of whatever state; None if there is none that can be read."""
+    data = _data(folder)
     try:
-        with open(os.path.join(folder, "summary"), "rb") as file:
-            version, states, cells, is_whole = marshal.loads(file.read())
-    except (OSError, EOFError, ValueError, TypeError):
+        version, is_whole, size, cells = marshal.loads(data)
+        states = marshal.loads(data[-size:]) if version == VERSION else {}
+    except (EOFError, ValueError, TypeError):
         return None
     return Summary(states, list(map(Cell._make, cells)), is_whole) if version == VERSION else None
+
+
+def recent(folder: str, since: float) -> list[Cell] | None:
+    """Only what came since then, whatever the state of the files; None if there is no summary."""
+    try:
+        version, _, _, cells = marshal.loads(_data(folder))
+    except (EOFError, ValueError, TypeError):
+        return None
+    return [Cell._make(cell) for cell in cells if cell[0] >= since] if version == VERSION else None
+
+
+def _data(folder: str) -> bytes:
+    try:
+        with open(os.path.join(folder, "summary"), "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def save(folder: str, summary: Summary) -> None:
     """Put a summary in the place of the one before, whole or not at all; for the eyes of the user alone."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    data = marshal.dumps((VERSION, summary.states, list(map(tuple, summary.cells)), summary.is_whole))
+    states = marshal.dumps(summary.states)
+    cells = marshal.dumps((VERSION, summary.is_whole, len(states), list(map(tuple, summary.cells))))
     path = os.path.join(folder, f"summary.{os.getpid()}")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
+        file.write(cells + states)
     os.replace(path, os.path.join(folder, "summary"))
