@@ -88,12 +88,18 @@ def _prepare(connection: apsw.Connection) -> bool:
     """Make the tables if they are not those of this version; whether that was so."""
     if connection.pragma("user_version") != VERSION:
         return _make(connection)
-    connection.execute(_PRAGMAS)
+    settle(connection, _PRAGMAS)
     return False
 
 
+def settle(connection: apsw.Connection, pragmas: str) -> None:
+    """Run pragmas to the last one: a statement that answers with a row keeps those behind it waiting until it is read."""
+    for _ in connection.execute(pragmas):
+        pass
+
+
 def _make(connection: apsw.Connection) -> bool:
-    connection.execute("PRAGMA journal_mode=WAL;" + _PRAGMAS)
+    settle(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
     with Writing(connection):
         if connection.pragma("user_version") == VERSION:  # another clew was faster
             return False
@@ -123,7 +129,7 @@ def reset(connection: apsw.Connection) -> None:
         connection.execute("VACUUM")
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
-    connection.execute("PRAGMA journal_mode=WAL;" + _PRAGMAS)
+    settle(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
 
 
 class Writing:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.index.minilm import SIZE, Floats
-from clew.index.schema import BUSY_MS, DAMAGE, Writing, reset
+from clew.index.schema import BUSY_MS, DAMAGE, Writing, reset, settle
 
 VERSION = 1  # of the tables, of what is embedded, and of the model
 TITLE_AT = -1  # the offset of a title, which stands in no single line
@@ -76,7 +76,7 @@ class Vectors:
     def _prepare(self) -> None:
         if self.base.pragma("user_version") == VERSION:
             return
-        self.base.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+        settle(self.base, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
         if self.base.execute("SELECT count(*) FROM sqlite_schema").get:
             reset(self.base)
             self.reason = "another version"
