@@ -33,7 +33,7 @@ def path(claude: Path) -> Path:
 def test_json_is_the_session_and_its_turns_without_secrets(clew: Run, path: Path) -> None:
     code, out, err = clew("export", path.stem)
     head, first, second = values(out)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Secrets were masked in 6 places. --reveal leaves them.\n")
     assert (head["kind"], head["id"], head["turns"], head["damaged_lines"]) == ("session", path.stem, 2, 1)
     assert (first["prompt"], second["prompt"]) == ("use [REDACTED:github-token]", "more")
     assert TOKEN not in out
@@ -77,7 +77,8 @@ def test_the_file_as_it_is_needs_a_word(clew: Run, claude: Path, path: Path, tmp
 def test_to_a_new_file_that_only_its_owner_reads(clew: Run, path: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.jsonl"
     code, out, err = clew("export", path.stem, "-o", str(target))
-    assert (code, out, err) == (0, f"{target}\n", "")
+    assert (code, out) == (0, f"{target}\n")
+    assert err == "Secrets were masked in 6 places. --reveal leaves them.\n"
     assert target.stat().st_mode & 0o777 == 0o600
     assert target.read_text() == clew("export", path.stem)[1]
     before = target.read_bytes()

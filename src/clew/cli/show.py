@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 
 from clew.cli.choose import session as chosen
 from clew.cli.output import clean, common, count, is_terminal, one_line, print_json, remark, size
+from clew.cli.part import is_part, part_arguments, turns_of
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
-from clew.conversation.turn import Turn
-from clew.errors import NotFound
 from clew.facts.secret import mask
 from clew.view.document import DEPTHS, Options, Row, rows
 from clew.view.export import turn_json
@@ -29,25 +28,15 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--meta", action="store_true", help="also what the program told the model")
     command.add_argument("--no-agents", action="store_true", help="leave out what sub-agents did")
     command.add_argument("--lines", metavar="N", type=count, default=6, help="lines of a result (default 6, 0 for all)")
-    command.add_argument("--turns", metavar="A-B", type=span, help="only these turns: 3, 3-7, 3-, -7")
-    command.add_argument("--last", metavar="N", type=count, help="only the last N turns")
-    command.add_argument("--branch", metavar="N", type=count, help="another branch, by its number in clew trace")
+    part_arguments(command)
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     common(command)
-
-
-def span(text: str) -> tuple[int, int]:
-    first, dash, last = text.partition("-")
-    if not all(part.isdigit() or not part for part in (first, last)) or not (first or last):
-        raise ArgumentTypeError(f"{text!r} is no range of turns: write 3, 3-7, 3- or -7")
-    start = int(first or 1)
-    return start, int(last) if last else (start if not dash else sys.maxsize)
 
 
 def call(options: Namespace) -> int:
     session = chosen(options, options.id, archived=True)
     if options.json:
-        found = _turns(session, options)
+        found = turns_of(session, options)
         return 0 if print_json(turn_json(session, turn, mask=not options.reveal) for turn in found) else 1
     made = _rows(session, options)
     if not options.reveal:
@@ -72,8 +61,7 @@ def _options(options: Namespace) -> Options:
 
 def _rows(session: Session, options: Namespace) -> Iterator[Row]:
     wanted = _options(options)
-    is_part = options.turns or options.last is not None or options.branch is not None
-    found = rows(session, _turns(session, options), wanted) if is_part else opening(session, wanted)
+    found = rows(session, turns_of(session, options), wanted) if is_part(options) else opening(session, wanted)
     yield from _header(session)
     yield from found
     if not options.quiet:
@@ -96,30 +84,6 @@ def _header(session: Session) -> Iterator[Row]:
     yield Row("title", one_line(outline.title) or "(no prompt)")
     yield Row("about", " · ".join(one_line(part) for part in about if part))
     yield Row("about", f"claude -r {session.id}")
-
-
-def _turns(session: Session, options: Namespace) -> Sequence[Turn]:
-    turns = session.turns
-    if options.branch is not None:
-        branch = next((b for b in session.branches if b.number == options.branch), None)
-        if branch is None:
-            raise NotFound(str(options.branch), "branch", [str(b.number) for b in session.branches])
-        turns = session.turns_of(branch)
-    if options.turns:
-        first, last = options.turns
-        turns = tuple(t for t in turns if first <= t.number <= last)
-    if options.last is not None:
-        turns = turns[max(0, len(turns) - options.last) :]
-    if not turns and (options.turns or options.last is not None):
-        raise _no_turn(options, len(session.turns))
-    return turns
-
-
-def _no_turn(options: Namespace, there: int) -> NotFound:
-    first, last = options.turns or (f"--last {options.last}", sys.maxsize)
-    missing = NotFound(str(first) if last in (first, sys.maxsize) else f"{first}-{last}", "turn")
-    missing.hint = f"The session has {there} turn{'' if there == 1 else 's'}."
-    return missing
 
 
 def _remarks(session: Session, shown: int | None, reveal: bool) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
 from clew.conversation.session import Session
-from clew.facts.secret import mask
 from clew.facts.usage import usage
-from clew.view.plain import clean, one_line, tokens
+from clew.view.masked import Tally
+from clew.view.plain import one_line, tokens
 
 NOTHING = "(no prompt)"
 
@@ -24,8 +23,8 @@ class About:
     told: tuple[tuple[str, str], ...]
 
 
-def about(session: Session, count: Counter[str] | None) -> About:
-    """What is to be said of a session; `count` is told what was masked, and without it nothing is."""
+def about(session: Session, tally: Tally | None) -> About:
+    """What is to be said of a session; `tally` masks it, and without one nothing is masked."""
     spent = usage(session).total
     told = {
         "cwd": session.cwd or "",
@@ -36,14 +35,10 @@ def about(session: Session, count: Counter[str] | None) -> About:
         "version": f"Claude Code {', '.join(session.versions)}" if session.versions else "",
         "id": session.id,
     }
-    said = {name: shown(text, count) for name, text in told.items() if text}
-    return About(session.id, shown(session.title, count) or NOTHING, session.started, tuple(said.items()))
+    said = {name: shown(text, tally) for name, text in told.items() if text}
+    return About(session.id, shown(session.title, tally) or NOTHING, session.started, tuple(said.items()))
 
 
-def shown(text: str, count: Counter[str] | None) -> str:
-    """Words on one line, masked if somebody counts."""
-    if count is None:
-        return one_line(text)
-    made, secrets = mask(clean(text))
-    count.update(secret.rule for secret in secrets)
-    return one_line(made)
+def shown(text: str, tally: Tally | None) -> str:
+    """Words on one line."""
+    return one_line(tally.mask(text) if tally else text)

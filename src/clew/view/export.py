@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clew.conversation.agent import Agent
@@ -13,6 +13,7 @@ from clew.facts.secret import mask_data
 from clew.facts.tool import call_diff, label
 from clew.facts.usage import count, usage
 from clew.facts.words import words
+from clew.view.masked import Tally
 from clew.wire.detail import PrLink
 from clew.wire.entry import Entry
 from clew.wire.time import stamp
@@ -20,8 +21,8 @@ from clew.wire.time import stamp
 Json = dict[str, Any]
 
 
-def session_json(session: Session, mask: bool = True) -> Json:
-    """What is to be said of a session as a whole."""
+def session_json(session: Session, mask: bool = True, tally: Tally | None = None) -> Json:
+    """What is to be said of a session as a whole; `tally` is told what was masked."""
     total = usage(session).total
     return _masked(
         {
@@ -50,12 +51,13 @@ def session_json(session: Session, mask: bool = True) -> Json:
             },
         },
         mask,
+        tally,
     )
 
 
-def turn_json(session: Session, turn: Turn, mask: bool = True) -> Json:
+def turn_json(session: Session, turn: Turn, mask: bool = True, tally: Tally | None = None) -> Json:
     """One turn, whole."""
-    return _masked(_turn(session, turn), mask)
+    return _masked(_turn(session, turn), mask, tally)
 
 
 def _turn(session: Session, turn: Turn) -> Json:
@@ -132,10 +134,12 @@ def _loose(session: Session, entries: tuple[Entry, ...]) -> list[Json]:
     return [_turn(session, Turn(1, entries))]
 
 
-def _masked(value: Json, mask: bool) -> Json:
+def _masked(value: Json, mask: bool, tally: Tally | None) -> Json:
     if not mask:
         return value
-    found, _ = mask_data(value)
+    found, secrets = mask_data(value)
+    if tally:
+        tally.secrets += secrets
     return dict(found)
 
 
@@ -143,10 +147,12 @@ def _time(moment: Any) -> str | None:
     return stamp(moment) if moment else None
 
 
-def document(session: Session, mask: bool = True) -> Iterator[Json]:
-    """A whole session: what is to be said of it, then its turns."""
-    yield session_json(session, mask)
-    if any(entry.type == "assistant" for entry in session.preamble):  # the first prompt is not in the file
-        yield {**turn_json(session, Turn(0, session.preamble), mask), "prompt": ""}
-    for turn in session.turns:
-        yield turn_json(session, turn, mask)
+def document(
+    session: Session, mask: bool = True, turns: Sequence[Turn] | None = None, tally: Tally | None = None
+) -> Iterator[Json]:
+    """A session: what is to be said of it, then its turns, or some of them."""
+    yield session_json(session, mask, tally)
+    if turns is None and any(entry.type == "assistant" for entry in session.preamble):  # the first prompt is lost
+        yield {**turn_json(session, Turn(0, session.preamble), mask, tally), "prompt": ""}
+    for turn in session.turns if turns is None else turns:
+        yield turn_json(session, turn, mask, tally)

@@ -22,69 +22,36 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from html import escape
-from itertools import chain, pairwise
-from typing import NamedTuple
 
 from clew.view.ansi import coloured
 from clew.view.budget import cut
 from clew.view.detail import Picture
 from clew.view.document import Row
+from clew.view.nest import is_shown, nested
 from clew.view.plain import clean, duration, one_line, size, tokens
 from clew.view.prose import prose
 from clew.wire.time import stamp
 
-INSIDE = frozenset({"input", "todo", "plan", "diff", "result", "failure", "picture"})
-_OPEN = frozenset(
-    {"Edit", "Write", "MultiEdit", "NotebookEdit", "TodoWrite", "ExitPlanMode", "Task", "Agent", "Workflow"}
-)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _TODO = {"completed": "☒", "in_progress": "◐", "pending": "☐"}
 
 
-class _Holder(NamedTuple):
-    """An element that is open, and the row it was opened for."""
-
-    row: Row
-    close: str
-
-    def holds(self, row: Row) -> bool:
-        mine = self.row
-        if mine.kind == "prompt":
-            return row.kind != "prompt" or row.depth > 0
-        if row.depth != mine.depth:
-            return row.depth > mine.depth
-        return row.kind in INSIDE if mine.kind == "call" else row.kind not in ("agent", "prompt")
-
-
 def fragments(rows: Iterable[Row], prefix: str = "") -> Iterator[str]:
     """Rows as HTML, a piece for each as it comes. `prefix` stands in front of every id."""
-    opened: list[_Holder] = []
-    for row, following in pairwise(chain(rows, (_END,))):
-        closed = ""
-        while opened and not opened[-1].holds(row):
-            closed += opened.pop().close
-        made, close = _made(row, following, prefix)
-        if close:
-            opened.append(_Holder(row, close))
-        yield closed + made
-    yield "".join(holder.close for holder in reversed(opened))
+    for row, ended, opens in nested(rows):
+        closed = "".join("</section>\n" if holder.kind == "prompt" else "</details>\n" for holder in ended)
+        yield closed + _made(row, opens, prefix)
 
 
-_END = Row("end", depth=-1)
-
-
-def _made(row: Row, following: Row, prefix: str) -> tuple[str, str]:
-    """The HTML of a row, and what closes it if it holds the rows that follow."""
+def _made(row: Row, opens: bool, prefix: str) -> str:
     if row.kind == "prompt" and row.depth == 0:
-        return _turn(row, prefix), "</section>\n"
-    if row.kind == "call" and _Holder(row, "").holds(following):
-        is_open = " open" if row.facts.get("failed") or row.facts.get("tool") in _OPEN else ""
-        start = f'<details class="call{_failed(row)}"{_id(row, "call", prefix)}{is_open}>'
-        return f"{start}<summary>{_call(row)}</summary>\n", "</details>\n"
+        return _turn(row, prefix) + ("" if opens else "</section>\n")
+    if row.kind == "call" and opens:
+        start = f'<details class="call{_failed(row)}"{_id(row, "call", prefix)}{" open" if is_shown(row) else ""}>'
+        return f"{start}<summary>{_call(row)}</summary>\n"
     if row.kind == "agent":
-        start = f'<details class="agent"{_id(row, "agent", prefix)}>'
-        return f"{start}<summary>{_agent(row)}</summary>\n", "</details>\n"
-    return _KINDS.get(row.kind, _text)(row), ""
+        return f'<details class="agent"{_id(row, "agent", prefix)}><summary>{_agent(row)}</summary>\n'
+    return _KINDS.get(row.kind, _text)(row)
 
 
 def _id(row: Row, kind: str, prefix: str) -> str:
@@ -228,4 +195,5 @@ _KINDS: dict[str, Callable[[Row], str]] = {
     "todo": _todo,
     "compaction": _compaction,
     "picture": _picture,
+    "end": lambda _: "",
 }

@@ -20,7 +20,7 @@ from clew.view.html import moment
 from clew.view.plain import one_line
 
 _FOLDER = Path(__file__).with_name("asset")
-_TOOLS = """<div class="tools" hidden>
+TOOLS = """<div class="tools" hidden>
 <button type="button" data-does="open">Open all</button>
 <button type="button" data-does="close">Close all</button>
 <button type="button" data-does="theme">Light/dark</button>
@@ -36,7 +36,7 @@ def asset(name: str) -> str:
 def page(about: About, body: Iterable[str], outline: Iterable[tuple[int, str]] = ()) -> Iterator[str]:
     """A page of a session, in pieces as they come; `outline` are the turns that it links to, with their prompts."""
     yield from opened(about.title, ("page.js",))
-    head = f"{_TOOLS}<h1>{escape(one_line(about.title))}</h1>\n{_about(about)}{_outline(outline)}"
+    head = f"{TOOLS}<h1>{escape(one_line(about.title))}</h1>\n{_about(about)}{_outline(outline)}"
     yield f"<header>\n{head}</header>\n<main>\n"
     yield from body
     yield "</main>\n"

@@ -1,0 +1,108 @@
+"""Markdown: what it looks like, and that it holds no HTML but its own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from clew.conversation.session import Session
+from clew.demo.talk import Talk, bash, edit, plan, talk, task, todo
+from clew.view.about import about
+from clew.view.document import Options, rows
+from clew.view.markdown import fenced, harmless, markdown, pieces
+from tests.view.markup import FRAGMENT, tags
+from tests.view.payloads import PAYLOADS, everywhere
+
+WHOLE = Options(depth="full", thinking=True, meta=True, lines=None, diff_lines=None, details=True)
+RENDERED = {**FRAGMENT, "h1": (), "a": ("href", "title"), "code": ("class",), "img": ()}
+READER = MarkdownIt("commonmark", {"html": True, "xhtmlOut": False}).enable(["table", "strikethrough"])
+
+
+def text(said: Talk | Session, **wish: Any) -> str:
+    session = said if isinstance(said, Session) else Session(said.bytes())
+    return "".join(pieces(rows(session, session.turns, Options(**{"details": True, **wish}))))
+
+
+def read(made: str) -> list[str]:
+    """The elements that a reader with HTML switched on makes of it."""
+    html = re.sub(
+        r' href="(?!https?:|mailto:|#)[^"]*"', "", READER.render(made)
+    )  # where a link goes is up to the reader
+    html = re.sub(r'<a(?: title="[^"]*")?>|<a href="[^"]*"(?: title="[^"]*")?>', '<a href="#turn-1">', html)
+    return [tag.name for tag in tags(html, RENDERED)]
+
+
+@pytest.mark.parametrize("number", range(len(PAYLOADS)))
+def test_no_payload_becomes_html_in_any_place(number: int, tmp_path: Any) -> None:
+    session = Session(everywhere(PAYLOADS[number], number).write(tmp_path))
+    made = "".join(markdown(about(session, None), rows(session, session.turns, WHOLE), front_matter=False))
+    assert {"details", "summary", "h1", "h2"} <= set(read(made))
+    assert "img" not in read(made)
+
+
+@pytest.mark.req("R237")
+def test_a_turn_reads_well() -> None:
+    told = talk().user("dig\nthe beds").reply("**Now.**", call=bash("ls")).result("a\n```\nb").reply("Two.")
+    assert text(told) == (
+        "## 1 · dig the beds\n\n*2026-01-05 09:00 · 4s · 54 tokens written · 14.3k in context*\n\n"
+        "> dig  \n> the beds  \n\n**Now.**\n\n"
+        "<details><summary><b>Bash</b> <code>ls</code> · 1s</summary>\n\n"
+        "````\na\n```\nb\n````\n\n\n</details>\n\nTwo.\n\n"
+    )
+
+
+def test_edits_todos_and_plans_are_shown_as_such() -> None:
+    told = talk().user("go").reply(call=todo([("dig", "completed"), ("sow", "in_progress"), "eat *"])).result()
+    made = text(told.reply(call=plan("# Beds")).result().reply(call=edit("/g/x", "a", "b")).result())
+    assert "- [x] dig\n- [ ] sow *(in progress)*\n- [ ] eat \\*\n" in made
+    assert "**Plan**\n\n# Beds\n" in made
+    assert "<details open><summary><b>Edit</b>" in made and "```diff\n@@ -1,1 +1,1 @@\n-a\n+b\n```" in made
+
+
+def test_an_agent_is_folded_inside_its_call(tmp_path: Any) -> None:
+    child = talk(seed=2).user("count").reply("inner")
+    told = talk().user("go").reply(call=task("Count", "count")).agent(0, child).reply("after")
+    made = text(Session(told.write(tmp_path)))
+    assert made.index("<b>Agent</b> Count") < made.index("inner") < made.index("</details>") < made.index("after")
+    assert made.count("<details") == made.count("</details>") == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("a <b>bold</b> move", "a &lt;b>bold&lt;/b> move"),
+        ("`Vec<String>` and 1 < 2", "`Vec<String>` and 1 < 2"),
+        ("see <https://example.org/x>", "see <https://example.org/x>"),
+        ("open ` <b>\nand ` closed", "open ` &lt;b>\nand ` closed"),
+        ("\\`<b>` x`", "\\`&lt;b>` x`"),
+        ("```\n<b>\n```\n<b>", "```\n<b>\n```\n&lt;b>"),
+        ("```py\nx = 1", "```py\nx = 1\n```"),
+        ("> ```\n<b>", "> ```\n&lt;b>"),
+        ("![x](https://e.example/p.png)", "\\![x](https://e.example/p.png)"),
+        ("`![x]`", "`![x]`"),
+    ],
+)
+def test_raw_html_is_escaped_and_code_is_not(said: str, shown: str) -> None:
+    assert harmless(said) == shown
+
+
+def test_a_fence_is_longer_than_any_inside() -> None:
+    assert fenced("````\nx") == "`````\n````\nx\n`````\n\n"
+
+
+def test_front_matter_is_a_property_a_line() -> None:
+    session = Session(talk(branch='x"\n- y').user("go").reply("ok").title('A: "b"\n---').bytes())
+    made = "".join(markdown(about(session, None), (), front_matter=True))
+    head = made.split("---\n")[1].splitlines()
+    assert head[0] == 'title: "A: \\"b\\" ---"' and head[1] == 'created: "2026-01-05T09:00:00.000Z"'
+    assert all(re.fullmatch(r'[a-z]+: (?:".*"|\[claude-code\])', line) for line in head)
+
+
+@pytest.mark.req("R234")
+def test_compactions_are_marked() -> None:
+    made = text(talk().user("go").reply("ok").compact("So far.", pre_tokens=171_200).user("on").reply("yes"))
+    assert "**Compacted** (auto, 171.2k tokens before" in made
+    assert "<details><summary>Summary</summary>\n\nSo far.\n\n</details>" in made
