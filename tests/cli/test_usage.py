@@ -72,15 +72,16 @@ def test_filters(demo: Summary, clew: Run) -> None:
     everything = told(clew)[-1]
     some = told(clew, "--project", "drip")[-1]
     assert 0 < some["output"] < everything["output"]
-    assert {row["name"] for row in told(clew, "project", "--project", "drip")[:-1]} == {"/home/ada/src/drip"}
+    assert {row["label"] for row in told(clew, "project", "--project", "drip")[:-1]} == {"/home/ada/src/drip"}
     assert told(clew, "--model", "sonnet-4-5")[-1]["output"] == 5550
     assert told(clew, "branch", "--branch", "main")[-1]["output"] < everything["output"]
     assert {row["name"] for row in told(clew, "tool", "--tool", "Bash")[:-1]} == {
         "Bash",
         "Read",
     }  # called together once
-    session = told(clew, "session")[0]["name"].split()[0]
-    assert len(told(clew, "session", "--session", session)) == 2
+    row = told(clew, "session")[0]
+    assert row["label"].startswith(row["name"][:8])
+    assert len(told(clew, "session", "--session", row["name"][:8])) == 2
 
 
 def test_times(demo: Summary, clew: Run) -> None:
@@ -149,9 +150,10 @@ def test_prices_of_ones_own(claude: Path, tmp_path: Path, clew: Run) -> None:
     settings.parent.mkdir(parents=True)
     settings.write_text(own.read_text())
     assert told(clew)[-1]["cost_micros"] == 7_000_000
-    settings.write_text('{"models": 5}')
-    code, _, err = clew("usage")
-    assert code == 2 and "is no table of prices" in err
+    for nonsense in ('{"models": 5}', "{", "[]"):
+        settings.write_text(nonsense)
+        code, _, err = clew("usage")
+        assert code == 2 and "is no table of prices" in err
 
 
 def test_nothing_there(claude: Path, clew: Run) -> None:

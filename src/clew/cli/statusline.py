@@ -120,13 +120,17 @@ def _refresh(root: str) -> None:
 
 def _spent(recent: list[Cell], now: float) -> list[str]:
     from clew.facts.price import dollars, load
+    from clew.report import own
     from clew.report.block import blocks
     from clew.report.row import summed
     from clew.report.zone import Zone
 
     zone = Zone()
     midnight = zone.local(int(now)) // DAY * DAY
-    prices = load()
+    try:
+        prices = own.prices()
+    except (OSError, ValueError):
+        prices = load()
     today = summed((cell for cell in recent if zone.local(cell.when) >= midnight), prices)
     found = [f"{dollars(today.cost)} today"]
     active = next((block for block in blocks(recent, prices, now) if block.is_active), None)

@@ -6,6 +6,7 @@ itself and imports neither argparse nor rich; `arguments` says the same for the 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from clew.facts.price import Prices
     from clew.report.gather import Gathered, Kept
+    from clew.report.row import Row
     from clew.report.table import Table
 
 ALIASES = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour"}
@@ -63,16 +65,17 @@ def quick(arguments: list[str]) -> int | None:
         else:
             return None
     plan.wanted = plan.wanted._replace(by_model=plan.has("breakdown"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = run(plan)
         sys.stdout.flush()
         return code
-    except ValueError as error:
-        print(f"clew: {error}", file=sys.stderr)
-        return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (OSError, ValueError):
+        return None  # where the parser is, errors are explained
     except KeyboardInterrupt:
         return 130
 
@@ -143,11 +146,10 @@ def _session(options: Namespace) -> str:
 
 
 def run(plan: Plan) -> int:
-    from clew.facts.price import load
+    from clew.report.own import prices as own_prices
     from clew.wire.home import claude_home
 
-    path = _price_file(plan)
-    prices = load(_given(path), path) if path else load()
+    prices = own_prices(plan.prices)
     if plan.view in ("context", "turns", "waste") or plan.has("reconcile"):
         from clew.cli.usage_view import view
 
@@ -212,39 +214,38 @@ def _progress() -> Callable[[int, int], None] | None:
     return tell
 
 
-def _price_file(plan: Plan) -> str | None:
-    from clew.wire.home import config_home
-
-    if plan.prices:
-        return plan.prices
-    path = os.path.join(config_home(), "clew", "prices.json")
-    return path if os.path.exists(path) else None
-
-
-def _given(path: str) -> Any:
-    import json
-
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
 def show(plan: Plan, found: Table, prices: Prices, gathered: Gathered) -> int:
     if not found.rows and not plan.has("json") and not plan.has("csv"):
         if not plan.is_quiet:
             print("No usage here. Name another folder with --claude-dir.", file=sys.stderr)
         return 1
-    label(plan, found, gathered)
+    names = labels(plan, found, gathered)
     if plan.has("json"):
-        print_json(_told(found, prices))
+        print_json(_told(found, prices, names))
     elif plan.has("csv"):
-        print_csv(row.told() for row in found.rows)
+        print_csv({**row.told(), **_label(row, names)} for row in found.rows)
     else:
         from clew.report.text import table_lines
 
+        for row in found.rows:
+            row.name = names.get(row.name, row.name)
         measure = _measure(found)
         for line in table_lines(found, found.by.upper(), prices, width(), compact=plan.has("compact"), measure=measure):
             print(line if line.isprintable() else _clean(line))
     return 0 if found.rows else 1
+
+
+def labels(plan: Plan, found: Table, gathered: Gathered) -> dict[str, str]:
+    """Names that people know: the path of a project, the title of a session."""
+    if found.by not in ("project", "session"):
+        return {}
+    from clew.cli.usage_view import readable
+
+    return readable(plan, found, gathered)
+
+
+def _label(row: Row, names: dict[str, str]) -> dict[str, str]:
+    return {"label": names[row.name]} if row.name in names else {}
 
 
 def _clean(line: str) -> str:
@@ -262,18 +263,10 @@ def _measure(found: Table) -> Callable[[str], int]:
     return columns
 
 
-def label(plan: Plan, found: Table, gathered: Gathered) -> None:
-    """Names that people know: the path of a project, the title of a session."""
-    if found.by in ("project", "session"):
-        from clew.cli.usage_view import readable
-
-        readable(plan, found, gathered)
-
-
-def _told(found: Table, prices: Prices) -> Iterable[dict[str, Any]]:
+def _told(found: Table, prices: Prices, names: dict[str, str]) -> Iterable[dict[str, Any]]:
     for row in found.rows:
         models = {"models": [part.told() for part in row.models.values()]} if row.models else {}
-        yield {"kind": "usage", "by": found.by, **row.told(), **models}
+        yield {"kind": "usage", "by": found.by, **row.told(), **_label(row, names), **models}
     yield {"kind": "total", **found.total.told(), "price_date": prices.date, "price_source": prices.source}
 
 

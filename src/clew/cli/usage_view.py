@@ -143,16 +143,14 @@ def show_blocks(plan: Plan, gathered: Gathered, prices: Prices) -> int:
     return 0 if found else 1
 
 
-def readable(plan: Plan, found: Table, gathered: Gathered) -> None:
-    """Names that people know, in place of those of folders and files."""
+def readable(plan: Plan, found: Table, gathered: Gathered) -> dict[str, str]:
+    """Names that people know, for those of folders and files."""
+    names = [row.name for row in found.rows]
     if found.by == "project":
         projects = Path(claude_home(plan.claude_dir)) / "projects"
-        for row in found.rows:
-            row.name = clean(Project(projects / row.name).path().path)
-    elif found.by == "session":
-        paths = {file.session: file.path for file in gathered.files if not file.agent}
-        for row in found.rows:
-            row.name = f"{row.name[:8]}  {_title(paths[row.name])}" if row.name in paths else row.name
+        return {name: clean(Project(projects / name).path().path) for name in names}
+    paths = {file.session: file.path for file in gathered.files if not file.agent}
+    return {name: f"{name[:8]}  {_title(paths[name])}" for name in names if name in paths}
 
 
 def _title(path: str) -> str:

@@ -247,24 +247,36 @@ def _opened(folder: str | None) -> apsw.Connection:
     if is_missing:
         os.chmod(path, 0o600)
     try:
-        version = connection.pragma("user_version")
+        _prepare(connection)
     except _DAMAGE:
-        version = -1
-    if version != VERSION:
-        _make(connection)
+        _empty(connection)
+        _prepare(connection)
     connection.execute("PRAGMA synchronous=OFF")  # it can be made again
     return connection
 
 
-def _make(connection: apsw.Connection) -> None:
+def _prepare(connection: apsw.Connection) -> None:
+    """Make the table, unless it is there in this version; one of another version goes."""
+    if connection.pragma("user_version") == VERSION:
+        return
+    connection.execute("PRAGMA journal_mode=DELETE")  # rows are mostly new: a write-ahead log would write them twice
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if connection.pragma("user_version") != VERSION:  # another clew may have been faster
+            connection.execute(f"DROP TABLE IF EXISTS file; {_TABLE} PRAGMA user_version={VERSION}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _empty(connection: apsw.Connection) -> None:
+    """Whatever is in the file, it is an empty database from now on, also for others that have it open."""
     connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
     try:
         connection.execute("VACUUM")
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
-    connection.execute("PRAGMA journal_mode=DELETE")  # rows are mostly new: a write-ahead log would write them twice
-    connection.execute(f"BEGIN IMMEDIATE; {_TABLE} COMMIT")
-    connection.pragma("user_version", VERSION)
 
 
 def mark_of(file: BinaryIO, offset: int) -> bytes:
