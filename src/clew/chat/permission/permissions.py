@@ -1,29 +1,233 @@
-"""Permissions: decides calls by the rules, the mode and the places that they touch."""
+"""Permissions: decides calls by the rules, the mode and the places that they touch.
+
+The order: deny rules, ask rules, the mode, allow rules, and else the person is asked. Only what the person has written or
+answered changes it: nothing that a model says or a tool returns comes in here.
+"""
 
 from __future__ import annotations
 
+import copy
+import glob
+import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.chat.permission.decision import Decision, Json, Mode
-from clew.chat.setting import Scope, Settings
+from clew.chat.permission import bash, suggestion
+from clew.chat.permission.decision import Decision, Json, Kind, Mode, known_mode
+from clew.chat.permission.ground import ALLOWED, Ground, Verdict
+from clew.chat.permission.option import names
+from clew.chat.permission.rule import covers, family, read_rule, read_rules
+from clew.chat.setting import Scope, Settings, settings_file, table, texts
+from clew.errors import Refused
+from clew.wire.write import replace
+
+_QUIET = names(
+    "TodoWrite Task Agent AskUserQuestion EnterPlanMode Skill BashOutput KillShell TaskOutput TaskStop ToolSearch"
+    " TaskCreate TaskUpdate TaskList TaskGet ListMcpResources ReadMcpResource"
+)
+_ALWAYS_ASKED = names("ExitPlanMode")
+_LOOKING = names("WebFetch WebSearch")
+_PATH_OF = {
+    "NotebookEdit": "notebook_path",
+    "NotebookRead": "notebook_path",
+    "Glob": "path",
+    "Grep": "path",
+    "LS": "path",
+}
+_SCOPES: dict[str, Scope] = {
+    "session": "session",
+    "localSettings": "local",
+    "projectSettings": "project",
+    "userSettings": "user",
+    "cliArg": "session",
+}
 
 
 class Permissions:
     """What may be done in one session. Nothing but the person's settings and answers changes it."""
 
-    def __init__(self, settings: Settings, project: Path, home: Path, roots: Sequence[Path] = ()) -> None:
-        """`home` is the person's home folder (for `~`); `roots` are further working folders (--add-dir)."""
-        raise NotImplementedError
+    def __init__(
+        self,
+        settings: Settings,
+        project: Path,
+        home: Path,
+        roots: Sequence[Path] = (),
+        *,
+        claude_home: Path | None = None,
+        readable: Sequence[Path] = (),
+    ) -> None:
+        """`home` is the person's home folder (for `~`), `roots` are further working folders (--add-dir), `claude_home` is
+        where the user's settings and plans are, `readable` may be read as well: the session's own long outputs."""
+        self.project = _real(project)
+        self.home = home
+        self.claude_home = claude_home or home / ".claude"
+        self.rules, notices = read_rules(settings)
+        permissions = table(settings.merged.get("permissions"))
+        further = [
+            home / f[2:] if f.startswith("~/") else project / f for f in texts(permissions.get("additionalDirectories"))
+        ]
+        self.roots = tuple(dict.fromkeys(map(_real, (project, *roots, *further))))
+        self.readable = tuple(map(_real, readable))
+        self.may_bypass = permissions.get("disableBypassPermissionsMode") != "disable"
+        self.mode, remark = known_mode(str(permissions.get("defaultMode") or "default"))
+        self.notices = (*settings.notices, *notices, *filter(None, (remark,)))
 
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
         """Whether a call may be made. It reads links of the file system and nothing else."""
-        raise NotImplementedError
+        if mode == "bypassPermissions" and not self.may_bypass:
+            mode = "default"
+        plans = _real(self.claude_home / "plans")
+        ground = Ground(tuple(self.rules), self.roots, self.home, _real(cwd), mode, self.readable, plans)
+        verdict, suggestions = self._judge(tool, input, ground)
+        if verdict.kind == "ask" and mode == "dontAsk":
+            verdict = Verdict(
+                "deny", f"{verdict.reason}, and nothing is asked in this mode", verdict.rule, verdict.path
+            )
+        message = "" if verdict.kind == "allow" else _message(tool, input, verdict)
+        return Decision(
+            verdict.kind,
+            verdict.reason,
+            None,
+            message,
+            suggestions if verdict.kind == "ask" and verdict.rule is None else (),
+            verdict.path,
+        )
 
     def remember(self, rule: str, scope: Scope) -> None:
         """Allow by this rule from now on: in this session, or also in the settings file of the scope."""
-        raise NotImplementedError
+        self._add([rule], "allow", scope)
 
-    def apply(self, update: Json) -> None:
-        """Take over one of the `updatedPermissions` that an SDK's callback answers with."""
-        raise NotImplementedError
+    def apply(self, update: Json) -> Mode | None:
+        """Take over one of the `updatedPermissions` that an SDK's callback answers with; the new mode if it sets one."""
+        scope = _SCOPES.get(str(update.get("destination") or "session"), "session")
+        behavior = update.get("behavior", "allow")
+        stated = [_rule_text(table(rule)) for rule in update.get("rules") or []]
+        if update.get("type") in ("addRules", "replaceRules") and behavior in ("allow", "deny", "ask"):
+            if update["type"] == "replaceRules":
+                self.rules = [r for r in self.rules if not (r.kind == behavior and r.scope == scope)]
+            self._add(stated, behavior, scope)
+        elif update.get("type") == "removeRules":
+            self.rules = [
+                r for r in self.rules if not (r.text in stated and r.kind == behavior and r.scope == "session")
+            ]
+        elif update.get("type") == "addDirectories":
+            added = (_real(self.project / folder) for folder in texts(update.get("directories")))
+            self.roots = tuple(dict.fromkeys((*self.roots, *added)))
+        elif update.get("type") == "setMode":
+            return known_mode(str(update.get("mode")))[0]
+        return None
+
+    def granting(self, rules: Sequence[str]) -> Permissions:
+        """A copy that also allows by these rules: what a skill or command says in `allowed-tools`."""
+        wider = copy.copy(self)
+        added = (read_rule(text, "allow", "session", self.project) for text in rules)
+        wider.rules = [*self.rules, *(rule for rule in added if rule)]
+        return wider
+
+    def hides(self, path: Path, cwd: Path) -> bool:
+        """Whether a deny rule keeps a file from being read, so that searches leave it out."""
+        return Ground(tuple(self.rules), self.roots, self.home, _real(cwd), "default").hides(str(path))
+
+    def _judge(self, tool: str, input: Json, ground: Ground) -> tuple[Verdict, tuple[str, ...]]:
+        if tool == bash.TOOL:
+            verdict, script = bash.judge(input, ground)
+            return verdict, suggestion.for_command(script) if verdict.kind == "ask" else ()
+        verdict = self._judge_call(tool, input, ground)
+        return verdict, suggestion.for_call(tool, input, verdict, self.project) if verdict.kind == "ask" else ()
+
+    def _judge_call(self, tool: str, input: Json, ground: Ground) -> Verdict:
+        kinds: tuple[Kind, ...] = ("deny", "ask")
+        for kind in kinds:
+            for rule in self.rules:
+                if rule.kind == kind and covers(rule, tool, input):
+                    return Verdict(kind, f"the rule {rule.text}", rule)
+        if family(tool) in ("Read", "Edit"):
+            return _judge_file(tool, input, ground)
+        if tool in _ALWAYS_ASKED:
+            return Verdict("ask", "the plan needs your consent")
+        if tool in _QUIET or ground.mode == "bypassPermissions":
+            return ALLOWED
+        if ground.mode == "plan" and tool not in _LOOKING:
+            return Verdict("ask", f"plan mode is on, and {tool} may do more than look")
+        for rule in self.rules:
+            if rule.kind == "allow" and covers(rule, tool, input):
+                return Verdict("allow", "", rule)
+        return Verdict("ask", f"{tool} is not allowed yet")
+
+    def _add(self, stated: Sequence[str], kind: Kind, scope: Scope) -> None:
+        read = [(text, read_rule(text, kind, scope, self._root(scope))) for text in stated]
+        wrong = [text for text, rule in read if rule is None]
+        if wrong:
+            raise Refused([f"{wrong[0]!r} is not a rule"])
+        self.rules = [*self.rules, *(rule for _, rule in read if rule)]
+        if scope in ("local", "project", "user"):
+            _save(settings_file(scope, self.project, self.claude_home), kind, stated)
+
+    def _root(self, scope: Scope) -> Path:
+        return self.claude_home if scope == "user" else self.project
+
+
+def _judge_file(tool: str, input: Json, ground: Ground) -> Verdict:
+    name = _PATH_OF.get(tool, "file_path")
+    path = input.get(name)
+    if path is None and name == "path":
+        path = str(ground.cwd)
+    if not isinstance(path, str):
+        return Verdict("ask", f"{tool} names no file")
+    if family(tool) == "Edit":
+        return ground.write(path)
+    verdict = ground.read(path)
+    pattern = input.get("pattern")
+    if tool != "Glob" or verdict.kind != "allow" or not isinstance(pattern, str):
+        return verdict
+    if ".." in pattern.split("/") or "{" in pattern.split("*")[0]:
+        return Verdict("ask", f"{pattern} may lead out of the folder")
+    fixed = pattern.split("/")
+    while fixed and glob.has_magic(fixed[-1]):
+        fixed.pop()
+    plain = [part for part in fixed if not glob.has_magic(part)]
+    return ground.read(os.path.join(ground.cwd, path, "/".join(plain) or ("/" if pattern.startswith("/") else ".")))
+
+
+def _message(tool: str, input: Json, verdict: Verdict) -> str:
+    """What the model is told if the call is not made: refused by a rule, or because nobody could be asked."""
+    if verdict.kind == "ask":
+        if family(tool) == "Edit" and verdict.path:
+            return f"Claude requested permissions to write to {verdict.path}, but you haven't granted it yet."
+        if family(tool) == "Read" and verdict.path:
+            return f"Claude requested permissions to read from {verdict.path}, but you haven't granted it yet."
+        return f"Claude requested permissions to use {tool}, but you haven't granted it yet."
+    if verdict.rule is None:
+        return f"Permission to use {tool} has been denied: {verdict.reason}."
+    if tool == bash.TOOL:
+        return f"Permission to use Bash with command {input.get('command')} has been denied."
+    return f"Permission to use {tool}{f' on {verdict.path}' if verdict.path else ''} has been denied."
+
+
+def _rule_text(rule: Json) -> str:
+    content = rule.get("ruleContent")
+    return f"{rule.get('toolName')}({content})" if content else str(rule.get("toolName"))
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _save(path: Path, kind: Kind, stated: Sequence[str]) -> None:
+    """Add rules to a settings file; all else in it stays. One that cannot be read is left alone."""
+    if path.parent.is_symlink():
+        raise Refused([f"{path.parent} is a link, and settings are not written through it"])
+    try:
+        data = json.loads(path.read_text(encoding="utf-8-sig") or "{}")
+    except FileNotFoundError:
+        data = {}
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or not isinstance(data.get("permissions", {}), dict):
+        raise Refused([f"{path} is not the JSON of settings, and the rule holds for this session only"])
+    permissions = data.setdefault("permissions", {})
+    known = texts(permissions.get(kind))
+    permissions[kind] = known + [text for text in stated if text not in known]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace(path, (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode("utf-8"))

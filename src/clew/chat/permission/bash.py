@@ -1,0 +1,261 @@
+"""Bash: whether a shell command may be run. Every part of it must be allowed; a single doubt is asked about."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from clew.chat.permission import file_command, harmless, unwrap
+from clew.chat.permission.decision import Json, Kind
+from clew.chat.permission.ground import ALLOWED, Ground, Verdict
+from clew.chat.permission.lexer import LONGEST, Command, Doubt, Redirect
+from clew.chat.permission.option import names
+from clew.chat.permission.place import is_inside, is_protected, locate
+from clew.chat.permission.rule import Rule, has_parameter, matches_command
+from clew.chat.permission.shell import Script, parse
+
+TOOL = "Bash"
+_MOST_MATCHES = 500
+_SINKS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
+_SHELL_CHANGING = names(
+    "alias unalias export declare typeset local readonly set unset shopt enable hash trap eval source . exec read mapfile"
+    " readarray let getopts bind complete compopt fc history pushd popd ulimit umask exit return"
+)
+
+
+def judge(input: Json, ground: Ground) -> tuple[Verdict, Script]:
+    """Decide about a command by rules, mode and the places that it touches."""
+    command = input.get("command")
+    text = command if isinstance(command, str) else ""
+    script = parse(text)
+    settled = _forbidden(script, input, ground)
+    if settled:
+        return settled, script
+    verdict = ALLOWED
+    if ground.mode != "bypassPermissions":
+        verdict = _judge_parts(script, ground)
+    elif any(_is_protected(redirect, ground) for part in script.commands for redirect in part.redirects):
+        verdict = Verdict("ask", "it would write to a protected place")
+    return verdict, script
+
+
+def _forbidden(script: Script, input: Json, ground: Ground) -> Verdict | None:
+    """What a deny or ask rule says; deny first."""
+    texts = {script.text.strip(), *(form for words in script.loose for form in unwrap.forms(words))}
+    touched = list(_file_verdicts(script, ground))
+    kinds: tuple[Kind, ...] = ("deny", "ask")
+    for kind in kinds:
+        for rule in ground.of(kind, TOOL):
+            spec = rule.spec
+            if spec is None or has_parameter(spec, input) or any(matches_command(spec, text) for text in texts):
+                return Verdict(kind, f"the rule {rule.text}", rule)
+        for verdict in touched:
+            if verdict.kind == kind and verdict.rule:
+                return verdict
+    return None
+
+
+def _file_verdicts(script: Script, ground: Ground) -> Iterator[Verdict]:
+    for command in script.commands:
+        yield from (_redirected(redirect, (ground,)) for redirect in command.redirects)
+        try:
+            plain = unwrap.unwrapped(command)
+        except Doubt:
+            continue
+        for path in (word.value for word in plain.words[1:]):
+            if (
+                path
+                and not path.startswith("-")
+                and plain.name in (*harmless.TABLE, "sed", "awk", "find", "git", "less")
+            ):
+                verdict = ground.read(path)
+                if verdict.rule:
+                    yield verdict
+        yield from (ground.write(path) for path in file_command.changed(plain) or ())
+
+
+def _judge_parts(script: Script, ground: Ground) -> Verdict:
+    """Whether every part is allowed by itself."""
+    whole = _whole_rule(script, ground)
+    if whole and ground.mode != "plan":
+        if any(_is_protected(redirect, ground) for part in script.commands for redirect in part.redirects):
+            return Verdict("ask", "it would write to a protected place")
+        return Verdict("allow", "", whole)
+    if script.doubt:
+        return Verdict("ask", script.doubt)
+    if not script.commands:
+        return Verdict("ask", "there is no command in it")
+    grounds = [ground]
+    for command in script.commands:
+        verdict, entered = _judge_part(command, script.commands, grounds)
+        if verdict.kind != "allow":
+            return verdict
+        grounds += [ground.at(folder) for folder in entered]
+    programs = {_name(command) for command in script.commands}
+    if "git" in programs and any(g.cwd != ground.cwd for g in grounds):
+        return Verdict("ask", "git would run in another folder, whose settings it obeys")
+    return ALLOWED
+
+
+def _whole_rule(script: Script, ground: Ground) -> Rule | None:
+    """An allow rule for all of Bash, or for exactly this text."""
+    text = script.text.strip()
+    is_plain = text.isprintable() and len(script.text) <= LONGEST
+    for rule in ground.of("allow", TOOL):
+        if rule.spec is None or (is_plain and "*" not in rule.spec and rule.spec.strip() == text):
+            return rule
+    return None
+
+
+def _judge_part(command: Command, all_: Sequence[Command], grounds: Sequence[Ground]) -> tuple[Verdict, list[Path]]:
+    """Whether one command is allowed from wherever it may run, and the folders that it enters."""
+    here = grounds[0]
+    try:
+        plain = unwrap.unwrapped(command)
+    except Doubt as doubt:
+        return Verdict("ask", str(doubt)), []
+    for redirect in command.redirects:
+        verdict = _redirected(redirect, grounds)
+        if verdict.kind != "allow":
+            return verdict, []
+    unsafe = [name for name, word in plain.assignments if name not in unwrap.SAFE_VARIABLES or word.value is None]
+    if unsafe and not _allowed_with_variables(plain, here):
+        return Verdict("ask", f"{unsafe[0]} may change what is run"), []
+    seen = harmless.look(plain) if not unsafe else None
+    looked = _looked(seen, grounds) if seen else Verdict("ask", f"{plain.name} is not allowed yet")
+    if looked.kind == "allow" and seen:
+        return ALLOWED, [_entered(seen.paths[0], ground) for ground in grounds] if seen.changes_folder else []
+    if here.mode == "plan":
+        return Verdict("ask", f"plan mode is on, and {plain.name} may do more than look"), []
+    rule = _allowing(command, plain, here)
+    if rule and plain.name in _SHELL_CHANGING and len(all_) > 1 and "*" in (rule.spec or ""):
+        return Verdict("ask", f"{plain.name} changes what the commands after it do"), []
+    if rule or (unsafe and _allowed_with_variables(plain, here)):
+        return Verdict("allow", "", rule), _entered_by_rule(plain, grounds)
+    if here.mode == "acceptEdits":
+        return _judge_change(plain, grounds, looked), []
+    return looked, []
+
+
+def _judge_change(plain: Command, grounds: Sequence[Ground], otherwise: Verdict) -> Verdict:
+    paths = file_command.changed(plain)
+    if paths is None:
+        return otherwise
+    for ground in grounds:
+        for path in paths:
+            verdict = ground.write(path)
+            place = locate(path, ground.cwd)
+            if verdict.kind != "allow":
+                return verdict
+            if place is None or not is_inside(place.written, ground.roots) or _is_a_root(place.real, ground):
+                return Verdict("ask", f"{path} is a working folder itself or outside of them")
+    return ALLOWED
+
+
+def _is_a_root(path: Path, ground: Ground) -> bool:
+    return any(path == root or path in root.parents for root in (*ground.roots, ground.cwd))
+
+
+def _allowing(command: Command, plain: Command, ground: Ground) -> Rule | None:
+    texts = {command.text, command.source, plain.text, plain.source}
+    if plain.words[-1] is unwrap.UNKNOWN:
+        texts -= {command.text, command.source}
+    for rule in ground.of("allow", TOOL):
+        if rule.spec is not None and any(matches_command(rule.spec, text) for text in texts):
+            return rule
+    return None
+
+
+def _allowed_with_variables(command: Command, ground: Ground) -> Rule | None:
+    """A rule that names the variables as well."""
+    text = " ".join((*(word.source for _, word in command.assignments), command.source))
+    count = len(command.assignments)
+    for rule in ground.of("allow", TOOL):
+        head = (rule.spec or "").split()[:count]
+        if head == [word.source for _, word in command.assignments] and matches_command(rule.spec or "", text):
+            return rule
+    return None
+
+
+def _looked(seen: harmless.Look, grounds: Sequence[Ground]) -> Verdict:
+    for ground in grounds:
+        if seen.recursive and any(ground.of("deny", "Read")):
+            return Verdict("ask", "it may read files that a rule keeps from being read")
+        if seen.is_git and _is_foreign_repository(ground):
+            return Verdict("ask", "another repository's settings would be obeyed")
+        for path in seen.paths:
+            for match in _expanded(path, ground):
+                verdict = ground.read(match)
+                if verdict.kind != "allow":
+                    return verdict
+    return ALLOWED
+
+
+def _expanded(path: str, ground: Ground) -> Iterator[str]:
+    """A path as the shell sees it, and all files that it stands for."""
+    if path.startswith("~"):
+        path = str(ground.home) + path[1:] if path == "~" or path.startswith("~/") else path
+    yield path
+    if glob.has_magic(path):
+        found = list(islice(glob.iglob(os.path.join(ground.cwd, path), include_hidden=True), _MOST_MATCHES + 1))
+        yield from found[:_MOST_MATCHES] if len(found) <= _MOST_MATCHES else ("~too many files",)
+
+
+def _is_foreign_repository(ground: Ground) -> bool:
+    """Whether git would find a repository between the current folder and the project's own."""
+    root = ground.roots[0]
+    for folder in (ground.cwd, *ground.cwd.parents):
+        if folder == root:
+            return (folder / "HEAD").exists() and (folder / "objects").exists()
+        if (folder / ".git").exists() or (folder / "HEAD").exists():
+            return True
+    return False
+
+
+def _entered(path: str, ground: Ground) -> Path:
+    place = locate(next(_expanded(path, ground)), ground.cwd)
+    return place.real if place else ground.cwd
+
+
+def _entered_by_rule(plain: Command, grounds: Sequence[Ground]) -> list[Path]:
+    """The folders that a cd or pushd leads to if a rule allowed it; somewhere unknown is the root of all."""
+    if plain.name not in ("cd", "pushd", "popd"):
+        return []
+    target = plain.words[1].value if len(plain.words) == 2 and plain.name != "popd" else None
+    return [_entered(target, ground) if target and target != "-" else Path("/") for ground in grounds]
+
+
+def _redirected(redirect: Redirect, grounds: Sequence[Ground]) -> Verdict:
+    target = redirect.target.value
+    if redirect.operator == "<<<":
+        return ALLOWED
+    if target is None:
+        return Verdict("ask", f"{redirect.target.source} may be any file")
+    if redirect.operator in (">&", "<&") and (target == "-" or target.rstrip("-").isdigit()):
+        return ALLOWED
+    if target in _SINKS:
+        return ALLOWED
+    for ground in grounds:
+        path = next(_expanded(target, ground)) if redirect.target.source.startswith("~") else target
+        verdict = ground.read(path) if redirect.operator in ("<", "<&") else ground.write(path)
+        if verdict.kind != "allow":
+            return verdict if verdict.kind == "deny" and verdict.rule else replace(verdict, kind="ask")
+    return ALLOWED
+
+
+def _is_protected(redirect: Redirect, ground: Ground) -> bool:
+    if redirect.operator in ("<", "<&", "<<<"):
+        return False
+    place = locate(redirect.target.value or "~", ground.cwd)
+    return place is not None and is_protected(place)
+
+
+def _name(command: Command) -> str:
+    try:
+        return unwrap.unwrapped(command).name
+    except Doubt:
+        return command.name

@@ -1,0 +1,107 @@
+"""The ground that decisions stand on: rules, folders and mode at the moment of a call. Decides about files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from clew.chat.permission.decision import Kind, Mode
+from clew.chat.permission.place import Anchors, Place, is_inside, is_protected, is_secret, locate, matches
+from clew.chat.permission.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A kind and why; the rule that settled it, if one did; the file that it is about."""
+
+    kind: Kind
+    reason: str
+    rule: Rule | None = None
+    path: str | None = None
+
+
+ALLOWED = Verdict("allow", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What holds at the moment of a call. All folders have their links followed."""
+
+    rules: Sequence[Rule]
+    roots: tuple[Path, ...]  # the working folders
+    home: Path
+    cwd: Path
+    mode: Mode
+    readable: tuple[Path, ...] = ()  # further folders that may be read: the session's own outputs
+    plans: Path | None = None  # where plans are written in plan mode
+
+    def at(self, cwd: Path) -> Ground:
+        """The same, from another folder."""
+        return replace(self, cwd=cwd)
+
+    def of(self, kind: Kind, tool: str) -> Iterator[Rule]:
+        """The rules of a kind for a tool's family."""
+        return (rule for rule in self.rules if rule.kind == kind and rule.tool == tool)
+
+    def read(self, text: str) -> Verdict:
+        """Whether a file or folder may be read."""
+        place = locate(text, self.cwd)
+        if place is None:
+            return Verdict("ask", f"{text!r} is not a plain path", path=text)
+        settled = self._settled("Read", place)
+        if settled:
+            return settled
+        allowing = self._covering("allow", "Read", place)
+        if is_secret(place) and self.mode != "bypassPermissions" and (allowing is None or allowing.is_whole):
+            return Verdict("ask", f"{place.real} may hold keys or logins", path=str(place.real))
+        if self.mode == "bypassPermissions" or is_inside(place.real, self.roots + self.readable):
+            return ALLOWED
+        if allowing:
+            return Verdict("allow", "", allowing)
+        return Verdict("ask", f"{place.real} is outside the working folders", path=str(place.real))
+
+    def write(self, text: str) -> Verdict:
+        """Whether a file may be written."""
+        place = locate(text, self.cwd)
+        if place is None:
+            return Verdict("ask", f"{text!r} is not a plain path", path=text)
+        settled = self._settled("Edit", place)
+        if settled:
+            return settled
+        if self.mode == "plan":
+            if self.plans and place.real.suffix == ".md" and place.real.parent == self.plans:
+                return ALLOWED
+            return Verdict("deny", "plan mode is on, and nothing is written in it", path=str(place.real))
+        if is_protected(place):
+            return Verdict("ask", f"{place.real} is protected", path=str(place.real))
+        inside = is_inside(place.real, self.roots)
+        if self.mode == "bypassPermissions" or (self.mode == "acceptEdits" and inside):
+            return ALLOWED
+        allowing = self._covering("allow", "Edit", place)
+        if allowing and (inside or not allowing.is_whole):
+            return Verdict("allow", "", allowing)
+        where = "" if inside else ", outside the working folders"
+        return Verdict("ask", f"{place.real} would be written{where}", path=str(place.real))
+
+    def hides(self, text: str) -> bool:
+        """Whether a deny rule keeps a file from being read: it is not listed either."""
+        place = locate(text, self.cwd)
+        return place is not None and self._covering("deny", "Read", place) is not None
+
+    def _settled(self, tool: str, place: Place) -> Verdict | None:
+        kinds: tuple[Kind, ...] = ("deny", "ask")
+        for kind in kinds:
+            rule = self._covering(kind, tool, place)
+            if rule:
+                return Verdict(kind, f"the rule {rule.text}", rule, str(place.real))
+        return None
+
+    def _covering(self, kind: Kind, tool: str, place: Place) -> Rule | None:
+        for rule in self.of(kind, tool):
+            if rule.spec is None:
+                return rule
+            for cwd in dict.fromkeys((self.cwd, self.roots[0])):
+                if matches(rule.spec, place, Anchors(rule.root, self.home, cwd), widely=kind != "allow"):
+                    return rule
+        return None

@@ -1,0 +1,149 @@
+"""Places: where a path leads once links are followed, which places are the project's own, and which are protected."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.chat.permission.option import names
+from clew.errors import ClewError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+# What is run, or trusted, by other programs: a change there is a change of what happens later.
+_PROTECTED_FOLDERS = names(
+    ".git .claude .ssh .gnupg .aws .kube .docker .vscode .idea .husky .devcontainer .direnv .hg .svn .terraform.d"
+)
+_PROTECTED_FILES = names(
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zprofile .zshenv .zlogin .zlogout"
+    " .kshrc .cshrc .tcshrc .login .logout .inputrc .envrc .netrc .npmrc .yarnrc .yarnrc.yml .pypirc .pgpass .gitconfig"
+    " .gitmodules .gitattributes .git-credentials .ripgreprc .mcp.json .claude.json .xprofile .xinitrc .xsessionrc"
+    " .vimrc .exrc .nvimrc .tmux.conf .screenrc .lesskey .wgetrc .curlrc .gdbinit .pre-commit-config.yaml bunfig.toml"
+    " authorized_keys known_hosts crontab"
+)
+_PROTECTED_TAILS = (
+    (".config", "git"), (".config", "fish"), (".config", "autostart"), (".config", "systemd"), (".config", "clew"),
+    (".local", "share", "clew"), (".local", "bin"), ("etc",), ("system32",), (".cargo", "config.toml"),
+)  # fmt: skip
+_SECRET_FOLDERS = frozenset((".ssh", ".gnupg", ".aws", ".kube"))
+_SECRET_FILES = names(".netrc .pgpass .git-credentials .credentials.json .pypirc .npmrc")
+_SECRET_KEY = re.compile(r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|p12|pfx|kdbx)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path as it is written (made absolute) and as it really is (links followed)."""
+
+    written: Path
+    real: Path
+
+    @property
+    def both(self) -> tuple[Path, ...]:
+        return (self.written,) if self.written == self.real else (self.written, self.real)
+
+
+def locate(text: str, cwd: Path) -> Place | None:
+    """Where a path leads from a folder; None if it is no plain path. The file itself need not exist."""
+    if not text or text.startswith("~") or "\\" in text or any(unicodedata.category(c)[0] == "C" for c in text):
+        return None
+    joined = os.path.join(cwd, text)
+    try:
+        return Place(Path(os.path.normpath(joined)), Path(os.path.realpath(joined)))
+    except (OSError, ValueError):
+        return None
+
+
+def is_inside(path: Path, folders: Iterable[Path]) -> bool:
+    """Whether a path is one of these folders or below it."""
+    return any(path == folder or folder in path.parents for folder in folders)
+
+
+def is_protected(place: Place) -> bool:
+    """Whether a change there is never made without asking."""
+    return any(_touches(path, _PROTECTED_FOLDERS, _PROTECTED_FILES) or _ends_up_in_system(path) for path in place.both)
+
+
+def is_secret(place: Place) -> bool:
+    """Whether even reading there is never done without asking: keys and logins."""
+    return any(
+        _touches(path, _SECRET_FOLDERS, _SECRET_FILES) or bool(_SECRET_KEY.fullmatch(_plain(path.name)))
+        for path in place.both
+    )
+
+
+def _plain(name: str) -> str:
+    """A name as a file system that is not strict may see it: without case, forms of letters, streams, last dots."""
+    return unicodedata.normalize("NFKC", name).casefold().split(":")[0].rstrip(". ") or name
+
+
+def _touches(path: Path, folders: frozenset[str], files: frozenset[str]) -> bool:
+    parts = [_plain(part) for part in path.parts]
+    return not folders.isdisjoint(parts) or (bool(parts) and parts[-1] in files)
+
+
+def _ends_up_in_system(path: Path) -> bool:
+    parts = tuple(_plain(part) for part in path.parts)
+    return any(
+        parts[start : start + len(tail)] == tail
+        for tail in _PROTECTED_TAILS
+        for start in ((1,) if len(tail) == 1 else range(len(parts)))
+    )
+
+
+# -- patterns of rules
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The folders that patterns start from: `/` at the rule's source, `~` at home, a bare one at the current folder."""
+
+    source: Path
+    home: Path
+    cwd: Path
+
+
+def matches(pattern: str, place: Place, anchors: Anchors, *, widely: bool) -> bool:
+    """Whether a gitignore pattern of a rule covers a place. `widely`: as written or as it really is, else the latter."""
+    root, inside = _rooted(pattern, anchors)
+    spec = _spec(inside)
+    roots = {root, Path(os.path.realpath(root))}
+    found = [any(_covers(spec, path, one) for one in roots) for path in place.both]
+    return any(found) if widely else found[-1]
+
+
+def _rooted(pattern: str, anchors: Anchors) -> tuple[Path, str]:
+    if pattern.startswith("//"):
+        return Path("/"), pattern[1:]
+    if pattern.startswith("~/"):
+        return anchors.home, pattern[1:]
+    if pattern.startswith("/"):
+        return anchors.source, pattern
+    if pattern.startswith("./"):
+        return anchors.cwd, pattern[1:]
+    return anchors.cwd, "\\" + pattern if pattern[:1] in ("!", "#") else pattern
+
+
+def _covers(spec: GitIgnoreSpec, path: Path, root: Path) -> bool:
+    try:
+        inside = path.relative_to(root)
+    except ValueError:
+        return False
+    return bool(inside.parts) and bool(spec.match_file(inside.as_posix()))
+
+
+@lru_cache(maxsize=512)
+def _spec(pattern: str) -> GitIgnoreSpec:
+    try:
+        from pathspec import GitIgnoreSpec
+    except ImportError:
+        error = ClewError("Rules for paths cannot be judged: pathspec is not installed.")
+        error.hint = "Install it with: pip install 'clew[chat]'"
+        raise error from None
+    return GitIgnoreSpec.from_lines([pattern])

@@ -1,0 +1,95 @@
+"""Wrappers: commands that run another one. Stripped strictly where it is about allowing, widely where about forbidding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from clew.chat.permission import shell
+from clew.chat.permission.lexer import Command, Doubt, Span, Word
+from clew.chat.permission.option import names
+
+_DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")
+_FLAGS: dict[str, re.Pattern[str]] = {
+    "timeout": re.compile(
+        r"--preserve-status|--foreground|-v|--verbose|-k[0-9.]+[smhd]?|-s[A-Z0-9]+|--signal=[A-Z0-9]+"
+    ),
+    "time": re.compile(r"-p"),
+    "nice": re.compile(r"-n-?[0-9]+|-[0-9]+|--adjustment=-?[0-9]+"),
+    "nohup": re.compile(r"(?!)"),
+    "stdbuf": re.compile(r"-[ioe](?:[0L]|[0-9]+[KMG]?)|--(?:input|output|error)=(?:[0L]|[0-9]+[KMG]?)"),
+    "command": re.compile(r"--"),
+    "builtin": re.compile(r"--"),
+    "xargs": re.compile(r"(?!)"),
+}
+_WITH_VALUE = {"timeout": ("-s", "-k"), "nice": ("-n",), "stdbuf": ("-i", "-o", "-e")}
+UNKNOWN = Word("…", None, True, Span(0, 0))  # what xargs adds: any words at all
+
+# Set by hand or by programs without consequence for what is run.
+SAFE_VARIABLES = names(
+    "LANG LANGUAGE LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ NO_COLOR FORCE_COLOR CLICOLOR"
+    " CLICOLOR_FORCE TERM COLUMNS LINES CI NODE_ENV RAILS_ENV RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED"
+    " PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUTF8 GOOS GOARCH CGO_ENABLED DEBIAN_FRONTEND"
+)
+_LAUNCHERS = names(
+    "sudo doas su env exec eval source . xargs parallel find fd watch bash sh dash zsh ksh fish ash busybox ssh strace"
+    " ltrace gdb setsid script expect chroot unshare nsenter flock ionice taskset chrt numactl coproc then do else if"
+    " while until ! { ( trap entr npx bunx pnpx uvx pipx rbash systemd-run run-parts awk gawk mawk perl python python3"
+    " ruby node php lua tclsh tar rsync"
+) | set(_FLAGS)
+
+
+def unwrapped(command: Command) -> Command:
+    """The command that is run in the end. Raises Doubt if a wrapper has options that we do not know."""
+    words = command.words
+    added = False
+    for _ in range(10):
+        name = words[0].value or ""
+        if name not in _FLAGS or len(words) == 1 or (name == "command" and words[1].value in ("-v", "-V")):
+            break
+        words = _behind(name, words)
+        added = added or name == "xargs"
+    if words[0].value is None or words[0].has_glob:
+        raise Doubt(f"{words[0].source} is not the plain name of a command")
+    return replace(command, words=(*words, UNKNOWN) if added else words)
+
+
+def _behind(name: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
+    at = 1
+    while at < len(words) and (words[at].source or "").startswith("-"):
+        value = words[at].value or ""
+        if value in _WITH_VALUE.get(name, ()):
+            at += 1
+        elif not _FLAGS[name].fullmatch(value):
+            raise Doubt(f"{name} {words[at].source} is not known")
+        at += 1
+    if name == "timeout":
+        if at >= len(words) or not _DURATION.fullmatch(words[at].value or ""):
+            raise Doubt("timeout has no plain duration")
+        at += 1
+    if at >= len(words):
+        raise Doubt(f"{name} runs nothing")
+    if "=" in (words[at].value or ""):
+        raise Doubt(f"{words[at].source} is not the plain name of a command")
+    return words[at:]
+
+
+def forms(words: tuple[str, ...], depth: int = 3) -> Iterator[str]:
+    """Every text that a forbidding rule is held against: the command itself, and what it may run."""
+    bare = words[0].rsplit("/", 1)[-1]
+    yield " ".join(words)
+    if bare != words[0]:
+        yield " ".join((bare, *words[1:]))
+    if bare not in _LAUNCHERS or depth == 0:
+        return
+    for start in range(1, len(words)):
+        yield " ".join(words[start:])
+        if "/" in words[start]:
+            yield " ".join((words[start].rsplit("/", 1)[-1], *words[start + 1 :]))
+        if " " in words[start] or ";" in words[start]:
+            for inner in shell.parse(words[start]).loose:
+                yield from forms(inner, depth - 1)
+    if bare == "eval":
+        for inner in shell.parse(" ".join(words[1:])).loose:
+            yield from forms(inner, depth - 1)
