@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clew.demo.talk import bash, talk
+from clew.conversation.session import Session
+from clew.demo.talk import Talk, bash, talk
 from clew.demo.tree import Summary
+from clew.wire.place import session_at
 
 Run = Callable[..., tuple[int, str, str]]
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
@@ -105,3 +108,178 @@ def test_a_folder_that_is_not_there(clew: Run, path: Path, tmp_path: Path) -> No
 def test_nothing_is_left_of_an_export_that_did_not_begin(clew: Run, claude: Path, tmp_path: Path) -> None:
     assert clew("export", "nope", "-o", str(tmp_path / "x"))[0] == 1
     assert not (tmp_path / "x").exists()
+
+
+# -- to read: pages and Markdown
+
+
+def four() -> Talk:
+    told = talk()
+    for number in range(1, 5):
+        told = told.user(f"q{number}").reply(f"a{number}", thinking=f"t{number}", call=bash("ls")).result(f"r{number}")
+    return told
+
+
+def prompts(page: str) -> list[str]:
+    return re.findall(r'<div class="said">(.*?)</div>', page)
+
+
+@pytest.mark.req("R235")
+@pytest.mark.req("R237")
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_a_page_or_a_text_without_secrets(clew: Run, path: Path, form: str) -> None:
+    code, out, err = clew("export", path.stem, "--format", form)
+    assert (code, TOKEN in out) == (0, False)
+    assert "REDACTED:github-token" in out
+    assert err == "Secrets were masked in 5 places. --reveal leaves them.\n"
+    assert clew("export", path.stem, "--format", form, "--quiet")[2] == ""
+    revealed = clew("export", path.stem, "--format", form, "--reveal")
+    assert TOKEN in revealed[1] and revealed[2] == ""
+
+
+def test_the_name_of_the_file_tells_the_format(clew: Run, path: Path, tmp_path: Path) -> None:
+    for name, start in (("a.html", "<!DOCTYPE html>"), ("a.md", "# use"), ("a.json", '{"clew":1')):
+        code, out, _ = clew("export", path.stem, "-o", str(tmp_path / name))
+        assert (code, out) == (0, f"{tmp_path / name}\n")
+        assert (tmp_path / name).read_text().startswith(start)
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_into_a_folder_under_a_name_that_tells(clew: Run, path: Path, tmp_path: Path) -> None:
+    code, out, _ = clew("export", path.stem, "--format", "markdown", "-o", str(tmp_path))
+    assert (code, out) == (0, f"{tmp_path}/2026-01-05-use-redacted-github-token-{path.stem[:8]}.md\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ((), ["q1", "q2", "q3", "q4"]),
+        (("--turns", "2-3"), ["q2", "q3"]),
+        (("--last", "1"), ["q4"]),
+        (("--branch", "1"), ["q1", "q2", "q3", "q4"]),
+    ],
+)
+def test_some_of_the_turns(clew: Run, claude: Path, words: tuple[str, ...], shown: list[str]) -> None:
+    number = four().write(claude).stem
+    assert prompts(clew("export", number, "--format", "html", *words)[1]) == shown
+    text = clew("export", number, "--format", "markdown", *words)[1]
+    assert re.findall(r"^## \d · (.*)$", text, re.MULTILINE) == shown
+    _, *turns = values(clew("export", number, *words)[1])
+    assert [turn["prompt"] for turn in turns] == shown
+
+
+def test_another_branch(clew: Run, claude: Path) -> None:
+    number = four().rewind(to=2).user("other").reply("b").write(claude).stem
+    assert prompts(clew("export", number, "--format", "html")[1]) == ["q1", "other"]
+    assert prompts(clew("export", number, "--format", "html", "--branch", "1")[1]) == ["q1", "q2", "q3", "q4"]
+    assert clew("export", number, "--format", "html", "--branch", "7")[0] == 1
+
+
+def test_how_much_of_each_turn(clew: Run, claude: Path) -> None:
+    number = four().write(claude).stem
+
+    def page(*words: str) -> str:
+        return clew("export", number, "--format", "html", *words)[1].partition("<main>")[2]
+
+    assert "a1" not in page("--depth", "prompts") and "Bash" not in page("--depth", "replies")
+    assert "r1</pre>" in page() and "t1" not in page() and "t1" in page("--thinking")
+    long = (
+        talk(seed=3).user("go").reply(call=bash("seq 900")).result("\n".join(map(str, range(900)))).write(claude).stem
+    )
+    assert "… 840 more lines" in clew("export", long, "--format", "html")[1]
+    assert "899</pre>" in clew("export", long, "--format", "html", "--depth", "full")[1]
+
+
+def test_front_matter_is_asked_for(clew: Run, claude: Path) -> None:
+    number = four().write(claude).stem
+    assert clew("export", number, "--format", "markdown")[1].startswith("# q1\n")
+    assert clew("export", number, "--format", "markdown", "--front-matter")[1].startswith('---\ntitle: "q1"\n')
+
+
+def test_the_file_as_it_is_has_no_parts(clew: Run, path: Path) -> None:
+    code, out, err = clew("export", path.stem, "--format", "jsonl", "--reveal", "--last", "1")
+    assert (code, out) == (2, "") and err.startswith("clew: the file as it is has no parts. Leave out --turns")
+
+
+# -- several
+
+
+def test_a_project_becomes_a_folder_of_pages_with_an_index(clew: Run, demo: Summary, tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    code, out, _ = clew("export", "--project", "bakery-orders", "-o", str(folder))
+    made = [Path(line) for line in out.splitlines()]
+    assert code == 0 and made[-1] == folder / "index.html" and len(made) > 3
+    assert sorted(folder.iterdir()) == sorted(made)
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in made)
+    index = made[-1].read_text()
+    links = re.findall(r'<li><a href="([^"]*)">', index)
+    assert sorted(links) == sorted(path.name for path in made[:-1])
+    words = json.loads(index.partition('id="words">')[2].partition("</script>")[0])
+    page = folder / links[words["payments"][0]]
+    assert "payments" in page.read_text().lower() and "staging" in words
+
+
+@pytest.mark.req("R235")
+def test_no_secret_of_the_demo_gets_into_an_archive(clew: Run, demo: Summary, tmp_path: Path) -> None:
+    canaries = ("ghp_" + "Demo", "AKIA" + "DEMO", "sk_live_" + "51Demo", "correct-" + "horse-42")
+    for form in ("html", "markdown", "json"):
+        assert clew("export", "--since", "2000-01-01", "--format", form, "-o", str(tmp_path / form))[0] == 0
+        made = "".join(path.read_text() for path in (tmp_path / form).iterdir())
+        assert not any(canary in made or canary.lower() in made for canary in canaries)
+        assert len(list((tmp_path / form).iterdir())) >= 20
+
+
+def test_some_sessions_by_their_ids(clew: Run, claude: Path, tmp_path: Path) -> None:
+    ids = [talk(seed=seed).user(f"s{seed}").reply("ok").write(claude).stem for seed in range(3)]
+    code, out, _ = clew("export", *ids[:2], "--format", "markdown", "-o", str(tmp_path / "two"), "--json")
+    rows = values(out)
+    assert code == 0 and [row.get("session") for row in rows] == [*ids[:2], None]
+    assert [row["kind"] for row in rows] == ["exported", "exported", "index"]
+    assert (tmp_path / "two" / "index.md").read_text().count("- 2026-01-05: [s") == 2
+
+
+def test_several_need_a_folder_and_an_old_index_stays(clew: Run, claude: Path, tmp_path: Path) -> None:
+    ids = [talk(seed=seed).user(f"s{seed}").reply("ok").write(claude).stem for seed in range(2)]
+    code, out, err = clew("export", *ids)
+    assert (code, out) == (2, "")
+    assert err == "clew: several sessions need a folder to be written to. Name one with --output.\n"
+    (tmp_path / "index.html").write_text("mine")
+    code, _, err = clew("export", *ids, "-o", str(tmp_path))
+    assert code == 2 and err.endswith("Nothing is written over: name another file.\n")
+    assert (tmp_path / "index.html").read_text() == "mine" and not list(tmp_path.glob("2026*"))
+
+
+def test_nothing_to_export(clew: Run, claude: Path, tmp_path: Path) -> None:
+    four().write(claude)
+    code, out, err = clew("export", "--since", "2100-01-01", "-o", str(tmp_path / "x"))
+    assert (code, out, err) == (1, "", "clew: no session is to be exported.\n")
+    assert not (tmp_path / "x").exists()
+
+
+# -- nothing is lost
+
+
+@pytest.mark.req("R237")
+def test_json_read_back_is_the_session_to_the_letter(clew: Run, demo: Summary, claude: Path) -> None:
+    for number in demo.sessions.values():
+        session = Session(path := next(claude.rglob(f"{number}.jsonl")), file=session_at(path))
+        head, *turns = values(clew("export", number, "--reveal")[1])
+        assert (head["title"], head["cwd"], head["models"]) == (session.title, session.cwd, session.models)
+        for turn, told in zip(session.turns, (t for t in turns if t["number"]), strict=True):
+            assert told["prompt"] == turn.text and told["state"] == turn.state
+            assert [r["text"] for r in told["replies"]] == [r.text for r in turn.replies]
+            assert [r["thinking"] for r in told["replies"]] == [r.thinking for r in turn.replies]
+            calls = {call["id"]: call for reply in told["replies"] for call in reply["calls"]}
+            assert [(c.name, c.use.input, c.output, c.failed) for c in turn.calls] == [
+                (c["tool"], c["input"], c["output"], c["failed"]) for c in (calls[c.id] for c in turn.calls)
+            ]
+            agents = [[a.id for a in session.agents_for(c)] for c in turn.calls]
+            assert agents == [[a["id"] for a in calls[c.id]["agents"]] for c in turn.calls]
+
+
+@pytest.mark.req("R237")
+def test_the_files_as_they_are_are_the_exact_bytes(clew: Run, demo: Summary, claude: Path, tmp_path: Path) -> None:
+    ids = [demo.sessions[story] for story in ("damaged", "agents", "languages", "drift")]
+    assert clew("export", *ids, "--format", "jsonl", "--reveal", "-o", str(tmp_path / "raw"))[0] == 0
+    made = {path.read_bytes() for path in (tmp_path / "raw").iterdir()}
+    assert made == {next(claude.rglob(f"{number}.jsonl")).read_bytes() for number in ids}

@@ -50,7 +50,7 @@ def test_a_turn_reads_well() -> None:
         "## 1 · dig the beds\n\n*2026-01-05 09:00 · 4s · 54 tokens written · 14.3k in context*\n\n"
         "> dig  \n> the beds  \n\n**Now.**\n\n"
         "<details><summary><b>Bash</b> <code>ls</code> · 1s</summary>\n\n"
-        "````\na\n```\nb\n````\n\n\n</details>\n\nTwo.\n\n"
+        "````\na\n```\nb\n````\n\n</details>\n\nTwo.\n\n"
     )
 
 

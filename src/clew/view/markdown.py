@@ -40,9 +40,11 @@ def markdown(about: About, rows: Iterable[Row], front_matter: bool = False) -> I
 
 def pieces(rows: Iterable[Row]) -> Iterator[str]:
     """Rows as Markdown, a piece for each as it comes."""
+    is_list = False
     for row, ended, opens in nested(rows):
-        closed = "".join("\n</details>\n\n" for holder in ended if holder.kind != "prompt")
-        yield closed + _made(row, opens)
+        closed = "".join("</details>\n\n" for holder in ended if holder.kind != "prompt")
+        yield ("\n" if is_list and row.kind != "todo" else "") + closed + _made(row, opens)
+        is_list = row.kind == "todo"
 
 
 def _front(about: About) -> str:

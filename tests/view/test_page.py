@@ -1,0 +1,134 @@
+"""Pages and archives: one file each, that forbids itself everything it does not need."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+
+import pytest
+
+from clew.conversation.session import Session
+from clew.demo.talk import talk
+from clew.view.about import About, about
+from clew.view.archive import Exported, Words, file_name, index_page, index_text
+from clew.view.document import Options, rows
+from clew.view.html import fragments
+from clew.view.masked import Tally
+from clew.view.page import asset, page
+from tests.view.markup import FRAGMENT, tags
+from tests.view.payloads import PAYLOADS, everywhere
+
+TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
+PAGE = {
+    **FRAGMENT,
+    **dict.fromkeys(("h1", "main"), ()),
+    "ol": ("start",),
+    "ul": (),
+    "li": ("value",),
+    "button": ("type", "data-does"),
+    "div": ("hidden",),
+    "p": ("role",),
+    "input": ("type", "aria-label", "placeholder"),
+}
+
+
+def whole(session: Session) -> str:
+    outline = ((turn.number, turn.text) for turn in session.turns)
+    made = fragments(rows(session, session.turns, Options(details=True)))
+    return "".join(page(about(session, None), made, outline))
+
+
+def body(made: str) -> str:
+    """What stands in the body of a page, without its scripts, which are ours to the letter."""
+    _, _, rest = made.partition("<body>\n")
+    text, _, end = rest.partition("</body>")
+    assert end == "\n</html>\n"
+    for name in ("page.js", "search.js"):
+        text = text.replace(f"<script>{asset(name)}</script>\n", "")
+    return text
+
+
+@pytest.mark.parametrize("number", range(0, len(PAYLOADS), 3))
+def test_no_payload_becomes_markup_above_a_page_or_in_its_head(number: int) -> None:
+    payload = PAYLOADS[number]
+    made = whole(Session(everywhere(payload, number).bytes()))
+    tags(body(made), PAGE)
+    head = made.partition("<body>")[0].replace(f"<style>{asset('style.css')}</style>", "")
+    assert re.findall(r"<(\w+)", head) == ["html", "head", *["meta"] * 5, "title"]
+
+
+@pytest.mark.parametrize("number", range(0, len(PAYLOADS), 3))
+def test_no_payload_becomes_markup_in_an_index(number: int) -> None:
+    payload = PAYLOADS[number]
+    session = Session(everywhere(payload, number).bytes())
+    words, head = Words(), about(session, None)
+    assert list(words.passing(rows(session, session.turns, Options()), 0))
+    name = file_name(head, ".html")
+    assert re.fullmatch(r"2026-01-05-[a-z0-9-]+\.html", name)
+    made = body("".join(index_page(payload, [Exported(head, name)], words)))
+    text, _, rest = made.partition('<script type="application/json" id="words">')
+    data, _, end = rest.partition("</script>\n")
+    assert "<" not in data and json.loads(data) == words.index and not end
+    tags(text.replace(f'href="{name}"', 'href="#turn-1"'), PAGE)
+
+
+def test_a_page_allows_its_own_style_and_script_by_their_hashes_and_loads_nothing() -> None:
+    made = whole(Session(talk().user("dig").reply("ok").bytes()))
+    policy = re.findall(r'Content-Security-Policy" content="([^"]*)"', made)[0]
+    for name, kind in (("style.css", "style-src"), ("page.js", "script-src")):
+        digest = base64.b64encode(hashlib.sha256(asset(name).encode()).digest()).decode()
+        assert f"{kind} 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'; img-src data:;") and "unsafe" not in policy
+    assert made.index("Content-Security-Policy") < made.index("<style>")
+    assert not re.search(r"(?:src|href)=\"(?!data:image/|#)|@import|url\(", made)
+
+
+def test_a_page_has_a_title_an_outline_and_works_without_scripts() -> None:
+    made = whole(Session(talk().user("dig").reply("ok").user("sow\nseeds").reply("ok").title("Beds").bytes()))
+    assert "<title>Beds</title>" in made and "<h1>Beds</h1>" in made
+    assert '<li value="2"><a href="#turn-2">sow seeds</a></li>' in made and 'id="turn-2"' in made
+    assert '<div class="tools" hidden>' in made and "@media print" in made and "color-scheme: light dark" in made
+
+
+@pytest.mark.req("R235")
+def test_what_stands_above_a_session_is_masked() -> None:
+    told = talk(cwd=f"/home/{TOKEN}", branch=TOKEN).user(f"use {TOKEN}").reply("ok", model=TOKEN)
+    tally = Tally()
+    made = about(Session(told.bytes()), tally)
+    assert TOKEN not in repr(made) and tally.secrets == 4
+    assert TOKEN in repr(about(Session(told.bytes()), None))
+
+
+def test_the_index_finds_words_by_session() -> None:
+    words = Words()
+    for number, text in enumerate(("Dig the beds", "Sow the seeds", "x" * 100)):
+        session = Session(talk().user(text).reply("ok").bytes())
+        assert [row.kind for row in words.passing(rows(session, session.turns, Options()), number)] == [
+            "prompt",
+            "reply",
+        ]
+    assert (words.index["dig"], words.index["the"], words.index["ok"]) == ([0], [0, 1], [0, 1, 2])
+    assert words.index["x" * 40] == words.index["x" * 20] == [2]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Fix: the ../../etc/passwd!", "undated-fix-the-etc-passwd-0d6cfcc5.md"),
+        ("Größe prüfen", "undated-groe-prufen-0d6cfcc5.md"),
+        ("修复", "undated-0d6cfcc5.md"),
+        ("x" * 200, f"undated-{'x' * 48}-0d6cfcc5.md"),
+    ],
+)
+def test_a_file_is_named_in_letters_that_every_system_takes(title: str, name: str) -> None:
+    made = About("0d6cfcc5-fdb8-4c4c", title, None, ())
+    assert file_name(made, ".md") == name
+
+
+def test_an_index_in_markdown() -> None:
+    head = about(Session(talk().user("dig [x](y)").reply("ok").bytes()), None)
+    assert "".join(index_text("All *", [Exported(head, "a.md")])) == (
+        "# All \\*\n\n- 2026-01-05: [dig \\[x\\](y)](a.md)\n"
+    )
