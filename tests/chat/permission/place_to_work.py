@@ -25,8 +25,8 @@ class Workplace:
         self.home = self.root / "home"
         for folder in ("src", "nested/.git", ".git/hooks", ".claude", ".ssh"):
             (self.project / folder).mkdir(parents=True, exist_ok=True)
-        for folder in (self.home / ".ssh", self.root / "elsewhere"):
-            folder.mkdir(parents=True, exist_ok=True)
+        for place in (self.home / ".ssh", self.root / "elsewhere"):
+            place.mkdir(parents=True, exist_ok=True)
         for name in ("x", "src/a.py", "src/b.py", ".ssh/id_ed25519"):
             (self.project / name).write_text("text\n")
         for name in ("outside", "elsewhere/secret", "elsewhere/file"):
