@@ -73,9 +73,10 @@ def test_a_reply_is_one_line_per_block_and_only_the_last_tells_how_it_ended(tmp_
     made = journal(tmp_path)
     blocks = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "a"}]
     writing = Replying(made, {"id": "msg_1", "model": "m", "usage": {"input_tokens": 10, "output_tokens": 1}}, "req_1")
-    assert writing.take(blocks[0]) == []
+    first = writing.take(blocks[0])
     assert not made.path.exists()
-    assert len(writing.take(blocks[1])) == 1
+    writing.take(blocks[1])
+    assert [line["uuid"] for line in lines(tmp_path)] == [first]
     writing.finish(reply(*blocks))
     one, two = (line["message"] for line in lines(tmp_path))
     assert isinstance(one, dict) and isinstance(two, dict)

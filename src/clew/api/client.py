@@ -301,7 +301,7 @@ class Client:
 
 def _replayed(data: Json, request_id: str) -> Iterator[Happening]:
     """A whole message as the happenings of a stream."""
-    yield Started({**data, "content": []})
+    yield Started({**data, "content": []}, request_id)
     reply = Reply(data, request_id)
     yield from (Block(index, block) for index, block in enumerate(reply.content))
     yield Finished(reply)

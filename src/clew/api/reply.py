@@ -59,6 +59,7 @@ class Started:
     """The reply has begun: its id, its model and the usage so far."""
 
     message: Json
+    request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ class Assembly:
         self._message = {**message, "content": []}
         for index, block in enumerate(message.get("content") or ()):
             self._blocks[index] = block
-        return Started(self._message)
+        return Started(self._message, self._request_id)
 
     def _open_block(self, event: Json) -> Piece:
         index, block = event.get("index"), event.get("content_block")

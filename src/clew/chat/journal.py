@@ -76,9 +76,24 @@ class Journal:
         self._turn = threading.Lock()  # tools may report a change from a thread
         self._progress = 0
 
+    def child(self, path: Path, agent_id: str) -> Journal:
+        """The journal of an agent of this conversation, written the same way."""
+        return Journal(
+            path,
+            replace(self.envelope, agent_id=agent_id),
+            clock=self._clock,
+            ids=self.new_id,
+            write=self._write,
+            durability=self._durability,
+        )
+
     @property
     def is_agent(self) -> bool:
         return bool(self.envelope.agent_id)
+
+    @property
+    def is_kept(self) -> bool:
+        return self._write is not forget
 
     def time(self) -> str:
         """A time that no line has yet."""
@@ -126,26 +141,24 @@ class Replying:
         self._journal = journal
         self._message = message
         self._request_id = request_id
-        self._held: Json | None = None
-        self.lines: list[tuple[str, Json]] = []  # uuid and block
+        self._held: tuple[str, Json] | None = None
+        self.lines: list[tuple[str, Json]] = []  # the uuid of each block's line
 
-    def take(self, block: Json) -> list[tuple[str, Json]]:
-        """A block is complete: the one before it can be written. What was written."""
-        done = self._put(None, self._message.get("usage"))
-        self._held = block
-        return done
+    def take(self, block: Json) -> str:
+        """A block is complete: the one before it is written. The uuid that its line will have."""
+        self._put(None, self._message.get("usage"))
+        self._held = (self._journal.new_id(), block)
+        self.lines.append(self._held)
+        return self._held[0]
 
-    def finish(self, reply: Reply) -> list[tuple[str, Json]]:
+    def finish(self, reply: Reply) -> None:
         """The reply is whole, or will never be: then its stop reason is None."""
         self._message = {**self._message, **reply.data}
         self._request_id = self._request_id or reply.request_id
-        return self._put(reply.stop_reason, reply.usage)
+        self._put(reply.stop_reason, reply.usage)
 
-    def _put(self, stop: str | None, usage: object) -> list[tuple[str, Json]]:
-        if self._held is None:
-            return []
-        line = entry.said(self._message, self._held, self._request_id, stop, usage)
-        made = [(self._journal.add(line), self._held)]
-        self._held = None
-        self.lines += made
-        return made
+    def _put(self, stop: str | None, usage: object) -> None:
+        if self._held is not None:
+            uuid, block = self._held
+            self._held = None
+            self._journal.add(entry.said(self._message, block, self._request_id, stop, usage), uuid=uuid)

@@ -1,0 +1,194 @@
+"""One reply: a request is made of the conversation, sent, and what comes back is written down as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from clew.api.client import Broken, LeftOut, Retrying, Said, Switched
+from clew.api.reply import Block, Finished, Piece, Reply, Started
+from clew.api.request import Request
+from clew.chat import entry, event
+from clew.chat.dialogue import NO_CONTENT, Call, Dialogue, blocks_of
+from clew.chat.journal import Replying
+from clew.chat.means import Means
+from clew.chat.mend import mended
+from clew.chat.tool import Json
+from clew.errors import ApiError
+
+Shown = Callable[[list[Json]], list[Json]]
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What came of a request: the blocks with their lines, and the error or the person that ended it too early."""
+
+    reply: Reply
+    lines: tuple[tuple[str, Json], ...] = ()
+    error: ApiError | None = None
+    is_stopped: bool = False
+
+    @property
+    def calls(self) -> list[Call]:
+        found = []
+        last = len(self.lines) - 1
+        for index, (line, block) in enumerate(self.lines):
+            if block.get("type") == "tool_use":
+                given = block.get("input")
+                cut = self.reply.stop_reason == "max_tokens" and index == last
+                unparsed = self.reply.unparsed.get(index, "")
+                call = Call(str(block["id"]), str(block["name"]), given if isinstance(given, dict) else {}, line)
+                found.append(replace(call, unparsed=unparsed, is_cut=cut))
+        return found
+
+
+@dataclass
+class Asking:
+    """Asks for one reply."""
+
+    dialogue: Dialogue
+    means: Means
+    agent: str = ""
+    shown: Shown = list  # what is sent of the messages: old results may be left out
+    api_seconds: float = 0.0
+    last: Received = field(default_factory=lambda: Received(Reply({})))
+    _writing: Replying | None = None
+    _begun: Json = field(default_factory=dict)
+    _error: ApiError | None = None
+    _reply: Reply | None = None
+
+    def request(self) -> Request:
+        """The next request: mended if that is needed, which is told and never sent broken."""
+        messages, found = mended(self.shown(self.dialogue.messages))
+        for sentence in found:
+            self._tell_note(f"The request broke a rule of the API and was mended: {sentence}", "warning")
+        if messages and (context := self.means.context()):
+            first = messages[0]
+            messages = [{**first, "content": [*blocks_of(context), *first["content"]]}, *messages[1:]]
+        return Request(
+            model=self.dialogue.model,
+            messages=messages,
+            max_tokens=self.means.limits.output,
+            system=self.means.system,
+            tools=[_offered(name, tool.description, tool.schema) for name, tool in self.means.tools.items()],
+            thinking=self.means.thinking,
+            capabilities=self.means.capabilities,
+            fallback=self.means.fallback,
+        )
+
+    async def ask(self, stopped: asyncio.Event) -> Received:
+        """The reply. It ends early if the API fails or `stopped` is set; what was complete by then is kept."""
+        self._writing, self._begun, self._error, self._reply = None, {}, None, None
+        request = self.request()
+        began = time.monotonic()
+        reading = asyncio.create_task(self._read(request))
+        stopping = asyncio.create_task(stopped.wait())
+        try:
+            racing: set[asyncio.Future[Any]] = {reading, stopping}
+            await asyncio.wait(racing, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            is_stopped = not reading.done()
+            for task in (reading, stopping):
+                task.cancel()
+            await asyncio.gather(reading, stopping, return_exceptions=True)
+            self.api_seconds += time.monotonic() - began
+            self.last = self._received(is_stopped)
+        if not reading.cancelled() and (error := reading.exception()):
+            raise error
+        return self.last
+
+    async def _read(self, request: Request) -> None:
+        try:
+            async with self.means.client.stream(request, "block") as happenings:
+                async for each in happenings:
+                    self._take(each)
+        except ApiError as error:
+            self._error = error
+
+    def _take(self, each: Said) -> None:
+        match each:
+            case Started(message, request_id):
+                self._begun = message
+                self._writing = Replying(self.dialogue.journal, message, request_id)
+                self._tell_stream({"type": "message_start", "message": message})
+            case Piece(_, raw):
+                self._tell_stream(raw)
+            case Block(index, block):
+                self._block(index, block)
+            case Finished(reply):
+                self._reply = reply
+                end = {"stop_reason": reply.stop_reason, "stop_sequence": reply.data.get("stop_sequence")}
+                self._tell_stream({"type": "message_delta", "delta": end, "usage": reply.usage})
+                self._tell_stream({"type": "message_stop"})
+            case Broken(_, so_far):
+                self._reply = so_far
+            case Retrying():
+                self._retry(each)
+            case LeftOut(name, _):
+                self._tell_note(f"The server does not take {name}; it is asked without.", "warning")
+            case Switched(model):
+                self.dialogue.model = model
+                self._tell_note(f"The model stayed overloaded; {model} is asked instead.", "warning")
+
+    def _block(self, index: int, block: Json) -> None:
+        assert self._writing is not None
+        uuid = self._writing.take(block)
+        message = {**self._begun, "content": [block], "stop_reason": None}
+        self.means.tell(event.Said(agent=self.agent, uuid=uuid, message=message))
+        self._tell_stream({"type": "content_block_stop", "index": index})
+
+    def _retry(self, failed: Retrying) -> None:
+        """Nothing of the failed try was written; what it was charged is."""
+        error, usage = failed.error, failed.so_far.usage
+        self._writing, self._begun = None, {}
+        self.means.tally.add(failed.so_far.model or self.dialogue.model, usage)
+        line = entry.retry(str(error), error.status, failed.delay, failed.number, failed.of, usage)
+        self.dialogue.journal.add(line)
+        told = event.Retried(
+            agent=self.agent,
+            number=failed.number,
+            of=failed.of,
+            delay=failed.delay,
+            message=str(error),
+            status=error.status,
+        )
+        self.means.tell(told)
+
+    def _received(self, is_stopped: bool) -> Received:
+        """Write down the end of the reply, and what it took."""
+        partial = Reply({**self._begun, "stop_reason": None})
+        reply = self._reply or partial
+        writing = self._writing
+        if writing is not None and reply.stop_reason is not None and not writing.lines:
+            writing.take(
+                {"type": "text", "text": NO_CONTENT}
+            )  # an empty reply cannot be sent back, but it was paid for
+        if writing is not None:
+            writing.finish(reply)
+        self.means.tally.add(reply.model or self.dialogue.model, reply.usage)
+        lines = tuple(writing.lines) if writing is not None else ()
+        self.dialogue.reply([block for _, block in lines], reply.usage)
+        if reply.id:
+            self.means.tell(
+                event.Replied(
+                    agent=self.agent,
+                    message_id=reply.id,
+                    model=reply.model,
+                    stop_reason=reply.stop_reason,
+                    usage=reply.usage,
+                )
+            )
+        return Received(reply, lines, self._error, is_stopped)
+
+    def _tell_stream(self, raw: Json) -> None:
+        self.means.tell(event.Streamed(agent=self.agent, event=raw))
+
+    def _tell_note(self, text: str, level: Any) -> None:
+        self.means.tell(event.Noted(agent=self.agent, text=text, level=level))
+
+
+def _offered(name: str, description: str, schema: Json) -> Json:
+    return {"name": name, "description": description, "input_schema": schema}

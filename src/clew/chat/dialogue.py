@@ -1,0 +1,239 @@
+"""A dialogue: a conversation that goes on, in memory and on disk.
+
+Every method that changes what is sent writes it down as well, so the two cannot part: what a resume of the file would send
+is what the next request sends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from clew.api.estimate import tokens
+from clew.chat import entry
+from clew.chat.journal import Journal
+from clew.chat.permission.decision import Mode
+from clew.chat.repository import branch_of
+from clew.chat.snapshot import Backups
+from clew.chat.tool import Content, Json, Result, State
+
+NO_CONTENT = "(no content)"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a person says: the words, and texts that the program puts below them for the model alone."""
+
+    content: Content
+    notes: tuple[Content, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return text_of(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a reply, and the line that it stands on."""
+
+    id: str
+    name: str
+    input: Json
+    line: str
+    unparsed: str = ""  # its input, if that is no JSON
+    is_cut: bool = False  # the reply ended in the middle of it
+
+
+@dataclass
+class Dialogue:
+    """One conversation: the session itself, or an agent's."""
+
+    journal: Journal
+    state: State
+    model: str
+    mode: Mode = "default"
+    mode_before: Mode = "default"  # the mode in which planning began
+    backups: Backups | None = None
+    parent: Dialogue | None = None  # whose agent this is
+    messages: list[Json] = field(default_factory=list)
+    queue: deque[Prompt] = field(default_factory=deque)
+    reported: int = 0  # tokens of the last request and its reply
+    weighed: int = 0  # messages that these tokens stand for
+    last_usage: Json = field(default_factory=dict)
+    calls_made: int = 0
+    linked: set[str] = field(default_factory=set)  # pull requests that the file names
+
+    @property
+    def session_id(self) -> str:
+        return self.journal.envelope.session_id
+
+    @property
+    def folder(self) -> Path:
+        """The folder for what belongs to the session."""
+        path = self.journal.path
+        return path.parent.parent if self.journal.is_agent else path.with_suffix("")
+
+    @property
+    def size(self) -> int:
+        """About how many tokens the next request has."""
+        return self.reported + tokens(self.messages[self.weighed :])
+
+    # -- what the person says
+
+    def prompt(self, said: Prompt) -> str:
+        """A prompt, behind the state of the files; its uuid."""
+        uuid = self.journal.new_id()
+        if self.backups is not None:
+            self.journal.beside(self.backups.at_prompt(uuid, self.journal.time()))
+        body = (
+            entry.plain(said.content)
+            if self.journal.is_agent
+            else entry.prompt(said.content, self.mode, self.state.todos)
+        )
+        self.journal.add(body, uuid=uuid, is_safe=True)
+        self._hear(said.content)
+        for note in said.notes:
+            self.note(note)
+        return uuid
+
+    def note(self, content: Content, call_id: str = "") -> str:
+        """A text for the model that no person wrote."""
+        uuid = self.journal.add(entry.note(content, call_id))
+        self._hear(content)
+        return uuid
+
+    def enqueue(self, said: Prompt) -> None:
+        """A prompt that waits until the model can hear it."""
+        self.queue.append(said)
+        self._queue_line("enqueue", said.content)
+
+    def dequeue(self) -> Prompt:
+        said = self.queue.popleft()
+        self._queue_line("dequeue")
+        return said
+
+    def unqueue(self) -> list[Prompt]:
+        """Take back what waits: it is not said."""
+        taken = list(self.queue)
+        self.queue.clear()
+        for said in taken:
+            self._queue_line("remove", said.content)
+        return taken
+
+    def _queue_line(self, operation: str, content: Content | None = None) -> None:
+        self.journal.beside(entry.queued(operation, self.session_id, self.journal.time(), content))
+
+    def interrupt(self, in_tool: bool) -> None:
+        body = entry.interrupted(in_tool)
+        self.journal.add(body, is_safe=True)
+        self._hear(body["message"]["content"])
+
+    def _hear(self, content: Content) -> None:
+        blocks = blocks_of(content)
+        if self.messages and self.messages[-1]["role"] == "user":
+            before = self.messages[-1]
+            self.messages[-1] = {**before, "content": [*before["content"], *blocks]}
+        elif blocks:
+            self.messages.append({"role": "user", "content": blocks})
+
+    # -- what the model and its tools say
+
+    def reply(self, blocks: Sequence[Json], usage: Mapping[str, Any]) -> None:
+        """What the model said; its lines are written already."""
+        if not blocks:
+            return
+        if self.messages and self.messages[-1]["role"] == "assistant":  # it went on after a pause
+            before = self.messages.pop()
+            blocks = [*before["content"], *blocks]
+        self.messages.append({"role": "assistant", "content": list(blocks)})
+        self.last_usage = dict(usage)
+        if counted := sum(_number(usage.get(name)) for name in _COUNTED):
+            self.reported, self.weighed = counted, len(self.messages)
+
+    def result(self, call: Call, found: Result) -> str:
+        """Write down what came of a call; it is sent with the others of its reply, by `answer`."""
+        self.calls_made += 1
+        return self.journal.add(entry.result(call.id, found, call.line, self.journal.is_agent), is_safe=True)
+
+    def answer(self, calls: Sequence[Call], results: Mapping[str, Result]) -> None:
+        """The results of all calls of a reply, in the order of the calls, then what the tools add."""
+        blocks = []
+        for call in calls:
+            found = results[call.id]
+            content = found.content if isinstance(found.content, str) else list(found.content)
+            block = {"type": "tool_result", "tool_use_id": call.id, "content": content}
+            blocks.append({**block, "is_error": True} if found.is_error else block)
+        self._hear(blocks)
+        for call in calls:
+            for note in results[call.id].notes:
+                self.note(note, call.id)
+
+    def before_change(self, path: Path, line: str) -> None:
+        """Save a file before a call changes it."""
+        if self.parent is not None:
+            self.parent.before_change(path, line)
+        elif self.backups is not None:
+            update = self.backups.before_change(path, line, self.journal.time())
+            if update is not None:
+                self.journal.beside(update)
+
+    def follow(self) -> None:
+        """A shell may have moved: the lines say where it is now."""
+        if str(self.state.cwd) != self.journal.envelope.cwd:
+            self.journal.move(str(self.state.cwd), branch_of(self.state.cwd))
+
+    def link(self, found: Result) -> None:
+        """Name the pull request that a call made."""
+        for made in _PULL_REQUEST.finditer(text_of(found.content)):
+            if made[0] not in self.linked and not self.journal.is_agent:
+                self.linked.add(made[0])
+                time = self.journal.time()
+                self.journal.beside(entry.pull_request(int(made[2]), made[0], made[1], self.session_id, time))
+
+    # -- the ends of turns
+
+    def end_turn(self, milliseconds: int, said: Prompt | None) -> None:
+        if self.journal.is_agent:
+            return
+        self.journal.add(entry.turn_duration(milliseconds, len(self.messages)))
+        if said is not None and self.journal.leaf:
+            pin = entry.last_prompt(said.text, self.journal.leaf, self.session_id)
+            self.journal.beside(pin, is_safe=True)
+
+    def restart(self, summary: str, trigger: str, tokens: int, usage: Json) -> str:
+        """From here on the summary is sent and what comes after it. The uuid of the boundary."""
+        boundary = self.journal.add(entry.boundary(self.journal.leaf, trigger, tokens, usage))
+        leaf = self.journal.add(entry.summary(summary), is_safe=True)
+        self.journal.beside(entry.headline(_line(summary), leaf))
+        self.messages = [{"role": "user", "content": blocks_of(summary)}]
+        self.reported, self.weighed = 0, 0
+        return boundary
+
+
+_PULL_REQUEST = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/pull/(\d+)")
+_COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+
+
+def blocks_of(content: Content) -> list[Json]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return list(content)
+
+
+def text_of(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(b["text"]) for b in content if b.get("type") == "text" and "text" in b)
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _line(text: str) -> str:
+    """The first words of a text, for a title."""
+    return " ".join(text.split())[:120]

@@ -1,0 +1,121 @@
+"""The engine: one session with all that belongs to it. Doors give it prompts and listen to its events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from clew.api.request import signatures, without_thinking
+from clew.chat import entry, event
+from clew.chat.ask import Asking
+from clew.chat.compaction import Compactor
+from clew.chat.dialogue import Dialogue, Prompt
+from clew.chat.errand import Errands, Kind
+from clew.chat.hooking import reminder, tell_hooks
+from clew.chat.loop import Loop
+from clew.chat.means import Means
+from clew.chat.permission.decision import Mode
+from clew.chat.tool import Json
+from clew.errors import Busy
+
+
+class Engine:
+    """A session that goes on. One turn runs at a time; what is said meanwhile waits in a queue."""
+
+    def __init__(
+        self,
+        dialogue: Dialogue,
+        means: Means,
+        kinds: Mapping[str, Kind] | None = None,
+        *,
+        closing: Sequence[Json] = (),
+        source: str = "startup",
+    ) -> None:
+        """`closing` are lines that an unfinished turn of a resumed session still needs: written before the next prompt."""
+        self.dialogue = dialogue
+        self.means = means
+        self.stopped = asyncio.Event()
+        self.aside = asyncio.Event()
+        self.is_busy = False
+        self._closing = list(closing)
+        self._source = source
+        self._has_begun = False
+        self._compactor = Compactor(dialogue, means)
+        errands = Errands(dialogue, means, kinds or {})
+        asking = Asking(dialogue, means, shown=self._compactor.shown)
+        self._loop = Loop(dialogue, means, self.stopped, self._compactor, asking, errands.send, aside=self.aside)
+
+    async def submit(self, said: Prompt | str) -> event.Finished:
+        """Say something, and wait for all that comes of it. Raises OSError if it cannot be written down."""
+        prompt = Prompt(said) if isinstance(said, str) else said
+        self._occupy()
+        try:
+            self.stopped.clear()
+            self.aside.clear()
+            context = await self._begin()
+            if self.dialogue.journal.envelope.entrypoint != "cli":
+                self.dialogue.enqueue(prompt)
+                prompt = self.dialogue.dequeue()
+            return await self._loop.run(Prompt(prompt.content, (*prompt.notes, *context)))
+        finally:
+            self.is_busy = False
+
+    def queue(self, said: Prompt | str) -> None:
+        """Say something while the engine is busy: the model hears it with the next results, or after the turn."""
+        self.dialogue.enqueue(Prompt(said) if isinstance(said, str) else said)
+
+    def interrupt(self) -> None:
+        """Break off. Every call gets a result, and the turn ends."""
+        self.stopped.set()
+
+    def put_aside(self) -> None:
+        """Let the command that runs now go on in the background."""
+        self.aside.set()
+
+    # -- the conversation as a whole
+
+    async def preview(self, wish: str = "") -> str:
+        """The summary that a compaction would go on from."""
+        return (await self._compactor.summarise(wish)).text.strip()
+
+    async def compact(self, wish: str = "", summary: str = "") -> bool:
+        """Go on from a summary: a given one, or one that is made now."""
+        self._occupy()
+        try:
+            await self._begin()
+            return await self._compactor.compact("manual", wish, summary)
+        finally:
+            self.is_busy = False
+
+    def use_model(self, model: str) -> None:
+        """From here on another model. It gets no other's thinking."""
+        if model != self.dialogue.model:
+            self.dialogue.model = model
+            self.dialogue.messages = without_thinking(self.dialogue.messages, signatures(self.dialogue.messages))
+
+    def use_mode(self, mode: Mode) -> None:
+        self.dialogue.mode = mode
+
+    def rename(self, title: str) -> None:
+        self.dialogue.journal.beside(entry.title(title, self.dialogue.session_id))
+
+    async def close(self, reason: str = "other") -> None:
+        """Tell the hooks that the session ends."""
+        if self._has_begun:
+            await tell_hooks("SessionEnd", {"reason": reason}, self.dialogue, self.means)
+
+    def _occupy(self) -> None:
+        if self.is_busy:
+            raise Busy(str(self.dialogue.journal.path))
+        self.is_busy = True
+
+    async def _begin(self) -> tuple[str, ...]:
+        """Close what an earlier process left open; once, tell the hooks that the session begins: what they add."""
+        for body in self._closing:
+            self.dialogue.journal.add(body)
+        self._closing.clear()
+        if self._has_begun:
+            return ()
+        self._has_begun = True
+        outcome = await tell_hooks("SessionStart", {"source": self._source}, self.dialogue, self.means)
+        return tuple(reminder(f"A hook says: {text}") for text in outcome.context)

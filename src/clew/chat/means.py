@@ -1,0 +1,83 @@
+"""Means: what a conversation works with. It is one value, made before the work starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from clew.api.client import Client
+from clew.api.request import Capability
+from clew.chat.event import Tell
+from clew.chat.hook import HookOutcome
+from clew.chat.permission.decision import Decision, Mode
+from clew.chat.tally import Tally
+from clew.chat.tool import Json, Tool
+
+WINDOW = 200_000
+LONG_WINDOW = 1_000_000
+
+
+class Permits(Protocol):
+    """Whoever decides calls."""
+
+    def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision: ...
+
+
+class Hooked(Protocol):
+    """Whoever runs hooks."""
+
+    async def run(self, event: str, payload: Json) -> HookOutcome: ...
+
+
+class Anything:
+    """Allows every call: for whoever skips permissions."""
+
+    def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
+        return Decision("allow")
+
+
+class Unhooked:
+    """No hooks."""
+
+    async def run(self, event: str, payload: Json) -> HookOutcome:
+        return HookOutcome()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a conversation may go."""
+
+    turns: int | None = None  # replies to one prompt
+    dollars: float | None = None
+    output: int = 32_000  # tokens of one reply
+    at_once: int = 10  # calls that change nothing
+    grace: float = 3.0  # seconds that a call has to finish when the person breaks off
+    window: int = WINDOW
+    compacts: bool = True  # by itself, when the window is nearly full
+
+
+@dataclass(frozen=True)
+class Means:
+    client: Client
+    tools: Mapping[str, Tool]
+    tell: Tell
+    tally: Tally
+    system: Sequence[Json] = ()
+    permits: Permits = field(default_factory=Anything)
+    hooks: Hooked = field(default_factory=Unhooked)
+    can_ask: bool = False  # whether somebody answers what is asked
+    limits: Limits = field(default_factory=Limits)
+    context: Callable[[], str] = lambda: (
+        ""
+    )  # facts that change: for the first user message, never for the system prompt
+    thinking: Json | None = None
+    fallback: str = ""
+    small_model: str = ""  # for errands that need no great one
+    capabilities: Sequence[Capability] = ()
+
+
+def window_of(model: str) -> int:
+    """The window of a model by its name; `[1m]` asks for the long one."""
+    return LONG_WINDOW if "[1m]" in model else WINDOW

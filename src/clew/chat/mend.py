@@ -1,0 +1,108 @@
+"""Mending: messages that the API would refuse, made so that it takes them. What was mended is told, never sent broken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from clew.api.request import THOUGHT
+from clew.api.rule import Violation, lint
+from clew.chat.tool import Json
+
+LOST = "The result of this call was lost."
+_PLACE = re.compile(r"messages\.(\d+)(?:\.content\.(\d+))?")
+_ROUNDS = 100
+
+
+def mended(messages: Sequence[Json]) -> tuple[list[Json], list[str]]:
+    """The messages as they can be sent, and a sentence for each rule that they broke."""
+    found = [v for v in lint(messages) if v.is_refused or v.rule == "turns"]
+    told = [str(violation) for violation in found]
+    made = list(messages)
+    for _ in range(_ROUNDS):
+        if not found:
+            break
+        made = _sound(_without(made, found))
+        found = [v for v in lint(made) if v.is_refused]
+    return made, told
+
+
+def _without(messages: Sequence[Json], found: Iterable[Violation]) -> list[Json]:
+    """Without the blocks that are wrong by themselves; what is wrong between blocks is left to the rest."""
+    gone: set[tuple[int, int]] = set()
+    for violation in found:
+        place = _PLACE.match(violation.where)
+        if place and place[2] and violation.rule not in ("orphan", "twice", "late"):
+            gone.add((int(place[1]), int(place[2])))
+    made = []
+    for index, message in enumerate(messages):
+        role, content = message.get("role"), message.get("content")
+        if role in ("user", "assistant"):
+            kept = [b for i, b in enumerate(_blocks(content)) if (index, i) not in gone]
+            made.append({"role": role, "content": kept})
+    return made
+
+
+def _sound(messages: Sequence[Json]) -> list[Json]:
+    """In turn, from the user on, each call with one result and each result with its call."""
+    made: list[Json] = []
+    used: set[str] = set()
+    for message in _in_turn(messages):
+        role, content = message["role"], message["content"]
+        if role == "assistant":
+            content = [b for b in content if b.get("type") != "tool_use" or _is_new(str(b.get("id")), used)]
+            while content and content[-1].get("type") in THOUGHT:
+                content = content[:-1]
+        elif made:
+            content = _answering(content, made[-1]["content"])
+        else:
+            content = [b for b in content if b.get("type") != "tool_result"]
+        if content and (made or role == "user"):
+            made.append({"role": role, "content": content})
+    made = _in_turn(made)
+    if made and (calls := _calls(made[-1])):
+        made.append({"role": "user", "content": [_lost(call) for call in calls]})
+    return made
+
+
+def _is_new(call: str, used: set[str]) -> bool:
+    """Whether the id was not used before; from now on it is."""
+    is_new = call not in used
+    used.add(call)
+    return is_new
+
+
+def _in_turn(messages: Iterable[Json]) -> list[Json]:
+    """Messages of one role in a row as one."""
+    made: list[Json] = []
+    for message in messages:
+        if made and made[-1]["role"] == message["role"]:
+            made[-1] = {**made[-1], "content": [*made[-1]["content"], *message["content"]]}
+        elif message["content"]:
+            made.append(message)
+    return made
+
+
+def _answering(content: Sequence[Json], asked: Sequence[Json]) -> list[Json]:
+    """The results first, one for each call and in their order."""
+    results: dict[str, Json] = {}
+    for block in content:
+        if block.get("type") == "tool_result":
+            results.setdefault(str(block.get("tool_use_id")), block)
+    calls = [str(b["id"]) for b in asked if b.get("type") == "tool_use"]
+    rest = [b for b in content if b.get("type") != "tool_result"]
+    return [*(results.get(call) or _lost(call) for call in calls), *rest]
+
+
+def _calls(message: Json) -> list[str]:
+    return [str(b["id"]) for b in message["content"] if b.get("type") == "tool_use"]
+
+
+def _lost(call: str) -> Json:
+    return {"type": "tool_result", "tool_use_id": call, "content": LOST, "is_error": True}
+
+
+def _blocks(content: object) -> list[Json]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content.strip() else []
+    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []

@@ -1,0 +1,104 @@
+"""Compaction: when it happens, what it leaves in the file, and what is sent from then on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.api.estimate import tokens
+from clew.api.script import Fault, Rule, Step
+from clew.chat import event
+from clew.chat.compaction import LEFT_OUT, OPENING, threshold
+from clew.chat.engine import Engine
+from tests.chat.world import ECHO, World, counts, sound, use, world
+from tests.oracle.normalise import normalise
+
+SUMMARY = Rule(prompt="Sum up this conversation", steps=["All that was said."])
+
+NEXT = tokens([{"role": "user", "content": [{"type": "text", "text": "next one"}]}])
+
+
+def filled(size: int) -> Step:
+    return Step(content="Long.", usage={"input_tokens": size - 1, "output_tokens": 1})
+
+
+@pytest.mark.req("R255", "R269")
+@pytest.mark.parametrize(("size", "compacts"), [(166_999 - NEXT, False), (167_000 - NEXT, True)])
+def test_the_threshold_is_that_of_the_original(tmp_path: Path, size: int, compacts: bool) -> None:
+    rules = [SUMMARY, Rule(prompt="first", steps=[filled(size)]), Rule(prompt="next", steps=["Short."])]
+    with world(tmp_path, rules=rules) as made:
+        done = made.run("first", "next one")
+    assert done.text == "Short." and bool(made.of(event.Compacted)) is compacts
+    assert threshold(200_000) == 167_000 and threshold(1_000_000) == 967_000
+    if compacts:
+        check_boundary(made, "auto", size)
+    assert counts(done.usage) == made.charged
+
+
+def check_boundary(made: World, trigger: str, size: int) -> None:
+    lines = made.lines()
+    kinds = made.kinds()
+    at = kinds.index("compact_boundary")
+    assert kinds[at : at + 3] == ["compact_boundary", "summary-entry", "summary"]
+    boundary, summary, title = lines[at : at + 3]
+    assert boundary["parentUuid"] is None
+    assert boundary["logicalParentUuid"] == [line["uuid"] for line in lines[:at] if "uuid" in line][-1]
+    assert boundary["compactMetadata"]["trigger"] == trigger
+    assert boundary["compactMetadata"]["preTokens"] == size
+    assert summary["parentUuid"] == boundary["uuid"] and summary["isVisibleInTranscriptOnly"]
+    assert summary["message"]["content"].startswith(OPENING) and "All that was said." in summary["message"]["content"]
+    assert title["leafUuid"] == summary["uuid"]
+    sent = made.sent[-1]["messages"]
+    assert sent[0]["content"][0]["text"].startswith(OPENING) and len(sent) == 1
+    assert normalise(sound(made.path()))[: len(sent)] == normalise(sent)
+
+
+def test_by_hand_with_a_preview_and_a_wish(tmp_path: Path) -> None:
+    rules = [SUMMARY, Rule(prompt="first", steps=["One."]), Rule(prompt="next", steps=["Two."])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def drive(engine: Engine) -> None:
+            await engine.submit("first")
+            assert await engine.preview("the numbers") == "All that was said."
+            assert not made.of(event.Compacted) and "compact_boundary" not in made.kinds()
+            assert await engine.compact(summary="All that was said. By me.")
+            await engine.submit("next")
+
+        made.drive(drive)
+    assert "Heed this wish above all: the numbers" in str(made.sent[1]["messages"])
+    assert "By me." in str(made.sent[-1]["messages"])
+    sound(made.path())
+
+
+def test_a_summary_that_fails_leaves_all_as_it_is_and_is_not_tried_for_ever(tmp_path: Path) -> None:
+    failing = Rule(prompt="Sum up this conversation", steps=[Step(content="x", fault=Fault(status=400))])
+    rules = [failing, *(Rule(prompt=f"p{i}", steps=[filled(170_000)]) for i in range(6))]
+    with world(tmp_path, rules=rules) as made:
+        made.run(*[f"p{i}" for i in range(6)])
+    assert len(made.of(event.Noted)) == 3 and not made.of(event.Compacted)
+    assert len([row for row in made.server.rows if row["status"] == 400]) == 3
+    sound(made.path())
+
+
+def test_a_prompt_that_is_too_long_is_compacted_once(tmp_path: Path) -> None:
+    rules = [SUMMARY, Rule(prompt="first", steps=["One. " * 300]), Rule(prompt="next", steps=["Two."])]
+    with world(tmp_path, rules=rules, window=700) as made:
+        done = made.run("first", "next " * 200)
+    assert len(made.of(event.Compacted)) == 1 and done.text == "Two."
+    assert "word for word" in made.sent[-1]["messages"][0]["content"][0]["text"]
+    sound(made.path())
+
+
+def test_old_results_are_left_out_before_that(tmp_path: Path) -> None:
+    big = "x" * 120_000  # 30,000 tokens
+    steps: list[Any] = [[use("Echo", text=f"{i} {big}")] for i in range(4)]
+    steps[3] = Step(content=[use("Echo", text="3")], usage={"input_tokens": 150_000})
+    with world(tmp_path, *steps, "Done.") as made:
+        done = made.run("go", tools=(ECHO,))
+    assert done.text == "Done." and not made.of(event.Compacted)
+    results = [b["content"] for m in made.sent[-1]["messages"] for b in m["content"] if b["type"] == "tool_result"]
+    assert [text == LEFT_OUT for text in results] == [True, True, False, False]
+    kept = [b["content"] for m in sound(made.path()) for b in m["content"] if b["type"] == "tool_result"]
+    assert [len(text) > 100_000 for text in kept] == [True, True, True, False]

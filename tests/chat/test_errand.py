@@ -1,0 +1,119 @@
+"""Agents: their files, their totals, several at once, below each other, failing, and broken off."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.api.script import Fault, Rule, Step
+from clew.chat import event
+from clew.chat.engine import Engine
+from clew.facts.usage import usage
+from clew.wire.encode import decode
+from tests.chat.world import AGENT, ECHO, SAVE, World, counts, sound, use, waiting, world
+
+
+def agents(made: World) -> list[Path]:
+    return sorted((made.path().with_suffix("") / "subagents").glob("agent-*.jsonl"), key=lambda p: p.stat().st_ino)
+
+
+def task(prompt: str, **more: str) -> Any:
+    return use("Task", description="do it", prompt=prompt, **more)
+
+
+@pytest.mark.req("R252", "R250")
+def test_an_agent_has_a_file_of_its_own_and_totals(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="inner", steps=[[use("Echo", text="a"), use("Save", path="x", text="y")], "Inner done."]),
+        Rule(prompt="go", steps=[[task("inner work")], "Outer done."]),
+    ]
+    with world(tmp_path, rules=rules, strict="advice") as made:
+        done = made.run("go")
+    assert done.text == "Outer done."
+    [path] = agents(made)
+    lines = [decode(line) for line in path.read_bytes().splitlines()]
+    agent_id = path.stem.removeprefix("agent-")
+    assert all(line["isSidechain"] and line["agentId"] == agent_id for line in lines if "uuid" in line)
+    assert {line["sessionId"] for line in lines} == {made.session().id}
+    assert lines[0]["parentUuid"] is None and lines[0]["message"]["content"] == "inner work"
+    assert not any("toolUseResult" in line for line in lines)
+    meta = decode(path.with_suffix(".meta.json").read_bytes())
+    [result] = [line for line in made.lines() if "toolUseResult" in line]
+    call_id = result["message"]["content"][0]["tool_use_id"]
+    assert (meta["agentType"], meta["toolUseId"], meta["spawnDepth"]) == ("general-purpose", call_id, 1)
+    record = result["toolUseResult"]
+    assert (record["status"], record["agentId"], record["totalToolUseCount"]) == ("completed", agent_id, 2)
+    last = lines[-1]["message"]["usage"]
+    assert record["totalTokens"] == sum(counts(last).values())
+    assert record["content"] == [{"type": "text", "text": "Inner done."}]
+    assert any(line.get("data", {}).get("type") == "agent_progress" for line in made.lines())
+    snapshots = [line for line in made.lines() if line["type"] == "file-history-snapshot"]
+    assert "x" in snapshots[-1]["snapshot"]["trackedFileBackups"]
+    assert counts(done.usage) == made.charged
+    [agent] = made.session().agents
+    assert agent.call is not None and agent.call.id == call_id
+    assert usage(made.session()).total.output == made.charged["output_tokens"]
+    sound(made.path())
+
+
+def test_agents_run_side_by_side_and_one_may_fail(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="good", steps=["Good."]),
+        Rule(prompt="bad", steps=[Step(content="x", fault=Fault(status=400))]),
+        Rule(prompt="go", steps=[[task("good"), task("bad"), task("x", subagent_type="nobody")], "Done."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+        done = made.run("go")
+    good, bad, unknown = made.sent[-1]["messages"][-1]["content"]
+    assert good["content"][0]["text"] == "Good." and "is_error" not in good
+    assert bad["is_error"] and "The agent failed" in bad["content"]
+    assert unknown["is_error"] and "general-purpose" in unknown["content"]
+    assert len(agents(made)) == 2 and done.text == "Done."
+    assert [e.status for e in made.of(event.AgentEnded)].count("failed") == 1
+    assert counts(done.usage) == made.charged
+
+
+def test_agents_send_agents(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="deepest", steps=["Deep."]),
+        Rule(prompt="middle", steps=[[task("deepest")], "Middle."]),
+        Rule(prompt="go", steps=[[task("middle")], "Top."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+        assert made.run("go").text == "Top."
+    depths = sorted(decode(p.with_suffix(".meta.json").read_bytes())["spawnDepth"] for p in agents(made))
+    assert depths == [1, 2]
+
+
+def test_breaking_off_ends_the_agents_and_leaves_all_files_whole(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="inner", steps=[[use("Wait")], "Never."]),
+        Rule(prompt="go", steps=[[task("inner one"), task("inner two")], "Never."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def drive(engine: Engine) -> event.Finished:
+            turn = asyncio.create_task(engine.submit("go"))
+            await begun.wait()
+            engine.interrupt()
+            return await turn
+
+        begun = asyncio.Event()
+        wait = waiting(asyncio.Event(), begun)
+        done = made.drive(drive, tools=(AGENT, ECHO, SAVE, wait))
+    assert done.is_interrupted
+    for path in (made.path(), *agents(made)):
+        entries = [decode(line) for line in path.read_bytes().splitlines()]
+        asked = {b["id"] for e in entries for b in blocks(e) if b["type"] == "tool_use"}
+        answered = {b["tool_use_id"] for e in entries for b in blocks(e) if b["type"] == "tool_result"}
+        assert asked == answered
+    sound(made.path())
+
+
+def blocks(line: dict[str, object]) -> list[dict[str, str]]:
+    message = line.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []

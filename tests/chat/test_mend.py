@@ -1,0 +1,55 @@
+"""Mending: whatever the messages are, what is sent breaks no rule, and what was right is left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from clew.api.rule import lint
+from clew.chat.mend import LOST, mended
+from tests.api.helper import assistant, call, result, text, thinking, user
+
+IDS = some.sampled_from(["t1", "t2", "t3", "bad id!"])
+BLOCKS = some.one_of(
+    some.sampled_from(["", " ", "words"]).map(text),
+    IDS.map(call),
+    IDS.map(result),
+    some.just(thinking()),
+    some.just({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}),
+    some.just({"type": "strange"}),
+)
+CONTENT = some.one_of(some.sampled_from(["", "words"]), some.lists(BLOCKS, max_size=5))
+MESSAGES = some.lists(
+    some.builds(
+        lambda role, content: {"role": role, "content": content}, some.sampled_from(["user", "assistant"]), CONTENT
+    ),
+    max_size=7,
+)
+
+
+@given(MESSAGES)
+def test_what_is_mended_is_never_refused(messages: list[Any]) -> None:
+    made, told = mended([*messages, user("next")])
+    assert [v for v in lint(made) if v.is_refused] == []
+    assert mended(made) == (made, [])
+    if not told:
+        assert made == [*messages, user("next")]
+
+
+@pytest.mark.req("R271")
+@given(MESSAGES)
+def test_the_given_messages_are_left_as_they_are(messages: list[Any]) -> None:
+    before = repr(messages)
+    mended(messages)
+    assert repr(messages) == before
+
+
+def test_a_call_without_a_result_gets_one_and_a_result_without_a_call_goes() -> None:
+    made, told = mended(
+        [user("a"), assistant(call("t1")), user([result("t2"), text("b")]), assistant(text("c")), user("d")]
+    )
+    assert made[2]["content"] == [result("t1", LOST, is_error=True), text("b")]
+    assert len(told) == 2
