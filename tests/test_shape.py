@@ -95,6 +95,7 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "collect/lock.py": "the lock of the archive",
         "chat/lock.py": "the lock of a session",
         "collect/files.py": "a file of records that the user names",
+        "chat/tools/disk.py": "files of the project that the model changes, and outputs of commands",
         "demo/script.py": "a made-up tree in a folder of its own",
     }
     found = {str(p.relative_to(SOURCE)) for p in modules() for _ in _writes(p)}

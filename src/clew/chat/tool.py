@@ -54,6 +54,7 @@ class State:
     seen: dict[Path, Seen] = field(default_factory=dict)
     todos: list[Json] = field(default_factory=list)
     background: dict[str, Any] = field(default_factory=dict)  # running commands and agents, by their ids
+    plan: Path | None = None  # the file that a plan is written to, while there is one
 
 
 Progress = Callable[[Json], Awaitable[None]]
@@ -80,6 +81,8 @@ class Scene:
     ask: Ask | None = None  # put questions to the person
     send: Errand | None = None  # begin an agent
     extract: Extract | None = None  # ask a small model about a text
+    aside: asyncio.Event | None = None  # set when the person sends the running command to the background
+    planning: Callable[[bool], Awaitable[None]] | None = None  # begin to plan, or end it
 
 
 class Tool(Protocol):

@@ -1,0 +1,184 @@
+"""Files of the person's, and scratch files of commands: the one place where tools write to disk.
+
+A file changes in one step: a draft beside it is written, made durable and renamed over it. Its mode stays, and a link
+that leads to it stays a link. Another hard link to it keeps the old content.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.chat.tool import Failed, Scene, Seen
+from clew.chat.tools.path import told, writable
+
+LARGEST = 16 << 20  # bytes of a file that is edited: all of it becomes part of the session
+MOST_KEPT = 256 << 20  # bytes of the output of a command
+_STEP = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file's bytes and what is remembered of it."""
+
+    data: bytes
+    seen: Seen
+
+
+def digest(data: bytes) -> str:
+    """What tells two contents apart."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@contextmanager
+def regular(path: Path) -> Iterator[int]:
+    """A plain file opened for reading. What could block, never end or tell of this process is refused."""
+    real = os.path.realpath(path)
+    if real == "/proc" or real.startswith("/proc/"):
+        raise Failed(f"{path} is a file of the system's own, which Read does not open. Use Bash to look at it.")
+    try:
+        file = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise _special(path) from None
+        raise
+    try:
+        kind = os.fstat(file).st_mode
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(kind):
+            raise _special(path)
+        yield file
+    finally:
+        os.close(file)
+
+
+def _special(path: Path) -> Failed:
+    return Failed(f"{path} is a pipe, a socket or a device, not a file that can be read.")
+
+
+def content(path: Path, largest: int = LARGEST) -> Content:
+    """A whole file; `Failed` if it is larger than that."""
+    with regular(path) as file:
+        facts = os.fstat(file)
+        parts, size = [], 0
+        while part := os.read(file, 1 << 20):
+            parts.append(part)
+            size += len(part)
+            if size > largest:
+                raise Failed(f"{path} has more than {largest >> 20} MB, which is too large to change with this tool.")
+    data = b"".join(parts)
+    return Content(data, Seen(facts.st_mtime_ns, digest(data)))
+
+
+def put(path: Path, data: bytes, scene: Scene) -> Seen:
+    """Put a file in place, new or over the old one, and note it as seen."""
+    target = writable(path, scene.state)
+    scene.before_change(target)
+    try:
+        mtime = _replaced(target, data)
+    except OSError as error:
+        raise told(error, path, "open") from error
+    seen = Seen(mtime, digest(data))
+    scene.state.seen[target] = seen
+    return seen
+
+
+def _replaced(target: Path, data: bytes) -> int:
+    """Write a draft and rename it over the target. When it was changed."""
+    folder = _folder(target.parent)
+    draft = f".clew-{secrets.token_hex(6)}"
+    try:
+        mode = _mode(target.name, folder)
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666, dir_fd=folder)
+        try:
+            try:
+                _fill(file, data, mode)
+                mtime = os.fstat(file).st_mtime_ns
+            finally:
+                os.close(file)
+            os.replace(draft, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            os.unlink(draft, dir_fd=folder)
+            raise
+        _settle(folder)
+        return mtime
+    finally:
+        os.close(folder)
+
+
+def _folder(path: Path) -> int:
+    """A folder, opened step by step so that no part of it can become a link on the way; made if it is not there."""
+    at = os.open(path.anchor, _STEP)
+    for name in path.parts[1:]:
+        try:
+            try:
+                inner = os.open(name, _STEP, dir_fd=at)
+            except FileNotFoundError:
+                os.mkdir(name, dir_fd=at)
+                inner = os.open(name, _STEP, dir_fd=at)
+        finally:
+            os.close(at)
+        at = inner
+    return at
+
+
+def _mode(name: str, folder: int) -> int | None:
+    """The permissions of the file that is there; None if there is none."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    return stat.S_IMODE(found.st_mode)
+
+
+def _fill(file: int, data: bytes, mode: int | None) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+    if mode is not None:
+        os.fchmod(file, mode)
+    os.fsync(file)
+
+
+def _settle(folder: int) -> None:
+    """Make a rename durable, where the folder may be opened for it."""
+    try:
+        again = os.open(".", os.O_RDONLY, dir_fd=folder)
+    except PermissionError:
+        return
+    try:
+        os.fsync(again)
+    finally:
+        os.close(again)
+
+
+def scratch() -> tuple[int, Path]:
+    """A new file for the output of a command, for this person's eyes alone; only ever appended to."""
+    file, name = tempfile.mkstemp(prefix="clew-", suffix=".output")
+    os.close(file)
+    return os.open(name, os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)), Path(name)
+
+
+def keep(source: Path, scene: Scene) -> Path:
+    """Copy a long output into the session's folder, as far as it is kept, and say where it lies."""
+    target = scene.folder / "tool-results" / f"{scene.call_id}.txt"
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    with open(file, "wb") as out, open(source, "rb") as text:
+        room = MOST_KEPT
+        while part := text.read(min(room, 1 << 20)):
+            room -= out.write(part)
+    return target

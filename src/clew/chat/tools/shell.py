@@ -1,0 +1,159 @@
+"""Commands: one process each, in a group of its own, with nothing to read and all output in one file."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import secrets
+import shutil
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clew.chat.tool import Failed
+from clew.chat.tools.disk import scratch
+from clew.chat.tools.output import INLINE, end
+from clew.wire.home import surroundings
+
+GRACE = 2.0  # seconds between the polite and the final signal
+_POLL = 0.02
+_AGAIN = 5  # looks after which the polite signal is sent a second time
+# The folder that the command ends in comes back through a descriptor of its own.
+_SCRIPT = "trap 'pwd -P >&{} 2>/dev/null' EXIT\n__clew=$1; shift; eval \"$__clew\""
+
+
+@dataclass(eq=False)
+class Command:
+    """A command that runs or has run."""
+
+    id: str
+    command: str
+    path: Path  # of its output
+    process: asyncio.subprocess.Process
+    folder_pipe: int
+    kind: str = "local_bash"
+    is_killed: bool = False
+    _told: int = 0
+    _decoder: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
+    )
+
+    @property
+    def description(self) -> str:
+        return self.command
+
+    @property
+    def exit_code(self) -> int | None:
+        """As shells tell it: 128 and the number of the signal for a command that one ended."""
+        code = self.process.returncode
+        return code if code is None or code >= 0 else 128 - code
+
+    @property
+    def status(self) -> str:
+        if self.process.returncode is None:
+            return "running"
+        return "killed" if self.is_killed else "failed" if self.process.returncode else "completed"
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has put out."""
+        return self.path.stat().st_size
+
+    def news(self) -> str:
+        with open(self.path, "rb") as file:
+            file.seek(self._told)
+            data = file.read()
+        self._told += len(data)
+        return self._decoder.decode(data, final=self.process.returncode is not None)
+
+    def output(self) -> str:
+        return end(self.path, INLINE)
+
+    async def wait(self) -> None:
+        await self.process.wait()
+
+    async def stop(self) -> None:
+        """End the command and all that it began: politely, and after a while without asking."""
+        self.is_killed = True
+        for again in range(round(GRACE / _POLL)):
+            # A child that the shell was just beginning did not hear the first signal: hence a second one.
+            number = signal.SIGTERM if again in (0, _AGAIN) else 0
+            if not _signal(self.process.pid, number):
+                break
+            await asyncio.sleep(_POLL)
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End the whole group at once. A process that the system holds fast is not waited for."""
+        self.is_killed = True
+        _signal(self.process.pid, signal.SIGKILL)
+        await asyncio.wait({asyncio.ensure_future(self.process.wait())}, timeout=GRACE)
+
+    async def close(self) -> None:
+        if self.process.returncode is None:
+            await self.stop()
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove what it put out."""
+        self.path.unlink(missing_ok=True)
+        self.last_folder()
+
+    def last_folder(self) -> Path | None:
+        """The folder that an ended command left the shell in, if it told; asked once."""
+        if self.folder_pipe < 0:
+            return None
+        try:
+            data = os.read(self.folder_pipe, 1 << 16)
+        except BlockingIOError:
+            data = b""
+        finally:
+            os.close(self.folder_pipe)
+            self.folder_pipe = -1
+        name = os.fsdecode(data).removesuffix("\n")
+        return Path(name) if name.startswith("/") else None
+
+
+def _signal(group: int, number: int) -> bool:
+    """Send a signal to a group of processes; whether there was one."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+async def begin(command: str, cwd: Path) -> Command:
+    """Begin a command in a shell of its own."""
+    shell = shutil.which("bash") or shutil.which("sh")
+    if shell is None:
+        raise Failed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
+    if "\0" in command:
+        raise Failed("A command cannot hold a null character.")
+    output, path = scratch()
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            shell,
+            "-c",
+            _SCRIPT.format(writer),
+            shell,
+            command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=cwd,
+            env=surroundings(GIT_EDITOR="true", PAGER="cat", GIT_PAGER="cat"),
+            start_new_session=True,
+            pass_fds=(writer,),
+        )
+    except OSError as error:
+        os.close(reader)
+        path.unlink()
+        raise Failed(f"The command could not be begun: {error.strerror}.", is_misuse=False) from error
+    finally:
+        os.close(output)
+        os.close(writer)
+    return Command(f"b{secrets.token_hex(3)}", command, path, process, reader)

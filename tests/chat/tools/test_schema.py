@@ -1,0 +1,86 @@
+"""Inputs: what is taken for what, and what is told of the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clew.chat.tool import Failed
+from clew.chat.tools.bash import BASH
+from clew.chat.tools.edit import EDIT, MULTI_EDIT
+from clew.chat.tools.read import READ
+from clew.chat.tools.schema import check, failure, unknown
+from clew.chat.tools.todo import TODO_WRITE
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ({"file_path": "/a", "limit": "5"}, {"file_path": "/a", "limit": 5}),
+        ({"file_path": "/a", "limit": 5.0}, {"file_path": "/a", "limit": 5}),
+        ({"file_path": "/a", "limit": None}, {"file_path": "/a"}),
+    ],
+)
+def test_numbers_may_come_as_texts(given: Any, made: Any) -> None:
+    assert check(READ, given) == made
+
+
+def test_truths_and_lists_may_come_as_texts_and_defaults_are_filled_in() -> None:
+    assert check(BASH, {"command": "5", "run_in_background": "True"}) == {"command": "5", "run_in_background": True}
+    assert check(EDIT, {"file_path": "a", "old_string": "1", "new_string": ""})["replace_all"] is False
+    edits = '[{"old_string": "a", "new_string": "b", "replace_all": "true"}]'
+    assert check(MULTI_EDIT, {"file_path": "a", "edits": edits})["edits"] == [
+        {"old_string": "a", "new_string": "b", "replace_all": True}
+    ]
+
+
+def test_the_given_input_is_left_as_it_is() -> None:
+    given = {"file_path": "/a", "limit": "5"}
+    check(READ, given)
+    assert given == {"file_path": "/a", "limit": "5"}
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "issue:\nThe required parameter `file_path` is missing"),
+        ({"file_path": 5}, "issue:\nThe parameter `file_path` type is expected as `string` but provided as `integer`"),
+        (
+            {"path": "/a"},
+            "issues:\nThe required parameter `file_path` is missing\nAn unexpected parameter `path` was provided",
+        ),
+        (
+            {"file_path": "/a", "limit": "five"},
+            "issue:\nThe parameter `limit` type is expected as `integer` but provided as `string`",
+        ),
+        ({"file_path": "/a", "limit": 0}, "issue:\nThe parameter `limit` must be at least 1"),
+        ("/a", "issue:\nThe input type is expected as `object` but provided as `string`"),
+        (None, "issue:\nThe input type is expected as `object` but provided as `null`"),
+    ],
+)
+def test_what_is_wrong_is_told_all_at_once(given: Any, text: str) -> None:
+    with pytest.raises(Failed) as failed:
+        check(READ, given)
+    assert failed.value.text == f"InputValidationError: Read failed due to the following {text}"
+    result = failure(failed.value)
+    assert result.content == f"<tool_use_error>{failed.value.text}</tool_use_error>"
+    assert result.detail == f"Error: {failed.value.text}"
+    assert result.is_error
+
+
+def test_places_inside_lists_are_named() -> None:
+    with pytest.raises(Failed) as failed:
+        check(TODO_WRITE, {"todos": [{"content": "a", "status": "later", "activeForm": "b"}, {"content": ""}]})
+    assert failed.value.text.splitlines()[1:] == [
+        'The parameter `todos[0].status` must be one of "pending", "in_progress", "completed"',
+        "The required parameter `todos[1].status` is missing",
+        "The required parameter `todos[1].activeForm` is missing",
+        "The parameter `todos[1].content` must not be empty",
+    ]
+
+
+def test_a_tool_that_is_not_there() -> None:
+    result = failure(unknown("Fly"))
+    assert result.content == "<tool_use_error>Error: No such tool available: Fly</tool_use_error>"
+    assert result.detail == "Error: No such tool available: Fly"
