@@ -17,7 +17,7 @@ from clew.view.about import About
 from clew.view.document import Row
 from clew.view.html import moment
 from clew.view.markdown import escaped
-from clew.view.page import TOOLS, closed, opened
+from clew.view.page import closed, heading, opened
 from clew.view.plain import one_line
 from clew.wire.encode import encode
 
@@ -68,8 +68,8 @@ def index_page(title: str, sessions: Iterable[Exported], words: Words) -> Iterat
     """The page that leads to the others."""
     scripts = ("page.js", "search.js")
     yield from opened(title, scripts)
-    yield f"<header>\n{TOOLS}<h1>{escape(one_line(title))}</h1>\n</header>\n<main>\n"
-    yield '<div hidden><input type="search" aria-label="Search these sessions" placeholder="Search"></div>\n'
+    yield heading(title, ("theme",))
+    yield '<main>\n<div hidden><input type="search" aria-label="Search these sessions" placeholder="Search"></div>\n'
     yield '<p class="about" id="found" role="status"></p>\n<ul class="sessions">\n'
     for about, file in sessions:
         told = " · ".join(escape(one_line(value)) for name, value in about.told if name != "id")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 
@@ -20,12 +20,7 @@ from clew.view.html import moment
 from clew.view.plain import one_line
 
 _FOLDER = Path(__file__).with_name("asset")
-TOOLS = """<div class="tools" hidden>
-<button type="button" data-does="open">Open all</button>
-<button type="button" data-does="close">Close all</button>
-<button type="button" data-does="theme">Light/dark</button>
-</div>
-"""
+_BUTTONS = {"open": "Open all", "close": "Close all", "theme": "Light/dark"}
 
 
 def asset(name: str) -> str:
@@ -36,8 +31,8 @@ def asset(name: str) -> str:
 def page(about: About, body: Iterable[str], outline: Iterable[tuple[int, str]] = ()) -> Iterator[str]:
     """A page of a session, in pieces as they come; `outline` are the turns that it links to, with their prompts."""
     yield from opened(about.title, ("page.js",))
-    head = f"{TOOLS}<h1>{escape(one_line(about.title))}</h1>\n{_about(about)}{_outline(outline)}"
-    yield f"<header>\n{head}</header>\n<main>\n"
+    yield heading(about.title, tuple(_BUTTONS), _about(about) + _outline(list(outline)))
+    yield "<main>\n"
     yield from body
     yield "</main>\n"
     yield from closed(("page.js",))
@@ -66,6 +61,12 @@ def opened(title: str, scripts: Iterable[str]) -> Iterator[str]:
 """
 
 
+def heading(title: str, buttons: Iterable[str], below: str = "") -> str:
+    """What stands above all: a title, and the buttons that the script then shows."""
+    made = "".join(f'<button type="button" data-does="{name}">{_BUTTONS[name]}</button>\n' for name in buttons)
+    return f'<header>\n<div class="tools" hidden>\n{made}</div>\n<h1>{escape(one_line(title))}</h1>\n{below}</header>\n'
+
+
 def closed(scripts: Iterable[str]) -> Iterator[str]:
     """The end of a page, with its scripts."""
     yield from (f"<script>{asset(name)}</script>\n" for name in scripts)
@@ -82,9 +83,11 @@ def _about(about: About) -> str:
     return f'<p class="about">{" · ".join(part for part in (when, *parts) if part)}</p>\n'
 
 
-def _outline(turns: Iterable[tuple[int, str]]) -> str:
+def _outline(turns: Sequence[tuple[int, str]]) -> str:
+    if len(turns) < 2:
+        return ""
     items = "".join(
         f'<li value="{number}"><a href="#turn-{number}">{escape(one_line(text, 80)) or "(no text)"}</a></li>\n'
         for number, text in turns
     )
-    return f'<details class="outline"><summary>Turns</summary>\n<ol>\n{items}</ol></details>\n' if items else ""
+    return f'<details class="outline"><summary>{len(turns)} turns</summary>\n<ol>\n{items}</ol></details>\n'
