@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from clew.conversation.session import Session
-from clew.facts.usage import LETTERS, count
-from clew.wire.encode import encode
+from clew.facts.context import CATEGORIES, weigh
+from clew.facts.usage import count
 from clew.wire.entry import Entry
 
-KINDS = ("system", "prompts", "replies", "thinking", "tool input", "tool result")
+KINDS = ("system", *CATEGORIES)
 
 
 class Point(NamedTuple):
@@ -34,37 +34,29 @@ def context(session: Session) -> list[Point]:
 
 
 def _points(session: Session) -> Iterator[Point]:
-    letters = dict.fromkeys(KINDS, 0)
+    weights = dict.fromkeys(KINDS, 0)
     is_compacted = False
     for turn in session.turns:
-        letters["thinking"] = 0  # that of earlier turns is not sent again
+        weights["thinking"] = 0  # that of earlier turns is not sent again
         point: Point | None = None
         for entry in turn.entries:
             if entry.is_boundary:
-                letters = dict.fromkeys(KINDS, 0)
+                weights = dict.fromkeys(KINDS, 0)
                 is_compacted = True
-            _add(entry, letters)
+            _add(entry, weights)
             if tokens := _size(entry):
                 time = entry.time or turn.time
                 when = int(time.timestamp()) if time else -1
                 mark = is_compacted or (point is not None and point.is_compacted)
-                point = Point(turn.number, turn.text, when, tokens, _parts(letters, tokens), mark)
+                point = Point(turn.number, turn.text, when, tokens, _parts(weights, tokens), mark)
                 is_compacted = False
         if point is not None:
             yield point
 
 
-def _add(entry: Entry, letters: dict[str, int]) -> None:
-    if entry.type not in ("user", "assistant"):
-        return
-    spoken = "replies" if entry.type == "assistant" else "prompts"
-    for block in entry.blocks:
-        if block.type == "tool_use":
-            letters["tool input"] += len(encode(block.input))
-        elif block.type == "tool_result":
-            letters["tool result"] += len(block.result_text)
-        else:
-            letters["thinking" if block.type == "thinking" else spoken] += len(block.thinking or block.text or "")
+def _add(entry: Entry, weights: dict[str, int]) -> None:
+    for kind, share in weigh(entry, entry.message.model if entry.message else None):
+        weights[kind] += share.tokens
 
 
 def _size(entry: Entry) -> int:
@@ -75,11 +67,9 @@ def _size(entry: Entry) -> int:
     return count(message.usage).total
 
 
-def _parts(letters: dict[str, int], tokens: int) -> dict[str, int]:
-    """Letters as tokens; where the estimate is above what there was, all of it in proportion."""
-    found = {kind: letters[kind] // LETTERS for kind in KINDS}
-    known = sum(found.values())
-    if known > tokens:
-        found = {kind: number * tokens // known for kind, number in found.items()}
+def _parts(weights: dict[str, int], tokens: int) -> dict[str, int]:
+    """The weights as tokens; where the estimate is above what there was, all of it in proportion."""
+    known = sum(weights.values())
+    found = {kind: weight * tokens // known if known > tokens else weight for kind, weight in weights.items()}
     found["system"] += tokens - sum(found.values())
     return found
