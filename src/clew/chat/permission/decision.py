@@ -22,6 +22,7 @@ class Decision:
     message: str = ""
     suggestions: tuple[str, ...] = ()  # rules that would spare the question next time
     path: str | None = None  # the file that the question is about
+    rule: str = ""  # the rule that settled it; what an ask rule asks, no hook can answer with allow
 
 
 def known_mode(name: str) -> tuple[Mode, str]:

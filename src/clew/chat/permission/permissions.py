@@ -92,6 +92,7 @@ class Permissions:
             message,
             suggestions if verdict.kind == "ask" and verdict.rule is None else (),
             verdict.path,
+            verdict.rule.text if verdict.rule else "",
         )
 
     def remember(self, rule: str, scope: Scope) -> None:
