@@ -94,6 +94,7 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "collect/schema.py": "the archive and its key, in the data folder",
         "collect/lock.py": "the lock of the archive",
         "chat/lock.py": "the lock of a session",
+        "chat/mcp.py": "the null device, for what servers say beside their answers",
         "collect/files.py": "a file of records that the user names",
         "chat/tools/disk.py": "files of the project that the model changes, and outputs of commands",
         "demo/script.py": "a made-up tree in a folder of its own",
