@@ -13,7 +13,7 @@ import gzip
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 from urllib.parse import urlsplit
 
@@ -27,6 +27,7 @@ _LATER = (408, 425, 429)
 _UNTAKEN = (400, 413, 422)
 _TIMEOUT = 10.0
 _VERSION = 1
+_NONE: Mapping[str, str] = {}
 
 
 class _Unavailable(StoreError):
@@ -46,32 +47,31 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class HttpSink:
-    """Posts to one address, with a token if there is one."""
+class Post:
+    """Posts to one address, packed with gzip, and with a token if there is one."""
 
-    leaves = True
-
-    def __init__(self, address: str, token: str = "", timeout: float = _TIMEOUT) -> None:
-        self.name = _name(address, bool(token))
+    def __init__(
+        self, address: str, type: str, token: str = "", timeout: float = _TIMEOUT, headers: Mapping[str, str] = _NONE
+    ) -> None:
+        self.name = _name(address, bool(token or headers))
         self.address = address
         self.timeout = timeout
         self._headers = {
-            "Content-Type": "application/json",
+            "Content-Type": type,
             "Content-Encoding": "gzip",
             "User-Agent": f"clew/{__version__}",
             **({"Authorization": f"Bearer {token}"} if token else {}),
+            **headers,
         }
         self._opener = urllib.request.build_opener(_Stay)
 
-    def write(self, records: Sequence[Record]) -> None:
-        host, first, last = records[0].host, records[0].seq, records[-1].seq
-        envelope = {"clew": _VERSION, "source": "claude_code", "host": host, "first": first, "last": last}
-        body = gzip.compress(encode({**envelope, "records": [each.to_json() for each in records]}), 6, mtime=0)
-        headers = {**self._headers, "Idempotency-Key": f"{host}-{first}-{last}"}
-        request = urllib.request.Request(self.address, body, headers, method="POST")
+    def send(self, body: bytes, **headers: str) -> bytes:
+        """What was answered. Raises StoreError."""
+        packed = gzip.compress(body, 6, mtime=0)
+        request = urllib.request.Request(self.address, packed, {**self._headers, **headers}, method="POST")
         try:
             with self._opener.open(request, timeout=self.timeout) as answer:
-                answer.read()
+                return bytes(answer.read())
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refusal(error) from None
@@ -86,6 +86,25 @@ class HttpSink:
 
     def close(self) -> None:
         self._opener.close()
+
+
+class HttpSink:
+    """Posts envelopes."""
+
+    leaves = True
+
+    def __init__(self, address: str, token: str = "", timeout: float = _TIMEOUT) -> None:
+        self._post = Post(address, "application/json", token, timeout)
+        self.name = self._post.name
+
+    def write(self, records: Sequence[Record]) -> None:
+        host, first, last = records[0].host, records[0].seq, records[-1].seq
+        envelope = {"clew": _VERSION, "source": "claude_code", "host": host, "first": first, "last": last}
+        body = encode({**envelope, "records": [each.to_json() for each in records]})
+        self._post.send(body, **{"Idempotency-Key": f"{host}-{first}-{last}"})
+
+    def close(self) -> None:
+        self._post.close()
 
 
 def _name(address: str, has_token: bool) -> str:

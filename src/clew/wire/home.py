@@ -67,6 +67,16 @@ def api_headers() -> str:
     return os.environ.get("ANTHROPIC_CUSTOM_HEADERS") or ""
 
 
+def otlp_headers() -> str:
+    """Headers for a receiver of OpenTelemetry, as its own variable names them; empty if none."""
+    return os.environ.get("OTEL_EXPORTER_OTLP_HEADERS") or ""
+
+
+def cloud_options() -> dict[str, str]:
+    """What the environment says of object stores and who may use them: the variables that begin with `AWS_`."""
+    return {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+
+
 def surroundings(**changed: str) -> dict[str, str]:
     """The environment for another program, with some variables changed."""
     return {**os.environ, **changed}
