@@ -40,6 +40,7 @@ class Engine:
         self._closing = list(closing)
         self._source = source
         self._has_begun = False
+        self._title = ""
         self._compactor = Compactor(dialogue, means)
         errands = Errands(dialogue, means, kinds or {})
         asking = Asking(dialogue, means, shown=self._compactor.shown)
@@ -56,7 +57,9 @@ class Engine:
             if self.dialogue.journal.envelope.entrypoint != "cli":
                 self.dialogue.enqueue(prompt)
                 prompt = self.dialogue.dequeue()
-            return await self._loop.run(Prompt(prompt.content, (*prompt.notes, *context)))
+            finished = await self._loop.run(Prompt(prompt.content, (*prompt.notes, *context)))
+            self._write_title()
+            return finished
         finally:
             self.is_busy = False
 
@@ -97,7 +100,15 @@ class Engine:
         self.dialogue.mode = mode
 
     def rename(self, title: str) -> None:
-        self.dialogue.journal.beside(entry.title(title, self.dialogue.session_id))
+        """Give the session a title; one that nothing was said in yet gets it behind the first turn."""
+        self._title = title
+        if self.dialogue.journal.leaf is not None:
+            self._write_title()
+
+    def _write_title(self) -> None:
+        if self._title:
+            self.dialogue.journal.beside(entry.title(self._title, self.dialogue.session_id))
+            self._title = ""
 
     async def close(self, reason: str = "other") -> None:
         """Tell the hooks that the session ends."""

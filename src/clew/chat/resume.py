@@ -31,7 +31,6 @@ from clew.wire.entry import Entry
 from clew.wire.place import Project, SessionFile, Tree, find_session, slugs
 from clew.wire.reference import new_uuid
 
-INTERRUPTED = f"{INTERRUPTED_CALL}]"
 _FORGOTTEN: tuple[Mode, ...] = ("plan", "bypassPermissions")
 _READS = ("Read", "Write", "Edit", "MultiEdit", "NotebookEdit")
 _COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
@@ -138,7 +137,7 @@ def _closing(
             call = block.get("tool_use_id")
             is_ours = block.get("type") == "tool_result" and str(block.get("content", "")).startswith(INTERRUPTED_CALL)
             if is_ours and call in lines and call not in answered:
-                yield entry.result(str(call), Result(INTERRUPTED, is_error=True), str(lines[call]))
+                yield entry.result(str(call), Result(str(block["content"]), is_error=True), str(lines[call]))
     last = next((e for e in reversed(path) if e.type in ("user", "assistant")), None)
     is_closed = last is not None and last.type == "assistant" and last.is_synthetic and last.text == UNANSWERED
     if messages and _text(messages[-1]) == UNANSWERED and messages[-1]["role"] == "assistant" and not is_closed:

@@ -1,0 +1,180 @@
+"""Starting: from what was asked for to a session that can be spoken to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from clew.api.client import Client
+from clew.chat.dialogue import Dialogue
+from clew.chat.engine import Engine
+from clew.chat.entry import Envelope
+from clew.chat.errand import Kind
+from clew.chat.event import Tell
+from clew.chat.fork import fork
+from clew.chat.journal import Clock, Durability, Ids, Journal, Write, forget, new_id, now, put
+from clew.chat.lock import held
+from clew.chat.means import Hooked, Limits, Means, Permits, window_of
+from clew.chat.model import DEFAULT, named
+from clew.chat.name import name_of
+from clew.chat.permission.decision import Mode
+from clew.chat.prompt import facts, system
+from clew.chat.repository import branch_of
+from clew.chat.resume import Resumed, find, latest, resume
+from clew.chat.snapshot import Backups
+from clew.chat.tally import Tally
+from clew.chat.tool import Json, State, Tool
+from clew.errors import Refused
+from clew.wire.place import Tree, slug
+
+SMALLEST_BUDGET = 1024  # tokens of thinking
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a session is to be."""
+
+    cwd: Path
+    claude: Path  # the folder of Claude Code
+    session_id: str = ""
+    resume: str = ""  # an id, the beginning of one, a path, or a title
+    is_latest: bool = False  # go on with the newest session of the folder
+    is_fork: bool = False  # in a copy
+    at: str = ""  # of the session only up to this entry or turn
+    model: str = ""
+    fallback: str = ""
+    small_model: str = ""
+    mode: Mode | None = None
+    roots: tuple[Path, ...] = ()  # further folders that count as the project's own
+    system: str | None = None
+    added_system: str = ""
+    memory: str = ""  # notes of the person and of the project
+    title: str = ""
+    limits: Limits = field(default_factory=Limits)
+    thinking: int = 0  # tokens
+    entrypoint: str = "cli"
+    is_kept: bool = True
+    can_ask: bool = False
+    durability: Durability = "line"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a session is made of that has a life of its own."""
+
+    client: Client
+    tools: Sequence[Tool]
+    permits: Permits
+    hooks: Hooked
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    clock: Clock = now
+    ids: Ids = new_id
+    write: Write = put
+
+
+@asynccontextmanager
+async def opened(options: Options, parts: Parts, tell: Tell) -> AsyncIterator[Engine]:
+    """A session, new or gone on with. It is ours alone until this ends. Raises NotFound, Ambiguous, Busy, Refused."""
+    tree = Tree(options.claude)
+    async with AsyncExitStack() as stack:
+        path, found = _session(options, tree, parts.ids, stack)
+        engine = _engine(options, parts, tell, path, found)
+        if options.title:
+            engine.rename(options.title)
+        try:
+            yield engine
+        finally:
+            await engine.close()
+
+
+def _session(options: Options, tree: Tree, ids: Ids, stack: AsyncExitStack) -> tuple[Path, Resumed | None]:
+    """The file, locked, and what it gives if it is there already."""
+    folder = tree.root / "projects" / slug(str(options.cwd))
+    file = find(tree, options.resume) if options.resume else latest(tree, options.cwd) if options.is_latest else None
+    if file is None:
+        path = folder / f"{options.session_id or ids()}.jsonl"
+        if path.exists():
+            raise Refused([f"the session {path.stem} is already there; go on with it by --resume {path.stem}"])
+    elif options.is_fork or options.at:
+        path = fork(file, options.session_id or ids(), tree, options.at)
+    else:
+        path = file.path
+    if options.is_kept:
+        stack.enter_context(held(path))
+    return path, resume(path) if file is not None else None
+
+
+def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resumed | None) -> Engine:
+    cwd = (found.cwd if found and found.cwd else None) or options.cwd
+    model = named(options.model) or (found.model if found else "") or DEFAULT
+    name = (found.name if found else "") or name_of(path.stem)
+    envelope = Envelope(path.stem, str(cwd), branch_of(cwd), name, options.entrypoint)
+    journal = Journal(
+        path,
+        envelope,
+        leaf=found.leaf if found else None,
+        last=found.last if found else None,
+        clock=parts.clock,
+        ids=parts.ids,
+        write=parts.write if options.is_kept else forget,
+        durability=options.durability,
+    )
+    dialogue = Dialogue(
+        journal,
+        State(cwd, options.cwd, (options.cwd, *options.roots)),
+        found.model if found and found.model else model,
+        options.mode or (found.mode if found else None) or "default",
+        backups=_backups(options, path, found),
+    )
+    if found is not None:
+        _recall(dialogue, found)
+    engine = Engine(
+        dialogue,
+        _means(options, parts, tell, cwd, model),
+        parts.kinds,
+        closing=found.closing if found else (),
+        source="resume" if found else "startup",
+    )
+    engine.use_model(model)
+    return engine
+
+
+def _backups(options: Options, path: Path, found: Resumed | None) -> Backups | None:
+    if not options.is_kept:
+        return None
+    return Backups(options.claude / "file-history" / path.stem, options.cwd, found.backups if found else None)
+
+
+def _recall(dialogue: Dialogue, found: Resumed) -> None:
+    dialogue.messages = list(found.messages)
+    dialogue.state.todos = list(found.todos)
+    dialogue.state.seen = dict(found.seen)
+    dialogue.linked = set(found.linked)
+    dialogue.reported, dialogue.weighed = found.reported, found.weighed
+
+
+def _means(options: Options, parts: Parts, tell: Tell, cwd: Path, model: str) -> Means:
+    began: datetime = parts.clock()
+    told = facts(cwd, began, options.memory)
+    return Means(
+        parts.client,
+        {tool.name: tool for tool in parts.tools},
+        tell,
+        Tally(),
+        system(options.system, options.added_system),
+        parts.permits,
+        parts.hooks,
+        options.can_ask,
+        replace(options.limits, window=window_of(model)),
+        lambda: told,
+        _thinking(options.thinking),
+        named(options.fallback),
+        named(options.small_model),
+    )
+
+
+def _thinking(budget: int) -> Json | None:
+    return {"type": "enabled", "budget_tokens": max(budget, SMALLEST_BUDGET)} if budget else None

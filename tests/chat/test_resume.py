@@ -1,0 +1,189 @@
+"""Resuming: by every name, from every kind of ending, in a copy and from an earlier turn; what is sent is what was said."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.api.script import Rule, Step
+from clew.chat.engine import Engine
+from clew.chat.event import Finished
+from clew.chat.lock import held
+from clew.chat.means import Anything, Limits, Unhooked
+from clew.chat.resume import resume
+from clew.chat.start import Options, Parts, opened
+from clew.conversation.open import read, request
+from clew.demo.talk import Talk, bash, talk, todo
+from clew.demo.talk import read as look
+from clew.errors import Busy, NotFound, Refused
+from tests.chat.world import MODEL, SESSION, TOOLS, World, sound, use, world
+from tests.oracle.normalise import normalise
+
+RULES = [
+    Rule(prompt="first", steps=[[{"thinking": "Hm."}, use("Echo", text="a"), use("Save", path="x", text="y")], "One."]),
+    Rule(prompt="second", steps=["Two."]),
+    Rule(prompt="NEXT", steps=["Next."]),
+]
+
+
+def options(made: World, **more: Any) -> Options:
+    made.project.mkdir(parents=True, exist_ok=True)
+    return Options(cwd=made.project, claude=made.root / "claude", durability="off", entrypoint="sdk-cli", **more)
+
+
+def ask(made: World, prompt: str, **more: Any) -> tuple[Finished, Path]:
+    """Start a session as it is asked for, and say something in it."""
+
+    async def run() -> tuple[Finished, Path]:
+        async with made.client() as client:
+            parts = Parts(client, TOOLS, Anything(), Unhooked())
+            async with opened(options(made, **more), parts, made.events.append) as engine:
+                return await engine.submit(prompt), engine.dialogue.journal.path
+
+    return asyncio.run(run())
+
+
+def goes_on(made: World, path: Path, **more: Any) -> list[dict[str, Any]]:
+    """Go on with a file: what is sent is what the file said before, and what it says afterwards."""
+    expected = request(read(path), prompt="NEXT").messages
+    before = path.read_bytes()
+    done, now = ask(made, "NEXT", resume=path.stem, **more)
+    assert done.ending == "success", done
+    sent = made.sent[-1]["messages"]
+    assert normalise(sent) == normalise(expected)
+    assert now.read_bytes().startswith(before.removesuffix(b"\n")) or now != path
+    assert normalise(sound(now))[: len(normalise(sent))] == normalise(sent)
+    return normalise(sent)
+
+
+@pytest.mark.req("R256", "R240")
+@pytest.mark.parametrize("way", ["id", "beginning", "title", "latest", "path"])
+def test_a_session_is_found_by_every_name(tmp_path: Path, way: str) -> None:
+    with world(tmp_path, rules=RULES) as made:
+        _, path = ask(made, "first", model=MODEL, title="My tale", session_id=SESSION)
+        assert path == made.path()
+        names = {"id": SESSION, "beginning": SESSION[:8], "title": "my tale", "path": str(path)}
+        more: dict[str, Any] = {"is_latest": True} if way == "latest" else {"resume": names[way]}
+        done, again = ask(made, "second", **more)
+    assert again == path and done.text == "Two."
+    assert made.sent[-1]["model"] == MODEL
+    assert [m["role"] for m in made.sent[-1]["messages"]] == ["user", "assistant"] * 2 + ["user"]
+    assert str(made.sent[-1]["messages"]).count("Hm.") == 1
+    sound(path)
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    with world(tmp_path, rules=RULES) as made:
+        with pytest.raises(NotFound):
+            ask(made, "x", resume="no such tale")
+        with pytest.raises(NotFound):
+            ask(made, "x", is_latest=True)
+        ask(made, "first", session_id=SESSION)
+        with pytest.raises(Refused, match="already there"):
+            ask(made, "x", session_id=SESSION)
+        with held(made.path()), pytest.raises(Busy):
+            ask(made, "x", resume=SESSION)
+
+
+def test_a_fork_leaves_the_original_alone(tmp_path: Path) -> None:
+    with world(tmp_path, rules=RULES) as made:
+        _, path = ask(made, "first", session_id=SESSION, model=MODEL)
+        ask(made, "second", resume=SESSION)
+        before = path.read_bytes()
+        whole = goes_on(made, path, is_fork=True)
+        _, cut = ask(made, "NEXT", resume=SESSION, at="1")
+        short = normalise(made.sent[-1]["messages"])
+    assert path.read_bytes() == before and cut != path
+    assert short == [*whole[:4], whole[-1]]
+    assert {line.session_id for line in read(cut).entries if line.session_id} == {cut.stem}
+    sound(cut)
+
+
+ENDINGS: dict[str, Callable[[Talk], Talk]] = {
+    "whole": lambda told: told.reply("hello"),
+    "a prompt": lambda told: told.reply("hello").user("and"),
+    "a call": lambda told: told.reply("look", call=bash("ls")),
+    "two calls": lambda told: told.reply("look", calls=[bash("ls"), bash("pwd")]),
+    "one of two results": lambda told: told.reply("look", calls=[bash("ls"), bash("pwd")]).result("a", for_=0),
+    "a result": lambda told: told.reply("look", call=bash("ls")).result("a"),
+    "broken off": lambda told: told.reply("look").interrupt(),
+    "an error": lambda told: told.api_error("Overloaded"),
+    "thinking": lambda told: told.reply(thinking="Hm.").reply("late"),
+}
+
+
+@pytest.mark.parametrize("version", ["2.0.50", "2.1.29", "2.1.325"])
+@pytest.mark.parametrize("name", ENDINGS)
+def test_every_ending_is_gone_on_from(tmp_path: Path, name: str, version: str) -> None:
+    with world(tmp_path, rules=RULES, strict="advice") as made:
+        goes_on(made, lay(made, ENDINGS[name](talk(SESSION, version=version, model=MODEL).user("hi"))))
+
+
+def lay(made: World, told: Talk) -> Path:
+    made.path().parent.mkdir(parents=True)
+    made.path().write_bytes(told.bytes())
+    return made.path()
+
+
+def test_the_state_is_restored(tmp_path: Path) -> None:
+    with world(tmp_path, rules=RULES) as made:
+        made.project.mkdir(parents=True)
+        file = made.project / "a.txt"
+        file.write_text("one")
+        os.utime(file, (1, 1))
+        changed = made.project / "b.txt"
+        changed.write_text("changed since")
+        told = talk(SESSION, cwd=str(made.project), version="2.1.29", model=MODEL, permission_mode="acceptEdits")
+        told = told.user("hi").reply(calls=[look(str(file), "one"), look(str(changed), "old")])
+        told = told.result(for_=0).result(for_=1).reply(call=todo(["water the plants"])).result().reply("done")
+        found = resume(lay(made, told))
+    assert (found.model, found.mode, found.cwd) == (MODEL, "acceptEdits", made.project)
+    assert [t["content"] for t in found.todos] == ["water the plants"]
+    assert list(found.seen) == [file] and found.closing == []
+
+
+def test_another_model_gets_no_thinking_of_the_first(tmp_path: Path) -> None:
+    with world(tmp_path, rules=RULES) as made:
+        ask(made, "first", session_id=SESSION, model=MODEL)
+        ask(made, "NEXT", resume=SESSION, model="haiku")
+    assert "Hm." not in str(made.sent[-1]["messages"]) and made.sent[-1]["model"] == "claude-haiku-5-5"
+
+
+def test_a_long_session_is_compacted_before_the_first_prompt(tmp_path: Path) -> None:
+    long = Step(content="Long.", usage={"input_tokens": 190_000})
+    rules = [
+        Rule(prompt="Sum up", steps=["Summed up."]),
+        Rule(prompt="first", steps=[long]),
+        Rule(prompt="NEXT", steps=["Next."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+        _, path = ask(made, "first", session_id=SESSION, model=MODEL)
+        ask(made, "NEXT", resume=SESSION, limits=Limits())
+    assert "Summed up." in made.sent[-1]["messages"][0]["content"][1]["text"]
+    sound(path)
+
+
+def test_nothing_is_kept_if_that_is_asked_for(tmp_path: Path) -> None:
+    with world(tmp_path, rules=RULES) as made:
+        done, path = ask(made, "first", is_kept=False)
+    assert done.text == "One." and not (made.root / "claude").exists() and not path.exists()
+
+
+def test_an_engine_says_when_it_is_busy(tmp_path: Path) -> None:
+    with world(tmp_path, Step(content="Slow.", delay=5.0)) as made:
+
+        async def drive(engine: Engine) -> None:
+            turn = asyncio.create_task(engine.submit("go"))
+            while not engine.is_busy:
+                await asyncio.sleep(0)
+            with pytest.raises(Busy):
+                await engine.submit("go")
+            engine.interrupt()
+            await turn
+
+        made.drive(drive)
