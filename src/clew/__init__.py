@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from clew.collect.sql_frame import frame
     from clew.conversation.agent import Agent
     from clew.conversation.branch import Branch
     from clew.conversation.graph import Cycle, Dangling, Duplicate, Graph
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from clew.wire.line import Line
 
 _HOMES = {
+    "clew.collect.sql_frame": ("frame",),
     "clew.conversation.agent": ("Agent",),
     "clew.conversation.branch": ("Branch",),
     "clew.conversation.graph": ("Cycle", "Dangling", "Duplicate", "Graph"),
@@ -104,6 +106,7 @@ __all__ = [
     "__version__",
     "detail",
     "find",
+    "frame",
     "label",
     "plan",
     "read",

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from psycopg import sql
 PASSWORD = "correct horse: battery/staple @ 7"
 USER = "postgres"  # who runs the server when the tests are run by root, which it refuses
 OLDEST = 15
+SHM = Path("/dev/shm")
+ROOM = 2 << 30
 _PATIENCE = 60.0
 
 
@@ -63,6 +65,14 @@ def own(path: Path) -> None:
         os.chown(path, found.pw_uid, found.pw_gid)
 
 
+def new_folder() -> Path:
+    """Where a server can lie: in memory if there is room, for it waits for the disk at each commit."""
+    roomy = SHM.is_dir() and shutil.disk_usage(SHM).free > ROOM
+    folder = Path(tempfile.mkdtemp(prefix="clew-pg-", dir=SHM if roomy else None))
+    own(folder)
+    return folder
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -82,18 +92,14 @@ class Cluster:
     @classmethod
     def make(cls, **settings: str) -> Cluster:
         bin = needed()
-        folder = Path(tempfile.mkdtemp(prefix="clew-pg-"))
-        own(folder)
-        made = cls(folder, **settings)
+        made = cls(new_folder(), **settings)
         trusted = ("--auth-local=trust", "--auth-host=scram-sha-256", "--username=postgres", "--no-sync")
         run(as_server([bin / "initdb", "-D", made.data, *trusted, "--encoding=UTF8", "--locale=C.UTF-8"]))
         return made
 
     def standby(self, **settings: str) -> Cluster:
         """A copy that follows this one over its socket."""
-        folder = Path(tempfile.mkdtemp(prefix="clew-pg-"))
-        own(folder)
-        made = Cluster(folder, **settings)
+        made = Cluster(new_folder(), **settings)
         source = f"host={self.folder} port={self.port} user=postgres application_name=standby"
         run(as_server([needed() / "pg_basebackup", "-D", made.data, "-d", source, "-R", "-c", "fast", "--no-sync"]))
         return made
@@ -153,7 +159,7 @@ class Cluster:
     def ask(self, query: str, database: str = "postgres", values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """As the one who owns everything."""
         with self.connect(database) as connection:
-            cursor = connection.execute(query.encode(), values)
+            cursor = connection.execute(query.encode(), values or None)
             return cursor.fetchall() if cursor.description else []
 
     def user(self, name: str, role: str) -> None:
@@ -172,16 +178,6 @@ class Cluster:
 def run(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """One server for all tests that do no harm to it."""
-    made = Cluster.make()
-    try:
-        yield made.start()
-    finally:
-        made.remove()
 
 
 class Store:

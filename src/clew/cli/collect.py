@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clew.collect.run import Job
     from clew.errors import StoreError
 
+FACTS = "#facts"  # what is made of the lines follows them without a word
 _NAMED = 3  # paths that a remark names
 _TURN = 5.0  # seconds that deliveries may take before the next poll
 _LONG = float("inf")
@@ -29,9 +30,12 @@ _MUCH = 20_000_000  # bytes that take about a second
 
 
 def arguments(command: ArgumentParser) -> None:
-    actions = ("install", "uninstall", "status")
+    actions = ("install", "uninstall", "status", "setup")
     command.add_argument(
-        "action", nargs="?", choices=actions, help="let it happen by itself, or no more; or say how the archive is"
+        "action",
+        nargs="?",
+        choices=actions,
+        help="let it happen by itself, or no more; say how the archive is; or make the tables of a store",
     )
     command.add_argument("--watch", "-w", action="store_true", help="go on, and take what comes")
     command.add_argument(
@@ -43,7 +47,7 @@ def arguments(command: ArgumentParser) -> None:
         metavar="WHERE",
         action="append",
         default=[],
-        help="also there: postgresql://…, https://…, or a file that ends in .jsonl",
+        help="also there: postgresql://…, otlp+https://…, https://…, or a file that ends in .jsonl",
     )
     command.add_argument(
         "--token-file", metavar="FILE", help="the token for https://…, or the password for postgresql://…, in a file"
@@ -70,6 +74,10 @@ def call(options: Namespace) -> int:
         from clew.cli.collect_status import status
 
         return status(options)
+    if options.action == "setup":
+        from clew.cli.collect_setup import setup
+
+        return setup(options)
     if options.state and len(options.to) > 1:
         raise Refused(["a state file tells how far one place is, and --to names several"])
     job = _job(options)
@@ -124,7 +132,7 @@ def _tell_outcome(outcome: Outcome, options: Namespace) -> None:
     if options.json:
         error = str(outcome.error) if outcome.error else None
         print_json([{"kind": "delivered", **outcome._asdict(), "error": error}])
-    elif outcome.sent:
+    elif outcome.sent and not outcome.sink.endswith(FACTS):
         print(clean(f"{outcome.sent} record{'' if outcome.sent == 1 else 's'} went to {outcome.sink}"), flush=True)
     if outcome.rejected:
         remark(f"{outcome.sink} cannot take {outcome.rejected} records; they stay in the archive.")

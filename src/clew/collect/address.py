@@ -6,45 +6,109 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from clew.collect.collector import Collector
 from clew.collect.files import JsonLines
 from clew.collect.http import HttpSink
 from clew.collect.outbox import Cursor, Delivery, SequenceCursor, Sink
 from clew.collect.policy import Policy
+from clew.collect.record import Record
 from clew.collect.state import StateCursor
 from clew.errors import StoreError
 
+if TYPE_CHECKING:
+    from clew.collect.lake_place import Lake
 
-def sink_at(address: str, token: str = "") -> Sink:
-    """The sink at an address: `https://…`, `http://…`, or a file that ends in `.jsonl`."""
+POSTGRES = ("postgresql://", "postgres://")
+OTLP = ("otlp+https://", "otlp+http://")
+LAKE = ("delta:", "s3://")
+
+
+def sink_at(address: str, token: str = "") -> Sink[Any]:
+    """The sink at an address: `postgresql://…`, `otlp+https://…`, `https://…`, or a file that ends in `.jsonl`."""
+    if address.startswith(POSTGRES):
+        from clew.collect.postgres import PostgresLines
+        from clew.collect.postgres_link import Link
+
+        return PostgresLines(Link(address, token))
+    if address.startswith(OTLP):
+        from clew.collect.otlp import OtlpSink
+        from clew.wire.home import otlp_headers
+
+        return OtlpSink(address, token, otlp_headers())
+    if address.startswith(LAKE):
+        from clew.collect.lake import LakeLines
+
+        return LakeLines(lake_at(address, token))
+    if address.startswith("parquet:"):
+        from clew.collect.parquet import ParquetFiles
+
+        return ParquetFiles(str(Path(address.removeprefix("parquet:")).expanduser().absolute()))
     if address.startswith(("https://", "http://")):
         return HttpSink(address, token)
     if address.endswith(".jsonl"):
         return JsonLines(str(Path(address).expanduser().absolute()))
     unknown = StoreError(f"{address} is no place that records can go to.", "unknown", False)
-    unknown.hint = "Write https://…, or the name of a file that ends in .jsonl."
+    unknown.hint = (
+        "Write postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, "
+        "or the name of a file that ends in .jsonl."
+    )
     raise unknown
+
+
+def lake_at(address: str, secret: str = "") -> Lake:
+    """The lake at an address, for whoever the environment or a secret says."""
+    from clew.collect.lake_place import Lake
+    from clew.wire.home import cloud_options
+
+    return Lake(address, secret, cloud_options())
 
 
 @contextmanager
 def deliveries(
     collector: Collector, addresses: Sequence[str], *, token: str = "", state: str | None = None, reveal: bool = False
-) -> Iterator[list[Delivery]]:
-    """A delivery for each address. Secrets are masked for whatever may leave the machine, unless all is to be revealed."""
-    sinks: list[Sink] = []
+) -> Iterator[list[Delivery[Any]]]:
+    """The deliveries for each address. Secrets are masked for what may leave the machine, unless all is to be revealed."""
+    sinks: list[Sink[Any]] = []
     try:
         sinks.extend(sink_at(address, token) for address in addresses)
-        yield [_delivery(collector, sink, state, reveal) for sink in sinks]
+        yield [delivery for sink in sinks for delivery in _deliveries(collector, sink, state, reveal)]
     finally:
         for sink in sinks:
             sink.close()
 
 
-def _delivery(collector: Collector, sink: Sink, state: str | None, reveal: bool) -> Delivery:
+def _deliveries(collector: Collector, sink: Sink[Any], state: str | None, reveal: bool) -> Iterator[Delivery[Any]]:
+    """Its lines, and for a store that can be asked what they amount to; for OpenTelemetry the spans alone."""
     connection = collector.connection
-    cursor: Cursor = SequenceCursor(connection, sink.name)
+    policy = Policy(collector.key) if sink.leaves and not reveal else Policy()
+    if sink.name.startswith(OTLP):
+        from clew.collect.otlp import OtlpSink
+        from clew.collect.otlp_cursor import SpanCursor
+        from clew.facts.price import load
+
+        content = isinstance(sink, OtlpSink) and sink.content
+        yield Delivery(sink, SpanCursor(connection, sink.name, load(), content), connection, policy)
+        return
+    if sink.name.startswith(LAKE):
+        from clew.collect.lake import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+        from clew.facts.price import load
+
+        if isinstance(sink, LakeLines):
+            sums = LakeFacts(sink.lake)
+            yield Delivery(sink, LakeLineCursor(connection, sink.name), connection, policy)
+            yield Delivery(sums, LakeFactCursor(connection, sums.name, load()), connection, policy)
+        return
+    cursor: Cursor[Record] = SequenceCursor(connection, sink.name)
     if state is not None:
         cursor = StateCursor(connection, os.path.realpath(collector.root), state)
-    policy = Policy(collector.key) if sink.leaves and not reveal else Policy()
-    return Delivery(sink, cursor, connection, policy)
+    yield Delivery(sink, cursor, connection, policy)
+    if sink.name.startswith(POSTGRES):
+        from clew.collect.postgres import PostgresFacts, PostgresLines
+        from clew.collect.sql_cursor import FactCursor
+        from clew.facts.price import load
+
+        if isinstance(sink, PostgresLines):
+            facts = PostgresFacts(sink.link)
+            yield Delivery(facts, FactCursor(connection, facts.name, load()), connection, policy)

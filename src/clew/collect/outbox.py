@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import random
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import apsw
 
@@ -26,34 +26,50 @@ _FIRST, _LONGEST = 1.0, 300.0  # seconds to wait after a failure
 DELIVERABLE = f"g.is_stub = 0 AND f.kind IN ({', '.join(repr(kind) for kind in DELIVERED)})"
 
 
-class Sink(Protocol):
-    """Somewhere that records go. `leaves` says that it is beyond this machine, or may come to be: secrets are masked."""
+class Turned(Protocol):
+    """What can be delivered has a turn in the archive."""
+
+    @property
+    def seq(self) -> int: ...
+
+
+Item = TypeVar("Item", bound=Turned)
+Given = TypeVar("Given", bound=Turned, contravariant=True)
+
+
+class Sink(Protocol[Given]):
+    """Somewhere that records go, or what is made of them.
+
+    `leaves` says that it is beyond this machine, or may come to be: secrets are masked.
+    """
 
     name: str
     leaves: bool
 
-    def write(self, records: Sequence[Record]) -> None:
+    def write(self, batch: Sequence[Given], /) -> None:
         """All of them, or StoreError: `retryable`, or of the kind POISON if a record cannot be taken."""
 
     def close(self) -> None: ...
 
 
-class Cursor(Protocol):
+class Cursor(Protocol[Item]):
     """How far a sink is."""
 
-    def batches(self, policy: Policy) -> Iterator[list[Record]]:
+    def batches(self, policy: Policy) -> Iterator[list[Item]]:
         """What it has not accepted."""
 
-    def accept(self, batch: Sequence[Record]) -> None:
+    def accept(self, batch: Sequence[Item]) -> None:
         """Remember that it has these."""
 
 
 class SequenceCursor:
     """A cursor in the archive: a number that only grows."""
 
-    def __init__(self, connection: apsw.Connection, sink: str) -> None:
+    def __init__(self, connection: apsw.Connection, sink: str, rows: int = ROWS, size: int = BYTES) -> None:
         self.connection = connection
         self.sink = sink
+        self.rows = rows
+        self.size = size
 
     @property
     def position(self) -> int:
@@ -62,28 +78,28 @@ class SequenceCursor:
     def batches(self, policy: Policy) -> Iterator[list[Record]]:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
-        query = f"SELECT {COLUMNS} WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq LIMIT {ROWS}"
+        query = f"SELECT {COLUMNS} WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq LIMIT {self.rows}"
         while rows := self.connection.execute(query, (self.position, last)).fetchall():
-            yield from bounded(record(host, row, policy) for row in rows)
+            yield from bounded((record(host, row, policy) for row in rows), self.rows, self.size)
         if last > self.position:  # over what no sink is given
-            self._move(last)
+            self.move(last)
 
     def accept(self, batch: Sequence[Record]) -> None:
-        self._move(batch[-1].seq)
+        self.move(batch[-1].seq)
 
-    def _move(self, seq: int) -> None:
+    def move(self, seq: int) -> None:
         self.connection.execute(
             "INSERT INTO sink VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET seq = max(seq, excluded.seq)",
             (self.sink, seq),
         )
 
 
-def bounded(records: Iterator[Record]) -> Iterator[list[Record]]:
+def bounded(records: Iterator[Record], rows: int = ROWS, most: int = BYTES) -> Iterator[list[Record]]:
     """Records in batches that have an end, in number and in bytes."""
     batch: list[Record] = []
     size = 0
     for each in records:
-        if batch and (size + len(each.raw or b"") > BYTES or len(batch) >= ROWS):
+        if batch and (size + len(each.raw or b"") > most or len(batch) >= rows):
             yield batch
             batch, size = [], 0
         batch.append(each)
@@ -102,11 +118,11 @@ class Outcome(NamedTuple):
 
 
 @dataclass(slots=True)
-class Delivery:
+class Delivery(Generic[Item]):
     """A sink with its cursor and its patience. After failures it is left alone for longer and longer."""
 
-    sink: Sink
-    cursor: Cursor
+    sink: Sink[Item]
+    cursor: Cursor[Item]
     connection: apsw.Connection
     policy: Policy
     chance: Callable[[], float] = random
@@ -132,7 +148,7 @@ class Delivery:
         self.failures = 0
         return Outcome(self.sink.name, sent, self._rejected, None)
 
-    def _send(self, batch: Sequence[Record]) -> int:
+    def _send(self, batch: Sequence[Item]) -> int:
         """Send a batch; if one record in it is poison, find it by halves and put it aside."""
         try:
             self.sink.write(batch)
@@ -146,7 +162,7 @@ class Delivery:
             return self._send(batch[:middle]) + self._send(batch[middle:])
         return len(batch)
 
-    def _reject(self, poison: Record, reason: str) -> None:
+    def _reject(self, poison: Item, reason: str) -> None:
         self._rejected += 1
         self.connection.execute(
             "INSERT INTO rejected VALUES(?, ?, ?) ON CONFLICT(sink, seq) DO UPDATE SET reason = excluded.reason",

@@ -1,0 +1,113 @@
+"""The tables of a PostgreSQL store, and who may do what with them.
+
+A host writes as a user of its own in the role `clew_writer`: it adds lines, replaces its own facts, and sees no row of
+another user. A user in the role `clew_reader` reads everything and changes nothing. Lines lie in a partition for each day,
+so that old ones can be dropped at once; a line without a time lies in `line_undated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clew.collect.postgres_link import SCHEMA_VERSION, Link
+from clew.collect.sql_line import LINE
+from clew.collect.sql_table import TABLES, Table
+from clew.collect.sql_view import VIEWS
+
+_TYPES = {"text": 'text COLLATE "C" NOT NULL', "number": "bigint NOT NULL", "number or nothing": "bigint"}
+_WRITER = "writer name NOT NULL DEFAULT session_user"
+
+_ROLE = """DO $$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{0}') THEN CREATE ROLE {0} NOLOGIN; END IF;
+END $$"""
+
+_MAKE_DAYS = """CREATE OR REPLACE FUNCTION clew.make_days(days text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  one text;
+  made text;
+BEGIN
+  FOREACH one IN ARRAY days LOOP
+    IF one !~ '^20[0-9][0-9]-[01][0-9]-[0-3][0-9]$' THEN
+      RAISE EXCEPTION 'no day: %', left(one, 20) USING ERRCODE = '22007';
+    END IF;
+    made := 'line_' || replace(one, '-', '_');
+    CONTINUE WHEN to_regclass('clew.' || made) IS NOT NULL;
+    LOCK TABLE clew.line IN SHARE UPDATE EXCLUSIVE MODE;
+    CONTINUE WHEN to_regclass('clew.' || made) IS NOT NULL;
+    EXECUTE format('CREATE TABLE clew.%I (LIKE clew.line INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', made);
+    EXECUTE format('ALTER TABLE clew.line ATTACH PARTITION clew.%I FOR VALUES IN (%L)', made, one);
+  END LOOP;
+END $$"""
+
+
+def setup_text() -> str:
+    """All of it as SQL, for whoever owns the database. It can be run again and again."""
+    return "".join(f"{statement};\n\n" for statement in ("BEGIN", *_statements(), "COMMIT"))
+
+
+def setup(link: Link) -> None:
+    with link.use() as connection, connection.transaction():
+        for statement in _statements():
+            connection.execute(statement)
+
+
+def _statements() -> Iterator[str]:
+    yield "SELECT pg_advisory_xact_lock(hashtext('clew.setup'))"
+    yield _ROLE.format("clew_writer")
+    yield _ROLE.format("clew_reader")
+    yield "CREATE SCHEMA IF NOT EXISTS clew"
+    yield "GRANT USAGE ON SCHEMA clew TO clew_writer, clew_reader"
+    yield "CREATE TABLE IF NOT EXISTS clew.about(name text PRIMARY KEY, value text NOT NULL)"
+    yield f"INSERT INTO clew.about VALUES('version', '{SCHEMA_VERSION}') ON CONFLICT DO NOTHING"
+    yield "GRANT SELECT ON clew.about TO clew_writer, clew_reader"
+    yield f"""CREATE TABLE IF NOT EXISTS clew.host(
+  host text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL, seen timestamptz NOT NULL DEFAULT now(), {_WRITER})"""
+    yield from _guarded("host", "SELECT, INSERT, UPDATE")
+    yield from _line()
+    for table in TABLES:
+        yield f"CREATE TABLE IF NOT EXISTS clew.{table.name}(\n  {_columns(table)},\n  {_WRITER},\n  {_key(table)})"
+        if "reply" in table.key or "call" in table.key:
+            yield f"CREATE INDEX IF NOT EXISTS {table.name}_name ON clew.{table.name}({table.key[-1]})"
+        yield f"CREATE INDEX IF NOT EXISTS {table.name}_day ON clew.{table.name}(day, project)"
+        yield from _guarded(table.name, "SELECT, INSERT, UPDATE, DELETE")
+    yield "SET LOCAL search_path TO clew"
+    for name, text in VIEWS.items():
+        yield f"CREATE OR REPLACE VIEW clew.{name} WITH (security_invoker = true) AS\n{text}"
+        yield f"GRANT SELECT ON clew.{name} TO clew_writer, clew_reader"
+
+
+def _line() -> Iterator[str]:
+    yield f"""CREATE TABLE IF NOT EXISTS clew.line(
+  {_columns(LINE)},
+  raw bytea, {_WRITER},
+  {_key(LINE)}) PARTITION BY LIST (day)"""
+    yield "CREATE TABLE IF NOT EXISTS clew.line_undated PARTITION OF clew.line FOR VALUES IN ('')"
+    yield "CREATE INDEX IF NOT EXISTS line_session ON clew.line(session, time_ms)"
+    yield "CREATE INDEX IF NOT EXISTS line_time ON clew.line USING brin(time_ms)"
+    yield from _guarded("line", "INSERT")
+    yield _MAKE_DAYS
+    yield "REVOKE ALL ON FUNCTION clew.make_days(text[]) FROM PUBLIC"
+    yield "GRANT EXECUTE ON FUNCTION clew.make_days(text[]) TO clew_writer"
+
+
+def _guarded(table: str, rights: str) -> Iterator[str]:
+    """Each writer has its own rows, and a reader sees all."""
+    yield f"ALTER TABLE clew.{table} ENABLE ROW LEVEL SECURITY"
+    yield f"DROP POLICY IF EXISTS own ON clew.{table}"
+    yield (
+        f"CREATE POLICY own ON clew.{table} TO clew_writer "
+        "USING (writer = session_user) WITH CHECK (writer = session_user)"
+    )
+    yield f"DROP POLICY IF EXISTS seen ON clew.{table}"
+    yield f"CREATE POLICY seen ON clew.{table} FOR SELECT TO clew_reader USING (true)"
+    yield f"GRANT {rights} ON clew.{table} TO clew_writer"
+    yield f"GRANT SELECT ON clew.{table} TO clew_reader"
+
+
+def _columns(table: Table) -> str:
+    return ",\n  ".join(f"{name} {_TYPES[type]}" for name, type in table.columns.items())
+
+
+def _key(table: Table) -> str:
+    return f"PRIMARY KEY({', '.join(table.key)})"

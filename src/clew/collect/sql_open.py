@@ -1,0 +1,62 @@
+"""Opening what can be asked: the archive, or a store that is named by its address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from clew.collect.address import LAKE, POSTGRES, lake_at
+from clew.collect.archive import archive_path
+from clew.collect.failure import explained
+from clew.collect.sql_cache import Progress, archive_engine
+from clew.collect.sql_result import Engine
+from clew.errors import StoreError
+
+
+@contextmanager
+def engine_at(
+    store: str | None = None,
+    *,
+    archive: str | None = None,
+    password: str = "",
+    progress: Progress | None = None,
+    engine: str = "duckdb",
+) -> Iterator[Engine]:
+    """What answers for a store; for the archive on this machine if none is named. `engine` is what reads a lake."""
+    if store is None:
+        path = archive_path(archive)
+        with explained(path), archive_engine(path, progress) as found:
+            yield found
+        return
+    if store.startswith(LAKE):
+        with _lake_engine(store, password, engine) as asked:
+            yield asked
+        return
+    if not store.startswith(POSTGRES):
+        unknown = StoreError(f"{store} is no store that can be asked.", "unknown", False)
+        unknown.hint = "Write postgresql://…, s3://… or delta:FOLDER, or leave --store out to ask the archive."
+        raise unknown
+    from clew.collect.postgres_link import Link
+    from clew.collect.postgres_read import PostgresEngine
+
+    link = Link(store, password)
+    try:
+        yield PostgresEngine(link)
+    finally:
+        link.close()
+
+
+@contextmanager
+def _lake_engine(store: str, password: str, engine: str) -> Iterator[Engine]:
+    if engine == "spark":
+        from clew.collect.lake_spark import SparkEngine
+
+        yield SparkEngine(lake_at(store, password))
+        return
+    from clew.collect.lake_read import DuckEngine
+
+    asked = DuckEngine(lake_at(store, password))
+    try:
+        yield asked
+    finally:
+        asked.close()

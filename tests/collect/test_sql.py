@@ -1,0 +1,240 @@
+"""The view layer over an archive: what its rows say, kept up to date, and read only."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import clew
+from clew.collect.sql_cache import SqliteEngine, archive_engine, cache_path, refreshed
+from clew.collect.sql_fact import name, text
+from clew.collect.sql_frame import frame
+from clew.collect.sql_open import engine_at
+from clew.collect.sql_result import plain, result
+from clew.demo.talk import bash, talk
+from clew.demo.tree import write_demo
+from clew.errors import BadQuery, StoreError
+from clew.facts.price import load
+from tests.collect.engines import answer
+from tests.collect.world import World, session
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+COPY = "INSERT INTO turns SELECT * FROM turns"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[World]:
+    """The demo tree in an archive, for tests that only ask."""
+    made = World()
+    shutil.rmtree(made.root)
+    write_demo(made.root, NOW)
+    made.poll()
+    yield made
+    made.close()
+
+
+def ask(world: World, query: str) -> list[tuple[Any, ...]]:
+    with archive_engine(world.path) as engine:
+        return answer(engine, query)[1]
+
+
+def test_a_session_its_turns_replies_and_calls(world: World) -> None:
+    made = talk().user("List them").reply("Here:", call=bash("ls")).result("a b").reply("Two.").user("Thanks")
+    path = made.write(world.root)
+    world.poll()
+    read = clew.read(path)
+    turns = ask(world, "SELECT turn, prompt, state, replies, calls, failed FROM turns ORDER BY turn")
+    assert turns == [
+        (t.number, t.text, t.state, len(t.replies), len(t.calls), sum(c.failed for c in t.calls)) for t in read.turns
+    ]
+    calls = ask(world, "SELECT session, turn, tool, subject, failed, is_open, output_chars FROM calls")
+    assert calls == [(read.id, 1, "Bash", "ls", 0, 0, 3)]
+    assert ask(world, "SELECT turn, text FROM replies ORDER BY time, reply") == [(1, "Here:"), (1, "Two.")]
+    assert ask(world, "SELECT session, title, turns, calls, replies FROM sessions") == [(read.id, read.title, 2, 1, 2)]
+
+
+def test_usage_is_what_the_facts_say(demo: World) -> None:
+    total = sum(map(clew.usage, clew.sessions(claude=str(demo.root))), clew.Usage())
+    [row] = ask(
+        demo, "SELECT sum(replies), sum(input), sum(output), sum(cache_write_5m), sum(cache_read) FROM usage_daily"
+    )
+    count = total.total
+    assert row == (len(total.replies), count.input, count.output, count.cache_write_5m, count.cache_read)
+    days = ask(demo, "SELECT day, sum(output) FROM usage_daily GROUP BY day ORDER BY day")
+    assert days == [(day, count.output) for day, count in total.by_day.items()]
+    models = ask(demo, "SELECT model, sum(output) FROM replies WHERE input > 0 GROUP BY model ORDER BY model")
+    assert models == [(model, count.output) for model, count in total.by_model.items() if count.input]
+
+
+def test_a_fork_counts_once_and_where_it_was_said(world: World) -> None:
+    first = talk().user("One").reply("1").write(world.root)
+    data = first.read_bytes()
+    copied = [{**json.loads(line), "forkedFrom": {"sessionId": first.stem}} for line in data.splitlines()]
+    world.write(session(0), b"".join(json.dumps(line).encode() + b"\n" for line in copied))
+    world.poll()
+    assert ask(world, "SELECT count(*) FROM turns") == [(2,)]
+    assert ask(world, "SELECT session FROM replies") == [(first.stem,)]
+
+
+def test_agents_belong_to_their_session(demo: World) -> None:
+    session = clew.find("82d8", claude=str(demo.root))
+    found = ask(demo, f"SELECT DISTINCT agent FROM replies WHERE session = '{session.id}' AND agent <> '' ORDER BY 1")
+    assert [row[0] for row in found] == sorted(agent.id for agent in session.agents)
+    begun = ask(demo, f"SELECT began_agent FROM calls WHERE session = '{session.id}' AND began_agent <> '' ORDER BY 1")
+    assert {row[0] for row in begun} <= {agent.id for agent in session.agents}
+    assert begun
+
+
+def test_what_is_new_is_there_at_the_next_question(world: World) -> None:
+    base = talk().user("One").reply("1")
+    path = base.write(world.root)
+    world.poll()
+    assert ask(world, "SELECT turns FROM sessions") == [(1,)]
+    path.write_bytes(base.user("Two").reply("2").bytes())
+    world.poll()
+    assert ask(world, "SELECT turns FROM sessions") == [(2,)]
+    assert ask(world, "SELECT count(*) FROM replies") == [(2,)]
+
+
+def test_only_changed_files_are_read_again(demo: World, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    cache = str(tmp_path / "facts.db")
+    refreshed(demo.connection, cache, load(), lambda done, total: seen.append((done, total))).close()
+    assert len(seen) > 20 and seen[-1][0] == seen[-1][1]
+    seen.clear()
+    refreshed(demo.connection, cache, load(), lambda done, total: seen.append((done, total))).close()
+    assert seen == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database at all, but long enough to be looked at as one" * 40])
+def test_a_cache_that_is_lost_is_made_again(demo: World, damage: bytes) -> None:
+    before = ask(demo, "SELECT * FROM turns ORDER BY session, agent, turn")
+    cache = Path(cache_path(demo.path))
+    assert cache.stat().st_mode & 0o777 == 0o600
+    cache.write_bytes(damage)
+    assert ask(demo, "SELECT * FROM turns ORDER BY session, agent, turn") == before
+
+
+def test_another_archive_in_the_same_place_does_not_see_the_old_facts(demo: World, tmp_path: Path) -> None:
+    cache = str(tmp_path / "facts.db")
+    refreshed(demo.connection, cache, load()).close()
+    other = World()
+    try:
+        connection = refreshed(other.connection, cache, load())
+        assert connection.execute("SELECT count(*) FROM turns").get == 0
+        connection.close()
+    finally:
+        other.close()
+
+
+def test_without_a_place_for_the_cache_it_is_in_memory(demo: World, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    connection = refreshed(demo.connection, str(blocked / "facts.db"), load())
+    assert connection.execute("SELECT count(*) > 0 FROM turns").get == 1
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("DELETE FROM fact_turn", "Only reading is possible"),
+        ("DROP VIEW turns", "Only reading is possible"),
+        ("DELETE FROM turns", "Only reading is possible"),
+        ("PRAGMA query_only = 0", "Only reading is possible"),
+        ("ATTACH 'x.db' AS x", "Only reading is possible"),
+        ("CREATE TEMP TABLE x(a)", "Only reading is possible"),
+        ("SELECT load_extension('x')", "not authorized"),
+        ("SELECT 1; DELETE FROM fact_turn", "Only one statement"),
+        ("SELECT * FROM nowhere", "no such table: nowhere"),
+        ("SELECT absent FROM turns", "no such column: absent"),
+        ("SELEC 1", "syntax error"),
+        ("SELECT max(1, 2, ", "incomplete input"),
+        ("   -- nothing", "Nothing is asked"),
+    ],
+)
+def test_a_query_that_does_not_read_is_refused_in_one_sentence(demo: World, query: str, words: str) -> None:
+    before = ask(demo, "SELECT count(*) FROM turns")
+    with pytest.raises(BadQuery) as caught, archive_engine(demo.path) as engine, engine.run(query) as found:
+        list(found.rows)
+    assert words in caught.value.reason and "\n" not in caught.value.reason
+    assert "usage_daily" in caught.value.hint
+    assert ask(demo, "SELECT count(*) FROM turns") == before
+
+
+def test_there_is_nothing_to_ask_without_an_archive(world: World, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), engine_at(archive=str(tmp_path / "none.db")):
+        pass
+    with pytest.raises(StoreError, match="is no store"), engine_at("mysql://x"):
+        pass
+
+
+def test_a_question_can_be_interrupted() -> None:
+    """SQLite lets Python look in from time to time, so that Ctrl-C ends even a query without an end."""
+    connection = apsw.Connection(":memory:")
+    engine = SqliteEngine(connection)
+    calls = iter(range(3))
+
+    def interrupt() -> bool:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return False
+
+    connection.set_progress_handler(interrupt, 100_000)
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+    with pytest.raises(KeyboardInterrupt), engine.run(endless) as found:
+        list(found.rows)
+
+
+def test_values_are_plain_whatever_an_engine_gives() -> None:
+    from decimal import Decimal
+
+    given = [Decimal(7), Decimal("7.50"), True, b"\xc3\xa4\xff", NOW, [1, "a"], None, 2.5, "x"]
+    assert [plain(value) for value in given] == [
+        *(7, 7.5, 1, "ä\ufffd", "2026-06-01T12:00:00+00:00", '[1,"a"]', None, 2.5, "x")
+    ]
+    assert result(["a", "a", "b", "a"], []).columns == ["a", "a_2", "b", "a_3"]
+
+
+def test_texts_and_names_fit_every_engine() -> None:
+    assert text("a\0b\ud83dc") == "a\u2400b\ufffdc"
+    assert len(name("x" * 5000)) == len(name("y" * 5000)) < 100
+    assert name("x" * 5000) != name("y" * 5000)
+
+
+# -- frames
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "duckdb"])
+def test_a_frame_of_each_kind(demo: World, kind: Any) -> None:
+    query = "SELECT tool, count(*) AS calls FROM calls GROUP BY tool ORDER BY calls DESC, tool LIMIT 2"
+    found = frame(query, archive=demo.path, kind=kind)
+    assert list(found.columns) == ["tool", "calls"]
+    rows = {"polars": "rows", "duckdb": "fetchall"}.get(kind)
+    values = getattr(found, rows)() if rows else [tuple(row) for row in found.to_numpy()]
+    assert values == [("Bash", 74), ("Edit", 15)]
+
+
+def test_a_frame_without_rows_has_its_columns(demo: World) -> None:
+    assert clew.frame("SELECT tool, turn FROM calls WHERE 1 = 0", archive=demo.path).columns == ["tool", "turn"]

@@ -1,0 +1,94 @@
+"""The same texts give the same values on every engine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from clew.collect.sql_result import Engine
+from clew.demo.tree import write_demo
+from tests.collect.engines import OTHERS, answer, queries, sqlite
+from tests.collect.world import World, session
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+TRAPS = (
+    "SELECT prompt FROM turns WHERE prompt LIKE '%AWKWARD%' ORDER BY time, turn",
+    "SELECT prompt, length(prompt) AS letters FROM turns WHERE prompt LIKE '%awkward%' ORDER BY time, turn",
+    "SELECT model, cost_micros FROM replies ORDER BY cost_micros NULLS LAST, model, reply",
+    "SELECT title FROM sessions ORDER BY title, session",
+    "SELECT DISTINCT project FROM sessions ORDER BY project",
+    "SELECT * FROM sessions ORDER BY session",
+    "SELECT * FROM turns ORDER BY session, agent, turn",
+    "SELECT * FROM replies ORDER BY reply",
+    "SELECT * FROM calls ORDER BY call, session, reply",
+    "SELECT * FROM usage_daily ORDER BY day, project, model",
+)
+
+
+def awkward() -> bytes:
+    """What engines disagree on: NUL, half a surrogate pair, cases, an unknown model, huge numbers, no times."""
+    said = ["Awkward a\0b", "awkward \ud83d half", "AWKWARD ÄÖ ß", "awkward 'quote' \"double\" \\ back", "x" * 300]
+    lines: list[dict[str, Any]] = []
+    above: str | None = None
+    for number, text in enumerate(said):
+        uuid = f"00000000-0000-4000-8000-0000000000{number:02}"
+        lines.append({"type": "user", "uuid": uuid, "parentUuid": above, "message": {"role": "user", "content": text}})
+        usage = {"input_tokens": 10**12, "output_tokens": number, "cache_read_input_tokens": None}
+        message = {"id": f"msg_{number}", "model": "somebody-else", "usage": usage, "role": "assistant"}
+        call = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {"command": "make test"}}
+        content = [{"type": "text", "text": f"answer\0 {number}"}, call]
+        above = uuid.replace("4000", "4001")
+        reply = {"type": "assistant", "uuid": above, "parentUuid": uuid, "message": {**message, "content": content}}
+        lines.append({**reply, "timestamp": f"2026-05-0{number + 1}T10:00:00.000Z"} if number else reply)
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    made = World()
+    try:
+        shutil.rmtree(made.root)
+        write_demo(made.root, NOW)
+        made.write(session(7), awkward())
+        made.write(session(8), awkward())  # a copy of it, whose replies count once
+        made.poll()
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def judge(world: World) -> Iterator[Engine]:
+    with sqlite(world.connection) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def engines(world: World) -> Iterator[dict[str, Engine]]:
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(make(world.connection)) for name, make in OTHERS.items()}
+
+
+def test_the_page_has_queries_on_every_view() -> None:
+    text = " ".join(queries())
+    assert len(queries()) >= 15
+    assert all(f" {name} " in text for name in ("sessions", "turns", "replies", "calls", "usage_daily"))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("query", (*queries(), *TRAPS), ids=lambda query: " ".join(query.split())[:60])
+def test_every_engine_gives_the_same_values(name: str, query: str, judge: Engine, engines: dict[str, Engine]) -> None:
+    expected, found = answer(judge, query), answer(engines[name], query)
+    assert expected[1], "a query without an answer compares nothing"
+    assert found == expected
+
+
+def test_a_reply_in_two_files_counts_once(judge: Engine) -> None:
+    [(rows, output)] = answer(judge, "SELECT count(*), sum(output) FROM replies WHERE model = 'somebody-else'")[1]
+    assert (rows, output) == (5, 10)
