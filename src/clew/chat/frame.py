@@ -1,0 +1,192 @@
+"""Frames: what the engine tells, in the words of the Agent SDKs. One JSON object each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.chat import event
+from clew.chat.event import Event
+from clew.chat.tool import Json, Result
+from clew.version import __version__
+
+LONGEST = 900_000  # bytes of one line; the SDK for Python gives up above 1 MiB
+INTERRUPTED = "[Request interrupted by user]"
+
+
+@dataclass
+class Framing:
+    """How frames are made for one listener."""
+
+    session_id: str = ""
+    new_id: Callable[[], str] = lambda: ""
+    shows_partial: bool = False  # every event of the stream
+    shows_prompts: bool = False  # what was said is said back
+    shows_agents: bool = False  # also what agents say, not only what they do
+    listed: Json = field(
+        default_factory=dict
+    )  # what the first frame of a turn lists: servers, commands, agents, skills
+
+    def frames(self, told: Event) -> Iterator[Json]:
+        """The frames of an event, in order; none for what the listener does not want."""
+        match told:
+            case event.Begun() if not told.agent:
+                self.session_id = told.session_id
+                yield self._began(told)
+            case event.Prompted() if self.shows_prompts and not told.agent:
+                yield {**self._user(told.content, told), "uuid": told.uuid, "isReplay": True}
+            case event.Streamed() if self.shows_partial:
+                yield self._frame("stream_event", told, event=told.event)
+            case event.Said():
+                if not told.agent or self.shows_agents or _acts(told.message):
+                    yield {**self._frame("assistant", told, message=told.message), "uuid": told.uuid}
+            case event.Answered():
+                yield self._answered(told)
+            case event.Finished() if not told.agent:
+                yield from self._finished(told)
+            case _:
+                yield from self._status(told)
+
+    def _frame(self, kind: str, told: Event, **fields: Any) -> Json:
+        return {
+            "type": kind,
+            **fields,
+            "parent_tool_use_id": told.agent or None,
+            "session_id": self.session_id,
+            "uuid": self.new_id(),
+        }
+
+    def system(self, subtype: str, **fields: Any) -> Json:
+        """Something that the program says of itself."""
+        return {
+            "type": "system",
+            "subtype": subtype,
+            **fields,
+            "session_id": self.session_id,
+            "uuid": self.new_id(),
+        }
+
+    def _began(self, told: event.Begun) -> Json:
+        return self.system(
+            "init",
+            cwd=told.cwd,
+            tools=list(told.tools),
+            model=told.model,
+            permissionMode=told.mode,
+            apiKeySource="user",
+            claude_code_version=__version__,
+            output_style="default",
+            **{"mcp_servers": [], "slash_commands": [], "agents": [], "skills": [], "plugins": [], **self.listed},
+        )
+
+    def _user(self, content: Any, told: Event) -> Json:
+        said = content if isinstance(content, str) else list(content)
+        return self._frame("user", told, message={"role": "user", "content": said})
+
+    def _answered(self, told: event.Answered) -> Json:
+        result = told.result
+        content = result.content if isinstance(result.content, str) else list(result.content)
+        block: Json = {"type": "tool_result", "tool_use_id": told.call_id, "content": content}
+        if result.is_error:
+            block["is_error"] = True
+        frame = self._frame("user", told, message={"role": "user", "content": [block]})
+        return {**frame, "uuid": told.uuid, "tool_use_result": _detail(result)}
+
+    def _status(self, told: Event) -> Iterator[Json]:
+        match told:
+            case event.Retried():
+                yield self.system(
+                    "api_retry",
+                    attempt=told.number,
+                    max_retries=told.of,
+                    retry_delay_ms=round(told.delay * 1000),
+                    error_status=told.status,
+                    error=told.message,
+                )
+            case event.Compacted():
+                yield self.system(
+                    "compact_boundary", compact_metadata={"trigger": told.trigger, "pre_tokens": told.before}
+                )
+            case event.AgentBegun():
+                yield self.system(
+                    "task_started",
+                    task_id=told.agent_id,
+                    tool_use_id=told.agent or None,
+                    description=told.description,
+                    task_type="local_agent",
+                )
+            case event.AgentEnded():
+                yield self.system(
+                    "task_notification",
+                    task_id=told.agent_id,
+                    tool_use_id=told.agent or None,
+                    status=told.status,
+                    output_file="",
+                    summary=told.summary,
+                    usage=told.usage,
+                )
+
+    def _finished(self, told: event.Finished) -> Iterator[Json]:
+        if told.is_interrupted:
+            yield self._user([{"type": "text", "text": INTERRUPTED}], told)
+        yield self.result(told)
+
+    def result(self, told: event.Finished) -> Json:
+        """How a turn ended: the one frame that the plain JSON form consists of."""
+        found: Json = {
+            "type": "result",
+            "subtype": told.ending,
+            "is_error": told.is_error,
+            "duration_ms": told.milliseconds,
+            "duration_api_ms": told.api_milliseconds,
+            "num_turns": told.turns,
+            "session_id": self.session_id,
+            "total_cost_usd": told.cost,
+            "usage": told.usage,
+            "modelUsage": {name: dict(spent) for name, spent in told.models.items()},
+            "permission_denials": list(told.denials),
+            "stop_reason": told.stop_reason,
+            "uuid": self.new_id(),
+        }
+        if told.ending == "success":
+            found["result"] = told.text or "\n".join(told.errors)
+        if told.errors:
+            found["errors"] = list(told.errors)
+        if told.status is not None:
+            found["api_error_status"] = told.status
+        return found
+
+
+def _acts(message: Json) -> bool:
+    return any(block.get("type") == "tool_use" for block in message.get("content") or ())
+
+
+def _detail(result: Result) -> Any:
+    if result.is_error and result.detail is None:
+        return f"Error: {result.content}" if isinstance(result.content, str) else "Error"
+    return result.detail
+
+
+def shortened(frame: Json, size: int) -> Json:
+    """A frame that is too long for one line, without what made it so."""
+    kept = {name: value for name, value in frame.items() if name != "tool_use_result"}
+    message = kept.get("message")
+    if not isinstance(message, dict):
+        return kept
+    content = message.get("content")
+    blocks: Sequence[Any] = content if isinstance(content, list) else ()
+    return {**kept, "message": {**message, "content": [_short(block, size) for block in blocks] or _cut(content, size)}}
+
+
+def _short(block: Any, size: int) -> Any:
+    if not isinstance(block, dict):
+        return block
+    return {name: _cut(value, size) if name in ("content", "text") else value for name, value in block.items()}
+
+
+def _cut(value: Any, size: int) -> Any:
+    note = f"(left out: the line would have {size} bytes)"
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST // 4 else f"{value[: LONGEST // 4]}\n{note}"
+    return [{"type": "text", "text": note}] if isinstance(value, list) else value
