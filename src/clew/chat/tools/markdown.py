@@ -1,0 +1,184 @@
+"""HTML as Markdown: what a page says, without how it looks."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from urllib.parse import urljoin
+
+_SKIPPED = ("script", "style", "template", "svg", "noscript", "iframe", "object", "select", "button")
+_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "code": "`"}
+_LEADS = {"title": "# "} | {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_INLINE = (
+    *("a", "span", "small", "sub", "sup", "u", "abbr", "cite", "q", "time", "label", "mark", "font", "kbd", "samp"),
+    *("var", "wbr", "input", "bdi", "bdo", "dfn", "ins", "picture", "source", "tt", "big", "data"),
+)
+_SPACE = re.compile(r"\s+")
+
+
+def markdown(html: str, base: str = "") -> str:
+    """The text of a page. Broken HTML gives as much as can be made out."""
+    parser = _Parser(base)
+    parser.feed(html)
+    parser.close()
+    return parser.text()
+
+
+class _Parser(HTMLParser):
+    """Gathers words into a block until an element begins or ends that is a block of its own."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self._base = base
+        self._blocks: list[str] = []
+        self._words: list[str] = []
+        self._lead = ""  # what the open block begins with
+        self._skipped: list[str] = []  # elements of no interest around this
+        self._lists: list[int] = []  # the next number of each list around this, 0 for one without numbers
+        self._quotes = 0
+        self._raw = 0
+        self._links: list[tuple[str, int]] = []
+        self._row: list[str] | None = None
+        self._is_first_row = True
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag in _SKIPPED:
+            self._skipped.append(tag)
+        elif self._skipped:
+            pass
+        elif tag == "br":
+            self._words.append("\n")
+        elif tag == "img":
+            if alt := given.get("alt", "").strip():
+                self._words.append(f"![{alt}]({self._address(given.get('src', ''))})")
+        elif tag == "a":
+            self._links.append((given.get("href", ""), len(self._words)))
+        elif tag in _MARKS:
+            self._words.append("" if self._raw else _MARKS[tag])
+        elif tag in ("td", "th", "tr", "table"):
+            self._table(tag)
+        elif tag not in _INLINE:
+            self._end_block()
+            self._begin_block(tag)
+
+    def _begin_block(self, tag: str) -> None:
+        if tag in ("ul", "ol"):
+            self._lists.append(int(tag == "ol"))
+        elif tag == "li":
+            self._lead = self._bullet()
+        elif tag == "blockquote":
+            self._quotes += 1
+        elif tag == "pre":
+            self._raw += 1
+        elif tag == "hr":
+            self._blocks.append("---")
+        else:
+            self._lead = _LEADS.get(tag, self._lead)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._skipped:
+            if tag == self._skipped[-1]:
+                self._skipped.pop()
+        elif tag == "a":
+            self._end_link()
+        elif tag in _MARKS:
+            self._words.append("" if self._raw else _MARKS[tag])
+        elif tag in ("td", "th"):
+            self._end_cell()
+        elif tag in ("tr", "table"):
+            self._end_row()
+        elif tag not in _INLINE:
+            self._end_block()
+            if tag in ("ul", "ol") and self._lists:
+                self._lists.pop()
+            elif tag == "blockquote":
+                self._quotes = max(0, self._quotes - 1)
+            elif tag == "pre":
+                self._raw = max(0, self._raw - 1)
+            if tag in _LEADS or tag == "li":
+                self._lead = ""
+
+    def handle_data(self, data: str) -> None:
+        if not self._skipped:
+            self._words.append(data if self._raw else _SPACE.sub(" ", data))
+
+    def text(self) -> str:
+        """All blocks; rows of a table and items of a list stand close together."""
+        self._end_row()
+        self._end_block()
+        made = self._blocks[:1]
+        for before, block in zip(self._blocks, self._blocks[1:], strict=False):
+            kinds = _kind(before), _kind(block)
+            made += ["\n" if kinds[0] and kinds[0] == kinds[1] else "\n\n", block]
+        return "".join(made)
+
+    def _bullet(self) -> str:
+        indent = "  " * (len(self._lists) - 1)
+        if not self._lists or not self._lists[-1]:
+            return f"{indent}- "
+        self._lists[-1] += 1
+        return f"{indent}{self._lists[-1] - 1}. "
+
+    def _address(self, href: str) -> str:
+        try:
+            return urljoin(self._base, href)
+        except ValueError:
+            return href
+
+    def _taken(self) -> str:
+        """The words so far, which are then gone."""
+        text = "".join(self._words)
+        self._words, self._links = [], []
+        if self._raw:
+            return text.strip("\n")
+        lines = (re.sub(" {2,}", " ", line).strip() for line in text.split("\n"))
+        return "\n".join(lines).strip()
+
+    def _end_block(self) -> None:
+        if self._row is not None:
+            self._words.append(" ")
+            return
+        text = self._taken()
+        if not text.strip("*`~ \n"):
+            return
+        text = f"```\n{text}\n```" if self._raw else text
+        quote = "> " * self._quotes
+        self._blocks.append("\n".join(quote + line for line in (self._lead + text).split("\n")))
+        self._lead = ""
+
+    def _end_link(self) -> None:
+        if self._links:
+            href, at = self._links.pop()
+            words = "".join(self._words[at:]).strip()
+            if words and href and not href.lower().startswith(("javascript:", "data:")):
+                self._words[at:] = [f"[{words}]({self._address(href)})"]
+
+    def _table(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._end_cell()
+            self._row = [] if self._row is None else self._row
+            return
+        self._end_row()
+        self._end_block()
+        self._is_first_row = self._is_first_row or tag == "table"
+
+    def _end_cell(self) -> None:
+        text = self._taken().replace("\n", " ").replace("|", "\\|") if self._row is not None else ""
+        if self._row is not None and text:
+            self._row.append(text)
+
+    def _end_row(self) -> None:
+        self._end_cell()
+        row, self._row = self._row, None
+        if row:
+            self._blocks.append("| " + " | ".join(row) + " |")
+            if self._is_first_row:
+                self._blocks.append("|" + " --- |" * len(row))
+            self._is_first_row = False
+
+
+def _kind(block: str) -> str:
+    """Whether a block is a row of a table or an item of a list."""
+    found = re.match(r"\s*(?:(\|)|([-\d][.]? |\d+\. ))", block)
+    return "" if found is None else "row" if found[1] else "item"
