@@ -16,7 +16,8 @@ from clew.chat.dialogue import NO_CONTENT, Call, Dialogue, blocks_of
 from clew.chat.journal import Replying
 from clew.chat.means import Means
 from clew.chat.mend import mended
-from clew.chat.tool import Json
+from clew.chat.tool import Json, Tool
+from clew.chat.toolbox import offered
 from clew.errors import ApiError
 
 Shown = Callable[[list[Json]], list[Json]]
@@ -73,7 +74,7 @@ class Asking:
             messages=messages,
             max_tokens=self.means.limits.output,
             system=self.means.system,
-            tools=[_offered(name, tool.description, tool.schema) for name, tool in self.means.tools.items()],
+            tools=[_told(tool) for tool in offered(self.means.tools.values())],
             thinking=self.means.thinking,
             capabilities=self.means.capabilities,
             fallback=self.means.fallback,
@@ -190,5 +191,5 @@ class Asking:
         self.means.tell(event.Noted(agent=self.agent, text=text, level=level))
 
 
-def _offered(name: str, description: str, schema: Json) -> Json:
-    return {"name": name, "description": description, "input_schema": schema}
+def _told(tool: Tool) -> Json:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}

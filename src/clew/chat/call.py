@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from clew.chat import event
@@ -230,7 +231,15 @@ class Runner:
         told = found.detail if found.detail is not None else text_of(found.content)
         outcome = await self.hook(name, call, {"tool_name": call.name, "tool_input": given, "tool_response": told})
         reason = (outcome.reason,) if outcome.block and outcome.reason else ()
-        added = tuple(reminder(f"A hook says: {text}") for text in (*context, *outcome.context, *reason))
+        added = [reminder(f"A hook says: {text}") for text in (*context, *outcome.context, *reason)]
+        path = given.get("file_path")
+        if (
+            call.name == "Read"
+            and not found.is_error
+            and isinstance(path, str)
+            and (near := self.means.nearby(Path(path)))
+        ):
+            added.append(reminder(near))
         return replace(found, notes=(*found.notes, *added)) if added else found
 
 

@@ -76,6 +76,7 @@ class Means:
     fallback: str = ""
     small_model: str = ""  # for errands that need no great one
     capabilities: Sequence[Capability] = ()
+    nearby: Callable[[Path], str] = lambda path: ""  # what the model is told besides, when it reads a file
 
 
 def window_of(model: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -73,6 +73,7 @@ class Parts:
     clock: Clock = now
     ids: Ids = new_id
     write: Write = put
+    nearby: Callable[[Path], str] = lambda path: ""  # what the model is told besides, when it reads a file
 
 
 @asynccontextmanager
@@ -173,6 +174,7 @@ def _means(options: Options, parts: Parts, tell: Tell, cwd: Path, model: str) ->
         _thinking(options.thinking),
         named(options.fallback),
         named(options.small_model),
+        nearby=parts.nearby,
     )
 
 

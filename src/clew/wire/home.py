@@ -32,6 +32,11 @@ def config_home() -> str:
     return os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
 
 
+def user_home() -> str:
+    """The person's own folder."""
+    return os.path.expanduser("~")
+
+
 def current_session() -> str | None:
     """The session that clew is being run from, if Claude Code says so."""
     return os.environ.get("CLAUDE_SESSION_ID") or os.environ.get("CLAUDE_CODE_SESSION_ID") or None

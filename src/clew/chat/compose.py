@@ -1,0 +1,153 @@
+"""Composing: a session from what the person wishes, their settings, and what lies in the project's folder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from clew.api.client import Client
+from clew.api.endpoint import Endpoint
+from clew.api.failure import Retry
+from clew.chat import event, memory, skill
+from clew.chat.command import Run, Workshop
+from clew.chat.definition import definitions, listing
+from clew.chat.dialogue import Prompt
+from clew.chat.engine import Engine
+from clew.chat.errand import Kind
+from clew.chat.event import Tell
+from clew.chat.expand import Expander, Rules
+from clew.chat.hook import Hook, Hooks
+from clew.chat.mcp import Server, configured, serving
+from clew.chat.memory import Memories
+from clew.chat.permission.permissions import Permissions
+from clew.chat.process import run_shell
+from clew.chat.setting import FILED, Json, Settings, Source
+from clew.chat.start import Options, Parts, opened
+from clew.chat.tool import Tool
+from clew.chat.toolbox import toolbox
+from clew.wire import home
+from clew.wire.place import slug
+
+COMMAND_SECONDS = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """All that a person can wish for a session."""
+
+    options: Options
+    endpoint: Endpoint
+    retry: Retry | None = None
+    allowed: tuple[str, ...] = ()  # rules
+    disallowed: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None  # the names of those to offer; None for all
+    settings: str | Json | None = None
+    sources: tuple[str, ...] = FILED
+    is_trusted: bool = False
+    servers: tuple[str, ...] = ()  # configurations of MCP servers: JSON or files
+    only_these_servers: bool = False
+    agents: Mapping[str, Json] = field(default_factory=dict)
+    hooks: Sequence[Hook] = ()
+    further: Sequence[Tool] = ()
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session that can be spoken to, with what doors like to know of it."""
+
+    engine: Engine
+    expander: Expander
+    permissions: Permissions
+    servers: Sequence[Server]
+    skills: Mapping[str, skill.Skill]
+    kinds: Mapping[str, Kind]
+
+    async def say(self, text: str) -> event.Finished:
+        """Say what a person typed."""
+        return await self.engine.submit(await self.prompt(text))
+
+    async def prompt(self, text: str) -> Prompt:
+        return await self.expander.expand(text)
+
+
+@asynccontextmanager
+async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
+    """A session as it is wished for. It ends with all that was started for it."""
+    options = wishes.options
+    settings = _settings(wishes)
+    person = Path(home.user_home())
+    outputs = options.claude / "projects" / slug(str(options.cwd))
+    permissions = Permissions(
+        settings, options.cwd, person, options.roots, claude_home=options.claude, readable=(outputs,)
+    )
+    hooks = Hooks(settings, options.cwd, wishes.hooks)
+    sources = tuple(source for source in ("user", "project") if source in wishes.sources)
+    skills, odd_skills = skill.discover(options.cwd, options.claude, wishes.is_trusted, sources)
+    kinds, odd_kinds = definitions(options.cwd, options.claude, wishes.is_trusted, sources, wishes.agents)
+    memories = Memories(options.cwd, options.claude, person, wishes.is_trusted, wishes.sources)
+    known = _known(memories, skills, kinds)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client(wishes.endpoint, wishes.retry))
+        configs = _servers(wishes)
+        servers = await stack.enter_async_context(serving(configs, options.cwd, home.surroundings()))
+        rules = Rules(permissions)
+        workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", _runner(options.cwd))
+        tools = _tools(wishes, workshop, servers)
+        parts = Parts(client, tools, rules, hooks, kinds, nearby=lambda path: memory.tell(memories.near(path)))
+        chosen = replace(options, memory=known, mode=options.mode or permissions.mode)
+        engine = await stack.enter_async_context(opened(chosen, parts, tell))
+        dialogue = engine.dialogue
+        workshop.cwd, workshop.mode = (lambda: dialogue.state.cwd), (lambda: dialogue.mode)
+        workshop.session_id = dialogue.session_id
+        failures = [f"The MCP server {s.name} cannot be used: {s.error}" for s in servers if s.state == "failed"]
+        notices = (*permissions.notices, *hooks.notices, *odd_skills, *odd_kinds, *memories.notices, *failures)
+        for notice in dict.fromkeys(notices):
+            tell(event.Noted(text=notice, level="warning"))
+        expander = Expander(dialogue, engine.means.tools, rules, workshop)
+        yield Session(engine, expander, permissions, servers, skills, kinds)
+
+
+def _settings(wishes: Wishes) -> Settings:
+    options = wishes.options
+    found = Settings.load(options.cwd, options.claude, wishes.sources, wishes.is_trusted, cli=wishes.settings)
+    said = {"permissions": {"allow": list(wishes.allowed), "deny": list(wishes.disallowed)}}
+    return replace(found, sources=(Source("cli", options.cwd, said), *found.sources))
+
+
+def _known(memories: Memories, skills: Mapping[str, skill.Skill], kinds: Mapping[str, Kind]) -> str:
+    """What stands before the first message: the notes of the person and the project, the skills, the agents."""
+    agents = f"These agents can be sent with the Task tool:\n{listing(kinds)}" if kinds else ""
+    parts = (memory.tell(memories.first()), skill.listing(list(skills.values())), agents)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _servers(wishes: Wishes) -> dict[str, Json]:
+    """The MCP servers: those that were named, and those of a project that is trusted."""
+    found: dict[str, Json] = {}
+    own = wishes.options.cwd / ".mcp.json"
+    if wishes.is_trusted and not wishes.only_these_servers and own.is_file():
+        found |= configured([str(own)], wishes.options.cwd)
+    named = configured(wishes.servers, wishes.options.cwd)
+    return found | {name: config for name, config in named.items() if config.get("type") != "sdk"}
+
+
+def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server]) -> list[Tool]:
+    """The tools to offer: without those that are refused by name alone."""
+    made: list[Tool] = [*toolbox(skills=workshop).values(), *(t for s in servers for t in s.tools), *wishes.further]
+    refused = {rule for rule in wishes.disallowed if "(" not in rule}
+    wanted = wishes.tools
+    return [
+        tool
+        for tool in made
+        if tool.name not in refused and (wanted is None or tool.name in wanted or tool.name.startswith("mcp__"))
+    ]
+
+
+def _runner(cwd: Path) -> Run:
+    async def run(command: str) -> str:
+        ended = await run_shell(command, cwd, home.surroundings(), b"", COMMAND_SECONDS)
+        return ended.stdout.rstrip("\n") or ended.stderr.rstrip("\n")
+
+    return run

@@ -1,0 +1,33 @@
+"""Outcomes: how a turn ended, in the form that scripts and the SDKs read."""
+
+from __future__ import annotations
+
+from clew.chat.event import Finished
+from clew.chat.tool import Json
+
+
+def result(finished: Finished, session_id: str, uuid: str) -> Json:
+    """The result of a turn, as `--output-format json` prints it."""
+    made: Json = {
+        "type": "result",
+        "subtype": finished.ending,
+        "is_error": finished.is_error,
+        "duration_ms": finished.milliseconds,
+        "duration_api_ms": finished.api_milliseconds,
+        "num_turns": finished.turns,
+        "result": finished.text or " ".join(finished.errors),
+        "stop_reason": finished.stop_reason,
+        "session_id": session_id,
+        "total_cost_usd": finished.cost or 0,
+        "usage": finished.usage,
+        "modelUsage": finished.models,
+        "permission_denials": list(finished.denials),
+        "uuid": uuid,
+    }
+    if finished.cost is None:
+        made["hasUnknownModelCost"] = True
+    if finished.errors:
+        made["errors"] = list(finished.errors)
+    if finished.status is not None:
+        made["api_error_status"] = finished.status
+    return made

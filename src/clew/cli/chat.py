@@ -1,0 +1,229 @@
+"""`clew chat`: work with a model in a folder, in sessions that Claude Code can go on with."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.cli.output import clean, common, count, print_json, remark
+
+if TYPE_CHECKING:
+    from clew.chat.compose import Wishes
+    from clew.chat.event import Event, Finished
+
+INTERRUPTED = 130
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("prompt", nargs="?", default="", help="what to say; what is piped in is added behind it")
+    command.add_argument("--print", "-p", action="store_true", help="answer once, print the answer, and end")
+    command.add_argument("--output-format", choices=("text", "json"), default="text", help="how to print it")
+    _session(command)
+    _model(command)
+    _rights(command)
+    common(command)
+
+
+def _session(command: ArgumentParser) -> None:
+    group = command.add_argument_group("session")
+    group.add_argument(
+        "--continue", "-c", dest="latest", action="store_true", help="go on with the newest of this folder"
+    )
+    group.add_argument("--resume", "-r", metavar="ID", default="", help="go on with this one: id, title or path")
+    group.add_argument("--fork-session", action="store_true", help="go on in a copy and leave the original as it is")
+    group.add_argument(
+        "--resume-session-at", "--at", metavar="PLACE", dest="at", default="", help="in a copy up to this turn or entry"
+    )
+    group.add_argument("--session-id", metavar="UUID", type=_uuid, help="the id of a new session")
+    group.add_argument("--name", "-n", metavar="TITLE", default="", help="a title for it")
+    group.add_argument("--no-session-persistence", action="store_true", help="write nothing down")
+    group.add_argument(
+        "--durability", choices=("line", "turn", "off"), default="line", help="when to force lines to the disk"
+    )
+
+
+def _model(command: ArgumentParser) -> None:
+    group = command.add_argument_group("model")
+    group.add_argument("--model", metavar="NAME", default="", help="which model: its name, or opus, sonnet, haiku")
+    group.add_argument("--fallback-model", metavar="NAME", default="", help="which to ask when that one is overloaded")
+    group.add_argument("--base-url", metavar="URL", default="", help="the server to ask (default $ANTHROPIC_BASE_URL)")
+    group.add_argument("--max-turns", metavar="N", type=count, help="at most so many replies")
+    group.add_argument("--max-budget-usd", metavar="DOLLARS", type=float, help="end when it has cost so much")
+    group.add_argument("--max-thinking-tokens", metavar="N", type=count, default=0, help="let the model think so much")
+    group.add_argument("--system-prompt", metavar="TEXT", help="instead of clew's own")
+    group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="behind it")
+
+
+def _rights(command: ArgumentParser) -> None:
+    group = command.add_argument_group("rights")
+    group.add_argument(
+        "--permission-mode", metavar="MODE", default="", help="default, acceptEdits, plan, dontAsk or bypassPermissions"
+    )
+    group.add_argument("--dangerously-skip-permissions", action="store_true", help="the same as bypassPermissions")
+    group.add_argument(
+        "--allowedTools",
+        "--allowed-tools",
+        metavar="RULE",
+        nargs="+",
+        default=[],
+        help="allow these: 'Bash(git log *)', Edit",
+    )
+    group.add_argument(
+        "--disallowedTools", "--disallowed-tools", metavar="RULE", nargs="+", default=[], help="refuse these"
+    )
+    group.add_argument("--tools", metavar="NAME", nargs="*", help="offer only these tools")
+    group.add_argument("--add-dir", metavar="DIR", nargs="+", default=[], help="further folders to work in")
+    group.add_argument("--settings", metavar="JSON", help="further settings: JSON, or a file")
+    group.add_argument("--setting-sources", metavar="LIST", help="which settings to read: user,project,local")
+    group.add_argument("--mcp-config", metavar="JSON", nargs="+", default=[], help="MCP servers: JSON, or files")
+    group.add_argument("--strict-mcp-config", action="store_true", help="only those servers")
+
+
+def call(options: Namespace) -> int:
+    if not options.print:
+        remark("clew: the console is not there yet. Ask once with: clew chat -p PROMPT")
+        return 2
+    import asyncio
+
+    prompt = _prompt(options.prompt)
+    if not prompt.strip():
+        remark("clew: there is nothing to say. Give a prompt: clew chat -p PROMPT")
+        return 2
+    return asyncio.run(_run(options, prompt))
+
+
+async def _run(options: Namespace, prompt: str) -> int:
+    import asyncio
+
+    from clew.chat.compose import session
+
+    wishes = _wishes(options)
+
+    def tell(event: Event) -> None:
+        _told(event, options.quiet)
+
+    async with session(wishes, tell) as opened:
+        loop = asyncio.get_running_loop()
+        if sys.platform != "win32":
+            loop.add_signal_handler(signal.SIGINT, opened.engine.interrupt)
+        finished = await opened.say(prompt)
+        if sys.platform != "win32":
+            loop.remove_signal_handler(signal.SIGINT)
+        return _shown(finished, opened.engine.dialogue.session_id, opened.engine.dialogue.journal.new_id(), options)
+
+
+def _shown(finished: Finished, session_id: str, uuid: str, options: Namespace) -> int:
+    from clew.chat.outcome import result
+    from clew.wire.encode import encode
+
+    if options.json:
+        print_json([{"kind": "result", **result(finished, session_id, uuid)}])
+    elif options.output_format == "json":
+        sys.stdout.buffer.write(encode(result(finished, session_id, uuid)) + b"\n")
+    else:
+        if finished.text:
+            print(clean(finished.text))
+        for error in finished.errors:
+            remark(f"clew: {error}")
+    if finished.is_interrupted:
+        return INTERRUPTED
+    return 2 if finished.is_error else 0
+
+
+def _told(told: Event, quiet: bool) -> None:
+    """What is worth a remark while the person waits."""
+    from clew.chat import event
+
+    if quiet:
+        return
+    if isinstance(told, event.Noted):
+        remark(told.text)
+    elif isinstance(told, event.Retried):
+        remark(f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of}).")
+    elif isinstance(told, event.Compacted):
+        remark(f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}.")
+
+
+def _wishes(options: Namespace) -> Wishes:
+    from clew.api.endpoint import endpoint
+    from clew.chat.compose import Wishes
+    from clew.chat.means import Limits
+    from clew.chat.permission.decision import known_mode
+    from clew.chat.permission.trust import Trust
+    from clew.chat.setting import FILED
+    from clew.chat.start import Options
+    from clew.wire.place import claude_dir
+
+    cwd = Path.cwd().resolve()
+    asked = "bypassPermissions" if options.dangerously_skip_permissions else options.permission_mode
+    mode, strange = known_mode(asked) if asked else (None, "")
+    if strange:
+        remark(strange)
+    chosen = Options(
+        cwd=cwd,
+        claude=claude_dir(options.claude_dir).resolve(),
+        session_id=options.session_id or "",
+        resume=options.resume,
+        is_latest=options.latest,
+        is_fork=options.fork_session,
+        at=options.at,
+        model=options.model,
+        fallback=options.fallback_model,
+        mode=mode,
+        roots=tuple(Path(folder).resolve() for folder in options.add_dir),
+        system=options.system_prompt,
+        added_system=options.append_system_prompt,
+        title=options.name,
+        limits=Limits(turns=options.max_turns, dollars=options.max_budget_usd),
+        thinking=options.max_thinking_tokens,
+        entrypoint="sdk-cli",
+        is_kept=not options.no_session_persistence,
+        durability=options.durability,
+    )
+    sources = options.setting_sources
+    return Wishes(
+        options=chosen,
+        endpoint=endpoint(options.base_url),
+        allowed=_rules(options.allowedTools),
+        disallowed=_rules(options.disallowedTools),
+        tools=None if options.tools is None else _rules(options.tools),
+        settings=options.settings,
+        sources=FILED if sources is None else tuple(name.strip() for name in sources.split(",") if name.strip()),
+        is_trusted=Trust().holds(cwd),
+        servers=tuple(options.mcp_config),
+        only_these_servers=options.strict_mcp_config,
+    )
+
+
+def _rules(given: list[str]) -> tuple[str, ...]:
+    """Rules as they are typed: several words, or several behind commas, which may stand in brackets too."""
+    found: list[str] = []
+    for word in given:
+        depth, part = 0, ""
+        for letter in word:
+            depth += (letter == "(") - (letter == ")")
+            if letter in ", " and depth == 0:
+                found.append(part)
+                part = ""
+            else:
+                part += letter
+        found.append(part)
+    return tuple(rule for rule in found if rule)
+
+
+def _prompt(given: str) -> str:
+    """What was said, and behind it what was piped in."""
+    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    return "\n\n".join(part for part in (given, piped.strip("\n")) if part)
+
+
+def _uuid(text: str) -> str:
+    from uuid import UUID
+
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no UUID") from None
