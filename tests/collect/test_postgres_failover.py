@@ -17,6 +17,7 @@ from clew.collect.policy import Policy
 from clew.collect.postgres import PostgresFacts, PostgresLines
 from clew.collect.postgres_link import Link
 from clew.collect.sql_cursor import FactCursor
+from clew.errors import StoreError
 from clew.facts.price import load
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
 from tests.collect.test_postgres import said
@@ -98,6 +99,7 @@ def fail_over(hosts: int, rounds: int, pairs: int, moment: float) -> None:
     with pair() as (store, standby):
         ports = f"127.0.0.1:{store.cluster.port},127.0.0.1:{standby.port}"
         address = f"postgresql://ada@{ports}/team?target_session_attrs=read-write"
+        assert refusal(Store(standby, "team")) == ("read-only", True)
         working = [Host(address, rounds, pairs) for _ in range(hosts)]
         try:
             for host in working:
@@ -121,6 +123,21 @@ def fail_over(hosts: int, rounds: int, pairs: int, moment: float) -> None:
                 host.world.close()
 
 
+def refusal(store: Store) -> tuple[str, bool]:
+    world = World()
+    link = Link(store.address("ada"), PASSWORD)
+    try:
+        world.write(session(1), said(0))
+        world.poll()
+        [record] = next(SequenceCursor(world.connection, "x").batches(Policy(KEY)))[:1]
+        with pytest.raises(StoreError) as caught:
+            PostgresLines(link).write([record])
+        return caught.value.kind, caught.value.retryable
+    finally:
+        link.close()
+        world.close()
+
+
 def judge(store: Store, hosts: int, pairs: int) -> None:
     lines = "SELECT count(*), count(DISTINCT (host, file, generation, start)) FROM clew.line"
     assert store.ask(lines) == [(hosts * pairs * 2,) * 2]
@@ -131,6 +148,7 @@ def judge(store: Store, hosts: int, pairs: int) -> None:
 
 
 def test_a_killed_primary_loses_nothing_and_repeats_nothing() -> None:
+    """A standby alone is no place to write to, and says so; the next try may find it promoted."""
     fail_over(hosts=2, rounds=20, pairs=15, moment=0.4)
 
 

@@ -27,7 +27,7 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
 def arguments(command: ArgumentParser) -> None:
     command.add_argument("query", nargs="?", help="one query; from stdin if it is - or left out; see docs/sql.md")
     command.add_argument("--store", metavar="URL", help="ask a store and not the archive: postgresql://…")
-    command.add_argument("--password-file", metavar="FILE", help="the password for the store, in a file")
+    command.add_argument("--token-file", metavar="FILE", help="the password for the store, in a file")
     command.add_argument("--archive", metavar="FILE", help="another archive (default: in ~/.local/share/clew)")
     command.add_argument("--format", choices=_FORMATS, help="table (the default), csv, json lines, or parquet")
     command.add_argument("--output", "-o", metavar="FILE", help="write there (a new file, 0600) and not to stdout")
@@ -43,7 +43,7 @@ def call(options: Namespace) -> int:
     query = "" if options.views else _query(options.query)
     if form == "parquet" and not options.output:
         raise Refused(["Parquet is no text; name a file with --output"])
-    password = Path(options.password_file).expanduser().read_text().strip() if options.password_file else ""
+    password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
     with engine_at(options.store, archive=options.archive, password=password, progress=_progress(options)) as engine:
         if options.views:
             return _list(engine, form)

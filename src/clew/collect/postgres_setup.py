@@ -13,8 +13,10 @@ from clew.collect.postgres_link import SCHEMA_VERSION, Link
 from clew.collect.sql_line import LINE
 from clew.collect.sql_table import TABLES, Table
 from clew.collect.sql_view import VIEWS
+from clew.errors import StoreError
 
 _TYPES = {"text": 'text COLLATE "C" NOT NULL', "number": "bigint NOT NULL", "number or nothing": "bigint"}
+_OLDEST = 15  # the first whose views ask with the rights of the one who asks
 _WRITER = "writer name NOT NULL DEFAULT session_user"
 
 _ROLE = """DO $$ BEGIN
@@ -47,7 +49,11 @@ def setup_text() -> str:
 
 
 def setup(link: Link) -> None:
+    """Make what is not there. Raises StoreError, also for a server that is too old."""
     with link.use() as connection, connection.transaction():
+        if connection.info.server_version < _OLDEST * 10_000:
+            version = connection.info.server_version // 10_000
+            raise StoreError(f"{link.name} is PostgreSQL {version}; {_OLDEST} or newer is needed.", "version", False)
         for statement in _statements():
             connection.execute(statement)
 
