@@ -53,7 +53,7 @@ def test_the_state_has_the_form_that_others_read(world: World, state: Path) -> N
 
 
 def test_files_below_the_home_folder_are_named_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "home", lambda: Path("/home/ada"))
+    monkeypatch.setenv("HOME", "/home/ada")
     assert name_of("/home/ada/.claude", "projects/-x/a.jsonl") == "~/.claude/projects/-x/a.jsonl"
     assert name_of("/srv/claude", "history.jsonl") == "/srv/claude/history.jsonl"
 

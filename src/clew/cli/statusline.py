@@ -27,6 +27,7 @@ def arguments(command: ArgumentParser) -> None:
         "--no-refresh", action="store_true", help="do not bring the summary up to date in the background"
     )
     command.add_argument("--install", action="store_true", help="print the setting that makes Claude Code call it")
+    command.add_argument("--json", action="store_true", help="print the parts of the line as versioned JSON")
     command.add_argument("--claude-dir", metavar="DIR", help="the folder of Claude Code (default ~/.claude)")
 
 
@@ -34,7 +35,7 @@ def call(options: Namespace) -> int:
     if options.install:
         print(json.dumps({"statusLine": {"type": "command", "command": "clew statusline"}}, indent=2))
         return 0
-    return run(options.claude_dir, not options.no_refresh)
+    return run(options.claude_dir, not options.no_refresh, options.json)
 
 
 def quick(words: list[str]) -> int | None:
@@ -42,15 +43,18 @@ def quick(words: list[str]) -> int | None:
     return run(None, True) if not words else None
 
 
-def run(claude_dir: str | None, refresh: bool) -> int:
+def run(claude_dir: str | None, refresh: bool, as_json: bool = False) -> int:
     """Always one line, and never an error: there is nobody to read one."""
     try:
         told = json.loads(sys.stdin.read() or "{}")
     except ValueError:
         told = {}
     told = told if isinstance(told, dict) else {}
-    parts = [*session_parts(told), *tree_parts(claude_dir, refresh)]
-    text = " · ".join(part for part in parts if part) or "clew"
+    parts = [part for part in (*session_parts(told), *tree_parts(claude_dir, refresh)) if part]
+    if as_json:
+        print(json.dumps({"clew": 1, "kind": "statusline", "parts": parts}, ensure_ascii=False))
+        return 0
+    text = " · ".join(parts) or "clew"
     sys.stdout.write("".join(letter if letter.isprintable() else " " for letter in text) + "\n")
     return 0
 

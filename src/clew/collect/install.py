@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 from clew.errors import Refused, StoreError
 from clew.wire.encode import decode
-from clew.wire.home import config_home
+from clew.wire.home import config_home, user_home
 from clew.wire.write import back_up, create_exactly, replace
 
 _MINUTES = 15
@@ -108,7 +108,7 @@ def _quoted(word: str) -> str:
 
 
 def _launchd(words: Sequence[str], remove: bool) -> Plan:
-    path = Path.home() / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
+    path = Path(user_home()) / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
     listed = "\n".join(f"    <string>{escape(word)}</string>" for word in words)
     data = _AGENT.format(label=_LABEL, arguments=listed, seconds=_MINUTES * 60).encode()
     command = ("launchctl", "unload" if remove else "load", "-w", str(path))

@@ -21,6 +21,7 @@ from clew.collect.policy import Policy
 from clew.collect.record import COLUMNS, Record, record
 from clew.collect.source import is_whole
 from clew.wire.encode import decode, encode
+from clew.wire.home import user_home
 from clew.wire.write import create_exactly, replace
 
 _CURRENT = f"""
@@ -77,7 +78,7 @@ def _saved(path: str) -> int:
 def name_of(root: str, path: str) -> str:
     """A file as the state names it: from the home folder on, if it is below that."""
     full = Path(root, path)
-    home = Path.home()
+    home = Path(user_home())
     return f"~/{full.relative_to(home).as_posix()}" if full.is_relative_to(home) else full.as_posix()
 
 
