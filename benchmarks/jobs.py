@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import transcripts
@@ -211,5 +212,31 @@ def trim(path: str, how: str, folder: str) -> Callable[[], int]:
 
     def run() -> int:
         return write(plan(read(path)).trim(what), folder=folder).path.stat().st_size
+
+    return run
+
+
+# -- an export
+
+
+def export(path: str, form: str, folder: str) -> Callable[[], int]:
+    """A session in another form, from file to file, as the command does it; `terminal` is what `clew show` prints."""
+    import os
+    from contextlib import redirect_stdout
+
+    import clew.cli.export
+    import clew.cli.show  # noqa: F401, both are loaded before the clock runs
+    from clew.cli.run import run as command
+
+    target = Path(folder) / f"export.{form}"
+    words = ["show", path, "--full", "-q"] if form == "terminal" else ["export", path, "-q", "-o", str(target)]
+    more = ["--reveal"] if form == "revealed.html" else []
+
+    def run() -> int:
+        target.unlink(missing_ok=True)
+        with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
+            if command([*words, *more]):
+                raise RuntimeError("the export failed")
+        return target.stat().st_size if target.exists() else 0
 
     return run

@@ -100,16 +100,13 @@ def compare(scratch: Path, size: int) -> Iterator[Line | Note]:
         try:
             yield from _one(peer, scratch, (home, amount), ours)
         except (OSError, subprocess.SubprocessError) as error:
-            yield Note(f"{peer.name}: not compared: {_reason(error)}")
+            yield Note(f"{peer.name}: not compared: {reason(error)}")
 
 
 def _one(peer: Peer, scratch: Path, tree: tuple[Path, int], ours: float) -> Iterator[Line | Note]:
     home, amount = tree
     folder = scratch / peer.name
-    _run([sys.executable, "-m", "venv", "--without-pip", str(folder)], home, {})
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
-    _run([*pip, "install", "--quiet", peer.name], Path.home(), {})
-    version = _run([*pip, "show", peer.name], home, {}).partition("Version: ")[2].partition("\n")[0]
+    version = install(peer.name, folder, home)
     build = [str(folder / "bin" / peer.build[0]), *peer.build[1:]]
     spent = _built(build, home, home / peer.index, peer.environment)
     made = _size(home / peer.index)
@@ -127,6 +124,14 @@ def _one(peer: Peer, scratch: Path, tree: tuple[Path, int], ours: float) -> Iter
     if peer.remark:
         yield Note(f"{peer.name}: {peer.remark}")
     shutil.rmtree(folder)
+
+
+def install(name: str, folder: Path, home: Path) -> str:
+    """Install a peer into a folder of its own; its version."""
+    _run([sys.executable, "-m", "venv", "--without-pip", str(folder)], home, {})
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+    _run([*pip, "install", "--quiet", name], Path.home(), {})
+    return _run([*pip, "show", name], home, {}).partition("Version: ")[2].partition("\n")[0]
 
 
 def _asked(command: Sequence[str], home: Path, environment: dict[str, str]) -> float:
@@ -153,10 +158,15 @@ def _built(command: Sequence[str], home: Path, index: Path, environment: dict[st
 
 def _run(command: Sequence[str], home: Path, environment: dict[str, str]) -> str:
     """What a command prints. It finds its sessions by its home alone."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "CLAUDE", "PYTHON"))}
-    given = {**kept, "HOME": str(home), **environment}
+    given = {**surroundings(home), **environment}
     done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=PATIENCE, check=True)
     return done.stdout
+
+
+def surroundings(home: Path) -> dict[str, str]:
+    """The environment of a peer: another home, and nothing that would lead it elsewhere."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "CLAUDE", "PYTHON"))}
+    return {**kept, "HOME": str(home)}
 
 
 def _size(path: Path) -> int:
@@ -164,6 +174,6 @@ def _size(path: Path) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def _reason(error: OSError | subprocess.SubprocessError) -> str:
+def reason(error: OSError | subprocess.SubprocessError) -> str:
     said = str(getattr(error, "stderr", "") or "").strip().splitlines()
     return said[-1] if said else str(error)

@@ -22,9 +22,20 @@ if TYPE_CHECKING:
     from markdown_it.utils import OptionsDict
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^`\n]*)$")
-_PLAIN = re.compile(r"(?!\s|[#>=|~+-]|\d+[.)])[^*_`\[\]\\<&!|~\n]+(?:\n(?!\s|[#>=|~+-]|\d+[.)])[^*_`\[\]\\<&!|~\n]+)*")
 _SAFE = re.compile(r"(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
-_BLANK = re.compile(r"\n[ \t]*\n[\s]*")
+_BLANK = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)*")
+# Words on a line of which the signs mean the same wherever they stand: plain letters, code, and bold that ends in letters.
+_LETTER = r"[^\W_]"
+_PLAIN = r"[^*_`\[\]\\<&|~\n]"
+_CODE = r"(?<!`)`[^`\s](?:[^`\n]*[^`\s])?`(?!`)"
+_BOLD = rf"(?<!\*)\*\*{_LETTER}(?:{_PLAIN}*{_LETTER})?\*\*(?!\*)"
+_WORDS = rf"(?!\s|[#>=+-]|\d+[.)])(?:{_PLAIN}++|(?<={_LETTER})_+(?={_LETTER})|{_CODE}|{_BOLD})++"
+_PARAGRAPH = re.compile(rf"{_WORDS}(?:\n{_WORDS})*+")
+_HEADING = re.compile(rf"(#{{1,6}}) ({_WORDS})(?<![# ])")
+_LIST = re.compile(rf"(?:(?:- {_WORDS}\n?)++|(?:(\d{{1,9}})\. {_WORDS}\n?)(?:\d{{1,9}}\. {_WORDS}\n?)*+)(?<!\n)")
+_ITEM = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
+_MARKED = re.compile(r"(`)([^`]+)`|\*\*([^*]+)\*\*")
+_GOES_ON = re.compile(r"\s|[-*+] |\d+[.)] ")
 DEEPEST = 20  # nested lists and quotes
 LONGEST = 200_000  # characters; what is longer is shown as it was written
 
@@ -42,7 +53,7 @@ def _parts(text: str) -> Iterator[str]:
         if is_code:
             yield f"<pre><code>{escape(part)}</code></pre>"
         else:
-            yield from _paragraphs(part)
+            yield from _paragraphs(part.strip("\n"))
 
 
 def _split(text: str) -> Iterator[tuple[bool, str]]:
@@ -66,20 +77,50 @@ def _split(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    waiting: list[str] = []
-    for part in _BLANK.split(text):
-        if not _PLAIN.fullmatch(part):
-            waiting.append(part)
+    """Text between blank lines, quickly where that is safe; what is not is rendered together, as it stands."""
+    starts = [0, *(gap.end() for gap in _BLANK.finditer(text))]
+    stops = [*(gap.start() for gap in _BLANK.finditer(text)), len(text)]
+    waiting = -1
+    for number, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+        goes_on = number + 1 < len(starts) and _GOES_ON.match(text, starts[number + 1])
+        made = _quick(text[start:stop], waiting < 0 and not goes_on)
+        if made is None:
+            waiting = start if waiting < 0 else waiting
             continue
-        if waiting:
-            yield _rendered("\n\n".join(waiting))
-            waiting = []
-        yield f"<p>{escape(part)}</p>\n"
-    if waiting and any(map(str.strip, waiting)):
-        yield _rendered("\n\n".join(waiting))
+        if waiting >= 0:
+            yield rendered(text[waiting : stops[number - 1]])
+            waiting = -1
+        yield made
+    if waiting >= 0 and text[waiting:].strip():
+        yield rendered(text[waiting:])
 
 
-def _rendered(text: str) -> str:
+def _quick(part: str, is_alone: bool) -> str | None:
+    """A paragraph, a heading or a flat list, as markdown-it would make it; None if it had better."""
+    if "  \n" in part or part.endswith(" "):
+        return None
+    if _PARAGRAPH.fullmatch(part):
+        return f"<p>{_inline(part)}</p>\n"
+    if found := _HEADING.fullmatch(part):
+        level = min(6, len(found[1]) + 2)
+        return f"<h{level}>{_inline(found[2])}</h{level}>\n"
+    if is_alone and (found := _LIST.fullmatch(part)):
+        items = "".join(f"<li>{_inline(_ITEM.sub('', item, 1))}</li>\n" for item in part.split("\n"))
+        start = f' start="{int(found[1])}"' if found[1] and int(found[1]) != 1 else ""
+        return f"<ol{start}>\n{items}</ol>\n" if found[1] else f"<ul>\n{items}</ul>\n"
+    return None
+
+
+def _inline(text: str) -> str:
+    return _MARKED.sub(_marked, escape(text)) if "`" in text or "**" in text else escape(text)
+
+
+def _marked(found: re.Match[str]) -> str:
+    return f"<code>{found[2]}</code>" if found[1] else f"<strong>{found[3]}</strong>"
+
+
+def rendered(text: str) -> str:
+    """Markdown as HTML, all of it by markdown-it."""
     return str(_renderer().render(text))
 
 

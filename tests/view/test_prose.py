@@ -1,0 +1,117 @@
+"""Prose: what is made quickly is what markdown-it makes, and links go nowhere they should not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.view.prose import prose, rendered
+from tests.view.markup import tags
+
+WORDS = (
+    *(
+        "word",
+        "Two words.",
+        "a `code` b",
+        "`x`",
+        "`a b`",
+        "**bold**",
+        "**bold words**: more",
+        "snake_case",
+        "_x_",
+        "*y*",
+        "1. one",
+    ),
+    *(
+        "- item",
+        "- `x`: y",
+        "2) two",
+        "# Head",
+        "## `x` **y**",
+        "> quote",
+        "| a | b |",
+        "a * b",
+        "3 ** 2 ** 1",
+        "a**b**c",
+        "`` ` ``",
+    ),
+    *(
+        "a & b",
+        "&amp;",
+        "[x](https://e.example)",
+        "<b>",
+        "\\\\*",
+        "--- ",
+        "===",
+        "~~gone~~",
+        "    code",
+        "  two",
+        "`",
+        "**",
+        "__",
+        "é**ü**",
+    ),
+    *(
+        "trailing  ",
+        "#no",
+        "#",
+        "# x #",
+        "-no",
+        "1.no",
+        "+ plus",
+        "12. twelve",
+        "**a`b`**",
+        "** a **",
+        "***a***",
+        "!",
+        "https://e.example",
+    ),
+)
+BREAKS = ("\n", "\n\n", " ", "\n\n\n")
+
+
+def flat(html: str) -> str:
+    """White space between blocks means nothing; nor does a tight list that was cut in two."""
+    return re.sub(r"\s+(?=<)|(?<=>)\s+", "", html)
+
+
+@given(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(BREAKS)), max_size=6))
+def test_what_is_made_quickly_is_what_markdown_means(parts: list[tuple[str, str]]) -> None:
+    text = "".join(word + end for word, end in parts).strip("\n")
+    made = prose(text)
+    tags(made)
+    assert flat(made) == flat(rendered(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("a\nb", "<p>a\nb</p>\n"),
+        ("- a\n- `b`", "<ul>\n<li>a</li>\n<li><code>b</code></li>\n</ul>\n"),
+        ("3. a\n4. b", '<ol start="3">\n<li>a</li>\n<li>b</li>\n</ol>\n'),
+        ("# a **b**", "<h3>a <strong>b</strong></h3>\n"),
+        ("```py\n<x>\n\ny\n```\nz", "<pre><code>&lt;x&gt;\n\ny</code></pre><p>z</p>\n"),
+        ("```\nopen", "<pre><code>open</code></pre>"),
+        ("~~~~\n~~~\n~~~~", "<pre><code>~~~</code></pre>"),
+        (
+            "[a](https://e.example/x?y&z)",
+            '<p><a href="https://e.example/x?y&amp;z" rel="noopener noreferrer nofollow">a</a></p>\n',
+        ),
+        (
+            "![a](https://e.example/p)",
+            '<p><a href="https://e.example/p" rel="noopener noreferrer nofollow">a</a></p>\n',
+        ),
+        ("[a](ftp://e.example)", "<p>[a](ftp://e.example)</p>\n"),
+        ("| a | b |\n|--:|---|\n| 1 | 2 |", None),
+    ],
+)
+def test_what_becomes_of_what(text: str, html: str | None) -> None:
+    made = prose(text)
+    assert made == html if html is not None else '<th class="right">a</th>' in made and "style" not in made
+
+
+def test_very_long_text_is_shown_as_it_was_written() -> None:
+    assert prose("*x* <b> " * 40_000).startswith('<pre class="text">*x* &lt;b&gt; ')
