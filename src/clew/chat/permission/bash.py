@@ -14,7 +14,7 @@ from clew.chat.permission.decision import Json, Kind
 from clew.chat.permission.ground import ALLOWED, Ground, Verdict
 from clew.chat.permission.lexer import LONGEST, Command, Doubt, Redirect
 from clew.chat.permission.option import names
-from clew.chat.permission.place import is_inside, is_protected, locate
+from clew.chat.permission.place import is_protected, locate
 from clew.chat.permission.rule import Rule, has_parameter, matches_command
 from clew.chat.permission.shell import Script, parse
 
@@ -128,7 +128,7 @@ def _judge_part(command: Command, all_: Sequence[Command], grounds: Sequence[Gro
     seen = harmless.look(plain) if not unsafe else None
     looked = _looked(seen, grounds) if seen else Verdict("ask", f"{plain.name} is not allowed yet")
     if looked.kind == "allow" and seen:
-        return ALLOWED, [_entered(seen.paths[0], ground) for ground in grounds] if seen.changes_folder else []
+        return ALLOWED, [f for g in grounds for f in _entered(seen.paths[0], g)] if seen.changes_folder else []
     if here.mode == "plan":
         return Verdict("ask", f"plan mode is on, and {plain.name} may do more than look"), []
     rule = _allowing(command, plain, here)
@@ -151,7 +151,7 @@ def _judge_change(plain: Command, grounds: Sequence[Ground], otherwise: Verdict)
             place = locate(path, ground.cwd)
             if verdict.kind != "allow":
                 return verdict
-            if place is None or not is_inside(place.written, ground.roots) or _is_a_root(place.real, ground):
+            if place is None or not place.is_inside(ground.roots) or any(_is_a_root(p, ground) for p in place.all):
                 return Verdict("ask", f"{path} is a working folder itself or outside of them")
     return ALLOWED
 
@@ -216,9 +216,9 @@ def _is_foreign_repository(ground: Ground) -> bool:
     return False
 
 
-def _entered(path: str, ground: Ground) -> Path:
+def _entered(path: str, ground: Ground) -> tuple[Path, ...]:
     place = locate(next(_expanded(path, ground)), ground.cwd)
-    return place.real if place else ground.cwd
+    return place.reals if place else (Path("/"),)
 
 
 def _entered_by_rule(plain: Command, grounds: Sequence[Ground]) -> list[Path]:
@@ -226,7 +226,9 @@ def _entered_by_rule(plain: Command, grounds: Sequence[Ground]) -> list[Path]:
     if plain.name not in ("cd", "pushd", "popd"):
         return []
     target = plain.words[1].value if len(plain.words) == 2 and plain.name != "popd" else None
-    return [_entered(target, ground) if target and target != "-" else Path("/") for ground in grounds]
+    if not target or target == "-":
+        return [Path("/")]
+    return [folder for ground in grounds for folder in _entered(target, ground)]
 
 
 def _redirected(redirect: Redirect, grounds: Sequence[Ground]) -> Verdict:
@@ -250,7 +252,9 @@ def _redirected(redirect: Redirect, grounds: Sequence[Ground]) -> Verdict:
 def _is_protected(redirect: Redirect, ground: Ground) -> bool:
     if redirect.operator in ("<", "<&", "<<<"):
         return False
-    place = locate(redirect.target.value or "~", ground.cwd)
+    target = redirect.target.value or ""
+    path = next(_expanded(target, ground)) if redirect.target.source.startswith("~") else target
+    place = locate(path, ground.cwd)
     return place is not None and is_protected(place)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.chat.permission.decision import Kind, Mode
-from clew.chat.permission.place import Anchors, Place, is_inside, is_protected, is_secret, locate, matches
+from clew.chat.permission.place import Anchors, Place, is_protected, is_secret, locate, matches
 from clew.chat.permission.rule import Rule
 
 
@@ -55,7 +55,7 @@ class Ground:
         allowing = self._covering("allow", "Read", place)
         if is_secret(place) and self.mode != "bypassPermissions" and (allowing is None or allowing.is_whole):
             return Verdict("ask", f"{place.real} may hold keys or logins", path=str(place.real))
-        if self.mode == "bypassPermissions" or is_inside(place.real, self.roots + self.readable):
+        if self.mode == "bypassPermissions" or place.is_inside(self.roots + self.readable):
             return ALLOWED
         if allowing:
             return Verdict("allow", "", allowing)
@@ -70,12 +70,12 @@ class Ground:
         if settled:
             return settled
         if self.mode == "plan":
-            if self.plans and place.real.suffix == ".md" and place.real.parent == self.plans:
+            if self.plans and all(real.suffix == ".md" and real.parent == self.plans for real in place.reals):
                 return ALLOWED
             return Verdict("deny", "plan mode is on, and nothing is written in it", path=str(place.real))
         if is_protected(place):
             return Verdict("ask", f"{place.real} is protected", path=str(place.real))
-        inside = is_inside(place.real, self.roots)
+        inside = place.is_inside(self.roots)
         if self.mode == "bypassPermissions" or (self.mode == "acceptEdits" and inside):
             return ALLOWED
         allowing = self._covering("allow", "Edit", place)

@@ -176,6 +176,8 @@ def _judge_file(tool: str, input: Json, ground: Ground) -> Verdict:
         path = str(ground.cwd)
     if not isinstance(path, str):
         return Verdict("ask", f"{tool} names no file")
+    if path == "~" or path.startswith("~/"):
+        path = f"{ground.home}{path[1:]}"
     if family(tool) == "Edit":
         return ground.write(path)
     verdict = ground.read(path)

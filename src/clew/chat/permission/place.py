@@ -39,14 +39,24 @@ _SECRET_KEY = re.compile(r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|p12|p
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path as it is written (made absolute) and as it really is (links followed)."""
+    """A path as it is written (made absolute) and as it really is. `reals` are two where `..` stands behind a link: the
+    system goes up from where the link leads, other programs strike out the link itself."""
 
     written: Path
-    real: Path
+    reals: tuple[Path, ...]
 
     @property
-    def both(self) -> tuple[Path, ...]:
-        return (self.written,) if self.written == self.real else (self.written, self.real)
+    def real(self) -> Path:
+        return self.reals[0]
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        return (self.written, *self.reals)
+
+    def is_inside(self, folders: Iterable[Path]) -> bool:
+        """Whether it leads into one of these folders, however it is read."""
+        known = tuple(folders)
+        return all(is_inside(real, known) for real in self.reals)
 
 
 def locate(text: str, cwd: Path) -> Place | None:
@@ -54,10 +64,12 @@ def locate(text: str, cwd: Path) -> Place | None:
     if not text or text.startswith("~") or "\\" in text or any(unicodedata.category(c)[0] == "C" for c in text):
         return None
     joined = os.path.join(cwd, text)
+    written = os.path.normpath(joined)
     try:
-        return Place(Path(os.path.normpath(joined)), Path(os.path.realpath(joined)))
+        reals = dict.fromkeys((os.path.realpath(joined), os.path.realpath(written)))
     except (OSError, ValueError):
         return None
+    return Place(Path(written), tuple(map(Path, reals)))
 
 
 def is_inside(path: Path, folders: Iterable[Path]) -> bool:
@@ -67,14 +79,14 @@ def is_inside(path: Path, folders: Iterable[Path]) -> bool:
 
 def is_protected(place: Place) -> bool:
     """Whether a change there is never made without asking."""
-    return any(_touches(path, _PROTECTED_FOLDERS, _PROTECTED_FILES) or _ends_up_in_system(path) for path in place.both)
+    return any(_touches(path, _PROTECTED_FOLDERS, _PROTECTED_FILES) or _ends_up_in_system(path) for path in place.all)
 
 
 def is_secret(place: Place) -> bool:
     """Whether even reading there is never done without asking: keys and logins."""
     return any(
         _touches(path, _SECRET_FOLDERS, _SECRET_FILES) or bool(_SECRET_KEY.fullmatch(_plain(path.name)))
-        for path in place.both
+        for path in place.all
     )
 
 
@@ -114,8 +126,9 @@ def matches(pattern: str, place: Place, anchors: Anchors, *, widely: bool) -> bo
     root, inside = _rooted(pattern, anchors)
     spec = _spec(inside)
     roots = {root, Path(os.path.realpath(root))}
-    found = [any(_covers(spec, path, one) for one in roots) for path in place.both]
-    return any(found) if widely else found[-1]
+    asked = place.all if widely else place.reals
+    found = [any(_covers(spec, path, one) for one in roots) for path in asked]
+    return any(found) if widely else all(found)
 
 
 def _rooted(pattern: str, anchors: Anchors) -> tuple[Path, str]:
