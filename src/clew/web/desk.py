@@ -1,0 +1,52 @@
+"""The desk: what every answer is made from."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from clew.view.masked import Tally
+from clew.view.plain import one_line
+from clew.web.live import Live
+from clew.web.render import Renderer
+from clew.web.seek import Seeker
+from clew.web.shelf import Shelf
+
+ROOM = 32 << 20  # letters of pages that are kept
+
+
+class Made:
+    """Pages that were made, those that were asked for last: fifty readers of a page cost little more than one."""
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[Hashable, str] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: Hashable, make: Callable[[], str]) -> str:
+        found = self._texts.pop(key, None)
+        if found is None:
+            found = make()
+            self._size += len(found)
+        self._texts[key] = found
+        while self._size > ROOM and len(self._texts) > 1:
+            self._size -= len(self._texts.popitem(last=False)[1])
+        return found
+
+
+@dataclass(frozen=True)
+class Desk:
+    shelf: Shelf
+    live: Live
+    seeker: Seeker
+    is_revealed: bool
+    renderer: Renderer = field(default_factory=Renderer)
+    made: Made = field(default_factory=Made)
+
+    def words(self, text: str, width: int = 0) -> str:
+        """Words of a transcript on one line, without their secrets."""
+        return one_line(text if self.is_revealed else Tally().mask(text), width)
+
+    @property
+    def tally(self) -> Tally | None:
+        return None if self.is_revealed else Tally()

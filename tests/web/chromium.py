@@ -1,0 +1,99 @@
+"""A real Chromium, driven by Playwright. In CI a machine without one fails; elsewhere these tests are listed as not run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.web.running import Served
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def program() -> str:
+    found = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
+    if found is None:
+        reason = "Chromium is not installed; scripts/prepare-tests does that"
+        if os.environ.get("CI"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    return found
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """A browser. While it is open this thread has an event loop, so it is closed with the module that uses it."""
+    path = program()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Heard:
+    """What a browser did that a page of ours never has it do."""
+
+    dialogs: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+
+    def listen(self, page: Page, base: str) -> None:
+        def dialog(found: Any) -> None:
+            self.dialogs.append(found.message)
+            found.dismiss()
+
+        page.on("dialog", dialog)
+        page.on("console", lambda said: self.errors.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda asked: None if self._is_ours(asked.url, base) else self.strangers.append(asked.url))
+        page.on("popup", lambda opened: self.strangers.append(opened.url))
+
+    @staticmethod
+    def _is_ours(address: str, base: str) -> bool:
+        return address.startswith((f"{base}/", "data:"))
+
+    def nothing(self) -> bool:
+        assert (self.dialogs, self.errors, self.strangers) == ([], [], [])
+        return True
+
+
+@contextmanager
+def visiting(browser: Browser, served: Served, **options: Any) -> Iterator[tuple[Page, Heard]]:
+    """A page in a context of its own, let in by the address that was printed; it must have nothing to complain of."""
+    context: BrowserContext = browser.new_context(**options)
+    context.set_default_timeout(30_000)
+    page, heard = context.new_page(), Heard()
+    heard.listen(page, served.base)
+    page.goto(served.entrance)
+    served.entrance = served.next_entrance()
+    yield page, heard
+    context.close()
+    heard.nothing()
+
+
+def accessible(page: Page) -> list[str]:
+    """Serious findings of axe, as lines; none if all is well."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
