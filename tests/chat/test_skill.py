@@ -1,0 +1,166 @@
+"""Skills, slash commands and agents: found, read, filled in, listed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from clew.chat.command import Expansion, Workshop, entry_texts, read_line
+from clew.chat.definition import BUILT_IN, definitions
+from clew.chat.definition import listing as list_agents
+from clew.chat.header import is_on, list_of, split_header
+from clew.chat.permission.permissions import Permissions
+from clew.chat.setting import Settings
+from clew.chat.skill import LONGEST, discover, listing
+from clew.chat.tools.skill import Skills
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def workshop(root: Path, allow: tuple[str, ...] = ()) -> Workshop:
+    project = root / "project"
+    found, _ = discover(project, root / "home", trusted=True)
+
+    async def run(command: str) -> str:
+        return f"<{command}>"
+
+    permissions = Permissions(Settings(), project, root).granting(allow)
+    return Workshop(found, permissions, lambda: project, lambda: "default", run, "s1")
+
+
+def expand(root: Path, body: str, arguments: str = "", header: str = "") -> Expansion:
+    write(root / "project/.claude/skills/x/SKILL.md", f"---\ndescription: d\n{header}\n---\n{body}")
+    shop = workshop(root)
+    return asyncio.run(shop.expand(shop.skills["x"], arguments))
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "text"),
+    [
+        ("Fix $ARGUMENTS now", "a b", "Fix a b now"),
+        ("$0 then $1, not $2.", "'a b' c", "a b then c, not ."),
+        ("$ARGUMENTS[1]-$ARGUMENTS[0]", "a b", "b-a"),
+        ("Cost $5.00 for $PATH and $name", "", "Cost .00 for $PATH and $name"),
+        ("Plain", "x y", "Plain\n\nARGUMENTS: x y"),
+        ("Plain", "", "Plain"),
+        ("Say it's $0", "it's \"odd", "Say it's it's"),
+        ("In ${CLAUDE_SESSION_ID}", "", "In s1"),
+    ],
+)
+def test_arguments_are_put_in_once(tmp_path: Path, body: str, arguments: str, text: str) -> None:
+    assert expand(tmp_path, body, arguments).text == text
+
+
+def test_named_arguments_folders_and_files(tmp_path: Path) -> None:
+    came = expand(
+        tmp_path, "$who in ${CLAUDE_SKILL_DIR} reads @$file and `@not.this`", "me a.py", "arguments: [who, file]"
+    )
+    folder = tmp_path / "project/.claude/skills/x"
+    assert came.text == f"me in {folder} reads @a.py and `@not.this`"
+    assert came.files == ("a.py",) and came.skill.hint == "[who] [file]"
+
+
+def test_commands_in_a_skill_run_if_they_are_allowed(tmp_path: Path) -> None:
+    header = "allowed-tools: Bash(git log:*), Read"
+    came = expand(tmp_path, "Log: !`git log -3 $0`\n```!\ngit log -1\n```\nnot!`this` `!x`", "main", header)
+    assert came.text == "Log: <git log -3 main>\n<git log -1>\nnot!`this` `!x`"
+    assert came.skill.allowed_tools == ("Bash(git log:*)", "Read")
+
+
+def test_the_users_own_come_before_the_projects(tmp_path: Path) -> None:
+    write(tmp_path / "home/commands/x.md", "mine")
+    write(tmp_path / "project/.claude/commands/x.md", "theirs")
+    write(tmp_path / "project/.claude/skills/x/SKILL.md", "theirs as well")
+    write(tmp_path / "project/.claude/commands/git/fix.md", "# Fix it\n\nnow")
+    write(tmp_path / "project/.claude/skills/bad name/SKILL.md", "x")
+    (tmp_path / "project/.claude/commands/broken.md").write_bytes(b"\xff")
+    found, notices = discover(tmp_path / "project", tmp_path / "home", trusted=True)
+    assert found["x"].body == "mine" and found["x"].scope == "user"
+    assert found["git:fix"].description == "Fix it"
+    assert sorted(found) == ["git:fix", "x"] and len(notices) == 2
+    assert sorted(discover(tmp_path / "project", tmp_path / "home", True, ("user",))[0]) == ["x"]
+
+
+def test_the_list_for_the_model_is_short_and_leaves_out_what_is_not_for_it(tmp_path: Path) -> None:
+    write(tmp_path / "project/.claude/skills/a/SKILL.md", f"---\ndescription: {'long ' * 1000}\n---\nx")
+    write(
+        tmp_path / "project/.claude/skills/b/SKILL.md",
+        "---\ndescription: secret\ndisable-model-invocation: true\n---\nx",
+    )
+    write(
+        tmp_path / "project/.claude/skills/c/SKILL.md",
+        "---\ndescription: |\n  two\n  lines\nuser-invocable: no\n---\nx",
+    )
+    shop = workshop(tmp_path)
+    lines = listing(list(shop.skills.values())).splitlines()
+    assert len(lines) == 3 and len(lines[1]) == LONGEST and lines[2] == "- c: two lines"
+    assert list(shop.names()) == ["a", "c"] and not shop.skills["c"].for_person
+    assert listing([]) == ""
+
+
+def test_it_serves_the_skill_tool(tmp_path: Path) -> None:
+    folder = write(tmp_path / "project/.claude/skills/x/SKILL.md", "Hello $0").parent
+    skills: Skills = workshop(tmp_path)
+    body = asyncio.run(skills.body("x", "you"))
+    assert body is not None and (body.text, body.folder) == ("Hello you", folder)
+    assert asyncio.run(skills.body("y", "")) is None
+
+
+def test_lines_that_begin_with_a_slash() -> None:
+    assert read_line("/git:fix a  b ") == ("git:fix", "a  b")
+    assert read_line("/help") == ("help", "")
+    assert read_line("/usr/bin/env") is None and read_line("hello /x") is None and read_line("/") is None
+    assert entry_texts("x", "a").endswith("<command-args>a</command-args>")
+
+
+def test_headers() -> None:
+    assert split_header("---\na: 1\n---\nrest") == ({"a": 1}, "rest")
+    assert split_header("no header\n---\n") == ({}, "no header\n---\n")
+    assert split_header("---\ndescription: Use when: it is odd\nname: x\n---\nb") == (
+        {"description": "Use when: it is odd", "name": "x"},
+        "b",
+    )
+    assert split_header("---\r\na: b\r\n---\r\nrest") == ({"a": "b"}, "rest")
+    assert split_header("---\n- list\n---\nrest") == ({}, "rest")
+    assert split_header("---\na: !!python/object/apply:os.system [id]\n---\nx")[1] == "x"
+    assert split_header("---\nnever closed") == ({}, "---\nnever closed")
+    assert list_of({"t": "Bash(git add:*, x), Read , "}, "t") == ("Bash(git add:*, x)", "Read")
+    assert list_of({"t": ["a", 1, None]}, "t") == ("a", "1") and list_of({}, "t") == ()
+    assert is_on({"a": "Yes"}, "a") and not is_on({"a": "false"}, "a") and is_on({}, "a", otherwise=True)
+
+
+def test_agents_of_files_and_of_an_sdk(tmp_path: Path) -> None:
+    header = "name: judge\ndescription: Judges.\ntools: Read, Bash(git log:*)\nmodel: inherit\nmaxTurns: 5"
+    header += "\npermissionMode: plan"
+    write(tmp_path / "project/.claude/agents/j.md", f"---\n{header}\n---\nYou judge.")
+    write(tmp_path / "home/agents/judge.md", "---\ndescription: Mine.\npermissionMode: acceptEdits\n---\nI judge.")
+    write(
+        tmp_path / "home/agents/all.md",
+        "---\ndescription: All.\ntools: '*'\ndisallowedTools: [Bash]\nmodel: haiku\n---\nAll.",
+    )
+    write(tmp_path / "home/agents/nothing.md", "no agent")
+    kinds, notices = definitions(
+        tmp_path / "project", tmp_path / "home", True, given={"sdk": {"description": "S", "prompt": "P"}}
+    )
+    judge = kinds["judge"]
+    assert (judge.prompt, judge.tools, judge.model, judge.turns, judge.mode) == (
+        "You judge.",
+        ("Read", "Bash"),
+        "",
+        5,
+        "plan",
+    )
+    assert kinds["all"].may_use("Read") and not kinds["all"].may_use("Bash") and kinds["all"].model == "haiku"
+    assert kinds["sdk"].prompt == "P" and len(notices) == 1
+    assert definitions(tmp_path / "none", tmp_path / "home", False)[0]["judge"].mode == "acceptEdits"
+    assert {kind.name for kind in BUILT_IN} == {"general-purpose", "Explore", "Plan"} <= set(kinds)
+    assert not any(
+        kinds[name].may_use(tool) for name in ("Explore", "Plan") for tool in ("Write", "Edit", "Task", "Agent")
+    )
+    assert "- judge: Judges. (Tools: Read, Bash)" in list_agents(kinds)
