@@ -35,7 +35,7 @@ def test_what_is_mended_is_never_refused(messages: list[Any]) -> None:
     made, told = mended([*messages, user("next")])
     assert [v for v in lint(made) if v.is_refused] == []
     assert mended(made) == (made, [])
-    if not told:
+    if not told and not any(v.rule == "turns" for v in lint([*messages, user("next")])):
         assert made == [*messages, user("next")]
 
 

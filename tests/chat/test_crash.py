@@ -1,0 +1,258 @@
+"""Crashes: killed behind every write, cut at every byte, a disk that is full, a folder that may not be written to.
+
+Whatever was written stays, and what is sent next breaks no rule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.api.rule import lint
+from clew.api.script import Fault, Rule, Step
+from clew.chat.journal import put
+from clew.chat.means import Anything, Unhooked
+from clew.chat.start import Parts, opened
+from clew.chat.tool import Json
+from clew.conversation.open import read, request
+from clew.errors import Refused
+from clew.wire.encode import decode, encode
+from tests.chat.test_resume import options
+from tests.chat.world import MODEL, SESSION, TOOLS, World, use, world
+
+RULES = [
+    Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."]),
+    Rule(
+        prompt="first",
+        steps=[
+            [{"thinking": "Hm."}, "Look:", use("Echo", text="a"), use("Save", path="x", text="y")],
+            [use("Task", description="d", prompt="inner one"), use("Task", description="d", prompt="inner two")],
+            Step(content="One.", fault=Fault(status=529, times=1)),
+        ],
+    ),
+    Rule(prompt="second", steps=[[use("Nothing"), use("Save", path="x", text="z")], "Two."]),
+    Rule(prompt="Sum up", steps=["Summed up."]),
+    Rule(prompt="NEXT", steps=["Next."]),
+]
+
+
+def talk_it_through(made: World, write: Callable[..., None]) -> None:
+    """A long scenario: thinking, parallel calls, agents, a retry, a wrong call, a compaction, a queue."""
+
+    async def run() -> None:
+        async with made.client() as client:
+            parts = Parts(client, TOOLS, Anything(), Unhooked(), made_kinds(), write=write)
+            wished = options(made, session_id=SESSION, model=MODEL, title="A tale")
+            async with opened(wished, parts, made.events.append) as engine:
+                await engine.submit("first")
+                await engine.submit("second")
+                await engine.compact()
+                await engine.submit("NEXT")
+
+    asyncio.run(run())
+
+
+def made_kinds() -> Any:
+    from tests.chat.world import KINDS
+
+    return KINDS
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Do something in a process of its own; how it ended."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        except SystemExit as stop:
+            os._exit(int(str(stop.code or 0)))
+        finally:
+            os._exit(99)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+class Killed:
+    """Writes lines down, and kills its own process behind the n-th write. What was acknowledged is noted elsewhere."""
+
+    def __init__(self, number: int, log: Path) -> None:
+        self.number = number
+        self.log = log
+
+    def __call__(self, path: Path, lines: Sequence[Json], sync: bool) -> None:
+        put(path, lines, False)
+        with self.log.open("ab") as log:
+            log.writelines(encode([str(path), line]) + b"\n" for line in lines)
+        self.number -= 1
+        if not self.number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def acknowledged(log: Path) -> dict[str, list[Json]]:
+    found: dict[str, list[Json]] = {}
+    for row in log.read_bytes().splitlines():
+        path, line = decode(row)
+        found.setdefault(path, []).append(line)
+    return found
+
+
+def check_whole(made: World, log: Path) -> None:
+    """Every acknowledged line is there, in its order, and the next request of the main file lints clean."""
+    for path, lines in acknowledged(log).items():
+        assert [decode(raw) for raw in Path(path).read_bytes().splitlines()] == lines
+    check_next(made.path())
+
+
+def check_next(path: Path) -> None:
+    made = request(read(path), prompt="NEXT")
+    if made.refusal:
+        assert not any(e.type in ("user", "assistant") for e in read(path).entries), made.refusal
+        return
+    assert [v for v in lint(made.messages) if v.is_refused] == []
+
+
+def goes_on(made: World) -> None:
+    """A real resume: the mock, which refuses what the API refuses, answers."""
+
+    async def run() -> None:
+        async with made.client() as client:
+            parts = Parts(client, TOOLS, Anything(), Unhooked())
+            try:
+                async with opened(options(made, resume=SESSION), parts, made.events.append) as engine:
+                    finished = await engine.submit("NEXT")
+            except Refused:
+                assert not any(e.type in ("user", "assistant") for e in read(made.path()).entries)
+                return
+            assert finished.text == "Next.", finished
+
+    asyncio.run(run())
+    check_next(made.path())
+
+
+def test_killed_behind_every_write_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    with world(tmp_path / "whole", rules=RULES) as made:
+        log = tmp_path / "whole.log"
+        talk_it_through(made, Killed(0, log))
+        writes = len(log.read_bytes().splitlines())
+        total = made.path().read_bytes().count(b"\n")
+    assert writes > 40 and total > 30
+    for number in range(1, writes + 1):
+        with world(tmp_path / str(number), rules=RULES) as made:
+            log = tmp_path / f"{number}.log"
+            ended = in_child(lambda made=made, log=log, number=number: talk_it_through(made, Killed(number, log)))  # type: ignore[misc]
+            assert ended == -signal.SIGKILL
+            check_whole(made, log)
+            if number % 5 == 0:
+                goes_on(made)
+
+
+def test_cut_at_every_byte_of_its_last_lines_it_is_gone_on_from(tmp_path: Path) -> None:
+    with world(tmp_path, rules=RULES) as made:
+        talk_it_through(made, put)
+        whole = made.path().read_bytes()
+        ends = [0, *(i + 1 for i, byte in enumerate(whole) if byte == 10)]
+        lines = whole.splitlines(keepends=True)
+        checked = 0
+        for place in chosen_places(lines):
+            for size in range(ends[place], ends[place + 1], 7):
+                made.path().write_bytes(whole[:size])
+                check_next(made.path())
+                kept = [e.uuid for e in read(made.path()).entries if e.uuid]
+                expected = [decode(line).get("uuid") for line in lines[:place]]
+                assert kept[: len([u for u in expected if u])] == [u for u in expected if u]
+                checked += 1
+        assert checked > 400
+        made.path().write_bytes(whole[: ends[-2] + 40])
+        goes_on(made)
+
+
+def chosen_places(lines: Sequence[bytes]) -> list[int]:
+    """The last three lines, and one of each kind before them."""
+    kinds: dict[str, int] = {}
+    for place, line in enumerate(lines):
+        data = decode(line)
+        content = data.get("message", {}).get("content")
+        block = content[0]["type"] if isinstance(content, list) else "text"
+        kinds[f"{data['type']} {data.get('subtype')} {block}"] = place
+    return sorted({*kinds.values(), *range(len(lines) - 3, len(lines))})
+
+
+@pytest.mark.parametrize("limit", [1_500, 3_000, 6_000, 9_000])
+def test_a_full_disk_ends_the_turn_and_loses_nothing(tmp_path: Path, limit: int) -> None:
+    with world(tmp_path, rules=RULES) as made:
+
+        def work() -> None:
+            written = 0
+
+            def write(path: Path, lines: Sequence[Json], sync: bool) -> None:
+                nonlocal written
+                put(path, lines, sync)
+                written += path == made.path()
+
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            try:
+                talk_it_through(made, write)
+            except OSError:
+                raise SystemExit(100 + written) from None
+
+        acknowledged = in_child(work) - 100
+        assert acknowledged > 0
+        lines = made.path().read_bytes().splitlines()
+        assert len(lines) in (acknowledged, acknowledged + 1)  # the last one is torn
+        assert all(decode(line) for line in lines[:acknowledged])
+        check_next(made.path())
+        goes_on(made)
+
+
+def test_a_folder_that_may_not_be_written_to_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    with world(tmp_path, rules=RULES) as made:
+        folder = made.path().parent
+        folder.mkdir(parents=True)
+        folder.chmod(0o500)
+        for above in (tmp_path, *tmp_path.parents):
+            if above.owner() == Path(tmp_path).owner() and above != Path("/"):
+                above.chmod(above.stat().st_mode | 0o055)
+
+        def work() -> None:
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            try:
+                talk_it_through(made, put)
+            except PermissionError:
+                raise SystemExit(7) from None
+
+        made.project.mkdir(parents=True, exist_ok=True)
+        assert in_child(work) == 7
+        assert made.sent == [] and list(folder.iterdir()) == []
+
+
+def test_the_command_says_what_is_wrong_in_a_sentence(tmp_path: Path) -> None:
+    blocked = tmp_path / "claude"
+    blocked.write_text("not a folder")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "clew",
+            "chat",
+            "-p",
+            "hi",
+            "--claude-dir",
+            str(blocked),
+            "--base-url",
+            "http://127.0.0.1:9",
+        ],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2 and done.stdout == "" and len(done.stderr.splitlines()) == 1, done.stderr

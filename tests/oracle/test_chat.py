@@ -1,0 +1,201 @@
+"""Sessions that clew held are resumed by the real Claude Code, and the other way round: what is sent is what was said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.api.script import Fault, Rule, Step
+from clew.chat.engine import Engine
+from clew.chat.event import Said
+from clew.chat.means import Anything, Unhooked
+from clew.chat.start import Options, Parts, opened
+from clew.conversation.open import read, request
+from tests.chat.world import MODEL, SAVE, TOOLS, World, limited, use, waiting, world
+from tests.oracle.claude import LATEST
+from tests.oracle.conftest import Claude
+from tests.oracle.judge import PROMPT, bench, comparable, shown
+from tests.oracle.normalise import normalise
+
+SUMMARY = Rule(prompt="Sum up this conversation", steps=["All that was said."])
+INNER = Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."])
+
+
+def plain(*prompts: str, **more: Any) -> Callable[[World], object]:
+    return lambda made: made.run(*prompts, **more)
+
+
+def broken_off_in_a_text(made: World) -> None:
+    async def drive(engine: Engine) -> None:
+        turn = asyncio.create_task(engine.submit("go"))
+        while len(made.of(Said)) < 1:
+            await asyncio.sleep(0)
+        engine.interrupt()
+        await turn
+        await engine.submit("more")
+
+    made.drive(drive)
+
+
+def broken_off_in_a_tool(made: World) -> None:
+    async def drive(engine: Engine) -> None:
+        turn = asyncio.create_task(engine.submit("go"))
+        await begun.wait()
+        engine.interrupt()
+        await turn
+
+    begun = asyncio.Event()
+    made.drive(drive, tools=(waiting(asyncio.Event(), begun), SAVE))
+
+
+def compacted(made: World) -> None:
+    async def drive(engine: Engine) -> None:
+        await engine.submit("go")
+        await engine.compact()
+        await engine.submit("more")
+
+    made.drive(drive)
+
+
+def cut(made: World) -> None:
+    """Killed in the middle of a line, behind the first of two results."""
+    made.run("go")
+    lines = made.path().read_bytes().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if b'"tool_result"' in line)
+    made.path().write_bytes(b"".join(lines[: at + 1]) + lines[at + 1][:50])
+
+
+TWO: list[str | dict[str, Any]] = [{"thinking": "Hm."}, "Look:", use("Echo", text="a"), use("Save", path="x", text="y")]
+MORE = Rule(prompt="more", steps=[["Again:", use("Echo", text="c")], "Two."])
+SCENARIOS: dict[str, tuple[list[Rule], Callable[[World], object]]] = {
+    "two turns with parallel calls": ([Rule(prompt="go", steps=[TWO, "One."]), MORE], plain("go", "more")),
+    "agents": (
+        [
+            INNER,
+            Rule(
+                prompt="go",
+                steps=[
+                    [use("Task", description="d", prompt="inner 1"), use("Task", description="d", prompt="inner 2")],
+                    "One.",
+                ],
+            ),
+        ],
+        plain("go"),
+    ),
+    "compacted": ([SUMMARY, Rule(prompt="go", steps=[TWO, "One."]), MORE], compacted),
+    "broken off in a text": (
+        [Rule(prompt="go", steps=[Step(content=["One.", "Two and more."], pace=0.05, chunk=1)]), MORE],
+        broken_off_in_a_text,
+    ),
+    "broken off in a tool": (
+        [Rule(prompt="go", steps=[[use("Wait"), use("Save", path="x", text="y")]])],
+        broken_off_in_a_tool,
+    ),
+    "failed": (
+        [Rule(prompt="go", steps=[TWO, Step(content="x", fault=Fault(status=400))]), MORE],
+        plain("go", "more"),
+    ),
+    "too many turns": ([Rule(prompt="go", steps=[TWO, TWO, TWO])], plain("go", change=limited(turns=1))),
+    "asked again": (
+        [Rule(prompt="go", steps=[Step(content=TWO, fault=Fault(status=529, times=2)), "One."])],
+        plain("go"),
+    ),
+    "killed": ([Rule(prompt="go", steps=[TWO, "One."])], cut),
+}
+OLD = ("two turns with parallel calls", "agents", "compacted", "broken off in a tool", "asked again", "killed")
+SAID = {"compacted": ("more",), "two turns with parallel calls": ("go", "more"), "failed": ("go", "more")}
+
+
+def written(folder: Path, name: str) -> bytes:
+    rules, drive = SCENARIOS[name]
+    with world(folder, rules=rules) as made:
+        drive(made)
+        return made.path().read_bytes()
+
+
+@pytest.mark.oracle
+@pytest.mark.req("R256", "R265")
+@pytest.mark.parametrize(("version", "names"), [(LATEST, tuple(SCENARIOS)), ("2.1.29", OLD)])
+def test_the_real_program_goes_on_with_what_clew_wrote(
+    claude: Claude, version: str, names: tuple[str, ...], tmp_path: Path
+) -> None:
+    good, wrong = 0, []
+    with bench(claude, version) as boxes:
+        judged = {}
+        for number, name in enumerate(names):
+            data = written(tmp_path / str(number), name)
+            judged[name] = boxes.judge(data, f"00000000-0000-4000-8000-{number:012}")
+        for name, future in judged.items():
+            verdict = future.result()
+            try:
+                verdict.check()
+                assert verdict.theirs is not None
+                said = str(comparable(verdict.theirs.messages))
+                assert all(f"'text': '{prompt}'" in said for prompt in SAID.get(name, ("go",)))
+                good += 1
+            except AssertionError as error:
+                wrong.append(f"{name}: {error}")
+    print(f"{version} goes on with {good} of {len(names)} sessions that clew wrote")
+    assert not wrong, "\n".join(wrong)
+
+
+def resumed(path: Path, made: World) -> tuple[Any, Any]:
+    """What clew sends when it goes on with a file, and what was said that it would."""
+    expected = request(read(path), prompt=PROMPT)
+
+    async def run() -> None:
+        async with made.client() as client:
+            parts = Parts(client, TOOLS, Anything(), Unhooked())
+            wished = Options(cwd=made.project, claude=made.root / "claude", resume=str(path), durability="off")
+            async with opened(wished, parts, made.events.append) as engine:
+                await engine.submit(PROMPT)
+
+    made.project.mkdir(parents=True, exist_ok=True)
+    asyncio.run(run())
+    return in_turn(normalise(made.sent[-1]["messages"])), in_turn(normalise(expected.messages))
+
+
+def in_turn(messages: list[Any]) -> list[Any]:
+    """Messages of one role in a row as one, as the API reads them."""
+    made: list[Any] = []
+    for message in messages:
+        if made and made[-1]["role"] == message["role"]:
+            made[-1] = {**message, "content": [*made[-1]["content"], *message["content"]]}
+        else:
+            made.append(message)
+    return made
+
+
+@pytest.mark.shared
+@pytest.mark.req("R256")
+def test_clew_goes_on_with_what_the_real_program_wrote(shared: Path, tmp_path: Path) -> None:
+    samples = sorted((shared / "oracle" / "samples").glob("*/*/.claude/projects/*/*.jsonl"))
+    samples = [path for path in samples if not path.name.startswith("agent-") and path.stat().st_size]
+    good, wrong, refused = 0, [], 0
+    with world(tmp_path, rules=[Rule(prompt=PROMPT, steps=["ok"])], strict=False) as made:
+        for number, sample in enumerate(samples):
+            if not request(read(sample)).is_resumable:
+                refused += 1
+                continue
+            copy = tmp_path / str(number) / sample.name
+            copy.parent.mkdir()
+            copy.write_bytes(sample.read_bytes())
+            sent, said = resumed(copy, made)
+            if sent == said:
+                good += 1
+            else:
+                wrong.append(f"{sample}\nsent: {shown(sent)}\nsaid: {shown(said)}")
+    print(f"clew goes on with {good} of {len(samples) - refused} sessions; {refused} hold no conversation")
+    assert len(samples) > 100
+    assert not wrong, "\n\n".join(wrong[:5]) + f"\n{len(wrong)} wrong"
+
+
+def test_the_model_is_the_one_that_was_spoken_to(tmp_path: Path) -> None:
+    data = written(tmp_path, "two turns with parallel calls")
+    path = tmp_path / "00000000-0000-4000-8000-000000000001.jsonl"
+    path.write_bytes(data)
+    assert request(read(path)).model == MODEL
