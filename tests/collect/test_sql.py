@@ -223,6 +223,36 @@ def test_texts_and_names_fit_every_engine() -> None:
     assert name("x" * 5000) != name("y" * 5000)
 
 
+HOSTILE = (
+    {"timestamp": "0001-01-01T00:00:00+14:00"},
+    {"timestamp": "9999-12-31T23:59:59-14:00"},
+    {"timestamp": 10**25},
+    {"timestamp": -1},
+    {"uuid": "u" * 5000},
+    {"message": {"id": "m" * 5000, "role": "assistant", "model": "\0\ud800", "usage": {"output_tokens": 10**30}}},
+    {"message": {"id": "m", "model": "claude-opus-5", "usage": {"input_tokens": -(10**30), "output_tokens": 10**18}}},
+    {"message": {"id": "n", "content": [{"type": "tool_use", "id": "t" * 9000, "name": "mcp__\0__x", "input": []}]}},
+    {"type": "user", "message": {"role": "user", "content": "\ud800\0"}},
+    {"type": "system", "subtype": "turn_duration", "durationMs": 10**300},
+    {"type": "system", "subtype": "turn_duration", "durationMs": -5},
+    {"cwd": "\0", "version": "\udfff", "gitBranch": 7, "sessionId": []},
+)
+
+
+@pytest.mark.parametrize("odd", HOSTILE, ids=lambda odd: json.dumps(odd)[:40])
+def test_no_line_keeps_the_others_from_being_asked(world: World, odd: dict[str, Any]) -> None:
+    """Whatever stands in a file, its facts fit into the tables, and can be added up."""
+    usual = {"type": "assistant", "uuid": "a", "parentUuid": None, "timestamp": "2026-05-01T10:00:00Z"}
+    prompt = {"type": "user", "uuid": "p", "parentUuid": None, "message": {"role": "user", "content": "Hello"}}
+    lines = [prompt, {**usual, "parentUuid": "p"} | odd, {**usual, "parentUuid": "p", "uuid": "b"} | odd]
+    world.write(session(1), b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    world.poll()
+    for view in ("sessions", "turns", "replies", "calls", "usage_daily"):
+        ask(world, f"SELECT * FROM {view}")
+    [(turns,)] = ask(world, "SELECT count(*) FROM turns")
+    assert turns >= 1
+
+
 # -- frames
 
 

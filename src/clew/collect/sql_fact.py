@@ -26,6 +26,7 @@ from clew.wire.time import instant, stamp
 
 _LONGEST_NAME = 200  # letters of what names a row; a key of PostgreSQL holds 2,704 bytes
 _LONGEST_ERROR = 2000  # letters of what a failed call was told
+_LARGEST = 10**15
 _NO_TIME = ("", 0, "")
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 
@@ -76,10 +77,18 @@ def name(value: str | None) -> str:
 
 def times(moment: datetime | None) -> tuple[str, int, str]:
     """A time as a text, in milliseconds, and its day."""
-    if moment is None:
-        return _NO_TIME
-    written = stamp(moment)
-    return written, round(moment.timestamp() * 1000), written[:10]
+    try:
+        written = stamp(moment) if moment else ""
+    except OverflowError:  # a year that its zone puts before the first or behind the last
+        written = ""
+    return (written, round(moment.timestamp() * 1000), written[:10]) if moment and written else _NO_TIME
+
+
+def whole(value: float | None) -> int:
+    """A number that every engine can hold and add up; files may be written by anybody."""
+    if not value or value != value:
+        return 0
+    return round(max(-_LARGEST, min(_LARGEST, value)))
 
 
 class _Maker:
@@ -139,7 +148,7 @@ class _Maker:
                 *times(turn.time),
                 turn.kind,
                 turn.state,
-                round((turn.seconds or 0) * 1000),
+                whole((turn.seconds or 0) * 1000),
                 len(turn.replies),
                 len(calls),
                 sum(call.failed for call in calls),
@@ -155,6 +164,7 @@ class _Maker:
 
     def _reply(self, key: str, reply: Reply | None, spend: Spend, is_silent: bool) -> tuple[Value, ...]:
         count = spend.count
+        cost = priced(self.prices, spend)
         first = reply.entries[0] if reply else None
         return (
             *self.place,
@@ -163,14 +173,14 @@ class _Maker:
             *times(instant(spend.timestamp) or (reply.time if reply else None)),
             text(spend.model or (reply.model if reply else "")),
             text(reply.stop_reason if reply else ""),
-            count.input,
-            count.output,
-            count.cache_write_5m,
-            count.cache_write_1h,
-            count.cache_read,
-            count.web_searches,
-            count.web_fetches,
-            None if is_silent else priced(self.prices, spend),
+            whole(count.input),
+            whole(count.output),
+            whole(count.cache_write_5m),
+            whole(count.cache_write_1h),
+            whole(count.cache_read),
+            whole(count.web_searches),
+            whole(count.web_fetches),
+            None if is_silent or cost is None else whole(cost),
             len(spend.calls),
             int(spend.is_final and not is_silent),
             int(spend.is_copy or reply is None),
@@ -189,7 +199,7 @@ class _Maker:
                 *times(call.entry.time),
                 *_tool(call.name),
                 text(subject(call.name, call.input, self.session.cwd)),
-                round((call.seconds or 0) * 1000),
+                whole((call.seconds or 0) * 1000),
                 int(call.is_open),
                 int(call.failed),
                 text(_error(call)),
