@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,23 @@ import apsw
 import pytest
 
 import clew
+from clew.collect.outbox import Delivery
+from clew.collect.policy import Policy
 from clew.collect.sql_cache import SqliteEngine, archive_engine, cache_path, refreshed
+from clew.collect.sql_cursor import FactCursor
 from clew.collect.sql_fact import name, text
 from clew.collect.sql_frame import frame
 from clew.collect.sql_open import engine_at
 from clew.collect.sql_result import plain, result
+from clew.collect.sql_table import Facts
 from clew.demo.talk import bash, talk
 from clew.demo.tree import write_demo
 from clew.errors import BadQuery, StoreError
 from clew.facts.price import load
 from tests.collect.engines import answer
-from tests.collect.world import World, session
+from tests.collect.world import World, line, session
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
-COPY = "INSERT INTO turns SELECT * FROM turns"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -221,6 +224,59 @@ def test_texts_and_names_fit_every_engine() -> None:
     assert text("a\0b\ud83dc") == "a\u2400b\ufffdc"
     assert len(name("x" * 5000)) == len(name("y" * 5000)) < 100
     assert name("x" * 5000) != name("y" * 5000)
+
+
+class Shelf:
+    """A sink of facts in memory."""
+
+    name = "shelf"
+    leaves = True
+
+    def __init__(self) -> None:
+        self.facts: list[Facts] = []
+
+    def write(self, batch: Sequence[Facts], /) -> None:
+        self.facts += batch
+
+    def close(self) -> None:
+        pass
+
+
+class Clock:
+    """Half a second passes whenever somebody looks."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 0.5
+        return self.now
+
+
+def test_a_session_that_grows_all_the_time_is_summed_up_now_and_then(world: World) -> None:
+    """It rests twenty times as long as its facts took; others do not wait for it, and nothing is forgotten."""
+    shelf, clock = Shelf(), Clock()
+    cursor = FactCursor(world.connection, shelf.name, load(), clock)
+    delivery = Delivery(shelf, cursor, world.connection, Policy())
+
+    def told(*files: int) -> list[int]:
+        for file in files:
+            world.append(session(file), line(len(shelf.facts)))
+        world.poll()
+        shelf.facts.clear()
+        assert delivery.run(0.0)
+        return [each.file for each in shelf.facts]
+
+    assert told(1) == [1]
+    assert told(1, 2) == [2]  # the first rests
+    assert told() == []  # and what was told is not told again
+    assert cursor.place.position == 1
+    clock.now += 10
+    assert told() == [1]
+    assert told() == []
+    assert cursor.place.position == 3
+    fresh = FactCursor(world.connection, "other", load(), clock)
+    assert [facts.file for batch in fresh.batches(Policy()) for facts in batch] == [1, 2]
 
 
 HOSTILE = (
