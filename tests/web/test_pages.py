@@ -1,0 +1,191 @@
+"""What the pages say, asked without a browser."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+
+from clew.cli import main
+from clew.conversation.open import find, read
+from clew.demo.talk import bash, talk, task
+from clew.demo.tree import Summary
+from clew.facts.secret import mask
+from clew.index.search import Index
+from tests.web.running import Served, serving
+
+KEY = "sk-ant-api03-" + "Zx9Qw8Er7Ty6Ui5Op4As3Df2Gh1Jk0Lz" * 2 + "-AAAAAAAA"
+
+
+@pytest.fixture(scope="module")
+def secret(demo: Summary) -> Path:
+    told = talk(seed="keys", cwd=f"/home/ada/{KEY}", branch="main").user(f"use {KEY} for it").rewind(to=1)
+    child = talk(seed="inner").user("go").reply(f"the key is {KEY}")
+    told = told.user(f"here is {KEY}").reply(f"thanks, {KEY}", thinking=KEY, call=bash(f"export K={KEY}")).result(KEY)
+    told = told.reply(call=task(f"with {KEY}", KEY)).agent(0, child, agent_type=f"t {KEY}")
+    return told.reply("done").title(f"About {KEY}").write(demo.root)
+
+
+def addresses(path: Path) -> Iterator[str]:
+    base = f"/session/{path.stem}"
+    yield from ("/?q=keys", "/?q=thanks", "/list?q=thanks", "/", "/compare", f"/compare?left={path.stem}")
+    yield from (base, f"{base}?depth=full&thinking=1", f"{base}?branch=1", f"{base}/outline", f"{base}/page/1")
+    yield from (f"{base}/turn/1/markdown", f"{base}/charts", f"{base}/agent/{read(path).agents[0].id}?thinking=1")
+    yield from (f"{base}/export/{kind}" for kind in ("html", "md", "json"))
+    yield f"/compare?left={path.stem}&right={path.stem}:1&from=1"
+
+
+@pytest.mark.req("R235")
+def test_secrets_are_masked_on_every_page(secret: Path, client: httpx.Client) -> None:
+    assert mask(KEY)[1], "the key of this test is none"
+    for address in addresses(secret):
+        answer = client.get(address)
+        assert answer.status_code == 200, address
+        assert KEY not in unescape(answer.text) and KEY[-30:] not in answer.text, address
+
+
+def test_secrets_are_shown_to_those_who_ask(secret: Path, demo: Summary, cache: Path) -> None:
+    with serving(demo.root, cache, "--reveal") as open_handed, open_handed.client() as client:
+        assert KEY in client.get(f"/session/{secret.stem}").text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/session/none",
+        "/session/..%2f..%2fetc%2fpasswd",
+        "/session/%2e%2e",
+        "/session/{id}/agent/none",
+        "/session/{id}/agent/..%2f..%2f",
+        "/session/{id}/turn/999",
+        "/session/{id}/page/999",
+        "/session/{id}/page/0",
+        "/session/{id}/page/-1",
+        "/session/{id}?branch=999",
+        "/session/{id}/export/exe",
+        "/session/{id}/turn/1e3",
+        "/session/none/events",
+        "/asset/x/..%2fapp.py",
+        "/asset/x/app.py",
+        "/compare?left=none&right=none",
+        "/nowhere",
+    ],
+)
+def test_what_is_not_there_is_not_found(client: httpx.Client, demo: Summary, path: str) -> None:
+    answer = client.get(path.format(id=demo.sessions["rounding"]))
+    assert answer.status_code == 404
+    assert "Traceback" not in answer.text and str(demo.root) not in answer.text
+
+
+@pytest.mark.parametrize(
+    "query", ["page=x", "page=99999999999999", "branch=x", "depth=x", "thinking=x", "page=-3&branch=²"]
+)
+def test_a_wish_that_cannot_be_understood_is_left_out(client: httpx.Client, demo: Summary, query: str) -> None:
+    assert client.get(f"/session/{demo.sessions['rounding']}?{query}").status_code == 200
+    assert client.get(f"/?limit=x&{query}").status_code == 200
+
+
+def test_files_outside_the_tree_are_not_searched(tmp_path: Path) -> None:
+    path = talk().user("the word is quincunx").reply("yes, quincunx").write(tmp_path / "elsewhere")
+    inside = tmp_path / "claude" / "projects" / "-x"
+    inside.mkdir(parents=True)
+    (inside / path.name).symlink_to(path)
+    talk(seed=3).user("another word").reply("yes").write(tmp_path / "claude")
+    cache = tmp_path / "cache"
+    with Index.open(tmp_path / "claude", cache / "clew") as index:
+        index.refresh()
+        assert len(index.search("quincunx")) == 1
+    with serving(tmp_path / "claude", cache) as served, served.client() as client:
+        assert "Nothing matches." in client.get("/list?q=quincunx").text
+        assert "quincunx" not in client.get("/list").text
+        assert client.get(f"/session/{path.stem}").status_code == 404
+
+
+def test_without_an_index_the_newest_are_listed_at_once(demo: Summary, tmp_path: Path) -> None:
+    with serving(demo.root, tmp_path) as served, served.client() as client:
+        assert "Fix one-cent rounding" in client.get("/").text
+
+
+def test_every_passage_leads_to_its_turn(client: httpx.Client, demo: Summary) -> None:
+    for words in ("lettuce", "override", "tool:Bash cargo", "has:agent valve", "Decimal"):
+        links = re.findall(r'<p class="passage">.*?<a href="([^"]+)"', client.get("/list", params={"q": words}).text)
+        assert links, words
+        for link in links:
+            answer = client.get(unescape(link))
+            assert answer.status_code == 303, link
+            where = answer.headers["location"]
+            page = client.get(where.partition("#")[0])
+            assert page.status_code == 200
+            anchor = where.partition("#")[2]
+            assert not anchor or f'id="{anchor}"' in page.text, link
+
+
+def test_the_markdown_of_a_turn_is_text(client: httpx.Client, demo: Summary) -> None:
+    answer = client.get(f"/session/{demo.sessions['rounding']}/turn/1/markdown")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.text.startswith("## 1 · The till says 2.68")
+
+
+@pytest.mark.req("R237")
+def test_exports_are_what_the_command_writes(
+    client: httpx.Client, demo: Summary, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    session = demo.sessions["rounding"]
+    answer = client.get(f"/session/{session}/export/json")
+    assert answer.headers["content-disposition"] == f'attachment; filename="{session}.json"'
+    main(["export", session, "--format", "json", "--quiet", "--claude-dir", str(demo.root)])
+    assert answer.content == capsysbinary.readouterr().out
+
+
+def test_a_session_tells_its_turns_and_how_to_go_on(client: httpx.Client, demo: Summary) -> None:
+    session = find(demo.sessions["rounding"], claude=demo.root)
+    page = unescape(client.get(f"/session/{session.id}").text)
+    assert f"cd {session.cwd} && claude -r {session.id}" in page
+    assert page.count('<section class="turn" id=') == len(session.turns) == page.count("data-turn=")
+
+
+def test_every_session_of_the_demo_can_be_read(client: httpx.Client, demo: Summary) -> None:
+    for key, session in demo.sessions.items():
+        answer = client.get(f"/session/{session}?depth=full&thinking=1")
+        assert answer.status_code == (404 if key == "empty" else 200), key
+
+
+def test_a_long_agent_goes_on_on_its_own_page(demo: Summary, client: httpx.Client) -> None:
+    child = talk(seed="many").user("go")
+    for number in range(100):
+        child = child.reply(call=bash(f"echo {number}")).result(f"result {number}")
+    path = talk(seed="holder").user("go").reply(call=task("Many", "go")).agent(0, child.reply("end")).write(demo.root)
+    page = client.get(f"/session/{path.stem}").text
+    assert "The rest is on the agent&#x27;s own page." in page and "result 99" not in page
+    own = re.search(r'href="(/session/[^"]*/agent/[^"]+)"', page)
+    assert own and "result 30" in client.get(own[1]).text
+
+
+def test_the_events_of_a_session_begin_with_its_state(served: Served, client: httpx.Client, demo: Summary) -> None:
+    with client.stream("GET", f"/session/{demo.sessions['rounding']}/events") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert next(answer.iter_lines()) == "event: state"
+
+
+def test_without_the_packages_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("clew.web")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    importlib.invalidate_caches()
+    assert main(["serve"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.endswith("Install it with: pip install 'clew[web]'\n")
+
+
+def test_a_port_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--port", "70000"]) == 2
+    assert "70000 is no port" in capsys.readouterr().err
