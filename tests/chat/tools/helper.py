@@ -42,7 +42,7 @@ def misuse(result: Result) -> str:
     assert isinstance(result.content, str)
     text = result.content.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
     assert result.content == f"<tool_use_error>{text}</tool_use_error>"
-    assert result.detail == (text if text.startswith("Error: ") else f"Error: {text}")
+    assert result.detail == (text if text.startswith(("Error: ", "InputValidationError: ")) else f"Error: {text}")
     return text
 
 

@@ -248,7 +248,7 @@ def test_news_of_a_command_come_once_and_may_be_chosen(scene: Scene, gate: Path)
         await opened(gate)
         await call(TASK_OUTPUT, scene, task_id=name)
         assert (await call(BASH_OUTPUT, scene, bash_id=name)).detail["stdout"] == "\ufffdgo"
-        assert "no regular expression" in misuse(await call(BASH_OUTPUT, scene, bash_id=name, filter="("))
+        assert "regex parse error" in misuse(await call(BASH_OUTPUT, scene, bash_id=name, filter="("))
 
     settle(scene, story)
 
@@ -387,3 +387,16 @@ def test_a_child_that_outlives_its_shell_does_not_hold_the_call(scene: Scene, ga
         await opened(gate)
 
     asyncio.run(story())
+
+
+def test_a_flood_in_the_background_is_stopped(scene: Scene) -> None:
+    async def story() -> None:
+        result = await call(BASH, scene, command="yes", run_in_background=True)
+        name = result.detail["backgroundTaskId"]
+        result = await call(TASK_OUTPUT, scene, task_id=name)
+        assert result.detail["task"]["status"] == "killed"
+        result = await call(BASH_OUTPUT, scene, bash_id=name)
+        assert len(good(result)) < 31_000
+        assert "left out" in good(result)
+
+    settle(scene, story)

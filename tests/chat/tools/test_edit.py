@@ -329,8 +329,8 @@ def test_hunks_turn_the_one_into_the_other(before: str, after: str) -> None:
         old = [line[1:] for line in hunk["lines"] if line[0] in " -"]
         new = [line[1:] for line in hunk["lines"] if line[0] in " +"]
         assert (len(old), len(new)) == (hunk["oldLines"], hunk["newLines"])
-        at = hunk["oldStart"] - 1 + shift + (hunk["oldLines"] == 0)
-        assert at == hunk["newStart"] - 1 + (hunk["newLines"] == 0)
+        at = hunk["oldStart"] - 1 + shift
+        assert at == hunk["newStart"] - 1
         assert lines[at : at + len(old)] == old
         lines[at : at + len(old)] = new
         shift += len(new) - len(old)
@@ -359,4 +359,19 @@ def test_hunks_are_what_patch_applies(tmp_path: Path) -> None:
 def test_a_lost_last_newline_is_a_change() -> None:
     assert hunks("a\n", "a")[0]["lines"] == ["-a", "+a"]
     assert hunks("a", "a") == []
-    assert hunks("", "a\n")[0] == {"oldStart": 0, "oldLines": 0, "newStart": 1, "newLines": 1, "lines": ["+a"]}
+    assert hunks("", "a\n")[0] == {"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 1, "lines": ["+a"]}
+
+
+def test_the_nearest_place_is_found_in_a_file_of_like_lines(scene: Scene) -> None:
+    text = "".join(f"{n},tide gauge,{n * 7 % 11},harbour station with a long name,ok\n" for n in range(4000))
+    put(scene, "a.csv", text)
+    wanted = "3711,tide gauge,6,harbour station with a long name,OK\n"
+    assert "at line 3712 of the file" in misuse(run(EDIT, scene, file_path="a.csv", old_string=wanted, new_string="x"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_the_owner_is_kept(scene: Scene) -> None:
+    path = put(scene, "a", "a")
+    os.chown(path, 12345, 12346)
+    assert good(run(EDIT, scene, file_path="a", old_string="a", new_string="b"))
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)

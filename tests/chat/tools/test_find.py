@@ -187,7 +187,8 @@ def test_counts(scene: Scene) -> None:
     assert result.detail["numFiles"] == 2
     one = grep(scene, "const", output_mode="count")
     assert one.content == "src/main.ts:1\n\nFound 1 total occurrence across 1 file."
-    assert grep(scene, "nothing at all", output_mode="count").content == "No matches found"
+    nothing = grep(scene, "nothing at all", output_mode="count")
+    assert nothing.content == "No matches found\n\nFound 0 total occurrences across 0 files."
 
 
 @needs_ripgrep
@@ -260,3 +261,10 @@ def test_a_search_that_is_broken_off_ends(scene: Scene) -> None:
             return await running
 
     assert trouble(asyncio.run(story())).startswith("The search was broken off.")
+
+
+def test_no_pattern_takes_long(scene: Scene) -> None:
+    (scene.state.cwd / ("a" * 200)).touch()
+    assert found(scene, "*a" * 40 + "b") == []
+    assert found(scene, "*a" * 40) == ["a" * 200]
+    assert found(scene, "**/" * 30 + "*.ts") == ["src/main.ts"]

@@ -60,6 +60,7 @@ def test_empty_files_and_offsets_behind_the_end_are_told(scene: Scene) -> None:
     warning = "<system-reminder>Warning: the file exists but"
     assert good(run(READ, scene, file_path="empty")).startswith(f"{warning} the contents are empty.")
     put(scene, "short", "a\nb")
+    assert run(READ, scene, file_path="empty").detail["file"]["totalLines"] == 1
     result = run(READ, scene, file_path="short", offset=9)
     assert good(result).startswith(f"{warning} is shorter than the offset (9). It has 2 lines.")
     assert result.detail["file"]["numLines"] == 0
@@ -100,7 +101,7 @@ def test_folders_pipes_devices_and_proc_are_refused(scene: Scene) -> None:
     folder = scene.state.cwd / "folder"
     folder.mkdir()
     result = run(READ, scene, file_path=str(folder))
-    assert trouble(result).startswith("EISDIR: illegal operation on a directory, read")
+    assert trouble(result) == "EISDIR: illegal operation on a directory, read"
     os.mkfifo(scene.state.cwd / "pipe")
     assert "pipe, a socket or a device" in misuse(run(READ, scene, file_path="pipe"))
     with socket.socket(socket.AF_UNIX) as server:
@@ -128,10 +129,10 @@ def test_a_file_that_may_not_be_read(scene: Scene) -> None:
 
 def test_more_than_256_kb_is_only_read_in_parts(scene: Scene) -> None:
     put(scene, "a", "0123456789abcde\n" * (16 << 10) + "x")
-    text = trouble(run(READ, scene, file_path="a"))
+    text = misuse(run(READ, scene, file_path="a"))
     assert text.startswith("File content (256KB) exceeds maximum allowed size (256KB)")
     put(scene, "b", b"x" * 403_968)
-    assert trouble(run(READ, scene, file_path="b")).startswith("File content (394.5KB) exceeds maximum allowed size")
+    assert misuse(run(READ, scene, file_path="b")).startswith("File content (394.5KB) exceeds maximum allowed size")
     assert good(run(READ, scene, file_path="a", offset=16385, limit=9)) == " 16385→x"
 
 
@@ -306,10 +307,11 @@ def test_a_notebook_is_shown_by_its_cells(scene: Scene) -> None:
     )
     path = put(scene, "a.ipynb", book(*cells))
     result = run(READ, scene, file_path="a.ipynb")
-    assert result.content == (
+    text = (
         '<cell id="m"><cell_type>markdown</cell_type># T\nx</cell id="m">\n\n'
-        '<cell id="c1">print(1)</cell id="c1">\n\n1\n\nE: v\nt'
+        '<cell id="c1">print(1)</cell id="c1">\n\n1\n\n\nE: v\nt'
     )
+    assert result.content == [{"type": "text", "text": text}]
     assert result.detail["type"] == "notebook"
     assert result.detail["file"]["filePath"] == str(path)
     assert result.detail["file"]["cells"][1] == {

@@ -45,14 +45,14 @@ def test_the_given_input_is_left_as_it_is() -> None:
     ("given", "text"),
     [
         ({}, "issue:\nThe required parameter `file_path` is missing"),
-        ({"file_path": 5}, "issue:\nThe parameter `file_path` type is expected as `string` but provided as `integer`"),
+        ({"file_path": 5}, "issue:\nThe parameter `file_path` type is expected as `string` but provided as `number`"),
         (
             {"path": "/a"},
             "issues:\nThe required parameter `file_path` is missing\nAn unexpected parameter `path` was provided",
         ),
         (
             {"file_path": "/a", "limit": "five"},
-            "issue:\nThe parameter `limit` type is expected as `integer` but provided as `string`",
+            "issue:\nThe parameter `limit` type is expected as `number` but provided as `string`",
         ),
         ({"file_path": "/a", "limit": 0}, "issue:\nThe parameter `limit` must be at least 1"),
         ("/a", "issue:\nThe input type is expected as `object` but provided as `string`"),
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_told_all_at_once(given: Any, text: str) -> None:
     assert failed.value.text == f"InputValidationError: Read failed due to the following {text}"
     result = failure(failed.value)
     assert result.content == f"<tool_use_error>{failed.value.text}</tool_use_error>"
-    assert result.detail == f"Error: {failed.value.text}"
+    assert result.detail == failed.value.text
     assert result.is_error
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from datetime import UTC, datetime
 from typing import Protocol
 
 from clew.chat.tool import Failed, Json, Result, Scene, State
+from clew.chat.tools.grep import matching
 from clew.chat.tools.made import FLAG, TEXT, WHOLE, Made, fields, needed, optional
 from clew.chat.tools.output import bounded
 
@@ -71,11 +71,7 @@ async def news(input: Json, scene: Scene) -> Result:
     task = _task(scene, name)
     text = task.news().rstrip("\r\n")
     if wanted := input.get("filter"):
-        try:
-            pattern = re.compile(wanted)
-        except re.error as error:
-            raise Failed(f"The filter is no regular expression: {error}.") from None
-        text = "\n".join(line for line in text.split("\n") if pattern.search(line))
+        text = await matching(wanted, text)
     text = bounded(text)
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     parts = [f"<status>{task.status}</status>"]

@@ -113,6 +113,7 @@ class _Progress:
 def _aside(command: Command, scene: Scene, why: str) -> Result:
     """Leave a command to itself."""
     scene.state.background[command.id] = command
+    command.leave()
     text = f"Command running in background with ID: {command.id}. {why}Output is being written to: {command.path}"
     so_far = output.end(command.path, _FULL)
     detail = {**_detail(so_far), "backgroundTaskId": command.id}

@@ -1,7 +1,7 @@
 """Files of the person's, and scratch files of commands: the one place where tools write to disk.
 
-A file changes in one step: a draft beside it is written, made durable and renamed over it. Its mode stays, and a link
-that leads to it stays a link. Another hard link to it keeps the old content.
+A file changes in one step: a draft beside it is written, made durable and renamed over it. Its mode and, where that is
+allowed, its owner stay, and a link that leads to it stays a link. Another hard link to it keeps the old content.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,11 +97,11 @@ def _replaced(target: Path, data: bytes) -> int:
     folder = _folder(target.parent)
     draft = f".clew-{secrets.token_hex(6)}"
     try:
-        mode = _mode(target.name, folder)
+        old = _present(target.name, folder)
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666, dir_fd=folder)
         try:
             try:
-                _fill(file, data, mode)
+                _fill(file, data, old)
                 mtime = os.fstat(file).st_mtime_ns
             finally:
                 os.close(file)
@@ -131,8 +131,8 @@ def _folder(path: Path) -> int:
     return at
 
 
-def _mode(name: str, folder: int) -> int | None:
-    """The permissions of the file that is there; None if there is none."""
+def _present(name: str, folder: int) -> os.stat_result | None:
+    """What is known of the file that is there; None if there is none."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -141,15 +141,19 @@ def _mode(name: str, folder: int) -> int | None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
-    return stat.S_IMODE(found.st_mode)
+    return found
 
 
-def _fill(file: int, data: bytes, mode: int | None) -> None:
+def _fill(file: int, data: bytes, old: os.stat_result | None) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(file, rest) :]
-    if mode is not None:
-        os.fchmod(file, mode)
+    if old is not None:
+        made = os.fstat(file)
+        if (made.st_uid, made.st_gid) != (old.st_uid, old.st_gid):
+            with suppress(PermissionError):
+                os.fchown(file, old.st_uid, old.st_gid)
+        os.fchmod(file, stat.S_IMODE(old.st_mode))
     os.fsync(file)
 
 

@@ -22,6 +22,7 @@ from clew.chat.tools.path import named
 MOST = 100
 _LEFT_OUT = (".git", ".hg", ".svn", ".jj")
 _MAGIC = re.compile(r"[*?\[{]")
+_STARS = re.compile(r"\*\*(?:/\*\*)+(?=/|$)")
 _MOST_FORMS = 200
 
 
@@ -131,33 +132,43 @@ def _braces(pattern: str) -> tuple[int, int, list[str]] | None:
 def _regex(pattern: str) -> str:
     """A pattern without braces as a regular expression for a path."""
     made = []
-    parts = pattern.split("/")
+    parts = _STARS.sub("**", pattern).split("/")
     for number, part in enumerate(parts):
         is_last = number == len(parts) - 1
         if part == "**":
-            made.append(".*" if is_last else "(?:.*/)?")
+            made.append(".*" if is_last else "(?:[^/]+/)*")
         else:
             made.append(_segment(part) + ("" if is_last else "/"))
     return "(?s:" + "".join(made) + ")"
 
 
 def _segment(part: str) -> str:
-    made, at = [], 0
+    """A name in a pattern. A star takes the first fit of what follows it, once and for all: so no pattern takes long."""
+    first, *rest = _chunks(part)
+    if not rest:
+        return first
+    *middle, last = rest
+    return first + "".join(f"(?>[^/]*?{chunk})" for chunk in middle) + f"[^/]*{last}"
+
+
+def _chunks(part: str) -> list[str]:
+    """What stands between the stars, as regular expressions."""
+    made, at = [""], 0
     while at < len(part):
         letter = part[at]
         at += 1
         if letter == "*":
-            made.append("[^/]*")
+            made.append("")
         elif letter == "?":
-            made.append("[^/]")
+            made[-1] += "[^/]"
         elif letter == "[" and (end := part.find("]", at + 1 + (part[at : at + 1] in ("!", "^")))) > 0:
             inside = part[at:end]
             no = "^/" if inside[0] in "!^" else ""
-            made.append(f"[{no}{re.escape(inside[bool(no) :]).replace(chr(92) + '-', '-')}]")
+            made[-1] += f"[{no}{re.escape(inside[bool(no) :]).replace(chr(92) + '-', '-')}]"
             at = end + 1
         else:
-            made.append(re.escape(letter))
-    return "".join(made)
+            made[-1] += re.escape(letter)
+    return made
 
 
 GLOB = Made(

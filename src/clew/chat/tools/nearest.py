@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 import re
 
 _MOST_LINES = 20_000
@@ -11,6 +12,7 @@ _WIDEST = 1000  # characters of a line that is compared
 _ALIKE = 0.6
 _SHOWN = 30
 _WHITE = re.compile(r"\s+")
+_WORDS = re.compile(r"\w+")
 
 
 def nearest(lines: list[str], wanted: str) -> str:
@@ -44,16 +46,21 @@ def _most_alike(lines: list[str], asked: list[str]) -> int | None:
     longest = max(range(len(asked)), key=lambda i: len(asked[i].strip()))
     if len(asked[longest]) > _WIDEST:
         return None
-    short = sorted({line for line in lines if len(line) <= _WIDEST})
-    anchors = difflib.get_close_matches(asked[longest], short, 5, _ALIKE)
-    starts = {max(0, i - longest) for i, line in enumerate(lines) if line in anchors}
+    words = set(_WORDS.findall(asked[longest]))
+
+    def shared(at: int) -> float:
+        found = set(_WORDS.findall(lines[at])) if len(lines[at]) <= _WIDEST else set()
+        return len(words & found) / (len(words | found) or 1)
+
+    anchors = heapq.nlargest(_SHOWN, range(len(lines)), key=shared)
+    starts = {max(0, at - longest) for at in anchors if shared(at)}
     wanted = "\n".join(asked)
 
     def likeness(start: int) -> float:
         part = "\n".join(lines[start : start + len(asked)])
         return difflib.SequenceMatcher(None, part, wanted, autojunk=False).quick_ratio()
 
-    best = max(sorted(starts)[:_SHOWN], key=likeness, default=None)
+    best = max(sorted(starts), key=likeness, default=None)
     return best if best is not None and likeness(best) >= _ALIKE else None
 
 

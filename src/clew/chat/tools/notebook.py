@@ -39,8 +39,7 @@ def shown(path: Path, data: bytes, most: int) -> Result:
             "Look at single cells with Bash, such as jq '.cells[0].source'.",
             is_misuse=False,
         )
-    only_text = len(blocks) == 1 and blocks[0]["type"] == "text"
-    said = blocks[0]["text"] if only_text else blocks or "The notebook has no cells."
+    said = blocks or "The notebook has no cells."
     return Result(said, {"type": "notebook", "file": {"filePath": str(path), "cells": cells}})
 
 
@@ -117,7 +116,7 @@ def _parts(cell: Json, language: str) -> list[Json]:
     parts: list[Json] = [{"type": "text", "text": f'<cell id="{name}">{about}{cell["source"]}</cell id="{name}">'}]
     for output in cell.get("outputs", ()):
         if output.get("text"):
-            parts.append({"type": "text", "text": output["text"].rstrip("\n")})
+            parts.append({"type": "text", "text": output["text"]})
         if image := output.get("image"):
             parts.append(block(image["media_type"], image["image_data"]))
     return parts

@@ -1,4 +1,7 @@
-"""Patches: what a change did, as the hunks of a unified diff without marks for a missing last newline."""
+"""Patches: what a change did, as the hunks of a unified diff without marks for a missing last newline.
+
+A hunk without old lines starts at the line that it stands before; in a written diff that is one more than is usual.
+"""
 
 from __future__ import annotations
 
@@ -99,9 +102,9 @@ def _hunk(group: list[Step], old: Sequence[str], new: Sequence[str], cut: int) -
         else:
             lines += ["-" + line for line in old[i:j]] + ["+" + line for line in new[k:m]]
     return {
-        "oldStart": cut + first[1] + (last[2] > first[1]),
+        "oldStart": cut + first[1] + 1,
         "oldLines": last[2] - first[1],
-        "newStart": cut + first[3] + (last[4] > first[3]),
+        "newStart": cut + first[3] + 1,
         "newLines": last[4] - first[3],
         "lines": [line.removesuffix("\n") for line in lines],
     }

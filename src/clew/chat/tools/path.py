@@ -17,7 +17,12 @@ def named(given: str, state: State) -> Path:
     """The path that a call names, absolute and without dots; links in it are kept."""
     if "\0" in given:
         raise Failed("A path cannot hold a null character.")
-    return Path(os.path.normpath(state.cwd / Path(given).expanduser()))
+    path = Path(given)
+    try:
+        path = path.expanduser()
+    except RuntimeError:  # there is no person of that name, so it is a name like others
+        pass
+    return Path(os.path.normpath(state.cwd / path))
 
 
 def is_inside(path: Path, roots: tuple[Path, ...]) -> bool:
@@ -62,6 +67,6 @@ def _nearest(path: Path, state: State) -> Path | None:
 def told(error: OSError, path: Path, doing: str) -> Failed:
     """An error of the system, in the words programs use for it."""
     if error.errno == errno.EISDIR:
-        return Failed(f"EISDIR: illegal operation on a directory, {doing} '{path}'", is_misuse=False)
+        return Failed(f"EISDIR: illegal operation on a directory, {doing}", is_misuse=False)
     code = errno.errorcode.get(error.errno or 0, "EIO")
     return Failed(f"{code}: {(error.strerror or 'input/output error').lower()}, {doing} '{path}'", is_misuse=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from clew.api.estimate import CHARACTERS, tokens
@@ -59,8 +60,7 @@ def _look(path: Path, input: Json) -> tuple[Result, Seen]:
     if size > WHOLE_FILE and not is_part:
         raise Failed(
             f"File content ({told_size(size)}) exceeds maximum allowed size ({WHOLE_FILE >> 10}KB). "
-            "Read a part of it with offset and limit, or look for what you need with Grep.",
-            is_misuse=False,
+            "Read a part of it with offset and limit, or look for what you need with Grep."
         )
     start, limit = max(1, input.get("offset", 1)), input.get("limit")
     if size > LARGEST:
@@ -75,7 +75,7 @@ def _text(path: Path, found: Content, start: int, limit: int | None, is_part: bo
     lines = text.plain.split("\n")
     if not text.plain:
         note = "Warning: the file exists but the contents are empty."
-        return _answer(path, [], 1, 0, note), found.seen
+        return replace(_answer(path, lines, 1, 1), content=_reminder(note)), found.seen
     part = lines[start - 1 :][:limit]
     if not part:
         return _answer(path, [], start, len(lines), _short(start, len(lines))), found.seen
@@ -120,9 +120,13 @@ def _short(start: int, total: int) -> str:
     return f"Warning: the file exists but is shorter than the offset ({start}). It has {total} lines."
 
 
+def _reminder(note: str) -> str:
+    return f"<system-reminder>{note}</system-reminder>"
+
+
 def _answer(path: Path, lines: list[str], start: int, total: int, note: str = "") -> Result:
     text = "\n".join(f"{start + i:6d}→{line}" for i, line in enumerate(lines))
-    reminder = f"<system-reminder>{note}</system-reminder>" if note else ""
+    reminder = _reminder(note) if note else ""
     file = {
         "filePath": str(path),
         "content": "\n".join(lines),

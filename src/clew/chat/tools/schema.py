@@ -44,7 +44,8 @@ def unknown(name: str) -> Failed:
 def failure(failed: Failed) -> Result:
     """A failed call as its result: a wrong call is marked as such, what went wrong in doing it is told plainly."""
     text = f"<tool_use_error>{failed.text}</tool_use_error>" if failed.is_misuse else failed.text
-    detail = failed.text if failed.text.startswith("Error: ") else f"Error: {failed.text}"
+    is_named = failed.text.startswith(("Error: ", "InputValidationError: "))
+    detail = failed.text if is_named else f"Error: {failed.text}"
     return Result(text, detail, is_error=True)
 
 
@@ -115,7 +116,8 @@ def _issues(value: Any, schema: Any, at: str) -> Iterator[str]:
     kinds = _types(schema)
     if kinds and not any(_fits(value, kind) for kind in kinds):
         where = f"The parameter `{at}`" if at else "The input"
-        yield f"{where} type is expected as `{' | '.join(kinds)}` but provided as `{_name(value)}`"
+        wanted = " | ".join(map(_told, kinds))
+        yield f"{where} type is expected as `{wanted}` but provided as `{_name(value)}`"
         return
     if "enum" in schema and value not in schema["enum"]:
         yield f"The parameter `{at}` must be one of {', '.join(map(json.dumps, schema['enum']))}"
@@ -151,12 +153,16 @@ def _members(value: Json, schema: Json, at: str) -> Iterator[str]:
     for name in schema.get("required", ()):
         if name not in value:
             yield f"The required parameter `{inside}{name}` is missing"
-    for name, item in value.items():
-        if name in known:
-            yield from _issues(item, known[name], inside + name)
-        elif schema.get("additionalProperties") is False:
-            yield f"An unexpected parameter `{inside}{name}` was provided"
+    if schema.get("additionalProperties") is False:
+        yield from (f"An unexpected parameter `{inside}{name}` was provided" for name in value if name not in known)
+    for name in (name for name in value if name in known):
+        yield from _issues(value[name], known[name], inside + name)
+
+
+def _told(kind: str) -> str:
+    """A type as models know it: whole numbers are numbers."""
+    return "number" if kind == "integer" else kind
 
 
 def _name(value: Any) -> str:
-    return next((kind for kind in _TYPES if _fits(value, kind)), type(value).__name__)
+    return next((_told(kind) for kind in _TYPES if _fits(value, kind)), type(value).__name__)

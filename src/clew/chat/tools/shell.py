@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.chat.tool import Failed
-from clew.chat.tools.disk import scratch
+from clew.chat.tools.disk import MOST_KEPT, scratch
 from clew.chat.tools.output import INLINE, end
 from clew.wire.home import surroundings
 
 GRACE = 2.0  # seconds between the polite and the final signal
+_MOST_NEWS = 1 << 20  # bytes
+_GUARDED = 1.0  # seconds between two looks at how much a command in the background has put out
 _POLL = 0.02
 _AGAIN = 5  # looks after which the polite signal is sent a second time
 # The folder that the command ends in comes back through a descriptor of its own.
@@ -35,6 +37,7 @@ class Command:
     kind: str = "local_bash"
     is_killed: bool = False
     _told: int = 0
+    _guard: asyncio.Future[None] | None = None
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
     )
@@ -61,14 +64,27 @@ class Command:
         return self.path.stat().st_size
 
     def news(self) -> str:
+        is_over = self.process.returncode is not None
+        left_out = max(0, self.size - self._told - _MOST_NEWS)
         with open(self.path, "rb") as file:
-            file.seek(self._told)
+            file.seek(self._told + left_out)
             data = file.read()
-        self._told += len(data)
-        return self._decoder.decode(data, final=self.process.returncode is not None)
+        self._told += left_out + len(data)
+        text = self._decoder.decode(data, final=is_over)
+        return f"[{left_out} bytes before this are left out]\n{text}" if left_out else text
 
     def output(self) -> str:
         return end(self.path, INLINE)
+
+    def leave(self) -> None:
+        """Let it run by itself, and stop it if it puts out too much."""
+        self._guard = asyncio.ensure_future(self._guarded())
+
+    async def _guarded(self) -> None:
+        while self.process.returncode is None:
+            if self.size > MOST_KEPT:
+                await self.stop()
+            await asyncio.wait({asyncio.ensure_future(self.process.wait())}, timeout=_GUARDED)
 
     async def wait(self) -> None:
         await self.process.wait()
@@ -93,6 +109,9 @@ class Command:
     async def close(self) -> None:
         if self.process.returncode is None:
             await self.stop()
+        if self._guard is not None:
+            self._guard.cancel()
+            await asyncio.wait({self._guard})
         self.discard()
 
     def discard(self) -> None:
