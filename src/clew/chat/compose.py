@@ -11,7 +11,7 @@ from clew.api.client import Client
 from clew.api.endpoint import Endpoint
 from clew.api.failure import Retry
 from clew.chat import event, memory, skill
-from clew.chat.command import Run, Workshop
+from clew.chat.command import Run, Workshop, read_line
 from clew.chat.definition import definitions, listing
 from clew.chat.dialogue import Prompt
 from clew.chat.engine import Engine
@@ -65,7 +65,10 @@ class Session:
     kinds: Mapping[str, Kind]
 
     async def say(self, text: str) -> event.Finished:
-        """Say what a person typed."""
+        """Say what a person typed, or do what it commands."""
+        line = read_line(text)
+        if line is not None and line[0] == "compact":
+            return await self.engine.run_compact(line[1])
         return await self.engine.submit(await self.prompt(text))
 
     async def prompt(self, text: str) -> Prompt:

@@ -22,6 +22,10 @@ from clew.chat.snapshot import Backups
 from clew.chat.tool import Content, Json, Result, State
 
 NO_CONTENT = "(no content)"
+CAVEAT = (
+    "<local-command-caveat>What follows comes from a command that the user ran in the program. It asks for no answer."
+    "</local-command-caveat>"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,17 @@ class Dialogue:
         uuid = self.journal.add(entry.note(content, call_id))
         self._hear(content)
         return uuid
+
+    def command(self, name: str, arguments: str, output: str) -> None:
+        """A command that the person ran in the program, and what it printed."""
+        self.note(CAVEAT)
+        for text in (
+            f"<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n"
+            f"<command-args>{arguments}</command-args>",
+            f"<local-command-stdout>{output}</local-command-stdout>",
+        ):
+            self.journal.add(entry.plain(text))
+            self._hear(text)
 
     def enqueue(self, said: Prompt) -> None:
         """A prompt that waits until the model can hear it."""

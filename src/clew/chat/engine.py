@@ -16,6 +16,7 @@ from clew.chat.loop import Loop
 from clew.chat.means import Means
 from clew.chat.permission.decision import Mode
 from clew.chat.tool import Json
+from clew.chat.tools import background
 from clew.errors import Busy
 
 
@@ -90,6 +91,13 @@ class Engine:
         finally:
             self.is_busy = False
 
+    async def run_compact(self, wish: str) -> event.Finished:
+        """`/compact`, as a person types it: written down as a command."""
+        if not await self.compact(wish):
+            return self._loop.report("", ("The conversation could not be compacted.",))
+        self.dialogue.command("compact", wish, "Compacted")
+        return self._loop.report("Compacted")
+
     def use_model(self, model: str) -> None:
         """From here on another model. It gets no other's thinking."""
         if model != self.dialogue.model:
@@ -111,7 +119,8 @@ class Engine:
             self._title = ""
 
     async def close(self, reason: str = "other") -> None:
-        """Tell the hooks that the session ends."""
+        """Stop what runs in the background, and tell the hooks that the session ends."""
+        await background.close(self.dialogue.state)
         if self._has_begun:
             await tell_hooks("SessionEnd", {"reason": reason}, self.dialogue, self.means)
 

@@ -98,7 +98,7 @@ class Errands:
     def _loop(self, kind: Kind, agent_id: str, input: Json, scene: Scene) -> Loop:
         parent = self.dialogue
         path = parent.folder / "subagents" / f"agent-{agent_id}.jsonl"
-        state = State(parent.state.cwd, parent.state.project, parent.state.roots)
+        state = State(parent.state.cwd, parent.state.project, parent.state.roots, background=parent.state.background)
         model = named(str(input.get("model") or "") or kind.model) or parent.model
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
         child = Dialogue(parent.journal.child(path, agent_id), state, model, mode, parent=parent)

@@ -85,6 +85,12 @@ class Loop:
         self.dialogue.end_turn(round((time.monotonic() - began) * 1000), said)
         return self._finished(ending, began, received, errors)
 
+    def report(self, text: str, errors: tuple[str, ...] = ()) -> event.Finished:
+        """How something ended that was no turn."""
+        self._runner = Runner(self.dialogue, self.means, self.stopped)
+        self._turns, self._said, self.asking.api_seconds = 0, text, 0.0
+        return self._finished("success", time.monotonic(), errors=errors)
+
     def _begin(self, said: Prompt, context: tuple[str, ...], is_queued: bool = False) -> None:
         uuid = self.dialogue.prompt(said)
         for text in context:
