@@ -177,3 +177,7 @@ def test_what_a_skill_grants_ends_with_it(tmp_path: Path) -> None:
     assert wider.decide("Bash", {"command": "npm test"}, place.project, "default").kind == "allow"
     assert wider.decide("Bash", {"command": "git push x"}, place.project, "default").kind == "deny"
     assert place.bash("npm test").kind == "ask"
+    place.permissions.apply(
+        {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "npm test"}], "behavior": "deny"}
+    )
+    assert wider.decide("Bash", {"command": "npm test"}, place.project, "default").kind == "deny"

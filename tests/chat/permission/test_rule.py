@@ -172,6 +172,37 @@ def test_a_domain_is_read_in_one_way(tmp_path: Path, url: str, kind: str) -> Non
     )
 
 
+def test_a_rule_for_a_program_is_not_one_for_a_parameter(tmp_path: Path) -> None:
+    place = Workplace(tmp_path, allow=["Bash(npm test)"], deny=["Bash(timeout:*)", "Bash(command:*)"])
+    assert place.call("Bash", command="npm test", timeout=5).kind == "allow"
+    assert place.call("Bash", command="timeout 5 npm test").kind == "deny"
+
+
+def test_long_nonsense_is_judged_soon(tmp_path: Path) -> None:
+    """No timing is asserted: it is the time limit of the tests that would break."""
+    place = Workplace(tmp_path, allow=["Bash(ls *)"], deny=["Bash(rm *)", "Bash(* --force)", "Bash(a*b*c)"])
+    for piece in (
+        "(",
+        "((",
+        "$(",
+        "{ ",
+        "[[ ",
+        "a ",
+        "a;",
+        "sudo ",
+        "'",
+        '"',
+        "\\",
+        "`",
+        "<<E\n",
+        "x=(",
+        "if ",
+        "a b ",
+    ):
+        assert place.bash(piece * (9_999 // len(piece))).kind in ("ask", "deny")
+        assert place.bash("sudo " + piece * (9_900 // len(piece)) + "; rm x").kind in ("ask", "deny")
+
+
 def test_what_is_no_rule_is_named(tmp_path: Path) -> None:
     place = Workplace(tmp_path, allow=["Bash(", "", "Write(src/**)", "*", "mcp__*"])
     assert len(place.permissions.notices) == 4

@@ -70,7 +70,7 @@ def test_untrusted_settings_allow_and_run_nothing_and_say_so(tmp_path: Path) -> 
     assert settings.merged == {"permissions": {"deny": ["Bash(curl *)"], "ask": ["Bash(git push *)"]}}
     assert len(settings.notices) == 1 and "is not trusted" in settings.notices[0]
     known = Permissions(settings, project, tmp_path)
-    assert known.mode == "default" and known.roots == (project.resolve(),)
+    assert known.mode == "default" and known.roots == [project.resolve()]
     for command, kind in (("npm test", "ask"), ("touch pwned", "ask"), ("curl x", "deny"), ("git push x", "ask")):
         assert known.decide("Bash", {"command": command}, project, "default").kind == kind
     assert known.decide("mcp__evil__x", {}, project, "default").kind == "ask"

@@ -15,6 +15,7 @@ RULES = (
     "Bash(cd *)",
     "Bash(export *)",
     "Bash(xargs *)",
+    "Bash(./build.sh)",
 )
 
 LISTS = [
@@ -162,6 +163,10 @@ VARIABLES = [
     "x=(1 2) ls",
     "x=$(touch pwned) ls",
     "LANG=$(touch pwned) ls",
+    "LANG=../../evil ls",
+    "TERM=./evil npm test",
+    "TZ=/etc/passwd npm test",
+    "LANGUAGE=../x npm test",
     "$X pwned",
     "${X} pwned",
     "unset PATH; ls",
@@ -362,6 +367,10 @@ GIT = [
     "cd $X && git status",
     "(cd nested && git status)",
     "GIT_DIR=x git log",
+    "cd nested && ./build.sh",
+    "cd src; ./build.sh",
+    "nested/../build.sh",
+    ".//build.sh",
 ]
 NOT_WHAT_WAS_ALLOWED = [
     "git statusx",

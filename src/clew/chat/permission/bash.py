@@ -51,12 +51,17 @@ def _forbidden(script: Script, input: Json, ground: Ground) -> Verdict | None:
     for kind in kinds:
         for rule in ground.of(kind, TOOL):
             spec = rule.spec
-            if spec is None or has_parameter(spec, input) or any(matches_command(spec, text) for text in texts):
+            if spec is None or _names_parameter(spec, input) or any(matches_command(spec, text) for text in texts):
                 return Verdict(kind, f"the rule {rule.text}", rule)
         for verdict in touched:
             if verdict.kind == kind and verdict.rule:
                 return verdict
     return None
+
+
+def _names_parameter(spec: str, input: Json) -> bool:
+    """Whether `name:value` is about the call; `timeout:*` is about the program of that name."""
+    return not spec.endswith(":*") and not spec.startswith("command:") and has_parameter(spec, input)
 
 
 def _file_verdicts(script: Script, ground: Ground) -> Iterator[Verdict]:
@@ -122,7 +127,7 @@ def _judge_part(command: Command, all_: Sequence[Command], grounds: Sequence[Gro
         verdict = _redirected(redirect, grounds)
         if verdict.kind != "allow":
             return verdict, []
-    unsafe = [name for name, word in plain.assignments if name not in unwrap.SAFE_VARIABLES or word.value is None]
+    unsafe = [name for name, word in plain.assignments if not unwrap.is_safe_variable(name, word)]
     if unsafe and not _allowed_with_variables(plain, here):
         return Verdict("ask", f"{unsafe[0]} may change what is run"), []
     seen = harmless.look(plain) if not unsafe else None
@@ -132,6 +137,9 @@ def _judge_part(command: Command, all_: Sequence[Command], grounds: Sequence[Gro
     if here.mode == "plan":
         return Verdict("ask", f"plan mode is on, and {plain.name} may do more than look"), []
     rule = _allowing(command, plain, here)
+    is_relative = "/" in plain.name and not plain.name.startswith("/")
+    if rule and is_relative and any(ground.cwd != here.roots[0] for ground in grounds):
+        return Verdict("ask", f"{plain.name} is another program in another folder"), []
     if rule and plain.name in _SHELL_CHANGING and len(all_) > 1 and "*" in (rule.spec or ""):
         return Verdict("ask", f"{plain.name} changes what the commands after it do"), []
     if rule or (unsafe and _allowed_with_variables(plain, here)):

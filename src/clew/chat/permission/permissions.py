@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.chat.permission import bash, suggestion
+from clew.chat.permission.blind import blind
 from clew.chat.permission.decision import Decision, Json, Kind, Mode, known_mode
 from clew.chat.permission.ground import ALLOWED, Ground, Verdict
 from clew.chat.permission.option import names
-from clew.chat.permission.rule import covers, family, read_rule, read_rules
+from clew.chat.permission.rule import Rule, covers, family, read_rule, read_rules
 from clew.chat.setting import Scope, Settings, settings_file, table, texts
 from clew.errors import Refused
 from clew.wire.write import replace
@@ -67,7 +68,8 @@ class Permissions:
         further = [
             home / f[2:] if f.startswith("~/") else project / f for f in texts(permissions.get("additionalDirectories"))
         ]
-        self.roots = tuple(dict.fromkeys(map(_real, (project, *roots, *further))))
+        self.roots = list(dict.fromkeys(map(_real, (project, *roots, *further))))
+        self.granted: tuple[Rule, ...] = ()
         self.readable = tuple(map(_real, readable))
         self.may_bypass = permissions.get("disableBypassPermissionsMode") != "disable"
         self.mode, remark = known_mode(str(permissions.get("defaultMode") or "default"))
@@ -78,7 +80,8 @@ class Permissions:
         if mode == "bypassPermissions" and not self.may_bypass:
             mode = "default"
         plans = _real(self.claude_home / "plans")
-        ground = Ground(tuple(self.rules), self.roots, self.home, _real(cwd), mode, self.readable, plans)
+        rules = (*self.rules, *self.granted)
+        ground = Ground(rules, tuple(self.roots), self.home, _real(cwd), mode, self.readable, plans)
         verdict, suggestions = self._judge(tool, input, ground)
         if verdict.kind == "ask" and mode == "dontAsk":
             verdict = Verdict(
@@ -88,7 +91,7 @@ class Permissions:
         return Decision(
             verdict.kind,
             verdict.reason,
-            None,
+            blind(input, ground) if tool == "Grep" and verdict.kind != "deny" else None,
             message,
             suggestions if verdict.kind == "ask" and verdict.rule is None else (),
             verdict.path,
@@ -106,29 +109,31 @@ class Permissions:
         stated = [_rule_text(table(rule)) for rule in update.get("rules") or []]
         if update.get("type") in ("addRules", "replaceRules") and behavior in ("allow", "deny", "ask"):
             if update["type"] == "replaceRules":
-                self.rules = [r for r in self.rules if not (r.kind == behavior and r.scope == scope)]
+                self.rules[:] = [r for r in self.rules if not (r.kind == behavior and r.scope == scope)]
             self._add(stated, behavior, scope)
         elif update.get("type") == "removeRules":
-            self.rules = [
-                r for r in self.rules if not (r.text in stated and r.kind == behavior and r.scope == "session")
+            self.rules[:] = [
+                r for r in self.rules if not (r.text in stated and r.kind == behavior and r.scope == scope)
             ]
         elif update.get("type") == "addDirectories":
             added = (_real(self.project / folder) for folder in texts(update.get("directories")))
-            self.roots = tuple(dict.fromkeys((*self.roots, *added)))
+            self.roots += [folder for folder in dict.fromkeys(added) if folder not in self.roots]
         elif update.get("type") == "setMode":
             return known_mode(str(update.get("mode")))[0]
         return None
 
     def granting(self, rules: Sequence[str]) -> Permissions:
-        """A copy that also allows by these rules: what a skill or command says in `allowed-tools`."""
-        wider = copy.copy(self)
+        """The same permissions, and allowed by these rules as well: what a skill or command says in `allowed-tools`.
+
+        What the person decides later holds in both."""
+        wider = copy.copy(self)  # the lists of rules and folders are shared
         added = (read_rule(text, "allow", "session", self.project) for text in rules)
-        wider.rules = [*self.rules, *(rule for rule in added if rule)]
+        wider.granted = (*self.granted, *(rule for rule in added if rule))
         return wider
 
     def hides(self, path: Path, cwd: Path) -> bool:
         """Whether a deny rule keeps a file from being read, so that searches leave it out."""
-        return Ground(tuple(self.rules), self.roots, self.home, _real(cwd), "default").hides(str(path))
+        return Ground(tuple(self.rules), tuple(self.roots), self.home, _real(cwd), "default").hides(str(path))
 
     def _judge(self, tool: str, input: Json, ground: Ground) -> tuple[Verdict, tuple[str, ...]]:
         if tool == bash.TOOL:
@@ -140,7 +145,7 @@ class Permissions:
     def _judge_call(self, tool: str, input: Json, ground: Ground) -> Verdict:
         kinds: tuple[Kind, ...] = ("deny", "ask")
         for kind in kinds:
-            for rule in self.rules:
+            for rule in ground.rules:
                 if rule.kind == kind and covers(rule, tool, input):
                     return Verdict(kind, f"the rule {rule.text}", rule)
         if family(tool) in ("Read", "Edit"):
@@ -151,7 +156,7 @@ class Permissions:
             return ALLOWED
         if ground.mode == "plan" and tool not in _LOOKING:
             return Verdict("ask", f"plan mode is on, and {tool} may do more than look")
-        for rule in self.rules:
+        for rule in ground.rules:
             if rule.kind == "allow" and covers(rule, tool, input):
                 return Verdict("allow", "", rule)
         return Verdict("ask", f"{tool} is not allowed yet")
@@ -161,7 +166,7 @@ class Permissions:
         wrong = [text for text, rule in read if rule is None]
         if wrong:
             raise Refused([f"{wrong[0]!r} is not a rule"])
-        self.rules = [*self.rules, *(rule for _, rule in read if rule)]
+        self.rules += [rule for _, rule in read if rule]
         if scope in ("local", "project", "user"):
             _save(settings_file(scope, self.project, self.claude_home), kind, stated)
 

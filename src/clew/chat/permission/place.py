@@ -123,7 +123,7 @@ class Anchors:
 
 def matches(pattern: str, place: Place, anchors: Anchors, *, widely: bool) -> bool:
     """Whether a gitignore pattern of a rule covers a place. `widely`: as written or as it really is, else the latter."""
-    root, inside = _rooted(pattern, anchors)
+    root, inside = rooted(pattern, anchors)
     spec = _spec(inside)
     roots = {root, Path(os.path.realpath(root))}
     asked = place.all if widely else place.reals
@@ -131,7 +131,8 @@ def matches(pattern: str, place: Place, anchors: Anchors, *, widely: bool) -> bo
     return any(found) if widely else all(found)
 
 
-def _rooted(pattern: str, anchors: Anchors) -> tuple[Path, str]:
+def rooted(pattern: str, anchors: Anchors) -> tuple[Path, str]:
+    """The folder that a pattern starts from, and the gitignore pattern below it."""
     if pattern.startswith("//"):
         return Path("/"), pattern[1:]
     if pattern.startswith("~/"):

@@ -27,17 +27,24 @@ _WITH_VALUE = {"timeout": ("-s", "-k"), "nice": ("-n",), "stdbuf": ("-i", "-o", 
 UNKNOWN = Word("…", None, True, Span(0, 0))  # what xargs adds: any words at all
 
 # Set by hand or by programs without consequence for what is run.
-SAFE_VARIABLES = names(
-    "LANG LANGUAGE LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ NO_COLOR FORCE_COLOR CLICOLOR"
+_SAFE_VARIABLES = names(
+    "LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ NO_COLOR FORCE_COLOR CLICOLOR"
     " CLICOLOR_FORCE TERM COLUMNS LINES CI NODE_ENV RAILS_ENV RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED"
     " PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUTF8 GOOS GOARCH CGO_ENABLED DEBIAN_FRONTEND"
 )
+_SAFE_VALUE = re.compile(r"[\w.@,:=+-]*")
+_MANY = 100  # words of a launcher; behind them only the beginning of a command is looked at
 _LAUNCHERS = names(
     "sudo doas su env exec eval source . xargs parallel find fd watch bash sh dash zsh ksh fish ash busybox ssh strace"
     " ltrace gdb setsid script expect chroot unshare nsenter flock ionice taskset chrt numactl coproc then do else if"
     " while until ! { ( trap entr npx bunx pnpx uvx pipx rbash systemd-run run-parts awk gawk mawk perl python python3"
     " ruby node php lua tclsh tar rsync"
 ) | set(_FLAGS)
+
+
+def is_safe_variable(name: str, word: Word) -> bool:
+    """Whether setting it changes nothing of what is run. A value with a slash might lead to a file."""
+    return name in _SAFE_VARIABLES and word.value is not None and bool(_SAFE_VALUE.fullmatch(word.value))
 
 
 def unwrapped(command: Command) -> Command:
@@ -84,9 +91,10 @@ def forms(words: tuple[str, ...], depth: int = 3) -> Iterator[str]:
     if bare not in _LAUNCHERS or depth == 0:
         return
     for start in range(1, len(words)):
-        yield " ".join(words[start:])
-        if "/" in words[start]:
-            yield " ".join((words[start].rsplit("/", 1)[-1], *words[start + 1 :]))
+        rest = words[start:] if start <= _MANY else words[start : start + _MANY]
+        yield " ".join(rest)
+        if "/" in rest[0]:
+            yield " ".join((rest[0].rsplit("/", 1)[-1], *rest[1:]))
         if " " in words[start] or ";" in words[start]:
             for inner in shell.parse(words[start]).loose:
                 yield from forms(inner, depth - 1)
