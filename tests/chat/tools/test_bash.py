@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,6 +20,8 @@ from clew.chat.tools.edit import EDIT
 from clew.chat.tools.exit import is_stopped_when_late, meaning, viewed
 from clew.facts.tool import result_kind
 from tests.chat.tools.helper import call, good, misuse, run, stage, trouble
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -53,14 +55,14 @@ async def closing(scene: Scene) -> AsyncIterator[None]:
         await close(scene.state)
 
 
-def settle(scene: Scene, what: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def settle(scene: Scene, what: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a test, and stop what it left in the background."""
 
-    async def both() -> None:
+    async def both() -> T:
         async with closing(scene):
-            await what()
+            return await what()
 
-    asyncio.run(both())
+    return asyncio.run(both())
 
 
 def is_alive(pid: int) -> bool:
@@ -283,7 +285,9 @@ def test_tasks_that_are_not_there(scene: Scene) -> None:
 def test_the_end_of_a_conversation_ends_its_commands(scene: Scene, gate: Path) -> None:
     async def story() -> None:
         result = await call(BASH, scene, command=f"echo $$ > {gate}; cat {gate}", run_in_background=True)
-        output = scene.state.background[result.detail["backgroundTaskId"]].path
+        output = scene.folder / "tool-results" / f"{result.detail['backgroundTaskId']}.output"
+        assert good(result).endswith(f" Output is being written to: {output}")
+        assert output.stat().st_mode & 0o777 == 0o600
         shell = int(await passed(gate))
         await close(scene.state)
         assert not is_alive(shell)
@@ -294,15 +298,17 @@ def test_the_end_of_a_conversation_ends_its_commands(scene: Scene, gate: Path) -
 
 
 def test_a_late_command_goes_on_in_the_background(scene: Scene, gate: Path) -> None:
-    async def story() -> None:
+    async def story() -> str:
         result = await call(BASH, scene, command=f"echo begun; cat {gate}", timeout="300")
-        name = result.detail["backgroundTaskId"]
+        name: str = result.detail["backgroundTaskId"]
         assert good(result).startswith(f"Command running in background with ID: {name}. It has not ended within 0.3s.")
         assert result.detail["stdout"] == "begun"
         await opened(gate)
         assert (await call(TASK_OUTPUT, scene, task_id=name)).detail["task"]["output"] == "begun\ngo"
+        return name
 
-    settle(scene, story)
+    name = settle(scene, story)
+    assert (scene.folder / "tool-results" / f"{name}.output").read_text() == "begun\ngo\n"  # the session keeps it
 
 
 def test_a_late_sleep_is_stopped(scene: Scene) -> None:

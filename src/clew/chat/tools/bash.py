@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.chat.tools import output
-from clew.chat.tools.disk import MOST_KEPT
+from clew.chat.tools.disk import MOST_KEPT, outputs
 from clew.chat.tools.exit import is_stopped_when_late, meaning, viewed
 from clew.chat.tools.made import FLAG, NUMBER, TEXT, Made, fields, needed, optional
 from clew.chat.tools.path import is_inside
@@ -34,9 +34,10 @@ async def bash(input: Json, scene: Scene) -> Result:
     cwd = state.cwd if state.cwd.is_dir() else state.project
     if not cwd.is_dir():
         raise Failed(f"The folder {cwd} is gone, so no command can run in it.", is_misuse=False)
-    command = await begin(input["command"], cwd)
     if input.get("run_in_background"):
+        command = await begin(input["command"], cwd, outputs(scene))
         return _aside(command, scene, "")
+    command = await begin(input["command"], cwd)
     seconds = input.get("timeout", DEFAULT) / 1000
     how = ""
     try:
@@ -113,7 +114,7 @@ class _Progress:
 def _aside(command: Command, scene: Scene, why: str) -> Result:
     """Leave a command to itself."""
     scene.state.background[command.id] = command
-    command.leave()
+    command.leave(outputs(scene))
     text = f"Command running in background with ID: {command.id}. {why}Output is being written to: {command.path}"
     so_far = output.end(command.path, _FULL)
     detail = {**_detail(so_far), "backgroundTaskId": command.id}

@@ -169,17 +169,23 @@ def _settle(folder: int) -> None:
         os.close(again)
 
 
-def scratch() -> tuple[int, Path]:
+def outputs(scene: Scene) -> Path:
+    """The folder for outputs that the session keeps, made if it is not there."""
+    folder = scene.folder / "tool-results"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+def scratch(folder: Path | None = None) -> tuple[int, Path]:
     """A new file for the output of a command, for this person's eyes alone; only ever appended to."""
-    file, name = tempfile.mkstemp(prefix="clew-", suffix=".output")
+    file, name = tempfile.mkstemp(prefix="clew-", suffix=".output", dir=folder)
     os.close(file)
     return os.open(name, os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)), Path(name)
 
 
 def keep(source: Path, scene: Scene) -> Path:
     """Copy a long output into the session's folder, as far as it is kept, and say where it lies."""
-    target = scene.folder / "tool-results" / f"{scene.call_id}.txt"
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target = outputs(scene) / f"{scene.call_id}.txt"
     file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
     with open(file, "wb") as out, open(source, "rb") as text:
         room = MOST_KEPT

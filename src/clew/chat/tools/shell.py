@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import signal
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class Command:
     folder_pipe: int
     kind: str = "local_bash"
     is_killed: bool = False
+    is_kept: bool = False
     _told: int = 0
     _guard: asyncio.Future[None] | None = None
     _decoder: codecs.IncrementalDecoder = field(
@@ -76,8 +78,11 @@ class Command:
     def output(self) -> str:
         return end(self.path, INLINE)
 
-    def leave(self) -> None:
-        """Let it run by itself, and stop it if it puts out too much."""
+    def leave(self, folder: Path) -> None:
+        """Let it run by itself, and stop it if it puts out too much. Its output moves to this folder and stays there."""
+        with suppress(OSError):  # on another disk it stays where it is, and goes with the conversation
+            self.path = self.path.rename(folder / f"{self.id}.output")
+            self.is_kept = True
         self._guard = asyncio.ensure_future(self._guarded())
 
     async def _guarded(self) -> None:
@@ -115,8 +120,9 @@ class Command:
         self.discard()
 
     def discard(self) -> None:
-        """Remove what it put out."""
-        self.path.unlink(missing_ok=True)
+        """Remove what it put out, unless the session keeps it."""
+        if not self.is_kept or self.size == 0:
+            self.path.unlink(missing_ok=True)
         self.last_folder()
 
     def last_folder(self) -> Path | None:
@@ -143,14 +149,14 @@ def _signal(group: int, number: int) -> bool:
     return True
 
 
-async def begin(command: str, cwd: Path) -> Command:
-    """Begin a command in a shell of its own."""
+async def begin(command: str, cwd: Path, folder: Path | None = None) -> Command:
+    """Begin a command in a shell of its own. Its output goes to this folder, else to one for passing things."""
     shell = shutil.which("bash") or shutil.which("sh")
     if shell is None:
         raise Failed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
     if "\0" in command:
         raise Failed("A command cannot hold a null character.")
-    output, path = scratch()
+    output, path = scratch(folder)
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     try:
