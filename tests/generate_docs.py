@@ -127,6 +127,8 @@ FOLDERS = {
     "edit": "clone, trim, compress, redact: a plan, checked, written as a new session",
     "collect": "sessions into archives and stores, each line once",
     "chat": "a client of its own that continues sessions",
+    "chat/tools": "what the model may call",
+    "chat/permission": "what it may call without asking",
     "demo": "made-up sessions: a builder that reads like a conversation, and the demo tree",
     "cli": "the command: arguments become one value, then one call, then text",
     "tui": "the browser in the terminal",
