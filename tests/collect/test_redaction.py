@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clew.collect.outbox import Delivery, SequenceCursor
 from clew.collect.policy import Policy, shape
@@ -108,6 +110,27 @@ def test_equal_secrets_have_equal_marks_and_other_keys_give_others() -> None:
     first = json.loads(Policy(KEY).line(data).data)
     assert first["a"] in first["b"]
     assert json.loads(Policy(b"another key").line(data).data)["a"] != first["a"]
+
+
+LINES = st.one_of(
+    st.sampled_from([*CANARIES.values(), "", "plain words", "İ", "\ud800"]).flatmap(
+        lambda secret: st.sampled_from([make(secret).encode() for make in PLACES.values()])
+    ),
+    st.sampled_from([b"", b" \r", b"{}\r", b'{"broken', b"\xff", b"[" * 3000, b'{"n":NaN}', b"null"]),
+    st.integers(1, 30).map(lambda at: _split(CANARIES["github"], at)),
+)
+
+
+def _split(secret: str, at: int) -> bytes:
+    blocks = [{"type": "text", "text": text} for text in ("Use " + secret[:at], secret[at:] + " for it.", "And more.")]
+    return json.dumps({"type": "user", "message": {"content": blocks}}).encode()
+
+
+@given(st.lists(LINES, max_size=12), st.sampled_from([None, KEY]))
+@settings(max_examples=200)
+def test_many_lines_are_kept_as_each_by_itself(lines: list[bytes], key: bytes | None) -> None:
+    policy = Policy(key)
+    assert list(policy.lines(lines)) == list(map(policy.line, lines))
 
 
 def test_what_holds_no_secret_is_kept_to_the_byte(world: World) -> None:

@@ -613,7 +613,7 @@ def test_text_without_a_trace_of_a_secret_loads_no_regular_expression() -> None:
         "All tests passed. The keys of a task are TOKENS; light paths/of/files.py, see https://example.com/README."
     )
     code = (
-        f"import sys; sys.path += {[str(source)]!r}; from clew.facts.secret import mask;"
+        f"import sys; sys.path += {[str(source), *sys.path]!r}; from clew.facts.secret import mask;"
         f"assert mask({innocent!r}) == ({innocent!r}, ()); before = set(sys.modules);"
         "assert mask('password=hunter2hunter2')[1]; print(*before, '|', *sys.modules)"
     )

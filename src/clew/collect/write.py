@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -184,13 +184,12 @@ class Writer:
         offset, number = place.offset, place.lines
         damaged = {trouble.offset: trouble for trouble in bad}
         rows = []
-        for line, hash in zip(lines, hashes, strict=True):
+        for line, hash, kept in zip(lines, hashes, self._kept(lines, offset, damaged), strict=True):
             number += 1
             length = len(line) + 1
             if self.policy.key is None:
-                content = self._content(hash, Kept(line))
+                content = self._content(hash, kept)
             else:
-                kept = self._masked(line, damaged.get(offset))
                 if kept.withheld and offset not in damaged:
                     self.quarantine(generation, [Trouble(offset, length, "withheld", kept.withheld)])
                 content = self._content(sha256(kept.data).digest(), kept)
@@ -199,8 +198,15 @@ class Writer:
         self._occurrences(rows)
         self.quarantine(generation, bad)
 
-    def _masked(self, line: bytes, trouble: Trouble | None) -> Kept:
-        return self.policy.withhold(line, trouble.reason) if trouble else self.policy.line(line)
+    def _kept(self, lines: Sequence[bytes], offset: int, damaged: Mapping[int, Trouble]) -> Iterator[Kept]:
+        """What may be kept of each line; with secrets masked, nothing of a damaged one."""
+        if self.policy.key is None or not damaged:
+            yield from self.policy.lines(lines)
+            return
+        for line in lines:
+            trouble = damaged.get(offset)
+            yield self.policy.withhold(line, trouble.reason) if trouble else self.policy.line(line)
+            offset += len(line) + 1
 
     def add_whole(self, generation: int, data: bytes) -> None:
         kept = self.policy.text(data)

@@ -6,28 +6,15 @@ nothing more is found; that is what makes masking masked text change nothing.
 
 from __future__ import annotations
 
-import binascii
 from collections import Counter
 
-from clew.facts.secret_name import NAME_CHARACTERS, assigned, positions
-from clew.facts.secret_rules import (
-    CONTEXT_RULES,
-    KEYWORDS,
-    RULES,
-    WALL,
-    Expression,
-    Telling,
-    entropy,
-    is_kept,
-    is_placeholder,
-    is_wordlike,
-    telling,
-)
+from clew.facts.secret_format import ASSIGNED_RANK, Claim, caseless, caseless_in, exact, in_base64, utf8
+from clew.facts.secret_name import assigned, keywords_in
+from clew.facts.secret_rules import WALL, Expression, Telling, is_kept, telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from re import Match, Pattern
     from typing import Any, NamedTuple, TypeVar
 
     _Data = TypeVar("_Data")
@@ -38,34 +25,25 @@ if TYPE_CHECKING:
         rule: str
         start: int
         end: int
-
-    class _Claim(NamedTuple):
-        start: int
-        end: int
-        rank: int
-        rule: str
 else:
     from collections import namedtuple
 
     Secret = namedtuple("Secret", "rule start end")
-    _Claim = namedtuple("_Claim", "start end rank rule")
 
 RULES_VERSION = 1
 """Raised with every change of the rules, so that what was masked by older ones can be masked again."""
 
-BASE64_RULE = "base64-secret"
 _MARK_START = "[REDACTED:"
 MARK = Expression(r"\[REDACTED:[a-z0-9-]+(?::[0-9a-f]{8})?\]")
 _SHORTEST_TEXT = 8  # a name, a sign and four characters
 _SHORTEST_KEY = 15  # of the known formats
-_SHORTEST_BASE64 = 40
 
 
 def find(text: str) -> tuple[Secret, ...]:
     """The secrets in a text, in order; where rules overlap, all they cover is one secret of the most specific."""
     if len(text) < _SHORTEST_KEY and (len(text) < _SHORTEST_TEXT or text.isidentifier()):
         return ()
-    canvas = MARK.compiled.sub(lambda mark: WALL * len(mark[0]), text) if _MARK_START in text else text
+    canvas = _canvas(text)
     found: list[Secret] = []
     while claims := _claims(canvas):
         secrets = _merge(claims)
@@ -88,15 +66,25 @@ def mask_data(value: _Data, key: bytes | None = None) -> tuple[_Data, int]:
 
     The shape stays, the input is not changed, and whatever holds no secret is returned as the same object.
     """
+    texts, told = _gather(value)
+    suspects = _suspects(texts)
+    if not suspects and not told:
+        return value, 0
     nodes = [_Node([value], None, 0, None)]
     count = 0
     for node in nodes:
-        count += _mask_children(node, nodes, key)
+        count += _mask_children(node, nodes, suspects, key)
     for node in reversed(nodes):
         if node.parent is not None and (node.values or node.names):
             node.parent.values[node.slot] = node.rebuilt()
     masked: _Data = nodes[0].values.get(0, value)
     return masked, count
+
+
+def may_hold(value: Any) -> bool:
+    """Whether decoded JSON could hold anything for `mask_data` to mask; asked for many lines at once, it costs least."""
+    texts, told = _gather(value)
+    return told or bool(_claims(_canvas(WALL.join(texts))))
 
 
 def _replace(text: str, secrets: tuple[Secret, ...], substitutes: list[str]) -> str:
@@ -117,131 +105,104 @@ def _mark(rule: str, value: str, key: bytes | None) -> str:
     return f"{_MARK_START}{rule}:{digest[:8]}]"
 
 
-def _merge(claims: list[_Claim]) -> tuple[Secret, ...]:
+def _canvas(text: str) -> str:
+    """The text with a wall for each mark in it."""
+    return MARK.compiled.sub(lambda mark: WALL * len(mark[0]), text) if _MARK_START in text else text
+
+
+def _claims(canvas: str) -> list[Claim]:
+    data = utf8(canvas)
+    claims = list(exact(canvas, data))
+    if " " in canvas or "=" in canvas or ":" in canvas or ">" in canvas:  # no name is given a value without one
+        lower = data.lower()  # of ASCII alone, as are the names; so all stays at its place
+        ranks = caseless_in(lower)
+        keywords = keywords_in(lower)
+        folded = lower.decode("utf-8", "surrogatepass") if ranks or keywords else ""
+        for rank in ranks:
+            claims += caseless(rank, canvas, folded)
+        for keyword in keywords:
+            claims += (Claim(at, end, ASSIGNED_RANK, rule) for at, end, rule in assigned(canvas, folded, keyword))
+    claims += in_base64(canvas, data)
+    return claims
+
+
+def _merge(claims: list[Claim]) -> tuple[Secret, ...]:
     """Overlapping claims become one that covers them all, so that no end of a secret is left standing."""
-    merged: list[_Claim] = []
+    merged: list[Claim] = []
     for claim in sorted(claims):
         if merged and claim.start < merged[-1].end:
             last = merged.pop()
             best = min(last, claim, key=lambda one: one.rank)
-            claim = _Claim(last.start, max(last.end, claim.end), best.rank, best.rule)
+            claim = Claim(last.start, max(last.end, claim.end), best.rank, best.rule)
         merged.append(claim)
     return tuple(Secret(claim.rule, claim.start, claim.end) for claim in merged)
-
-
-# --- looking through one text -------------------------------------------------------------------------------
-
-_ALL = RULES + CONTEXT_RULES
-_EXACT = tuple((literal, rank) for rank, rule in enumerate(_ALL) if not rule.folded for literal in rule.literals)
-_FOLDED = tuple((literal, rank) for rank, rule in enumerate(_ALL) if rule.folded for literal in rule.literals)
-_ASSIGNED_RANK = len(_ALL)
-_BASE64_RANK = len(_ALL) + 1
-_SIGNS = ("sk-", "_v1_", "_", "-", ".", "")
-
-# Literals by the first of these pieces that they hold: a text without the piece is asked for none of them.
-_GATES = tuple(
-    (sign, tuple(gate for gate in _EXACT if next(piece for piece in _SIGNS if piece in gate[0]) == sign))
-    for sign in _SIGNS
-)
-
-
-def _claims(canvas: str) -> list[_Claim]:
-    claims: list[_Claim] = []
-    for rank in _present(canvas):
-        claims += _matches(rank, _ALL[rank].expression.compiled.finditer(canvas))
-    if " " in canvas or "=" in canvas or ":" in canvas or ">" in canvas:  # no name is given a value without one
-        folded = _fold(canvas)
-        for literal, rank in _FOLDED:
-            if literal in folded:
-                claims += _matches(rank, _matches_at(_ALL[rank].expression.compiled, canvas, folded, literal))
-        for keyword in KEYWORDS:
-            if keyword in folded:
-                claims += (
-                    _Claim(start, end, _ASSIGNED_RANK, rule) for start, end, rule in assigned(canvas, folded, keyword)
-                )
-    if len(canvas) >= _SHORTEST_BASE64:
-        claims += _base64_secrets(canvas)
-    return claims
-
-
-def _present(text: str) -> set[int]:
-    """The rules, by rank, that have a literal in the text; the others cannot match."""
-    return {
-        rank
-        for sign, gates in _GATES
-        if sign in text
-        for literal, rank in gates
-        if literal in text and _ALL[rank].also in text
-    }
-
-
-def _fold(text: str) -> str:
-    """Lower case at the same offsets; one letter of Unicode grows when lowered and is kept instead."""
-    lowered = text.lower()
-    return lowered if len(lowered) == len(text) else text.replace("\u0130", "I").lower()
-
-
-def _matches_at(pattern: Pattern[str], canvas: str, folded: str, literal: str) -> Iterator[Match[str]]:
-    end = 0
-    for at in positions(folded, literal):
-        if at >= end and (match := pattern.match(canvas, at)):
-            end = match.end()
-            yield match
-
-
-def _matches(rank: int, matches: Iterator[Match[str]]) -> Iterator[_Claim]:
-    """The values that pass the rule's own doubts; the groups that matched are the value."""
-    rule = _ALL[rank]
-    for match in matches:
-        spans = [span for span in match.regs[1:] if span[0] >= 0] or [match.span()]
-        start, end = spans[0][0], spans[-1][1]
-        value = match.string[start:end]
-        if is_placeholder(value) or (rule.judged and is_wordlike(value)):
-            continue
-        if not rule.floor or entropy(value) >= rule.floor:
-            yield _Claim(start, end, rank, rule.name)
-
-
-# --- base64, one level deep ---------------------------------------------------------------------------------
-
-_BASE64_RUN = Expression(r"[A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[\r\n=]|\Z))*+={0,2}")
-_URL_SAFE = str.maketrans("-_", "+/", "\r\n=")
-_OUTLINE = bytes(ord("b" if chr(code) in f"{NAME_CHARACTERS}+/" else " ") for code in range(256))
-
-
-def _base64_runs(canvas: str) -> Iterator[Match[str]]:
-    """Long runs of base64 letters, found in an outline of the text because a regex takes ten times as long."""
-    outline = canvas.encode("ascii", "replace").translate(_OUTLINE)
-    at = outline.find(b"b" * _SHORTEST_BASE64)
-    while at >= 0 and (run := _BASE64_RUN.compiled.match(canvas, at)):
-        yield run
-        at = outline.find(b"b" * _SHORTEST_BASE64, run.end())
-
-
-def _base64_secrets(canvas: str) -> Iterator[_Claim]:
-    """Runs that hide a known format; a run is looked at line by line too, in case its lines are separate."""
-    for run in _base64_runs(canvas):
-        start = run.start()
-        if _hides_secret(run[0]):
-            yield _Claim(start, run.end(), _BASE64_RANK, BASE64_RULE)
-        elif "\n" in run[0]:
-            for line in run[0].splitlines(keepends=True):
-                if _hides_secret(line):
-                    yield _Claim(start, start + len(line.rstrip()), _BASE64_RANK, BASE64_RULE)
-                start += len(line)
-
-
-def _hides_secret(run: str) -> bool:
-    body = run.translate(_URL_SAFE)
-    body = body[:-1] if len(body) % 4 == 1 else body
-    text = binascii.a2b_base64(body + "=" * (-len(body) % 4)).decode("latin-1")
-    specific = (rank for rank in _present(text) if rank < len(RULES))
-    return any(any(_matches(rank, _ALL[rank].expression.compiled.finditer(text))) for rank in specific)
 
 
 # --- decoded JSON -------------------------------------------------------------------------------------------
 
 _SCHEME = Expression(r"(?:bearer|basic|token|digest|bot|apikey|negotiate)\s+", "i")
+
+
+_PLAIN: set[str] = set()  # names that announce nothing and hold nothing: the same few stand in every line
+_MOST_PLAIN = 4096
+
+
+_SCALARS = frozenset((int, float, bool, type(None)))
+
+
+def _gather(value: Any) -> tuple[list[str], bool]:
+    """The different texts in decoded JSON, but for plain names, and whether a name tells of a secret."""
+    texts: set[str] = set()
+    told = False
+    nodes: list[Any] = [[value]]
+    for node in nodes:
+        children = node
+        if isinstance(node, dict):
+            children = node.values()
+            if not _PLAIN.issuperset(node):
+                names = [name for name in node if name not in _PLAIN and isinstance(name, str)]
+                texts.update(names)
+                told = told or any(_announces(node, name) for name in names)
+        for child in children:
+            kind = type(child)
+            if kind is str:
+                texts.add(child)
+            elif kind not in _SCALARS:
+                if isinstance(child, dict | list):
+                    nodes.append(child)
+                elif isinstance(child, str):
+                    texts.add(child)
+    return list(texts), told
+
+
+def _announces(node: dict[Any, Any], name: str) -> bool:
+    """Whether a name in an object tells that its text is a secret; it is remembered if it says nothing at all."""
+    if name == "value":
+        label = node.get("name", node.get("key"))
+        return isinstance(label, str) and telling(label) is not None
+    if telling(name):
+        return isinstance(node[name], str | list)
+    if len(_PLAIN) < _MOST_PLAIN and not find(name):
+        _PLAIN.add(name)
+    return False
+
+
+def _suspects(texts: list[str]) -> set[str]:
+    """Those of the texts that hold a secret.
+
+    They are looked through as one, with walls between them, which costs a fraction of a look at each.
+    """
+    claims = sorted(_claims(_canvas(WALL.join(texts))))
+    found: set[str] = set()
+    if claims:
+        starts = [claim.start for claim in reversed(claims)]
+        end = -1
+        for text in texts:
+            end += len(text) + 1
+            while starts and starts[-1] < end:
+                starts.pop()
+                found.add(text)
+    return found
 
 
 class _Node:
@@ -283,16 +244,16 @@ class _Node:
         return copy
 
 
-def _mask_children(node: _Node, nodes: list[_Node], key: bytes | None) -> int:
+def _mask_children(node: _Node, nodes: list[_Node], suspects: set[str], key: bytes | None) -> int:
     count = 0
     for slot, child, kind in node.children():
-        if isinstance(slot, str):
+        if slot in suspects:
             name, secrets = mask(slot, key)
             if secrets:
                 node.names[slot] = name
                 count += len(secrets)
         if isinstance(child, str):
-            masked, found = _mask_leaf(child, kind, key)
+            masked, found = _mask_leaf(child, kind, key) if kind or child in suspects else (child, 0)
             if found:
                 node.values[slot] = masked
                 count += found

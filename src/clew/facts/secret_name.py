@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from clew.facts.secret_rules import WALL, Expression, Style, is_given, telling
+from clew.facts.secret_format import NAME_CHARACTERS, positions
+from clew.facts.secret_rules import KEYWORDS, WALL, Expression, Style, is_given, telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from re import Match
 
-NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 _LONGEST_NAME = 40
 _LONGEST_QUOTED = 4096
 _READ_BARE = 200  # enough to judge; the rest is read only if the value is taken
@@ -26,6 +26,16 @@ _BARE_ENDS = {
     Style.BARE: Expression(r"\\+[nrt\"'`]|</|[,;&)}\]>]"),
     Style.PLAIN: Expression(r"\\+[nrt\"'`]"),
 }
+
+
+_KEYWORDS = tuple((keyword, keyword.encode()) for keyword in KEYWORDS)
+
+
+def keywords_in(lower: bytes) -> list[str]:
+    """The keywords that stand in a text, which is given as bytes in lower case."""
+    from stringzilla import contains
+
+    return [keyword for keyword, literal in _KEYWORDS if contains(lower, literal)]
 
 
 def assigned(canvas: str, folded: str, keyword: str) -> Iterator[tuple[int, int, str]]:
@@ -64,14 +74,6 @@ def _is_followed(canvas: str, start: int, at: int) -> bool:
         return True
     name = canvas[start:at] + window[: len(window) - len(rest)]
     return rest[:1] in (" ", "\t") and ("_" in name or name.startswith("--"))
-
-
-def positions(text: str, literal: str) -> Iterator[int]:
-    """Where a literal stands, without overlaps."""
-    at = text.find(literal)
-    while at >= 0:
-        yield at
-        at = text.find(literal, at + len(literal))
 
 
 class _Value:

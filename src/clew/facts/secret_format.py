@@ -1,0 +1,149 @@
+"""Secrets by format: with a prefix or a scheme that is known, plain or one level deep in base64."""
+
+from __future__ import annotations
+
+import binascii
+
+from clew.facts.secret_rules import CONTEXT_RULES, RULES, WALL, Expression, entropy, is_placeholder, is_wordlike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match, Pattern
+    from typing import NamedTuple
+
+    class Claim(NamedTuple):
+        """Where a rule sees a secret; of two that overlap, the one of the lower rank names it."""
+
+        start: int
+        end: int
+        rank: int
+        rule: str
+else:
+    from collections import namedtuple
+
+    Claim = namedtuple("Claim", "start end rank rule")
+
+BASE64_RULE = "base64-secret"
+NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+_ALL = RULES + CONTEXT_RULES
+_BASE64_RANK = len(_ALL) + 1
+ASSIGNED_RANK = len(_ALL)
+_SHORTEST_BASE64 = 40
+
+
+def utf8(text: str) -> bytes:
+    """The text as bytes, in which literals are found ten times as fast; lone surrogates as they are."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def positions(text: str, literal: str) -> Iterator[int]:
+    """Where a literal stands, without overlaps."""
+    at = text.find(literal)
+    while at >= 0:
+        yield at
+        at = text.find(literal, at + len(literal))
+
+
+# --- plain --------------------------------------------------------------------------------------------------
+
+
+_SPECIFIC = tuple((utf8(literal), rank) for rank, rule in enumerate(RULES) for literal in rule.literals)
+_EXACT = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if not rule.folded for literal in rule.literals)
+_FOLDED = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if rule.folded for literal in rule.literals)
+
+
+def exact(canvas: str, data: bytes) -> Iterator[Claim]:
+    """What the rules that mind case see in a text; `data` is the same text as bytes."""
+    for rank in _present(data, _EXACT):
+        if _ALL[rank].also in canvas:
+            yield from _matches(rank, _ALL[rank].expression.compiled.finditer(canvas))
+
+
+def caseless_in(lower: bytes) -> set[int]:
+    """The rules, by rank, that do not mind case and have a literal in these bytes, which are lower case."""
+    return _present(lower, _FOLDED)
+
+
+def caseless(rank: int, canvas: str, folded: str) -> Iterator[Claim]:
+    """What a rule that does not mind case sees; `folded` is the text in lower case."""
+    for literal in _ALL[rank].literals:
+        yield from _matches(rank, _matches_at(_ALL[rank].expression.compiled, canvas, folded, literal))
+
+
+def _present(data: bytes, literals: tuple[tuple[bytes, int], ...]) -> set[int]:
+    """The rules, by rank, that have a literal in the text; the others cannot match."""
+    from stringzilla import contains
+
+    return {rank for literal, rank in literals if contains(data, literal)}
+
+
+def _matches_at(pattern: Pattern[str], canvas: str, folded: str, literal: str) -> Iterator[Match[str]]:
+    end = 0
+    for at in positions(folded, literal):
+        if at >= end and (match := pattern.match(canvas, at)):
+            end = match.end()
+            yield match
+
+
+def _matches(rank: int, matches: Iterator[Match[str]]) -> Iterator[Claim]:
+    """The values that pass the rule's own doubts; the groups that matched are the value."""
+    rule = _ALL[rank]
+    for match in matches:
+        spans = [span for span in match.regs[1:] if span[0] >= 0] or [match.span()]
+        start, end = spans[0][0], spans[-1][1]
+        value = match.string[start:end]
+        if is_placeholder(value) or (rule.judged and is_wordlike(value)):
+            continue
+        if not rule.floor or entropy(value) >= rule.floor:
+            yield Claim(start, end, rank, rule.name)
+
+
+# --- in base64 ----------------------------------------------------------------------------------------------
+
+# A line of the run ends with the text, too: at its end, or at the wall that stands there.
+_BASE64_RUN = Expression(r"[A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[\r\n=\0]|\Z))*+={0,2}")
+_URL_SAFE = str.maketrans("-_", "+/", "\r\n=")
+_OUTLINE = bytes(ord("b" if chr(code) in f"{NAME_CHARACTERS}+/" else " ") for code in range(256))
+_LONG_RUN = b"b" * _SHORTEST_BASE64
+
+
+def in_base64(canvas: str, data: bytes) -> Iterator[Claim]:
+    """Runs that hide a known format; a run is looked at line by line too, in case its lines are separate.
+
+    What they hide is first looked through as one, with walls between, because most runs are nothing but noise.
+    """
+    runs = list(_base64_runs(canvas, data))
+    lines = [line for run in runs if "\n" in run[0] for line in run[0].splitlines()]
+    if not runs or not _holds_format(WALL.encode().join(map(_decoded, [*(run[0] for run in runs), *lines]))):
+        return
+    for run in runs:
+        start = run.start()
+        if _holds_format(_decoded(run[0])):
+            yield Claim(start, run.end(), _BASE64_RANK, BASE64_RULE)
+        elif "\n" in run[0]:
+            for line in run[0].splitlines(keepends=True):
+                if _holds_format(_decoded(line)):
+                    yield Claim(start, start + len(line.rstrip()), _BASE64_RANK, BASE64_RULE)
+                start += len(line)
+
+
+def _base64_runs(canvas: str, data: bytes) -> Iterator[Match[str]]:
+    """Long runs of base64 letters, found in an outline of the text because a regex takes ten times as long."""
+    outline = (data if len(data) == len(canvas) else canvas.encode("ascii", "replace")).translate(_OUTLINE)
+    at = outline.find(_LONG_RUN)
+    while at >= 0 and (run := _BASE64_RUN.compiled.match(canvas, at)):
+        yield run
+        at = outline.find(_LONG_RUN, run.end())
+
+
+def _decoded(run: str) -> bytes:
+    body = run.translate(_URL_SAFE)
+    body = body[:-1] if len(body) % 4 == 1 else body
+    return binascii.a2b_base64(body + "=" * (-len(body) % 4))
+
+
+def _holds_format(data: bytes) -> bool:
+    ranks = _present(data, _SPECIFIC)
+    text = data.decode("latin-1") if ranks else ""
+    return any(any(_matches(rank, _ALL[rank].expression.compiled.finditer(text))) for rank in ranks)

@@ -1,0 +1,127 @@
+"""Texts are looked through together, with walls between them: that may miss nothing that a look at each would find."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.facts import secret
+from clew.facts.secret_rules import WALL
+from tests.facts.test_secret import DATA, IN_CONTEXT, INNOCENT, KNOWN, TEXTS
+
+SECRET_TEXTS = [value for _, value in KNOWN.values()] + [frame.format(value) for frame, _, value in IN_CONTEXT.values()]
+NEIGHBOURS = (
+    "",
+    "a",
+    "_",
+    "=",
+    '"',
+    "token=",
+    "password: ",
+    "-----BEGIN ",
+    "[REDACTED:",
+    "sk-",
+    "A" * 40,
+    "İ",
+    "\ud800",
+)
+
+
+def wrapped(text: str, width: int, newline: str) -> str:
+    """The text in base64, in lines as mail and PEM have them."""
+    letters = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+    return newline.join(letters[at : at + width] for at in range(0, len(letters), width))
+
+
+ANY = st.one_of(TEXTS, st.builds(wrapped, TEXTS, st.sampled_from([60, 64, 76]), st.sampled_from(["\n", "\r\n"])))
+
+
+def one_by_one(texts: list[str]) -> tuple[list[str], int]:
+    masked = [secret.mask(text, b"key") for text in texts]
+    return [text for text, _ in masked], sum(len(secrets) for _, secrets in masked)
+
+
+@given(st.lists(ANY, max_size=8))
+@settings(max_examples=500, deadline=None)
+def test_together_or_one_by_one_is_the_same(texts: list[str]) -> None:
+    assert secret.mask_data(texts, b"key") == one_by_one(texts)
+    assert secret.may_hold(texts) or not one_by_one(texts)[1]
+
+
+@given(st.lists(DATA, max_size=6))
+@settings(max_examples=300, deadline=None)
+def test_what_may_hold_nothing_holds_nothing(values: list[Any]) -> None:
+    holding = [value for value in values if secret.mask_data(value)[1]]
+    assert secret.may_hold(values) or not holding
+    assert all(map(secret.may_hold, holding))
+
+
+@given(ANY, ANY)
+@settings(max_examples=500, deadline=None)
+def test_no_rule_looks_across_a_wall(first: str, second: str) -> None:
+    shift = len(first) + 1
+    apart = [*secret.find(first), *((s.rule, s.start + shift, s.end + shift) for s in secret.find(second))]
+    together = list(secret.find(first + WALL + second))
+    short = [text for text in (first, second) if len(text) < 15]  # too short to be looked at by themselves
+    assert together == apart or short
+    assert {*apart} <= {*together}
+
+
+@pytest.mark.parametrize("text", SECRET_TEXTS, ids=lambda text: text[:16])
+def test_no_neighbour_hides_a_secret(text: str) -> None:
+    hidden = base64.b64encode(f"the {text} of it, and more".encode()).decode()
+    for neighbour in NEIGHBOURS:
+        for texts in (
+            [neighbour, text],
+            [text, neighbour],
+            [neighbour, text, neighbour],
+            [neighbour, hidden, neighbour],
+        ):
+            assert secret.mask_data(texts, b"key") == one_by_one(texts)
+            assert secret.may_hold({"a": [texts]}) or not one_by_one(texts)[1]
+        assert secret.may_hold([{"a": neighbour}, {"b": {text: 1}}]) == bool(secret.find(text))
+
+
+def test_innocent_lines_are_known_to_be_plain_without_a_second_look() -> None:
+    assert not secret.may_hold([{"type": "user", "text": text} for text in INNOCENT])
+
+
+def test_names_learned_as_plain_still_tell_by_the_label_beside_them() -> None:
+    plain = {"name": "COLOUR", "value": "swordfish"}
+    assert not secret.may_hold([plain])
+    assert secret.may_hold([plain, {"name": "DB_PASSWORD", "value": "swordfish"}])
+
+
+@pytest.mark.shared
+def test_real_lines_are_masked_together_as_one_by_one(shared: Path) -> None:
+    for path in sorted((shared / "corpus").rglob("*.jsonl")):
+        values = [value for line in path.read_bytes().splitlines() if (value := _value(line)) is not None]
+        assert secret.may_hold(values) or not any(secret.mask_data(value)[1] for value in values)
+        texts = sorted({text for value in values for text in _texts(value)})
+        assert secret.mask_data(texts, b"key") == one_by_one(texts)
+
+
+def _value(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _texts(value: Any) -> list[str]:
+    todo, found = [value], []
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            todo += [*item, *item.values()]
+        elif isinstance(item, list):
+            todo += item
+        elif isinstance(item, str):
+            found.append(item)
+    return found
