@@ -24,6 +24,7 @@ from benchmarks.usage import run
 SMALL = 2_000_000  # bytes of other sessions, which nothing is measured on
 FORMS = ("terminal", "html", "revealed.html", "md")
 PEER = "claude-code-log"
+EVERYTHING = ("--depth", "full", "--thinking")  # as the peer shows it
 PAINT = "performance.getEntriesByName('first-contentful-paint').map(e => e.startTime)[0]"
 
 
@@ -80,7 +81,7 @@ def _beside(path: str, scratch: Path) -> Iterator[Line | Note]:
     theirs = run([str(folder / "bin" / PEER), str(copy), "-o", str(target)], environment)
     (scratch / "export.html").unlink()
     clew = str(Path(sys.executable).with_name("clew"))
-    ours = run([clew, "export", str(copy), "-q", "-o", str(scratch / "export.html")], environment)
+    ours = run([clew, "export", str(copy), "-q", "-o", str(scratch / "export.html"), *EVERYTHING], environment)
     made = sum(file.stat().st_size for file in scratch.glob("peer*.html"))
     yield Line(f"{PEER} {version} ÷ clew: CPU of a page", theirs.cpu / ours.cpu, "×")
     yield Line(f"{PEER} ÷ clew: peak memory", theirs.rss_mb / ours.rss_mb, "×")
