@@ -296,6 +296,22 @@ def test_twenty_hosts_at_once(store: Store) -> None:
         ]  # copies count once
 
 
+def test_two_hosts_that_bring_a_new_day_at_the_same_time(store: Store) -> None:
+    make = "SELECT clew.make_days(ARRAY['2026-03-01', '2026-03-02'])"
+    with psycopg.connect(store.address("ada"), password=PASSWORD) as first:
+        first.execute(make)
+        second = psycopg.connect(store.address("ben"), password=PASSWORD, autocommit=True)
+        waiting = threading.Thread(target=second.execute, args=(make,))
+        waiting.start()
+        while not store.ask("SELECT 1 FROM pg_locks WHERE NOT granted"):
+            assert waiting.is_alive()
+        first.commit()
+        waiting.join()
+        second.close()
+    days = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'clew.line'::regclass"
+    assert store.ask(days) == [(3,)]  # and the one without a day
+
+
 # -- who may do what
 
 
@@ -355,8 +371,8 @@ def test_a_reader_changes_nothing(world: World, store: Store) -> None:
     "query",
     [
         "DELETE FROM host",
-        "SELECT 1; DELETE FROM host",
-        "SELECT 1; COMMIT; DELETE FROM host",
+        "SELECT 1; DELETE FROM clew.host",
+        "SELECT 1; COMMIT; DELETE FROM clew.host",
         "WITH gone AS (DELETE FROM host RETURNING 1) SELECT * FROM gone",
         "SELECT clew.make_days(ARRAY['2031-01-01'])",
         "COPY host TO PROGRAM 'true'",

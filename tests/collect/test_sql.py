@@ -94,10 +94,23 @@ def test_a_fork_counts_once_and_where_it_was_said(world: World) -> None:
     first = talk().user("One").reply("1").write(world.root)
     data = first.read_bytes()
     copied = [{**json.loads(line), "forkedFrom": {"sessionId": first.stem}} for line in data.splitlines()]
-    world.write(session(0), b"".join(json.dumps(line).encode() + b"\n" for line in copied))
+    earliest = session(0, "projects/-a")
+    assert earliest < first.relative_to(world.root).as_posix()
+    world.write(earliest, b"".join(json.dumps(line).encode() + b"\n" for line in copied))
     world.poll()
     assert ask(world, "SELECT count(*) FROM turns") == [(2,)]
     assert ask(world, "SELECT session FROM replies") == [(first.stem,)]
+
+
+def test_of_two_tellings_the_one_with_most_output_counts(world: World) -> None:
+    told = {"type": "assistant", "uuid": "a", "parentUuid": None, "timestamp": "2026-05-01T10:00:00Z"}
+    for file, output in ((1, 7), (2, 50), (3, 12)):
+        usage = {"input_tokens": 3, "output_tokens": output}
+        message = {"id": "msg_1", "role": "assistant", "model": "claude-opus-5", "usage": usage, "content": []}
+        world.write(session(file), json.dumps({**told, "message": message}).encode() + b"\n")
+    world.poll()
+    assert ask(world, "SELECT input, output FROM replies") == [(3, 50)]
+    assert ask(world, "SELECT replies, output FROM usage_daily") == [(1, 50)]
 
 
 def test_agents_belong_to_their_session(demo: World) -> None:
