@@ -153,7 +153,8 @@ def _noting(found: list[Source], notices: list[str], project: Path) -> list[Sour
     held = [s.path.name for s in found if s.scope in _OF_THE_PROJECT and s.path and _tightening(s).data != s.data]
     if held:
         notices.append(
-            f"{project} is not trusted: of {' and '.join(held)} only deny and ask rules count, and nothing is run."
+            f"{project} is not trusted: of {' and '.join(held)} only deny and ask rules count, and nothing is run"
+            " (see: clew trust --dry-run)."
         )
     return found
 

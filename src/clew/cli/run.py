@@ -26,6 +26,7 @@ COMMANDS = {
     "follow": "watch a session as it is written",
     "resume": "go on with a session, found by its id or by words",
     "chat": "work with a model, in sessions that Claude Code can go on with",
+    "trust": "let a folder's own settings run things in a chat",
     "recall": "keep what a search found, and read it again",
     "collect": "keep every session for ever, in an archive of your own",
     "restore": "bring a session back from the archive",
