@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,16 @@ def test_a_folder_that_is_not_there(clew: Run, path: Path, tmp_path: Path) -> No
     code, out, err = clew("export", path.stem, "-o", str(tmp_path / "no" / "x"))
     assert (code, out) == (2, "")
     assert err == f"clew: {tmp_path / 'no' / 'x'}: No such file or directory.\nLook whether the path is right.\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit is one of POSIX")
+def test_nothing_is_left_of_an_export_that_did_not_end(claude: Path, path: Path, tmp_path: Path) -> None:
+    script = 'ulimit -f 4; exec "$0" -m clew export "$1" --claude-dir "$2" -o "$3"'
+    target = tmp_path / "page.html"
+    words = ["bash", "-c", script, sys.executable, path.stem, str(claude), str(target)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "") and "File too large" in done.stderr
+    assert not target.exists()
 
 
 def test_nothing_is_left_of_an_export_that_did_not_begin(clew: Run, claude: Path, tmp_path: Path) -> None:
@@ -247,6 +259,13 @@ def test_several_need_a_folder_and_an_old_index_stays(clew: Run, claude: Path, t
     code, _, err = clew("export", *ids, "-o", str(tmp_path))
     assert code == 2 and err.endswith("Nothing is written over: name another file.\n")
     assert (tmp_path / "index.html").read_text() == "mine" and not list(tmp_path.glob("2026*"))
+
+
+def test_sessions_without_the_turns_asked_for_are_left_out(clew: Run, claude: Path, tmp_path: Path) -> None:
+    long, short = four().write(claude).stem, talk(seed=5).user("one").reply("ok").write(claude).stem
+    code, out, err = clew("export", short, long, "--turns", "3-", "-o", str(tmp_path / "x"))
+    assert (code, len(out.splitlines())) == (0, 2)
+    assert err == f"{short[:8]} is left out. No turn answers to '3'.\n"
 
 
 def test_nothing_to_export(clew: Run, claude: Path, tmp_path: Path) -> None:

@@ -143,6 +143,11 @@ def test_long_input_is_shown_and_short_is_not() -> None:
     assert '<pre class="input">description: List</pre>' in everything
 
 
+def test_a_long_command_is_named_in_a_line_and_told_in_full_below() -> None:
+    made = html(talk().user("go").reply(call=bash("echo " + "x" * 900)).result("x"))
+    assert re.search(r"<code>echo x{140,160}…</code>", made) and f'<pre class="input">echo {"x" * 900}</pre>' in made
+
+
 def test_what_is_left_out_is_counted() -> None:
     made = html(talk().user("go").reply(call=bash("seq 9")).result("\n".join("123456789")), lines=2)
     assert '<pre class="result">1\n2</pre><div class="more">… 7 more lines</div>' in made

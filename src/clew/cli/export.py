@@ -15,6 +15,7 @@ from clew.cli.choose import session as chosen
 from clew.cli.output import SCHEMA, clean, common, print_json, remark
 from clew.cli.part import is_part, part_arguments, turns_of
 from clew.conversation.session import Session
+from clew.errors import NotFound
 from clew.view.about import About, about, shown
 from clew.view.archive import Exported, Words, file_name, index_page, index_text
 from clew.view.document import DEPTHS, Options, Row, first_rows, rows
@@ -43,9 +44,11 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--output", "-o", metavar="PATH", help="a new file (0600), or a folder for new files; not to stdout"
     )
-    command.add_argument("--depth", choices=DEPTHS, default="calls", help="how much of it (default: calls)")
-    command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
-    command.add_argument("--no-agents", action="store_true", help="leave out what sub-agents did")
+    command.add_argument(
+        "--depth", choices=DEPTHS, default="calls", help="html, markdown: how much of it (default: calls)"
+    )
+    command.add_argument("--thinking", "-t", action="store_true", help="html, markdown: also what the model thought")
+    command.add_argument("--no-agents", action="store_true", help="html, markdown: leave out what sub-agents did")
     part_arguments(command)
     command.add_argument("--front-matter", action="store_true", help="markdown: with properties, as Obsidian has them")
     command.add_argument("--archived", action="store_true", help="only what is in the archive alone")
@@ -111,10 +114,16 @@ def _many(options: Namespace, tally: Tally) -> int:
     made: list[Exported] = []
     words = Words()
     for session in _sessions(options):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         head = _about(session, options, tally)
         name = file_name(head, suffix)
-        _write(folder / name, _data(session, head, options, tally, lambda r: words.passing(r, len(made))))
+        try:
+            data = _data(session, head, options, tally, lambda r: words.passing(r, len(made)))
+        except NotFound as missing:  # of turns or branches; other sessions may have them
+            if not options.quiet:
+                remark(f"{session.id[:8]} is left out. {missing}")
+            continue
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write(folder / name, data)
         made.append(Exported(head, name))
         _tell(options, "exported", folder / name, session.id)
     if not made:
@@ -185,6 +194,7 @@ def _write(path: Path, data: Iterable[bytes]) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         try:
             file.writelines(data)
+            file.flush()
             is_done = True
         finally:
             if not is_done:

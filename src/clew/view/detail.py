@@ -13,7 +13,7 @@ from clew.facts.usage import count, total
 from clew.wire.block import Block
 from clew.wire.encode import decode, encode
 
-LONG = 160  # characters from which on a value does not fit the line that names its call
+LONG = 160  # characters of the line that names a call; longer values are told as its input
 _STARTS = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
     "image/jpeg": (b"\xff\xd8\xff",),

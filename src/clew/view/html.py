@@ -25,7 +25,7 @@ from html import escape
 
 from clew.view.ansi import coloured
 from clew.view.budget import cut
-from clew.view.detail import Picture
+from clew.view.detail import LONG, Picture
 from clew.view.document import Row
 from clew.view.nest import is_shown, nested
 from clew.view.plain import clean, duration, one_line, size, tokens
@@ -108,7 +108,7 @@ def _summary(row: Row) -> str:
 
 
 def _call(row: Row) -> str:
-    name, _, about = one_line(row.text).partition(" ")
+    name, _, about = one_line(row.text[: 4 * LONG], LONG).partition(" ")
     seconds = row.facts.get("seconds")
     took = f' <span class="took">{duration(seconds)}</span>' if seconds and seconds >= 1 else ""
     state = "failed" if row.facts.get("failed") else "no result" if row.facts.get("open") else ""
