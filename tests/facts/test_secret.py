@@ -81,6 +81,25 @@ KNOWN = {
     "atlassian": ("atlassian-token", "ATA" + "TT3" + body(80, URL_SAFE)),
     "discord 18": ("discord-token", "MT" + body(22) + "." + body(6) + "." + body(38, URL_SAFE)),
     "discord 19": ("discord-token", "MT" + body(24) + "." + body(6) + "." + body(38, URL_SAFE)),
+    "databricks": ("databricks-token", "da" + "pi" + body(32, HEX)),
+    "shopify": ("shopify-token", "shp" + "at_" + body(32, HEX)),
+    "docker": ("docker-token", "dckr" + "_pat_" + body(27, URL_SAFE)),
+    "grafana": ("grafana-token", "gl" + "sa_" + body(32) + "_" + body(8, HEX)),
+    "new relic": ("new-relic-key", "NR" + "AK-" + body(27, LETTERS.upper())),
+    "sentry": ("sentry-token", "sntr" + "yu_" + body(64, HEX)),
+    "replicate": ("replicate-token", "r" + "8_" + body(37)),
+    "perplexity": ("perplexity-key", "pp" + "lx-" + body(48)),
+    "supabase": ("supabase-key", "sb" + "p_" + body(40, HEX)),
+    "doppler": ("doppler-token", "dp" + ".pt." + body(43)),
+    "rubygems": ("rubygems-key", "ruby" + "gems_" + body(48, HEX)),
+    "postman": ("postman-key", "PM" + "AK-" + body(24, HEX) + "-" + body(34, HEX)),
+    "figma": ("figma-token", "fi" + "gd_" + body(40, URL_SAFE)),
+    "notion": ("notion-token", "nt" + "n_" + body(46)),
+    "planetscale": ("planetscale-token", "psc" + "ale_tkn_" + body(43, URL_SAFE)),
+    "square": ("square-token", "sq0" + "csp-" + body(43, URL_SAFE)),
+    "mailgun": ("mailgun-key", "ke" + "y-" + body(32, HEX)),
+    "age": ("age-key", "AGE-SECRET" + "-KEY-1" + body(58, string.ascii_uppercase)),
+    "terraform": ("terraform-token", body(14) + ".atlas" + "v1." + body(67)),
     "jwt": ("jwt", JWT),
     "pem": ("private-key", pem()),
     "pem pkcs8": ("private-key", pem("")),
@@ -257,6 +276,12 @@ def test_base64_wrapped_over_lines_is_read_as_one() -> None:
     masked, secrets = secret.mask(f"$ base64 .env\n{wrapped}")
     assert masked == "$ base64 .env\n[REDACTED:base64-secret]\n"
     assert len(secrets) == 1
+
+
+def test_password_inside_base64_of_a_text_is_masked_but_not_one_in_noise() -> None:
+    env = ("PORT=80\nDB_PASSWORD=" + "correcthorse" + "\nDEBUG=1\n").encode()
+    assert secret.mask(f"data: {base64.b64encode(env).decode()}")[0] == "data: [REDACTED:base64-secret]"
+    assert secret.find(base64.b64encode(env.replace(b"\n", b"\xf0").replace(b"DB", b"\x80\x81")).decode()) == ()
 
 
 def test_base64_of_plain_text_is_left_alone() -> None:

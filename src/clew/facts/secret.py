@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 
-from clew.facts.secret_format import ASSIGNED_RANK, Claim, caseless, caseless_in, exact, in_base64, utf8
+from clew.facts.secret_format import (
+    ASSIGNED_RANK,
+    FIRST_CONTEXT,
+    Claim,
+    base64_claim,
+    base64_runs,
+    caseless,
+    caseless_in,
+    exact,
+    utf8,
+)
 from clew.facts.secret_name import assigned, keywords_in
 from clew.facts.secret_rules import WALL, Expression, Telling, is_kept, telling
 
@@ -30,13 +40,15 @@ else:
 
     Secret = namedtuple("Secret", "rule start end")
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Raised with every change of the rules, so that what was masked by older ones can be masked again."""
 
 _MARK_START = "[REDACTED:"
 MARK = Expression(r"\[REDACTED:[a-z0-9-]+(?::[0-9a-f]{8})?\]")
 _SHORTEST_TEXT = 8  # a name, a sign and four characters
 _SHORTEST_KEY = 15  # of the known formats
+_READ_AROUND = 12  # characters; so many of noise are hardly ever all letters
+_SPACES_AS_LETTERS = str.maketrans("\r\n\t", "___")
 
 
 def find(text: str) -> tuple[Secret, ...]:
@@ -112,18 +124,42 @@ def _canvas(text: str) -> str:
 
 def _claims(canvas: str) -> list[Claim]:
     data = utf8(canvas)
+    return [*_plain_claims(canvas, data), *_base64_claims(canvas, data)]
+
+
+def _plain_claims(canvas: str, data: bytes) -> list[Claim]:
     claims = list(exact(canvas, data))
     if " " in canvas or "=" in canvas or ":" in canvas or ">" in canvas:  # no name is given a value without one
         lower = data.lower()  # of ASCII alone, as are the names; so all stays at its place
-        ranks = caseless_in(lower)
-        keywords = keywords_in(lower)
+        ranks, keywords = caseless_in(lower), keywords_in(lower)
         folded = lower.decode("utf-8", "surrogatepass") if ranks or keywords else ""
         for rank in ranks:
             claims += caseless(rank, canvas, folded)
         for keyword in keywords:
             claims += (Claim(at, end, ASSIGNED_RANK, rule) for at, end, rule in assigned(canvas, folded, keyword))
-    claims += in_base64(canvas, data)
     return claims
+
+
+def _base64_claims(canvas: str, data: bytes) -> Iterator[Claim]:
+    """Runs of base64 that hide a secret. All is first looked through as one, because most runs are nothing but noise."""
+    groups = list(base64_runs(canvas, data))
+    if groups and _hides_secret(WALL.encode().join(run.said for group in groups for run in group)):
+        for whole, *lines in groups:
+            hiding = [whole] if _hides_secret(whole.said) else [line for line in lines if _hides_secret(line.said)]
+            yield from map(base64_claim, hiding)
+
+
+def _hides_secret(said: bytes) -> bool:
+    """Whether decoded base64 holds a known format or, where it reads as text, a secret of any kind."""
+    text = said.decode("latin-1")
+    claims = _plain_claims(text, utf8(text))
+    return any(claim.rank < FIRST_CONTEXT or _reads_as_text(text, claim) for claim in claims)
+
+
+def _reads_as_text(text: str, claim: Claim) -> bool:
+    before = text[max(0, claim.start - _READ_AROUND) : claim.start].rpartition(WALL)[2]
+    around = before + text[claim.start : claim.end]
+    return around.isascii() and around.translate(_SPACES_AS_LETTERS).isprintable()
 
 
 def _merge(claims: list[Claim]) -> tuple[Secret, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 
-from clew.facts.secret_rules import CONTEXT_RULES, RULES, WALL, Expression, entropy, is_placeholder, is_wordlike
+from clew.facts.secret_rules import CONTEXT_RULES, RULES, Expression, entropy, is_placeholder, is_wordlike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 _ALL = RULES + CONTEXT_RULES
 _BASE64_RANK = len(_ALL) + 1
 ASSIGNED_RANK = len(_ALL)
+FIRST_CONTEXT = len(RULES)
+"""The rank from which on rules read what stands before a value."""
 _SHORTEST_BASE64 = 40
 
 
@@ -48,7 +50,6 @@ def positions(text: str, literal: str) -> Iterator[int]:
 # --- plain --------------------------------------------------------------------------------------------------
 
 
-_SPECIFIC = tuple((utf8(literal), rank) for rank, rule in enumerate(RULES) for literal in rule.literals)
 _EXACT = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if not rule.folded for literal in rule.literals)
 _FOLDED = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if rule.folded for literal in rule.literals)
 
@@ -108,27 +109,32 @@ _OUTLINE = bytes(ord("b" if chr(code) in f"{NAME_CHARACTERS}+/" else " ") for co
 _LONG_RUN = b"b" * _SHORTEST_BASE64
 
 
-def in_base64(canvas: str, data: bytes) -> Iterator[Claim]:
-    """Runs that hide a known format; a run is looked at line by line too, in case its lines are separate.
+class Run:
+    """Base64 in a text, and what it says."""
 
-    What they hide is first looked through as one, with walls between, because most runs are nothing but noise.
-    """
-    runs = list(_base64_runs(canvas, data))
-    lines = [line for run in runs if "\n" in run[0] for line in run[0].splitlines()]
-    if not runs or not _holds_format(WALL.encode().join(map(_decoded, [*(run[0] for run in runs), *lines]))):
-        return
-    for run in runs:
+    __slots__ = ("end", "said", "start")
+
+    def __init__(self, start: int, letters: str) -> None:
+        self.start, self.end, self.said = start, start + len(letters), _decoded(letters)
+
+
+def base64_runs(canvas: str, data: bytes) -> Iterator[tuple[Run, ...]]:
+    """What stands in base64: each run as a whole and, in case its lines are separate, its lines behind it."""
+    for run in _long_runs(canvas, data):
         start = run.start()
-        if _holds_format(_decoded(run[0])):
-            yield Claim(start, run.end(), _BASE64_RANK, BASE64_RULE)
-        elif "\n" in run[0]:
+        runs = [Run(start, run[0])]
+        if "\n" in run[0]:
             for line in run[0].splitlines(keepends=True):
-                if _holds_format(_decoded(line)):
-                    yield Claim(start, start + len(line.rstrip()), _BASE64_RANK, BASE64_RULE)
+                runs.append(Run(start, line.rstrip()))
                 start += len(line)
+        yield tuple(runs)
 
 
-def _base64_runs(canvas: str, data: bytes) -> Iterator[Match[str]]:
+def base64_claim(run: Run) -> Claim:
+    return Claim(run.start, run.end, _BASE64_RANK, BASE64_RULE)
+
+
+def _long_runs(canvas: str, data: bytes) -> Iterator[Match[str]]:
     """Long runs of base64 letters, found in an outline of the text because a regex takes ten times as long."""
     outline = (data if len(data) == len(canvas) else canvas.encode("ascii", "replace")).translate(_OUTLINE)
     at = outline.find(_LONG_RUN)
@@ -141,9 +147,3 @@ def _decoded(run: str) -> bytes:
     body = run.translate(_URL_SAFE)
     body = body[:-1] if len(body) % 4 == 1 else body
     return binascii.a2b_base64(body + "=" * (-len(body) % 4))
-
-
-def _holds_format(data: bytes) -> bool:
-    ranks = _present(data, _SPECIFIC)
-    text = data.decode("latin-1") if ranks else ""
-    return any(any(_matches(rank, _ALL[rank].expression.compiled.finditer(text))) for rank in ranks)
