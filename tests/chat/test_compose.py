@@ -16,6 +16,7 @@ from clew.api.endpoint import PROFILES, Endpoint
 from clew.api.script import AnyStep, Rule
 from clew.chat import event
 from clew.chat.compose import Session, Wishes, session
+from clew.chat.permission.decision import Decision
 from clew.chat.start import Options
 from tests.chat.test_mcp import SERVER
 from tests.chat.world import MODEL, SESSION, World, sound, use, world
@@ -146,6 +147,78 @@ def test_a_prompt_that_a_hook_refuses_is_not_said(tmp_path: Path) -> None:
     with world(tmp_path, "Never.") as made:
         done = say(made, "go", settings=settings)
     assert made.sent == [] and "no" in done.errors[0]
+
+
+def test_a_prompt_that_waits_in_the_queue_is_told_to_hooks_too(tmp_path: Path) -> None:
+    refuses = "d['prompt'] == 'bad' and (print('no', file=sys.stderr), sys.exit(2))"
+    settings = hooked(tmp_path / "hooks", UserPromptSubmit=refuses)
+    with world(tmp_path, [use("Bash", command="true")], "Done.") as made:
+
+        async def work(opened: Session) -> None:
+            turn = asyncio.create_task(opened.say("go"))
+            while not made.of(event.Said):
+                await asyncio.sleep(0)
+            opened.engine.queue("bad")
+            opened.engine.queue("good")
+            await turn
+
+        within(made, work, settings=settings, mode="bypassPermissions")
+    assert "bad" not in str(made.sent[-1]["messages"]) and "good" in str(made.sent[-1]["messages"])
+    sound(made.path())
+
+
+def answering(made: World, answers: Callable[[event.Event], None]) -> Callable[[Session], Awaitable[event.Finished]]:
+    """Say go, and answer what is asked."""
+
+    async def work(opened: Session) -> event.Finished:
+        turn = asyncio.create_task(opened.say("go"))
+        seen = 0
+        while not turn.done():
+            for each in made.events[seen:]:
+                answers(each)
+            seen = len(made.events)
+            await asyncio.sleep(0)
+        return turn.result()
+
+    return work
+
+
+def test_the_model_asks_the_person(tmp_path: Path) -> None:
+    options = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
+    question = {"question": "Which colour?", "header": "Colour", "options": options, "multiSelect": False}
+
+    def answers(each: event.Event) -> None:
+        if isinstance(each, event.QuestionAsked):
+            each.answer.set_result({"Which colour?": "Blue"})
+        elif isinstance(each, event.PermissionAsked):
+            each.answer.set_result(Decision("allow"))
+
+    with world(tmp_path, [use("AskUserQuestion", questions=[question])], "Blue it is.") as made:
+        done = within(made, answering(made, answers), can_ask=True)
+    assert done.text == "Blue it is." and "Blue" in results(made)[0]
+    sound(made.path())
+
+
+def test_planning_is_a_mode_that_changes_nothing(tmp_path: Path) -> None:
+    plan: list[AnyStep] = [
+        [use("EnterPlanMode")],
+        [use("Write", file_path="PROJECT/x.txt", content="x")],
+        [use("ExitPlanMode", plan="Write x.")],
+        [use("Write", file_path="PROJECT/x.txt", content="x")],
+        "Done.",
+    ]
+    asked: list[str] = []
+
+    def answers(each: event.Event) -> None:
+        if isinstance(each, event.PermissionAsked):
+            asked.append(each.name)
+            each.answer.set_result(Decision("allow"))
+
+    with world(tmp_path, *steps(plan, tmp_path.resolve() / "project")) as made:
+        within(made, answering(made, answers), can_ask=True, mode="acceptEdits")
+    told = results(made)
+    assert "ExitPlanMode" in asked and (made.project / "x.txt").read_text() == "x"
+    assert len(told) == 4 and "plan" in told[1].lower()
 
 
 @pytest.mark.req("R249")

@@ -12,13 +12,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clew.api.rule import lint
-from clew.api.script import Fault, Rule, Step
+from clew.api.script import AnyStep, Fault, Rule, Step
+from clew.chat.engine import Engine
 from clew.chat.journal import put
 from clew.chat.means import Anything, Unhooked
 from clew.chat.start import Parts, opened
@@ -28,6 +30,7 @@ from clew.errors import Refused
 from clew.wire.encode import decode, encode
 from tests.chat.test_resume import options
 from tests.chat.world import MODEL, SESSION, TOOLS, World, use, world
+from tests.oracle.normalise import normalise
 
 RULES = [
     Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."]),
@@ -183,6 +186,32 @@ def chosen_places(lines: Sequence[bytes]) -> list[int]:
         block = content[0]["type"] if isinstance(content, list) else "text"
         kinds[f"{data['type']} {data.get('subtype')} {block}"] = place
     return sorted({*kinds.values(), *range(len(lines) - 3, len(lines))})
+
+
+def test_after_a_write_that_failed_the_file_says_what_was_said(tmp_path: Path) -> None:
+    steps: list[AnyStep] = [["Look:", use("Echo", text="a"), use("Save", path="x", text="y")], "One."]
+    for number in range(1, 12):
+        with world(
+            tmp_path / str(number), rules=[Rule(prompt="go", steps=steps), Rule(prompt="NEXT", steps=["Next."])]
+        ) as made:
+            count = 0
+
+            def write(path: Path, lines: Sequence[Json], sync: bool, number: int = number) -> None:
+                nonlocal count
+                count += 1
+                if count == number:
+                    raise OSError(28, "No space left on device")
+                put(path, lines, False)
+
+            async def drive(engine: Engine) -> str:
+                with suppress(OSError):
+                    await engine.submit("go")
+                return (await engine.submit("NEXT")).text
+
+            assert made.drive(drive, journal={"write": write}) == "Next."
+            sent = normalise(made.sent[-1]["messages"])
+            assert normalise(request(read(made.path())).messages)[: len(sent)] == sent
+            check_next(made.path())
 
 
 @pytest.mark.parametrize("limit", [1_500, 3_000, 6_000, 9_000])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from clew.api.failure import Retry
 from clew.api.script import Fault, Rule, Step
 from clew.chat import event
 from clew.chat.engine import Engine
@@ -365,6 +366,30 @@ def test_faults_of_the_api(tmp_path: Path, fault: Fault, retries: int, ending: s
             assert made.kinds()[-3:] == ["error:text", "turn_duration", "last-prompt"] and done.errors
         assert counts(done.usage) == made.charged
         sound(made.path())
+
+
+@pytest.mark.parametrize("step", [Step(content="Here.", fault=Fault(stream="hang", after=3, times=1))])
+def test_a_server_that_falls_silent_is_asked_again(tmp_path: Path, step: Step) -> None:
+    with world(tmp_path, step) as made:
+        done = made.run("go", retry=Retry(idle=0.3))
+    assert done.text == "Here." and len(made.of(event.Retried)) == 1
+    assert counts(done.usage) == made.charged
+
+
+def test_a_server_that_trickles_is_heard_to_the_end(tmp_path: Path) -> None:
+    with world(tmp_path, Step(content="Slowly.", trickle=40, pace=0.005)) as made:
+        assert made.run("go", retry=Retry(idle=0.5)).text == "Slowly."
+
+
+def test_a_fallback_is_asked_when_the_model_stays_overloaded(tmp_path: Path) -> None:
+    rules = [
+        Rule(model="haiku", steps=["I am small."]),
+        Rule(steps=[Step(content="x", fault=Fault(status=529))]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+        done = made.run("go", change=lambda means: replace(means, fallback="claude-haiku-4-5"))
+    assert done.text == "I am small." and made.lines()[-3]["message"]["model"] == "claude-haiku-4-5"
+    sound(made.path())
 
 
 def test_a_reply_that_breaks_off_behind_a_block_is_kept_and_gone_on_from(tmp_path: Path) -> None:

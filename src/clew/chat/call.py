@@ -198,6 +198,8 @@ class Runner:
             return Decision("deny", message=outcome.reason or DECLINED)
         if not self.means.can_ask:
             return Decision("deny", message=decision.message or UNGRANTED.format(name=call.name))
+        told: Json = {"message": f"{call.name} needs your permission", "notification_type": "permission_prompt"}
+        await self.hook("Notification", None, told)
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self.means.tell(
             event.PermissionAsked(

@@ -63,6 +63,7 @@ class Dialogue:
     mode_before: Mode = "default"  # the mode in which planning began
     backups: Backups | None = None
     parent: Dialogue | None = None  # whose agent this is
+    kind: str = ""  # of agent
     messages: list[Json] = field(default_factory=list)
     queue: deque[Prompt] = field(default_factory=deque)
     reported: int = 0  # tokens of the last request and its reply

@@ -15,8 +15,10 @@ from clew.chat.hooking import reminder, tell_hooks
 from clew.chat.loop import Loop
 from clew.chat.means import Means
 from clew.chat.permission.decision import Mode
+from clew.chat.resume import resume
 from clew.chat.tool import Json
 from clew.chat.tools import background
+from clew.conversation.open import read, request
 from clew.errors import Busy
 
 
@@ -42,6 +44,7 @@ class Engine:
         self._source = source
         self._has_begun = False
         self._title = ""
+        self._is_unsure = False  # whether the file has all that was said
         self._compactor = Compactor(dialogue, means)
         errands = Errands(dialogue, means, kinds or {})
         asking = Asking(dialogue, means, shown=self._compactor.shown)
@@ -61,6 +64,9 @@ class Engine:
             finished = await self._loop.run(Prompt(prompt.content, (*prompt.notes, *context)))
             self._write_title()
             return finished
+        except OSError:
+            self._is_unsure = True
+            raise
         finally:
             self.is_busy = False
 
@@ -129,8 +135,21 @@ class Engine:
             raise Busy(str(self.dialogue.journal.path))
         self.is_busy = True
 
+    def _reload(self) -> None:
+        """What could not be written down was not said: go on from what the file says."""
+        self._is_unsure = False
+        dialogue = self.dialogue
+        dialogue.messages, dialogue.reported, dialogue.weighed, dialogue.journal.leaf = [], 0, 0, None
+        if dialogue.journal.path.exists() and request(read(dialogue.journal.path)).is_resumable:
+            found = resume(dialogue.journal.path)
+            dialogue.messages, dialogue.journal.leaf = found.messages, found.leaf
+            dialogue.reported, dialogue.weighed = found.reported, found.weighed
+            self._closing = list(found.closing)
+
     async def _begin(self) -> tuple[str, ...]:
         """Close what an earlier process left open; once, tell the hooks that the session begins: what they add."""
+        if self._is_unsure:
+            self._reload()
         for body in self._closing:
             self.dialogue.journal.add(body)
         self._closing.clear()

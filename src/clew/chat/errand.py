@@ -101,7 +101,7 @@ class Errands:
         state = State(parent.state.cwd, parent.state.project, parent.state.roots, background=parent.state.background)
         model = named(str(input.get("model") or "") or kind.model) or parent.model
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
-        child = Dialogue(parent.journal.child(path, agent_id), state, model, mode, parent=parent)
+        child = Dialogue(parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name)
         limits = replace(self.means.limits, turns=kind.turns, window=window_of(model))
         system = [{"type": "text", "text": kind.prompt}] if kind.prompt else self.means.system
         means = replace(self.means, tools=self._tools(kind), limits=limits, system=system)

@@ -68,17 +68,17 @@ class Loop:
         self._guard, self._turns, self._said, self._cuts, self._breaks = Guard(), 0, "", 0, 0
         self._has_compacted = self._was_empty = False
         self.asking.api_seconds = 0.0
-        outcome = await self._runner.hook("UserPromptSubmit", None, {"prompt": said.text})
-        if outcome.block or outcome.stop:
-            return self._finished("success", began, errors=(f"A hook refused the prompt: {outcome.reason}",))
         await self.compactor.make_room(tokens([{"role": "user", "content": blocks_of(said.content)}]))
-        self._begin(said, outcome.context)
+        if refusal := await self._hear(said):
+            return self._finished("success", began, errors=(refusal,))
         try:
+            self._begin()
             received, ending, errors = await self._rounds()
             while self.dialogue.queue and ending == "success" and not errors:
                 said = self.dialogue.dequeue()
-                self._begin(said, (), is_queued=True)
-                received, ending, errors = await self._rounds()
+                if not await self._hear(said, is_queued=True):
+                    self._begin()
+                    received, ending, errors = await self._rounds()
         except asyncio.CancelledError:
             self._abandon()
             raise
@@ -91,11 +91,20 @@ class Loop:
         self._turns, self._said, self.asking.api_seconds = 0, text, 0.0
         return self._finished("success", time.monotonic(), errors=errors)
 
-    def _begin(self, said: Prompt, context: tuple[str, ...], is_queued: bool = False) -> None:
+    async def _hear(self, said: Prompt, is_queued: bool = False) -> str:
+        """Write a prompt down, unless a hook refuses it: then why."""
+        outcome = await self._runner.hook("UserPromptSubmit", None, {"prompt": said.text})
+        if outcome.block or outcome.stop:
+            refusal = f"A hook refused the prompt: {outcome.reason}"
+            self.means.tell(event.Noted(agent=self.agent, text=refusal, level="warning"))
+            return refusal
         uuid = self.dialogue.prompt(said)
-        for text in context:
+        for text in outcome.context:
             self.dialogue.note(reminder(f"A hook says: {text}"))
         self.means.tell(event.Prompted(agent=self.agent, uuid=uuid, content=said.content, is_queued=is_queued))
+        return ""
+
+    def _begin(self) -> None:
         self.means.tell(
             event.Begun(
                 agent=self.agent,
@@ -165,9 +174,7 @@ class Loop:
         if limits.dollars is not None and self.means.tally.dollars >= limits.dollars:
             return "error_max_budget_usd", (f"Reached the budget of ${limits.dollars:g}.",)
         while self.dialogue.queue:
-            said = self.dialogue.dequeue()
-            uuid = self.dialogue.prompt(said)
-            self.means.tell(event.Prompted(agent=self.agent, uuid=uuid, content=said.content, is_queued=True))
+            await self._hear(self.dialogue.dequeue(), is_queued=True)
         return None
 
     async def _goes_on(self, received: Received) -> str | None:
@@ -195,8 +202,12 @@ class Loop:
 
     async def _stop_hooks(self, is_hooked: bool) -> str:
         """What the model has to do before it may stop; empty if nothing."""
-        name = "SubagentStop" if self.dialogue.journal.is_agent else "Stop"
         payload: Json = {"stop_hook_active": is_hooked, "last_assistant_message": self._said}
+        name = "Stop"
+        if agent_id := self.dialogue.journal.envelope.agent_id:
+            name = "SubagentStop"
+            path = str(self.dialogue.journal.path)
+            payload |= {"agent_id": agent_id, "agent_type": self.dialogue.kind, "agent_transcript_path": path}
         outcome = await self._runner.hook(name, None, payload)
         return outcome.reason if outcome.block and not outcome.stop else ""
 
