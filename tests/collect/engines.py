@@ -5,14 +5,21 @@ Each is a context that takes an archive and gives an engine. SQLite is the judge
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import apsw
+import pytest
 
+from clew.collect.lake import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+from clew.collect.lake_place import Lake
+from clew.collect.lake_read import DuckEngine
 from clew.collect.outbox import Delivery, SequenceCursor
 from clew.collect.policy import Policy
 from clew.collect.postgres import PostgresFacts, PostgresLines
@@ -21,9 +28,25 @@ from clew.collect.postgres_read import PostgresEngine
 from clew.collect.sql_cache import SqliteEngine, refreshed
 from clew.collect.sql_cursor import FactCursor
 from clew.collect.sql_result import Engine
+from clew.collect.sql_table import TABLES
 from clew.facts.price import load
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
 
+SMALL: dict[
+    str, bool | float | int | str | None
+] = {  # for a few hundred rows: compiling each query to Java takes three times as long as running it
+    "spark.driver.memory": "512m",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.files.openCostInBytes": "0",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 
 
@@ -74,7 +97,54 @@ def postgresql(archive: apsw.Connection) -> Iterator[Engine]:
         cluster.remove()
 
 
-OTHERS: dict[str, Callable[[apsw.Connection], AbstractContextManager[Engine]]] = {"postgresql": postgresql}
+@contextmanager
+def lake(archive: apsw.Connection) -> Iterator[Lake]:
+    with TemporaryDirectory() as folder:
+        made = Lake(f"delta:{folder}", "", {})
+        lines, facts = LakeLines(made), LakeFacts(made)
+        for outcome in (
+            Delivery(lines, LakeLineCursor(archive, lines.name), archive, Policy()).run(0.0),
+            Delivery(facts, LakeFactCursor(archive, facts.name, load()), archive, Policy()).run(0.0),
+        ):
+            assert outcome and outcome.error is None and not outcome.rejected
+        yield made
+
+
+@contextmanager
+def duckdb(archive: apsw.Connection) -> Iterator[Engine]:
+    with lake(archive) as made:
+        engine = DuckEngine(made)
+        yield engine
+        engine.close()
+
+
+@contextmanager
+def spark(archive: apsw.Connection) -> Iterator[Engine]:
+    """One small session; the tables are read as Parquet files, since the library for Delta is not on PyPI."""
+    if shutil.which("java") is None:
+        if os.environ.get("CI"):
+            pytest.fail("Java is not installed; scripts/prepare-tests does that")
+        pytest.skip("Java is not installed")
+    from pyspark.sql import SparkSession
+
+    from clew.collect.lake_spark import SparkEngine
+
+    with lake(archive) as made:
+        session = SparkSession.builder.master("local[1]").config(map=SMALL).getOrCreate()
+        try:
+            engine = SparkEngine(made)
+            for table in TABLES:
+                session.sql(f"CACHE TABLE {table.name}")
+            yield engine
+        finally:
+            session.stop()
+
+
+OTHERS: dict[str, Callable[[apsw.Connection], AbstractContextManager[Engine]]] = {
+    "postgresql": postgresql,
+    "duckdb": duckdb,
+    "spark": spark,
+}
 
 
 def answer(engine: Engine, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -30,12 +30,12 @@ _MUCH = 20_000_000  # bytes that take about a second
 
 
 def arguments(command: ArgumentParser) -> None:
-    actions = ("install", "uninstall", "status", "setup")
+    actions = ("install", "uninstall", "status", "setup", "compact")
     command.add_argument(
         "action",
         nargs="?",
         choices=actions,
-        help="let it happen by itself, or no more; say how the archive is; or make the tables of a store",
+        help="let it happen by itself, or no more; say how the archive is; make the tables of a store; or tidy up a lake",
     )
     command.add_argument("--watch", "-w", action="store_true", help="go on, and take what comes")
     command.add_argument(
@@ -47,10 +47,12 @@ def arguments(command: ArgumentParser) -> None:
         metavar="WHERE",
         action="append",
         default=[],
-        help="also there: postgresql://…, otlp+https://…, https://…, or a file that ends in .jsonl",
+        help="also there: postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, or FILE.jsonl",
     )
     command.add_argument(
-        "--token-file", metavar="FILE", help="the token for https://…, or the password for postgresql://…, in a file"
+        "--token-file",
+        metavar="FILE",
+        help="what the place asks for, in a file: a token, a password, or KEY:SECRET for s3://…",
     )
     command.add_argument("--reveal", action="store_true", help="do not mask secrets in what goes elsewhere")
     command.add_argument("--state", metavar="FILE", help="keep how far things were delivered in this JSON file")
@@ -78,6 +80,10 @@ def call(options: Namespace) -> int:
         from clew.cli.collect_setup import setup
 
         return setup(options)
+    if options.action == "compact":
+        from clew.cli.collect_compact import compact
+
+        return compact(options)
     if options.state and len(options.to) > 1:
         raise Refused(["a state file tells how far one place is, and --to names several"])
     job = _job(options)

@@ -26,7 +26,10 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
 
 def arguments(command: ArgumentParser) -> None:
     command.add_argument("query", nargs="?", help="one query; from stdin if it is - or left out; see docs/sql.md")
-    command.add_argument("--store", metavar="URL", help="ask a store and not the archive: postgresql://…")
+    command.add_argument("--store", metavar="URL", help="ask a store: postgresql://…, s3://… or delta:FOLDER")
+    command.add_argument(
+        "--engine", choices=("duckdb", "spark"), default="duckdb", help="what reads s3://… and delta:FOLDER"
+    )
     command.add_argument("--token-file", metavar="FILE", help="the password for the store, in a file")
     command.add_argument("--archive", metavar="FILE", help="another archive (default: in ~/.local/share/clew)")
     command.add_argument("--format", choices=_FORMATS, help="table (the default), csv, json lines, or parquet")
@@ -44,7 +47,10 @@ def call(options: Namespace) -> int:
     if form == "parquet" and not options.output:
         raise Refused(["Parquet is no text; name a file with --output"])
     password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
-    with engine_at(options.store, archive=options.archive, password=password, progress=_progress(options)) as engine:
+    progress, reader = _progress(options), options.engine
+    with engine_at(
+        options.store, archive=options.archive, password=password, progress=progress, engine=reader
+    ) as engine:
         if options.views:
             return _list(engine, form)
         with engine.run(query) as found:

@@ -1,0 +1,47 @@
+"""A lake on the command line: fill it, ask it, tidy it up."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from clew.cli import main
+from clew.demo.tree import write_demo
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_demo(tmp_path / "claude", NOW)
+    return tmp_path
+
+
+def test_a_lake_is_filled_asked_and_tidied_up(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = f"delta:{home / 'lake'}"
+    options = ["--claude-dir", str(home / "claude")]
+    assert main(["collect", "--to", lake, "--to", f"parquet:{home / 'files'}", *options]) == 0
+    told = capsys.readouterr().out
+    assert f"records went to {lake}" in told and "records went to parquet:" in told
+    query = "SELECT count(*) AS sessions, sum(output) AS output FROM sessions"
+    assert main(["sql", query, "--store", lake, "--format", "csv"]) == 0
+    from_lake = capsys.readouterr().out
+    assert main(["sql", query, "--format", "csv"]) == 0
+    assert capsys.readouterr().out == from_lake
+    assert main(["collect", "compact", "--to", lake, "--json"]) == 0
+    tables = [json.loads(row) for row in capsys.readouterr().out.splitlines()]
+    assert [row["table"] for row in tables] == ["line", "fact_file", "fact_turn", "fact_reply", "fact_call"]
+    assert main(["sql", query, "--store", lake, "--format", "csv"]) == 0
+    assert capsys.readouterr().out == from_lake
+
+
+def test_only_a_lake_is_tidied_up(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["collect", "compact", "--to", "out.jsonl"]) == 2
+    assert "only a lake is tidied up" in capsys.readouterr().err
+    assert main(["collect", "compact", "--to", f"delta:{home / 'none'}"]) == 1
+    assert "Nothing has been sent" in capsys.readouterr().err
