@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 
 from clew.chat.control import Brought, Control
 from clew.chat.engine import Engine
-from clew.chat.event import Tell
+from clew.chat.event import Finished, Tell
 from clew.chat.frame import LONGEST, Framing
 from clew.chat.hook import Hooks
 from clew.chat.means import Means
@@ -39,6 +39,16 @@ class AskFirst:
 
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
         return Decision("ask" if tool == "Save" else "allow")
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A session without commands."""
+
+    engine: Engine
+
+    async def say(self, text: str) -> Finished:
+        return await self.engine.submit(text)
 
 
 class Sdk:
@@ -93,14 +103,14 @@ class Sdk:
         async def talk() -> int:
             async with self.world.client() as client:
 
-                async def start(brought: Brought, tell: Tell) -> Engine:
+                async def start(brought: Brought, tell: Tell) -> Plain:
                     def changed(means: Means) -> Means:
                         known = {**means.tools, **{tool.name: tool for tool in brought.tools}}
                         hooks = Hooks(Settings(), self.world.project, brought.hooks)
                         made = replace(means, tools=known, tell=tell, permits=AskFirst(), hooks=hooks)
                         return replace(made, can_ask=can_ask)
 
-                    return self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py")
+                    return Plain(self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py"))
 
                 control = Control(self.write, start, more.pop("framing", Framing()), **more)
                 running = asyncio.create_task(control.run(self.lines()))

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 from clew.chat import event
@@ -21,7 +21,7 @@ from clew.chat.frame import LONGEST, Framing, shortened
 from clew.chat.hook import TIMEOUT, Hook
 from clew.chat.mcp import Remote, tools_of
 from clew.chat.permission.decision import Decision, known_mode
-from clew.chat.tool import Json
+from clew.chat.tool import Content, Json
 from clew.errors import ClewError
 from clew.version import __version__
 from clew.wire.encode import decode, encode
@@ -38,7 +38,18 @@ class Brought:
     agents: Mapping[str, Json] = field(default_factory=dict)
 
 
-Start = Callable[[Brought, Tell], Awaitable[Engine]]
+class Speaking(Protocol):
+    """A session that can be spoken to."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    async def say(self, text: str) -> event.Finished:
+        """What a person typed: commands and mentions are understood."""
+        ...
+
+
+Start = Callable[[Brought, Tell], Awaitable[Speaking]]
 Write = Callable[[bytes], None]
 
 
@@ -62,10 +73,11 @@ class Control:
         self._servers = servers
         self._tells_state = tells_state
         self._listing = listing or {}
-        self._engine: Engine | None = None
+        self._session: Speaking | None = None
         self._brought = Brought()
         self._greeting: asyncio.Task[None] | None = None
-        self._inbox: asyncio.Queue[Prompt | None] = asyncio.Queue()
+        self._starting = asyncio.Lock()
+        self._inbox: asyncio.Queue[Content | None] = asyncio.Queue()
         self._waiting: dict[str, asyncio.Future[Json]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._has_failed = False
@@ -82,8 +94,6 @@ class Control:
             for task in (talking, *self._tasks.values()):
                 task.cancel()
             await asyncio.gather(talking, *self._tasks.values(), return_exceptions=True)
-        if self._engine is not None:
-            await self._engine.close()
         return 1 if self._has_failed else 0
 
     # -- what is heard
@@ -95,7 +105,7 @@ class Control:
             said = None
         match said:
             case {"type": "user", "message": {"content": content}}:
-                self._inbox.put_nowait(Prompt(content))
+                self._inbox.put_nowait(content)
             case {"type": "control_request", "request_id": str(number), "request": {"subtype": str(kind)} as request}:
                 task = asyncio.create_task(self._obey(number, kind, request))
                 self._tasks[number] = task
@@ -110,24 +120,30 @@ class Control:
 
     async def _talk(self) -> None:
         """Prompts one after the other."""
-        while (prompt := await self._inbox.get()) is not None:
-            engine = await self._started()
-            self._tell_state("running")
+        while (content := await self._inbox.get()) is not None:
             try:
-                self._has_failed = (await engine.submit(prompt)).is_error
+                session = await self._started()
+                self._tell_state("running")
+                saying = session.say(content) if isinstance(content, str) else session.engine.submit(Prompt(content))
+                self._has_failed = (await saying).is_error
             except ClewError as error:
                 self._has_failed = True
                 self._send(self._failed(str(error)))
             self._tell_state("idle")
 
-    async def _started(self) -> Engine:
-        """The engine, begun when it is known what the SDK brings."""
+    async def _started(self) -> Speaking:
+        """The session, begun when it is known what the SDK brings."""
         if self._greeting is not None:
             await self._greeting
-        if self._engine is None:
-            self._engine = await self._start(self._brought, self.tell)
-            self._framing.session_id = self._engine.dialogue.session_id
-        return self._engine
+        async with self._starting:
+            if self._session is None:
+                self._session = await self._start(self._brought, self.tell)
+                self._framing.session_id = self._session.engine.dialogue.session_id
+        return self._session
+
+    def _interrupt(self) -> None:
+        if self._session is not None:
+            self._session.engine.interrupt()
 
     # -- what is asked of us
 
@@ -144,20 +160,19 @@ class Control:
             case "initialize":
                 return await self._initialize(request)
             case "interrupt":
-                if self._engine is not None:
-                    self._engine.interrupt()
+                self._interrupt()
                 return {}
             case "set_permission_mode":
                 mode, _ = known_mode(str(request.get("mode")))
-                (await self._started()).use_mode(mode)
+                (await self._started()).engine.use_mode(mode)
                 self._send(self._framing.system("status", status=None, permissionMode=mode))
                 return {"mode": mode}
             case "set_model":
-                engine = await self._started()
+                engine = (await self._started()).engine
                 engine.use_model(str(request.get("model") or engine.dialogue.model))
                 return {}
             case "get_context_usage":
-                return _context(await self._started())
+                return _context((await self._started()).engine)
             case "mcp_status":
                 return {"mcpServers": self._framing.listed.get("mcp_servers", [])}
         raise ClewError(f"Unsupported control request: {kind}.")
@@ -242,8 +257,8 @@ class Control:
             answer = await self._ask("can_use_tool", asked)
         except ClewError as error:
             answer = {"behavior": "deny", "message": str(error)}
-        if answer.get("interrupt") and self._engine is not None:
-            self._engine.interrupt()
+        if answer.get("interrupt"):
+            self._interrupt()
         with suppress(asyncio.InvalidStateError):  # it was broken off meanwhile
             told.answer.set_result(_decision(answer))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from clew.chat import event
 from clew.chat.event import Event
+from clew.chat.outcome import result
 from clew.chat.tool import Json, Result
 from clew.version import __version__
 
@@ -133,29 +134,7 @@ class Framing:
         yield self.result(told)
 
     def result(self, told: event.Finished) -> Json:
-        """How a turn ended: the one frame that the plain JSON form consists of."""
-        found: Json = {
-            "type": "result",
-            "subtype": told.ending,
-            "is_error": told.is_error,
-            "duration_ms": told.milliseconds,
-            "duration_api_ms": told.api_milliseconds,
-            "num_turns": told.turns,
-            "session_id": self.session_id,
-            "total_cost_usd": told.cost,
-            "usage": told.usage,
-            "modelUsage": {name: dict(spent) for name, spent in told.models.items()},
-            "permission_denials": list(told.denials),
-            "stop_reason": told.stop_reason,
-            "uuid": self.new_id(),
-        }
-        if told.ending == "success":
-            found["result"] = told.text or "\n".join(told.errors)
-        if told.errors:
-            found["errors"] = list(told.errors)
-        if told.status is not None:
-            found["api_error_status"] = told.status
-        return found
+        return result(told, self.session_id, self.new_id())
 
 
 def _acts(message: Json) -> bool:

@@ -8,6 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.cli import chat_stream
 from clew.cli.output import clean, common, count, print_json, remark
 
 if TYPE_CHECKING:
@@ -20,10 +21,13 @@ INTERRUPTED = 130
 def arguments(command: ArgumentParser) -> None:
     command.add_argument("prompt", nargs="?", default="", help="what to say; what is piped in is added behind it")
     command.add_argument("--print", "-p", action="store_true", help="answer once, print the answer, and end")
-    command.add_argument("--output-format", choices=("text", "json"), default="text", help="how to print it")
+    command.add_argument(
+        "--output-format", choices=("text", "json", "stream-json"), default="text", help="how to print it"
+    )
     _session(command)
     _model(command)
     _rights(command)
+    chat_stream.arguments(command)
     common(command)
 
 
@@ -83,15 +87,19 @@ def _rights(command: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
+    import asyncio
+
+    if options.input_format == "stream-json":
+        return asyncio.run(chat_stream.serve(options, _wishes(options)))
     if not options.print:
         remark("clew: the console is not there yet. Ask once with: clew chat -p PROMPT")
         return 2
-    import asyncio
-
     prompt = _prompt(options.prompt)
     if not prompt.strip():
         remark("clew: there is nothing to say. Give a prompt: clew chat -p PROMPT")
         return 2
+    if options.output_format == "stream-json":
+        return asyncio.run(chat_stream.serve(options, _wishes(options), prompt))
     return asyncio.run(_run(options, prompt))
 
 

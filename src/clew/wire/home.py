@@ -42,6 +42,16 @@ def current_session() -> str | None:
     return os.environ.get("CLAUDE_SESSION_ID") or os.environ.get("CLAUDE_CODE_SESSION_ID") or None
 
 
+def entrypoint() -> str:
+    """By which way a program says that it started this one; empty if it says nothing."""
+    return os.environ.get("CLAUDE_CODE_ENTRYPOINT") or ""
+
+
+def wants_state() -> bool:
+    """Whether the program that started this one wants to know when it is busy."""
+    return os.environ.get("CLAUDE_CODE_SDK_READS_SESSION_STATE") == "1"
+
+
 def wants_colour() -> bool:
     """Whether colour is welcome, as far as the environment says."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
