@@ -33,7 +33,8 @@ RULES = [
 
 def options(made: World, **more: Any) -> Options:
     made.project.mkdir(parents=True, exist_ok=True)
-    return Options(cwd=made.project, claude=made.root / "claude", durability="off", entrypoint="sdk-cli", **more)
+    cwd = more.pop("cwd", made.project)
+    return Options(cwd=cwd, claude=made.root / "claude", durability="off", entrypoint="sdk-cli", **more)
 
 
 def ask(made: World, prompt: str, **more: Any) -> tuple[Finished, Path]:
@@ -75,6 +76,18 @@ def test_a_session_is_found_by_every_name(tmp_path: Path, way: str) -> None:
     assert [m["role"] for m in made.sent[-1]["messages"]] == ["user", "assistant"] * 2 + ["user"]
     assert str(made.sent[-1]["messages"]).count("Hm.") == 1
     sound(path)
+
+
+def test_a_session_is_found_from_elsewhere_and_under_a_long_path(tmp_path: Path) -> None:
+    with world(tmp_path / ("long" * 40) / ("deep" * 40), rules=RULES) as made:
+        _, path = ask(made, "first", session_id=SESSION, model=MODEL)
+        assert len(path.parent.name) <= 210
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        moved = World(made.root, made.server)
+        done, again = ask(moved, "NEXT", resume=SESSION, cwd=elsewhere)
+    assert again == path and done.text == "Next."
+    assert read(path).entries[-2].cwd == str(made.project)
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:

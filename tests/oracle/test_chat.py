@@ -61,12 +61,16 @@ def compacted(made: World) -> None:
     made.drive(drive)
 
 
-def cut(made: World) -> None:
-    """Killed in the middle of a line, behind the first of two results."""
-    made.run("go")
-    lines = made.path().read_bytes().splitlines(keepends=True)
-    at = next(i for i, line in enumerate(lines) if b'"tool_result"' in line)
-    made.path().write_bytes(b"".join(lines[: at + 1]) + lines[at + 1][:50])
+def killed(behind: bytes) -> Callable[[World], None]:
+    """Killed in the middle of the line that follows the first one with these words."""
+
+    def drive(made: World) -> None:
+        made.run("go")
+        lines = made.path().read_bytes().splitlines(keepends=True)
+        at = next(i for i, line in enumerate(lines) if behind in line)
+        made.path().write_bytes(b"".join(lines[: at + 1]) + lines[at + 1][:50])
+
+    return drive
 
 
 TWO: list[str | dict[str, Any]] = [{"thinking": "Hm."}, "Look:", use("Echo", text="a"), use("Save", path="x", text="y")]
@@ -104,9 +108,14 @@ SCENARIOS: dict[str, tuple[list[Rule], Callable[[World], object]]] = {
         [Rule(prompt="go", steps=[Step(content=TWO, fault=Fault(status=529, times=2)), "One."])],
         plain("go"),
     ),
-    "killed": ([Rule(prompt="go", steps=[TWO, "One."])], cut),
+    "killed behind a thought": ([Rule(prompt="go", steps=[TWO, "One."])], killed(b'"thinking":')),
+    "killed behind a call": ([Rule(prompt="go", steps=[TWO, "One."])], killed(b'"tool_use","id"')),
+    "killed behind a result": ([Rule(prompt="go", steps=[TWO, "One."])], killed(b'"tool_result"')),
 }
-OLD = ("two turns with parallel calls", "agents", "compacted", "broken off in a tool", "asked again", "killed")
+OLD = (
+    *("two turns with parallel calls", "agents", "compacted", "broken off in a tool", "asked again"),
+    *("killed behind a thought", "killed behind a call", "killed behind a result"),
+)
 SAID = {"compacted": ("more",), "two turns with parallel calls": ("go", "more"), "failed": ("go", "more")}
 
 
