@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from clew.chat.permission import lexer, shell
 from clew.chat.permission.decision import Mode
 from tests.chat.permission.place_to_work import Workplace
 from tests.chat.permission.tricks import REDIRECTS, RULES, TRICKS
@@ -62,3 +65,77 @@ def test_the_rules_still_allow_what_they_name(workplace: Workplace) -> None:
         "ls 'a'\\''; touch pwned; '",
     ):
         assert workplace.bash(command).kind == "allow", (command, workplace.bash(command))
+
+
+@pytest.mark.parametrize("text", ["export A=1", "unset A", "declare A=1", "readonly A"])
+def test_where_the_two_readers_differ_there_is_a_doubt(text: str) -> None:
+    assert lexer.read(text)
+    assert shell.parse(text).doubt and not shell.parse(text).commands
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "((x))",
+        "(ls",
+        "ls)",
+        "a=1",
+        "> x",
+        "ls $(x)",
+        "ls `x`",
+        "ls <<E\nE",
+        "ls \\\nx",
+        "ls {a,b}",
+        "ls 'x",
+        "if x",
+        "l*",
+        "ls (x)",
+        "a[0]=1 ls",
+    ],
+)
+def test_the_lexer_doubts_by_itself(text: str) -> None:
+    with pytest.raises(lexer.Doubt):
+        lexer.read(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["f() { ls; }", "if ls; then ls; fi", "[[ a ]]", "ls <(x)", "ls $((1))", "case x in esac", "ls <<E\nE"]
+)
+def test_and_so_does_the_parser(text: str) -> None:
+    """With the lexer out of the way: a node that is not plain is enough."""
+    assert (
+        "holds" in str(_doubt(text)) or "more than one way" in str(_doubt(text)) or "one way only" in str(_doubt(text))
+    )
+
+
+def _doubt(text: str) -> lexer.Doubt:
+    with pytest.raises(lexer.Doubt) as raised:
+        shell.agree(text, ())
+    return raised.value
+
+
+def test_a_shell_that_was_changed_is_not_the_one_that_was_allowed(tmp_path: Path) -> None:
+    rules = [
+        "Bash(alias *)",
+        "Bash(hash *)",
+        "Bash(source *)",
+        "Bash(trap *)",
+        "Bash(set *)",
+        "Bash(git status)",
+        "Bash(set -e)",
+    ]
+    place = Workplace(tmp_path, allow=rules)
+    for command in ("alias git=x", "hash -p ./x git", "source ./x", "trap 'x' EXIT", "set -x"):
+        assert place.bash(command).kind == "allow"
+        assert place.bash(f"{command}; git status").kind == "ask", command
+    assert place.bash("set -e && git status").kind == "allow"
+
+
+def test_git_does_not_obey_a_repository_within_the_project(tmp_path: Path) -> None:
+    place = Workplace(tmp_path)
+    assert place.call("Bash", command="git log").kind == "allow"
+    assert place.call("Bash", cwd=place.project / "src", command="git log").kind == "allow"
+    assert place.call("Bash", cwd=place.project / "nested", command="git log").kind == "ask"
+    for name in ("HEAD", "objects"):
+        (place.project / name).mkdir()
+    assert place.call("Bash", command="git log").kind == "ask"

@@ -137,6 +137,11 @@ WRAPPERS = [
     "coproc git status",
     "timeout 5 timeout 5 touch pwned",
     "nice -n 5 env touch pwned",
+    "nice --weird ls -la",
+    "stdbuf -x ls -la",
+    "command -p ls -la",
+    "timeout --weird 5 ls -la",
+    "nohup --weird npm test",
 ]
 VARIABLES = [
     "PATH=. git status",
@@ -318,6 +323,15 @@ LOOKING_ALIKE = [
     "cat /proc/self/environ",
     "cat /proc/self/root/etc/passwd",
     "cat src/../../outside",
+    "head -n s*/../../outside",
+    "head -n src/* x",
+    "sort *",
+    "cat ?",
+    "wc [ax]*",
+    "cat {x,/etc/passwd}",
+    "cat {..,x}/outside",
+    "head {-n5,../outside}",
+    "cat x {a..c}",
 ]
 GIT = [
     "git -c core.pager=./pwn.sh log",

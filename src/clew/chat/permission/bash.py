@@ -169,13 +169,13 @@ def _is_a_root(path: Path, ground: Ground) -> bool:
 
 
 def _allowing(command: Command, plain: Command, ground: Ground) -> Rule | None:
+    """The rule that allows a command, rather an exact one than a pattern."""
     texts = {command.text, command.source, plain.text, plain.source}
     if plain.words[-1] is unwrap.UNKNOWN:
         texts -= {command.text, command.source}
-    for rule in ground.of("allow", TOOL):
-        if rule.spec is not None and any(matches_command(rule.spec, text) for text in texts):
-            return rule
-    return None
+    rules = [rule for rule in ground.of("allow", TOOL) if rule.spec is not None]
+    found = [rule for rule in rules if any(matches_command(rule.spec or "", text) for text in texts)]
+    return min(found, key=lambda rule: "*" in (rule.spec or ""), default=None)
 
 
 def _allowed_with_variables(command: Command, ground: Ground) -> Rule | None:

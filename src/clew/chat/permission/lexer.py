@@ -23,7 +23,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _ODD_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*|\+?=)")
 _KEYWORDS = names("if then else elif fi for while until do done case esac select function coproc in [[ ]]")
 _PLAIN_ESCAPES = frozenset('"\\$`')
-_COMMAND_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+@:/-]*|\[|:")
+_COMMAND_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+@:/-]*|:")
 
 
 class Doubt(Exception):

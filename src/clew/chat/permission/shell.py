@@ -43,8 +43,7 @@ def parse(text: str) -> Script:
     try:
         if len(text) > lexer.LONGEST:
             raise Doubt(f"it is longer than {lexer.LONGEST:,} characters")
-        source = text.encode("utf-8")
-        tree = _parser().parse(source)
+        tree = _parser().parse(text.encode("utf-8"))
         loose = tuple(dict.fromkeys((*_loose_commands(tree.root_node), *_pieces(text))))
     except UnicodeEncodeError:
         return Script(text, (), "it is not text", tuple(_pieces(text)))
@@ -52,7 +51,7 @@ def parse(text: str) -> Script:
         return Script(text, (), str(doubt), tuple(_pieces(text)))
     try:
         commands = lexer.read(text)
-        _agree(tree.root_node, commands, source)
+        agree(text, commands)
     except Doubt as doubt:
         return Script(text, (), str(doubt), loose)
     return Script(text, commands, "", loose)
@@ -70,8 +69,10 @@ def _parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def _agree(root: Node, commands: tuple[Command, ...], source: bytes) -> None:
+def agree(text: str, commands: tuple[Command, ...]) -> None:
     """Raise Doubt unless tree-sitter sees the same words in the same places, and nothing else."""
+    source = text.encode("utf-8")
+    root = _parser().parse(source).root_node
     if root.has_error:
         raise Doubt("it cannot be read in one way only")
     theirs: set[Span] = set()
