@@ -181,7 +181,7 @@ def test_lines_with_matches(scene: Scene) -> None:
 @needs_ripgrep
 def test_counts(scene: Scene) -> None:
     result = grep(scene, "hello", path="src", output_mode="count")
-    assert sorted(result.content.split("\n\n")[0].split("\n")) == ["src/a b.tsx:1", "src/main.py:2"]
+    assert result.content.split("\n\n")[0] == "src/a b.tsx:1\nsrc/main.py:2"
     assert result.content.split("\n\n")[1] == "Found 3 total occurrences across 2 files."
     assert result.detail["numMatches"] == 3
     assert result.detail["numFiles"] == 2

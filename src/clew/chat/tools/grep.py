@@ -54,6 +54,7 @@ def _options(input: Json, mode: str) -> list[str]:
     if input.get("multiline"):
         made += ["--multiline", "--multiline-dotall"]
     if mode == "content":
+        made.append("--sort=path")  # slower, but a second page goes on where the first one ended
         made.append("--line-number" if input.get("-n", True) else "--no-line-number")
         if "-C" in input:
             made.append(f"--context={input['-C']}")
@@ -163,7 +164,7 @@ def _content(lines: list[str], input: Json) -> Result:
 
 
 def _counts(lines: list[str], input: Json) -> Result:
-    part, applied = _page(lines, input)
+    part, applied = _page(sorted(lines), input)
     total = sum(int(line.rpartition(":")[2]) for line in part)
     text = "\n".join(part)
     detail = {

@@ -108,7 +108,10 @@ class Command:
     async def kill(self) -> None:
         """End the whole group at once. A process that the system holds fast is not waited for."""
         self.is_killed = True
-        _signal(self.process.pid, signal.SIGKILL)
+        for _ in range(round(GRACE / _POLL)):
+            if not _signal(self.process.pid, signal.SIGKILL):
+                break
+            await asyncio.sleep(_POLL)
         await asyncio.wait({asyncio.ensure_future(self.process.wait())}, timeout=GRACE)
 
     async def close(self) -> None:
@@ -151,6 +154,17 @@ def _signal(group: int, number: int) -> bool:
 
 async def begin(command: str, cwd: Path, folder: Path | None = None) -> Command:
     """Begin a command in a shell of its own. Its output goes to this folder, else to one for passing things."""
+    beginning = asyncio.ensure_future(_begun(command, cwd, folder))
+    try:
+        return await asyncio.shield(beginning)
+    except asyncio.CancelledError:  # the command may already run and have begun others
+        made = await beginning
+        await made.kill()
+        made.discard()
+        raise
+
+
+async def _begun(command: str, cwd: Path, folder: Path | None) -> Command:
     shell = shutil.which("bash") or shutil.which("sh")
     if shell is None:
         raise Failed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
