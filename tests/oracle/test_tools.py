@@ -52,7 +52,7 @@ FILES: dict[str, bytes] = {
     "src/y.py": b"needle\n",
 }
 FOLDER = "{project}"
-ONE = f"{FOLDER}/src/x.py"  # ripgrep tells several files in any order
+ONE = "x.py"  # ripgrep tells several files in any order
 SAME, ALIKE = "the same", "other words, the same record"
 
 CALLS: Sequence[tuple[str, str, Json]] = (
@@ -97,13 +97,13 @@ CALLS: Sequence[tuple[str, str, Json]] = (
     (SAME, "Glob", {"pattern": "*.zzz"}),
     (SAME, "Glob", {"pattern": "*", "path": f"{FOLDER}/nowhere"}),
     (SAME, "Grep", {"pattern": "needle"}),
-    (SAME, "Grep", {"pattern": "needle", "path": ONE, "output_mode": "content"}),
-    (SAME, "Grep", {"pattern": "needle", "path": ONE, "output_mode": "count"}),
+    (SAME, "Grep", {"pattern": "needle", "glob": ONE, "output_mode": "content"}),
+    (SAME, "Grep", {"pattern": "needle", "glob": ONE, "output_mode": "count"}),
     (SAME, "Grep", {"pattern": "zzzz"}),
     (SAME, "Grep", {"pattern": "zzzz", "output_mode": "content"}),
     (SAME, "Grep", {"pattern": "zzzz", "output_mode": "count"}),
     (SAME, "Grep", {"pattern": "needle", "path": f"{FOLDER}/nowhere"}),
-    (ALIKE, "Grep", {"pattern": "needle", "path": ONE, "output_mode": "content", "head_limit": 1}),
+    (ALIKE, "Grep", {"pattern": "needle", "glob": ONE, "output_mode": "content", "head_limit": 1}),
     (ALIKE, "TodoWrite", {"todos": [{"content": "a", "status": "pending", "activeForm": "b"}]}),
     (ALIKE, "Skill", {"skill": "nope"}),
     (SAME, "Fly", {"x": 1}),
