@@ -15,10 +15,8 @@ from clew.chat.hooking import reminder, tell_hooks
 from clew.chat.loop import Loop
 from clew.chat.means import Means
 from clew.chat.permission.decision import Mode
-from clew.chat.resume import resume
 from clew.chat.tool import Json
 from clew.chat.tools import background
-from clew.conversation.open import read, request
 from clew.errors import Busy
 
 
@@ -137,6 +135,9 @@ class Engine:
 
     def _reload(self) -> None:
         """What could not be written down was not said: go on from what the file says."""
+        from clew.chat.resume import resume
+        from clew.conversation.open import read, request
+
         self._is_unsure = False
         dialogue = self.dialogue
         dialogue.messages, dialogue.reported, dialogue.weighed, dialogue.journal.leaf = [], 0, 0, None

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clew.api.client import Client
 from clew.chat.dialogue import Dialogue
@@ -14,7 +15,6 @@ from clew.chat.engine import Engine
 from clew.chat.entry import Envelope
 from clew.chat.errand import Kind
 from clew.chat.event import Tell
-from clew.chat.fork import fork
 from clew.chat.journal import Clock, Durability, Ids, Journal, Write, forget, new_id, now, put
 from clew.chat.lock import held
 from clew.chat.means import Hooked, Limits, Means, Permits, window_of
@@ -23,12 +23,14 @@ from clew.chat.name import name_of
 from clew.chat.permission.decision import Mode
 from clew.chat.prompt import facts, system
 from clew.chat.repository import branch_of
-from clew.chat.resume import Resumed, find, latest, resume
 from clew.chat.snapshot import Backups
 from clew.chat.tally import Tally
 from clew.chat.tool import Json, State, Tool
 from clew.errors import Refused
 from clew.wire.place import Tree, slug
+
+if TYPE_CHECKING:
+    from clew.chat.resume import Resumed
 
 SMALLEST_BUDGET = 1024  # tokens of thinking
 
@@ -93,19 +95,33 @@ async def opened(options: Options, parts: Parts, tell: Tell) -> AsyncIterator[En
 
 def _session(options: Options, tree: Tree, ids: Ids, stack: AsyncExitStack) -> tuple[Path, Resumed | None]:
     """The file, locked, and what it gives if it is there already."""
-    folder = tree.root / "projects" / slug(str(options.cwd))
-    file = find(tree, options.resume) if options.resume else latest(tree, options.cwd) if options.is_latest else None
-    if file is None:
-        path = folder / f"{options.session_id or ids()}.jsonl"
-        if path.exists():
-            raise Refused([f"the session {path.stem} is already there; go on with it by --resume {path.stem}"])
-    elif options.is_fork or options.at:
-        path = fork(file, options.session_id or ids(), tree, options.at)
-    else:
-        path = file.path
+    is_old = bool(options.resume) or options.is_latest
+    path = _old(options, tree, ids) if is_old else _new(options, tree, ids)
     if options.is_kept:
         stack.enter_context(held(path))
-    return path, resume(path) if file is not None else None
+    if not is_old:
+        return path, None
+    from clew.chat.resume import resume
+
+    return path, resume(path)
+
+
+def _new(options: Options, tree: Tree, ids: Ids) -> Path:
+    path = tree.root / "projects" / slug(str(options.cwd)) / f"{options.session_id or ids()}.jsonl"
+    if path.exists():
+        raise Refused([f"the session {path.stem} is already there; go on with it by --resume {path.stem}"])
+    return path
+
+
+def _old(options: Options, tree: Tree, ids: Ids) -> Path:
+    """The file of a session that is gone on with, or of its copy. A new session has no use for what reads old ones."""
+    from clew.chat.fork import fork
+    from clew.chat.resume import find, latest
+
+    file = find(tree, options.resume) if options.resume else latest(tree, options.cwd)
+    if options.is_fork or options.at:
+        return fork(file, options.session_id or ids(), tree, options.at)
+    return file.path
 
 
 def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resumed | None) -> Engine:
