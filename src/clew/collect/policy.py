@@ -7,7 +7,8 @@ put in quarantine. Equal secrets get equal marks, which nobody without the key c
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from stringzilla import count
@@ -56,10 +57,12 @@ class Policy(NamedTuple):
 
     def lines(self, lines: Sequence[bytes]) -> Iterator[Kept]:
         """Each of many lines: they are asked together whether they could hold a secret, and most could not."""
+        if self.key is None:
+            yield from map(Kept, lines)
+            return
         for batch in _batches(lines):
-            are_plain = self.key is not None and _are_plain(batch)
-            for line in batch:
-                yield Kept(line, RULES_VERSION) if are_plain and not _has_several_texts(line) else self.line(line)
+            for line, is_plain in zip(batch, _are_plain(batch), strict=True):
+                yield Kept(line, RULES_VERSION) if is_plain else self.line(line)
 
     def text(self, data: bytes) -> Kept:
         """A whole side file: JSON if it is that, else text, else bytes."""
@@ -103,13 +106,13 @@ def _batches(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     yield lines[first:]
 
 
-def _are_plain(lines: Sequence[bytes]) -> bool:
-    """Whether it is certain that these lines are whole and that no secret stands in any text of theirs."""
+def _are_plain(lines: Sequence[bytes]) -> Iterable[bool]:
+    """Of each line, whether it is certain that it is whole and that no secret stands in it."""
     try:
-        values = [decode(line) for line in lines if line.strip()]
-        return not may_hold(values)
+        held = may_hold([decode(line) for line in lines])
     except _FAILURES:
-        return False
+        return repeat(False, len(lines))
+    return (not (is_held or _has_several_texts(line)) for line, is_held in zip(lines, held, strict=True))
 
 
 def _has_several_texts(line: bytes) -> bool:

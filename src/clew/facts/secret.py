@@ -24,7 +24,7 @@ from clew.facts.secret_rules import WALL, Expression, Telling, is_kept, telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any, NamedTuple, TypeVar
 
     _Data = TypeVar("_Data")
@@ -79,7 +79,7 @@ def mask_data(value: _Data, key: bytes | None = None) -> tuple[_Data, int]:
     The shape stays, the input is not changed, and whatever holds no secret is returned as the same object.
     """
     texts, told = _gather(value)
-    suspects = _suspects(texts)
+    suspects = _suspects(list(texts))
     if not suspects and not told:
         return value, 0
     nodes = [_Node([value], None, 0, None)]
@@ -93,10 +93,11 @@ def mask_data(value: _Data, key: bytes | None = None) -> tuple[_Data, int]:
     return masked, count
 
 
-def may_hold(value: Any) -> bool:
-    """Whether decoded JSON could hold anything for `mask_data` to mask; asked for many lines at once, it costs least."""
-    texts, told = _gather(value)
-    return told or bool(_claims(_canvas(WALL.join(texts))))
+def may_hold(values: Sequence[Any]) -> list[bool]:
+    """Of each of many values, whether it could hold anything for `mask_data` to mask; asked together, it costs least."""
+    gathered = [_gather(value) for value in values]
+    suspects = _suspects(list(set().union(*(texts for texts, _ in gathered))))
+    return [told or not suspects.isdisjoint(texts) for texts, told in gathered]
 
 
 def _replace(text: str, secrets: tuple[Secret, ...], substitutes: list[str]) -> str:
@@ -186,7 +187,7 @@ _MOST_PLAIN = 4096
 _SCALARS = frozenset((int, float, bool, type(None)))
 
 
-def _gather(value: Any) -> tuple[list[str], bool]:
+def _gather(value: Any) -> tuple[set[str], bool]:
     """The different texts in decoded JSON, but for plain names, and whether a name tells of a secret."""
     texts: set[str] = set()
     told = False
@@ -208,7 +209,7 @@ def _gather(value: Any) -> tuple[list[str], bool]:
                     nodes.append(child)
                 elif isinstance(child, str):
                     texts.add(child)
-    return list(texts), told
+    return texts, told
 
 
 def _announces(node: dict[Any, Any], name: str) -> bool:
