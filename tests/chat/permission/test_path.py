@@ -216,3 +216,10 @@ def test_globs_of_commands_are_followed(tmp_path: Path) -> None:
     assert place.bash("cat src/*.py").kind == "ask"
     assert place.bash("cat src/a*").kind == "allow"
     assert place.bash("wc -l src/?.py").kind == "ask"
+
+
+def test_commands_that_read_whole_folders_are_asked_about_if_something_in_them_is_hidden(tmp_path: Path) -> None:
+    for deny, kind in (((), "allow"), (("Read(.env)",), "ask")):
+        place = Workplace(tmp_path, deny=deny)
+        for command in ("grep -r x .", "grep -rn x src", "rg x", "rg x src", "grep --recursive x"):
+            assert place.bash(command).kind == kind, command
