@@ -375,3 +375,17 @@ def test_the_owner_is_kept(scene: Scene) -> None:
     os.chown(path, 12345, 12346)
     assert good(run(EDIT, scene, file_path="a", old_string="a", new_string="b"))
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
+
+
+def test_a_folder_that_becomes_a_link_on_the_way_is_not_followed(scene: Scene, tmp_path: Path) -> None:
+    folder, outside = scene.state.cwd / "folder", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+
+    def swap(path: Path) -> None:
+        folder.rename(scene.state.cwd / "moved")
+        folder.symlink_to(outside)
+
+    result = run(WRITE, replace(scene, before_change=swap), file_path="folder/a", content="x")
+    assert trouble(result).startswith(("ENOTDIR: ", "ELOOP: "))
+    assert os.listdir(outside) == []

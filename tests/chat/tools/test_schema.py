@@ -54,6 +54,10 @@ def test_the_given_input_is_left_as_it_is() -> None:
             {"file_path": "/a", "limit": "five"},
             "issue:\nThe parameter `limit` type is expected as `number` but provided as `string`",
         ),
+        (
+            {"file_path": "/a", "limit": True},
+            "issue:\nThe parameter `limit` type is expected as `number` but provided as `boolean`",
+        ),
         ({"file_path": "/a", "limit": 0}, "issue:\nThe parameter `limit` must be at least 1"),
         ("/a", "issue:\nThe input type is expected as `object` but provided as `string`"),
         (None, "issue:\nThe input type is expected as `object` but provided as `null`"),
