@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +103,23 @@ def test_old_results_are_left_out_before_that(tmp_path: Path) -> None:
     assert [text == LEFT_OUT for text in results] == [True, True, False, False]
     kept = [b["content"] for m in sound(made.path()) for b in m["content"] if b["type"] == "tool_result"]
     assert [len(text) > 100_000 for text in kept] == [True, True, True, False]
+
+
+def test_breaking_off_a_compaction_leaves_all_as_it_is(tmp_path: Path) -> None:
+    slow = Rule(prompt="Sum up this conversation", steps=[Step(content="x", delay=30.0)])
+    with world(
+        tmp_path, rules=[slow, Rule(prompt="first", steps=["One."]), Rule(prompt="next", steps=["Two."])]
+    ) as made:
+
+        async def drive(engine: Engine) -> None:
+            await engine.submit("first")
+            compacting = asyncio.create_task(engine.compact())
+            while len(made.server.rows) < 2:
+                await asyncio.sleep(0.01)
+            engine.interrupt()
+            assert not await compacting
+            assert (await engine.submit("next")).text == "Two."
+
+        made.drive(drive)
+    assert "compact_boundary" not in made.kinds()
+    sound(made.path())

@@ -428,3 +428,21 @@ def test_messages_that_break_a_rule_are_mended_and_told(tmp_path: Path) -> None:
 
         assert made.drive(drive).text == "Fine."
     assert made.of(event.Noted)
+
+
+def test_a_reply_may_be_as_long_as_the_model_allows(tmp_path: Path) -> None:
+    told = "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for this model"
+    with world(tmp_path, Step(content="Short.", fault=Fault(status=400, message=told, times=1))) as made:
+        done = made.run("go")
+    assert done.text == "Short." and [body["max_tokens"] for body in made.sent] == [32_000, 8_192]
+
+
+def test_the_long_window_is_asked_for_by_a_header_and_not_by_the_name(tmp_path: Path) -> None:
+    with world(tmp_path, "Long.") as made:
+
+        async def drive(engine: Engine) -> None:
+            engine.use_model("claude-sonnet-4-5[1m]")
+            await engine.submit("go")
+
+        made.drive(drive)
+    assert made.sent[0]["model"] == "claude-sonnet-4-5"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -10,15 +11,19 @@ from typing import Any
 
 from clew.api.client import Broken, LeftOut, Retrying, Said, Switched
 from clew.api.reply import Block, Finished, Piece, Reply, Started
-from clew.api.request import Request
+from clew.api.request import Capability, Request
 from clew.chat import entry, event
 from clew.chat.dialogue import NO_CONTENT, Call, Dialogue, blocks_of
 from clew.chat.journal import Replying
-from clew.chat.means import Means
+from clew.chat.means import LONG, Means
 from clew.chat.mend import mended
+from clew.chat.race import unless
 from clew.chat.tool import Json, Tool
 from clew.chat.toolbox import offered
 from clew.errors import ApiError
+
+LONG_WINDOW = Capability("the long window", "context-1m-2025-08-07")
+_MOST_OUTPUT = re.compile(r"max_tokens: \d+ > (\d+)")
 
 Shown = Callable[[list[Json]], list[Json]]
 
@@ -55,6 +60,7 @@ class Asking:
     agent: str = ""
     shown: Shown = list  # what is sent of the messages: old results may be left out
     api_seconds: float = 0.0
+    most_output: int = 1 << 30  # tokens that the model was found to allow
     last: Received = field(default_factory=lambda: Received(Reply({})))
     _writing: Replying | None = None
     _begun: Json = field(default_factory=dict)
@@ -69,45 +75,47 @@ class Asking:
         if messages and (context := self.means.context()):
             first = messages[0]
             messages = [{**first, "content": [*blocks_of(context), *first["content"]]}, *messages[1:]]
+        model, is_long, _ = self.dialogue.model.partition(LONG)
         return Request(
-            model=self.dialogue.model,
+            model=model,
             messages=messages,
-            max_tokens=self.means.limits.output,
+            max_tokens=min(self.means.limits.output, self.most_output),
             system=self.means.system,
             tools=[_told(tool) for tool in offered(self.means.tools.values())],
             thinking=self.means.thinking,
-            capabilities=self.means.capabilities,
+            capabilities=[LONG_WINDOW] if is_long else (),
             fallback=self.means.fallback,
         )
+
+    def learns_from(self, error: ApiError) -> bool:
+        """Whether an error tells how long a reply may be; from now on it is."""
+        found = _MOST_OUTPUT.search(str(error)) if error.status == 400 else None
+        if found is None or int(found[1]) >= min(self.means.limits.output, self.most_output):
+            return False
+        self.most_output = int(found[1])
+        return True
 
     async def ask(self, stopped: asyncio.Event) -> Received:
         """The reply. It ends early if the API fails or `stopped` is set; what was complete by then is kept."""
         self._writing, self._begun, self._error, self._reply = None, {}, None, None
         request = self.request()
         began = time.monotonic()
-        reading = asyncio.create_task(self._read(request))
-        stopping = asyncio.create_task(stopped.wait())
+        is_heard = None
         try:
-            racing: set[asyncio.Future[Any]] = {reading, stopping}
-            await asyncio.wait(racing, return_when=asyncio.FIRST_COMPLETED)
+            is_heard = await unless(stopped, self._read(request))
         finally:
-            is_stopped = not reading.done()
-            for task in (reading, stopping):
-                task.cancel()
-            await asyncio.gather(reading, stopping, return_exceptions=True)
             self.api_seconds += time.monotonic() - began
-            self.last = self._received(is_stopped)
-        if not reading.cancelled() and (error := reading.exception()):
-            raise error
+            self.last = self._received(is_stopped=is_heard is None)
         return self.last
 
-    async def _read(self, request: Request) -> None:
+    async def _read(self, request: Request) -> bool:
         try:
             async with self.means.client.stream(request, "block") as happenings:
                 async for each in happenings:
                     self._take(each)
         except ApiError as error:
             self._error = error
+        return True
 
     def _take(self, each: Said) -> None:
         match each:

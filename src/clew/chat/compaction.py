@@ -6,6 +6,7 @@ sends them again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +20,7 @@ from clew.chat.dialogue import Dialogue
 from clew.chat.hooking import reminder, tell_hooks
 from clew.chat.means import Means
 from clew.chat.mend import mended
+from clew.chat.race import unless
 from clew.chat.tool import Json
 from clew.errors import ApiError
 
@@ -43,6 +45,7 @@ class Compactor:
 
     dialogue: Dialogue
     means: Means
+    stopped: asyncio.Event
     agent: str = ""
     failures: int = 0  # in a row
     left_out: frozenset[str] = frozenset()  # calls whose results are not sent any more
@@ -75,12 +78,14 @@ class Compactor:
             made = mended([*self.shown(messages), instruction])[0]
             request = Request(model=self.dialogue.model, messages=made, max_tokens=LONGEST, system=self.means.system)
             try:
-                reply = await self.means.client.send(request, streaming=True)
+                reply = await unless(self.stopped, self.means.client.send(request, streaming=True))
             except ApiError as error:
                 if error.kind != TOO_LONG or len(messages) < 2:
                     raise
                 messages = messages[(len(messages) + 1) // 2 :]
                 continue
+            if reply is None:
+                raise ApiError("The user broke off.", "stopped")
             self.means.tally.add(reply.model or request.model, reply.usage)
             return reply
 

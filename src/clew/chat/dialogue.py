@@ -77,6 +77,11 @@ class Dialogue:
         return self.journal.envelope.session_id
 
     @property
+    def root(self) -> Dialogue:
+        """The session itself, of which this may be an agent."""
+        return self.parent.root if self.parent else self
+
+    @property
     def folder(self) -> Path:
         """The folder for what belongs to the session."""
         path = self.journal.path

@@ -43,7 +43,7 @@ class Engine:
         self._has_begun = False
         self._title = ""
         self._is_unsure = False  # whether the file has all that was said
-        self._compactor = Compactor(dialogue, means)
+        self._compactor = Compactor(dialogue, means, self.stopped)
         errands = Errands(dialogue, means, kinds or {})
         asking = Asking(dialogue, means, shown=self._compactor.shown)
         self._loop = Loop(dialogue, means, self.stopped, self._compactor, asking, errands.send, aside=self.aside)
@@ -90,6 +90,7 @@ class Engine:
         """Go on from a summary: a given one, or one that is made now."""
         self._occupy()
         try:
+            self.stopped.clear()
             await self._begin()
             return await self._compactor.compact("manual", wish, summary)
         finally:

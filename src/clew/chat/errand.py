@@ -106,7 +106,7 @@ class Errands:
         system = [{"type": "text", "text": kind.prompt}] if kind.prompt else self.means.system
         means = replace(self.means, tools=self._tools(kind), limits=limits, system=system)
         errands = Errands(child, means, self.kinds, self.depth + 1, scene.call_id)
-        compactor = Compactor(child, means, scene.call_id)
+        compactor = Compactor(child, means, scene.stopped, scene.call_id)
         asking = Asking(child, means, scene.call_id, compactor.shown)
         return Loop(child, means, scene.stopped, compactor, asking, errands.send, scene.call_id)
 

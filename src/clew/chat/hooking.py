@@ -15,7 +15,7 @@ async def tell_hooks(
     """Run the hooks of an event. What they tell the person is passed on, that they ran is written down."""
     known: Json = {
         "session_id": dialogue.session_id,
-        "transcript_path": str(dialogue.journal.path),
+        "transcript_path": str(dialogue.root.journal.path),
         "cwd": str(dialogue.state.cwd),
         "permission_mode": dialogue.mode,
     }

@@ -225,6 +225,8 @@ class Loop:
         assert error is not None
         if error.kind == TOO_LONG and not received.lines:
             return await self._compact_once()
+        if self.asking.learns_from(error):
+            return True
         if not received.lines or error.kind not in _TRANSIENT or self._breaks >= MOST_BREAKS:
             return False
         self._breaks += 1

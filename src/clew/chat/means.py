@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Protocol
 
 from clew.api.client import Client
-from clew.api.request import Capability
 from clew.chat.event import Tell
 from clew.chat.hook import HookOutcome
 from clew.chat.permission.decision import Decision, Mode
@@ -17,6 +16,7 @@ from clew.chat.tool import Json, Tool
 
 WINDOW = 200_000
 LONG_WINDOW = 1_000_000
+LONG = "[1m]"  # behind the name of a model: with its long window
 
 
 class Permits(Protocol):
@@ -75,10 +75,9 @@ class Means:
     thinking: Json | None = None
     fallback: str = ""
     small_model: str = ""  # for errands that need no great one
-    capabilities: Sequence[Capability] = ()
     nearby: Callable[[Path], str] = lambda path: ""  # what the model is told besides, when it reads a file
 
 
 def window_of(model: str) -> int:
-    """The window of a model by its name; `[1m]` asks for the long one."""
-    return LONG_WINDOW if "[1m]" in model else WINDOW
+    """The window of a model by its name."""
+    return LONG_WINDOW if LONG in model else WINDOW
