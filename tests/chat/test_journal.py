@@ -29,7 +29,7 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def journal(folder: Path, clock: list[datetime] | None = None, **more: object) -> Journal:
     times = iter(clock or [])
-    envelope = Envelope(SESSION, "/work", "main", name_of(SESSION), "sdk-cli")
+    envelope = Envelope(SESSION, "/srv/shop", "main", name_of(SESSION), "sdk-cli")
     return Journal(folder / f"{SESSION}.jsonl", envelope, clock=lambda: next(times, START), **more)  # type: ignore[arg-type]
 
 
