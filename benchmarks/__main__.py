@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import export, peer, search, usage
+from benchmarks import export, peer, search, usage, web
 from benchmarks.corpus import generate, parse_size
 from benchmarks.measure import Line, Note, cpu_of, in_process, interleaved, start_of, transcripts
 
@@ -45,6 +45,7 @@ def measure(root: Path, scratch: Path, peers: int) -> Iterator[Line | Note]:
     yield from export.measure(root, scratch, bool(peers))
     yield from search.measure(root, scratch)
     yield from usage.measure(root, scratch)
+    yield from web.measure(root, scratch)
     if peers:
         yield from peer.compare(scratch, peers)
 

@@ -3,47 +3,29 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.web.running import Served
-
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+from benchmarks import browser
+from benchmarks.browser import program
+from benchmarks.served import Served
 
 
-def program() -> str:
-    found = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
-    if found is None:
+def browsing() -> AbstractContextManager[Browser]:
+    """A browser, or a skip; in CI a failure. It has to be closed with the module that uses it."""
+    path = program()
+    if path is None:
         reason = "Chromium is not installed; scripts/prepare-tests does that"
         if os.environ.get("CI"):
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
-    return found
-
-
-@contextmanager
-def browsing() -> Iterator[Browser]:
-    """A browser. While it is open this thread has an event loop, so it is closed with the module that uses it."""
-    path = program()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=list(FLAGS))
-        yield browser
-        browser.close()
+    return browser.browsing(path)
 
 
 @dataclass
@@ -75,9 +57,9 @@ class Heard:
 
 
 @contextmanager
-def visiting(browser: Browser, served: Served, **options: Any) -> Iterator[tuple[Page, Heard]]:
+def visiting(chromium: Browser, served: Served, **options: Any) -> Iterator[tuple[Page, Heard]]:
     """A page in a context of its own, let in by the address that was printed; it must have nothing to complain of."""
-    context: BrowserContext = browser.new_context(**options)
+    context: BrowserContext = chromium.new_context(**options)
     context.set_default_timeout(30_000)
     page, heard = context.new_page(), Heard()
     heard.listen(page, served.base)

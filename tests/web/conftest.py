@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from benchmarks.served import Served, serving
 from clew.demo.tree import Summary, write_demo
 from clew.index.search import Index
-from tests.web.running import Served, serving
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 

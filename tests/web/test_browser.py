@@ -13,10 +13,10 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import Browser, Page, expect
 
+from benchmarks.served import Served
 from clew.demo.talk import Talk, bash, talk
 from clew.demo.tree import Summary
 from tests.web.chromium import accessible, browsing, visiting
-from tests.web.running import Served
 
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from benchmarks.served import Served, serving
 from clew.demo.tree import Summary
-from tests.web.running import Served, serving
 
 
 @pytest.fixture(scope="module")

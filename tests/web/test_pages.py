@@ -12,13 +12,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from benchmarks.served import Served, serving
 from clew.cli import main
 from clew.conversation.open import find, read
 from clew.demo.talk import bash, talk, task
 from clew.demo.tree import Summary
 from clew.facts.secret import mask
 from clew.index.search import Index
-from tests.web.running import Served, serving
 
 KEY = "sk-ant-api03-" + "Zx9Qw8Er7Ty6Ui5Op4As3Df2Gh1Jk0Lz" * 2 + "-AAAAAAAA"
 

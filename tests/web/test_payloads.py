@@ -11,11 +11,11 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import Browser
 
+from benchmarks.served import Served, serving
 from clew.conversation.open import read
 from clew.index.search import Index
 from tests.view.payloads import PAYLOADS, everywhere
 from tests.web.chromium import Heard, browsing, visiting
-from tests.web.running import Served, serving
 
 TRAP = "window.pwned = () => alert('pwned')"
 FOUND = """() => {

@@ -179,3 +179,25 @@ def test_every_turn_has_its_page() -> None:
         assert any(piece.turn is turn and piece.start == 0 for piece in page)
     assert page_of(pages, 5000) == len(pages)
     assert paged([]) == ((),)
+
+
+def test_a_page_is_settled_when_nothing_on_it_can_change(tmp_path: Path) -> None:
+    told = talk(seed="settling").user("begin").reply(call=bash("wait"))
+    for number in range(200):
+        told = told.user(f"prompt {number}").reply(f"answer {number}")
+    child = talk(seed="inner").user("go").reply("gone")
+    told = told.user("now an agent").reply(call=task("Go", "go")).agent(0, child)
+    for number in range(200):
+        told = told.user(f"more {number}").reply(f"answer {number}")
+    reading = opened(Shelf(str(tmp_path)), told.write(tmp_path).stem).reading()
+    settled = [reading.is_settled(page) for page in reading.pages]
+    has_agent = [any(piece.turn.text == "now an agent" for piece in page) for page in reading.pages]
+    assert has_agent.index(True) not in (0, len(settled) - 1)
+    assert settled == [at not in (0, has_agent.index(True), len(settled) - 1) for at in range(len(settled))]
+
+
+def test_the_pages_of_a_turn_that_goes_on_are_settled_but_for_its_first_and_last() -> None:
+    session = Session(long_talk(1, 500).bytes())
+    reading = Snapshot(session, "", 0).reading()
+    settled = [reading.is_settled(page) for page in reading.pages]
+    assert settled == [False, *([True] * (len(settled) - 2)), False]

@@ -40,7 +40,7 @@ def make_app(
 
     async def failed(request: Request, error: Exception) -> Response:
         status, sentence, hint = _told(error)
-        return desk.renderer.page(request, "error.html", status, sentence=desk.words(sentence), hint=hint)
+        return desk.renderer.page(request, "error", "Not here", status, sentence=desk.words(sentence), hint=hint)
 
     home = Home(desk)
     routes = [

@@ -33,7 +33,7 @@ class Compare:
         start = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
         one, other = await self._reading(left), await self._reading(right)
         values = await asyncio.to_thread(self._values, one, other, start)
-        return self._desk.renderer.page(request, "compare.html", left=left, right=right, **values)
+        return self._desk.renderer.page(request, "compare", "Side by side", left=left, right=right, **values)
 
     async def _reading(self, asked: str) -> Reading:
         session, _, branch = asked.partition(":")
@@ -50,7 +50,7 @@ class Compare:
             for branch in (reading.session.branches if reading else ())
             if not branch.is_active
         ]
-        return self._desk.renderer.page(request, "choose.html", left=left, sessions=sessions, branches=branches)
+        return self._desk.renderer.page(request, "choose", "Compare", left=left, sessions=sessions, branches=branches)
 
     def _values(self, left: Reading, right: Reading, start: int) -> dict[str, Any]:
         ones, others = _turns(left), _turns(right)

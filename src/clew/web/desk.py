@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from threading import Lock
 
 from clew.view.masked import Tally
 from clew.view.plain import one_line
@@ -17,21 +18,45 @@ ROOM = 32 << 20  # letters of pages that are kept
 
 
 class Made:
-    """Pages that were made, those that were asked for last: fifty readers of a page cost little more than one."""
+    """Pages that were made, those that were asked for last: fifty readers of a page cost little more than one.
+
+    It is asked by many threads. A page is made by the first that asks for it, and the others wait.
+    """
 
     def __init__(self) -> None:
         self._texts: OrderedDict[Hashable, str] = OrderedDict()
         self._size = 0
+        self._lock = Lock()
+        self._making: dict[Hashable, Lock] = {}
 
     def get(self, key: Hashable, make: Callable[[], str]) -> str:
-        found = self._texts.pop(key, None)
-        if found is None:
-            found = make()
-            self._size += len(found)
-        self._texts[key] = found
+        with self._lock:
+            if (found := self._kept(key)) is not None:
+                return found
+            making = self._making.setdefault(key, Lock())
+        with making:
+            with self._lock:
+                if (found := self._kept(key)) is not None:
+                    return found
+            try:
+                made = make()
+                with self._lock:
+                    self._keep(key, made)
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+        return made
+
+    def _kept(self, key: Hashable) -> str | None:
+        if key in self._texts:
+            self._texts.move_to_end(key)
+        return self._texts.get(key)
+
+    def _keep(self, key: Hashable, text: str) -> None:
+        self._size += len(text) - len(self._texts.pop(key, ""))
+        self._texts[key] = text
         while self._size > ROOM and len(self._texts) > 1:
             self._size -= len(self._texts.popitem(last=False)[1])
-        return found
 
 
 @dataclass(frozen=True)

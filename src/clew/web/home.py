@@ -30,7 +30,7 @@ class Home:
         known = answer if answer.is_building else await self._desk.seeker.search("", MOST)
         places = sorted({self._desk.words(hit.cwd or hit.folder) for hit in known.hits})
         values |= {"hits_html": Markup(self._hits(values)), "places": places, "spans": SPANS}
-        return self._desk.renderer.page(request, "list.html", **values)
+        return self._desk.renderer.page(request, "list", "Sessions", **values)
 
     async def part(self, request: Request) -> Response:
         """The sessions alone, for the script that asks while somebody types."""

@@ -35,12 +35,14 @@ def paged(turns: Iterable[Turn]) -> tuple[Page, ...]:
     """The pages of some turns; at least one, which may be empty."""
     found: list[Page] = []
     page: list[Piece] = []
+    size = 0
     for turn in turns:
         for piece in _pieces(turn):
             page.append(piece)
-            if sum(each.stop - each.start for each in page) >= PAGE:
+            size += piece.stop - piece.start
+            if size >= PAGE:
                 found.append(tuple(page))
-                page = []
+                page, size = [], 0
     return (*found, tuple(page)) if page or not found else tuple(found)
 
 

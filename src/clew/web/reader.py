@@ -12,10 +12,11 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 
+from clew.conversation.outline import Outline
 from clew.errors import NotFound
 from clew.index.context import context
 from clew.tui.outside import Resume
-from clew.view.about import about
+from clew.view.about import NOTHING, about
 from clew.view.document import rows
 from clew.view.html import moment
 from clew.view.markdown import pieces
@@ -61,12 +62,22 @@ class Reader:
         self._desk = desk
 
     async def whole(self, request: Request) -> Response:
-        """The page around the pages."""
-        place = await place_of(self._desk, request)
-        number = request.query_params.get("page", "")
+        """The page around the pages. Of a session its title is sent before it has been read."""
+        session, agent = request.path_params["session"], request.path_params.get("agent", "")
+        wish, number = wish_of(request.query_params.items()), request.query_params.get("page", "")
         at = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 1
-        values = await asyncio.to_thread(self._values, place, at)
-        return self._desk.renderer.page(request, "reader.html", **values)
+        place = await place_of(self._desk, request) if agent or wish.branch else None
+        title = await asyncio.to_thread(self._title, session, place)
+        top = self._desk.renderer.top(request, "reader", title)
+        names = {"base": base(session, agent), "parent": base(session), "wish": wish}
+
+        async def parts() -> AsyncIterator[str]:
+            yield self._desk.renderer.text("reader.html", **top, **names)
+            there = place or await place_of(self._desk, request)
+            values = await asyncio.to_thread(self._values, there, at)
+            yield self._desk.renderer.text("session.html", **names, **values)
+
+        return StreamingResponse(parts(), media_type="text/html")
 
     async def page(self, request: Request) -> Response:
         """One page alone, for the script that puts it below the others."""
@@ -121,13 +132,20 @@ class Reader:
         if not 1 <= at <= count:
             raise NotFound(str(at), "page")
         page = reading.pages[at - 1]
-
-        def made() -> str:
-            body = page_html(reading, page, place.wish, self._desk.is_revealed)
-            first = page[0].turn.entries[page[0].start].offset if page else 0
-            return self._desk.renderer.text("page.html", **self._links(place, at), body=Markup(body), first=first)
-
-        return self._desk.made.get(("page", *place.key, at), made)
+        ends = (
+            (page[0].turn.entries[page[0].start].offset, page[-1].turn.entries[page[-1].stop - 1].offset)
+            if page
+            else ()
+        )
+        snapshot = place.snapshot
+        when = (snapshot.edition, *ends) if reading.is_settled(page) else snapshot.state
+        body = self._desk.made.get(
+            ("page", snapshot.session.id, place.agent, place.wish, at, when),
+            lambda: page_html(reading, page, place.wish, self._desk.is_revealed),
+        )
+        return self._desk.renderer.text(
+            "page.html", **self._links(place, at), body=Markup(body), first=ends[0] if ends else 0
+        )
 
     def _links(self, place: Place, at: int) -> dict[str, Any]:
         turns = place.reading.turns
@@ -156,25 +174,23 @@ class Reader:
 
         return self._desk.made.get(("outline", *place.key), made)
 
+    def _title(self, session: str, place: Place | None) -> str:
+        """The title of a session, from the two ends of its file; the description of an agent. Raises NotFound."""
+        if place is not None and place.reading.agent is not None:
+            return self._desk.words(place.reading.agent.description or place.agent)
+        return self._desk.words(Outline(self._desk.shelf.find(session)).title) or NOTHING
+
     def _values(self, place: Place, at: int) -> dict[str, Any]:
-        session, reading = place.reading.session, place.reading
-        told = about(session, self._desk.tally)
-        agent = reading.agent
-        name = self._desk.words(agent.description or agent.id) if agent else ""
+        reading = place.reading
+        told = about(reading.session, self._desk.tally)
         return {
-            "title": name or told.title,
             "about": told,
             "started": Markup(moment(told.started)),
-            "agent": name,
-            "parent": base(place.snapshot.session.id),
-            "base": place.base,
-            "wish": place.wish,
-            "replace": replace,
+            "is_agent": reading.agent is not None,
             "branches": self._branches(reading),
-            "resume": "" if agent else self._resume(place),
+            "resume": "" if reading.agent else self._resume(place),
             "page": Markup(self._page(place, min(max(1, at), len(reading.pages)))),
             "outline": Markup(self._outline(place)),
-            "is_revealed": self._desk.is_revealed,
         }
 
     def _branches(self, reading: Reading) -> list[dict[str, Any]]:

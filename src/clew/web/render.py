@@ -54,9 +54,14 @@ class Renderer:
     def text(self, template: str, **values: Any) -> str:
         return self._templates.get_template(template).render(values)
 
-    def page(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
-        """A whole page; its scripts and styles carry the nonce of the request."""
-        return HTMLResponse(self.text(template, nonce=request.state.nonce, **values), status)
+    def top(self, request: Request, kind: str, title: str) -> dict[str, Any]:
+        """What every page begins with; its scripts and styles carry the nonce of the request."""
+        scripts = ("web.js", *(name for name in (f"{kind}.js",) if name in self.files))
+        return {"nonce": request.state.nonce, "kind": kind, "title": title, "scripts": scripts}
+
+    def page(self, request: Request, kind: str, title: str, status: int = 200, **values: Any) -> Response:
+        """A whole page, by the template of its kind."""
+        return HTMLResponse(self.text(f"{kind}.html", **self.top(request, kind, title), **values), status)
 
     def file(self, mark: str, name: str) -> Response:
         found = self.files.get(name)

@@ -17,7 +17,7 @@ from clew.report.picture import Series, bars
 from clew.report.plot import context_picture
 from clew.report.text import short
 from clew.report.turn import by_turn
-from clew.view.about import about
+from clew.view.about import NOTHING, about
 from clew.view.document import Options, Row, first_rows, rows
 from clew.view.export import document
 from clew.view.html import fragments
@@ -52,7 +52,7 @@ class Share:
         """How the context grew and what each turn cost, as pictures and as a table."""
         place = await place_of(self._desk, request)
         values = await asyncio.to_thread(self._charts, place)
-        return self._desk.renderer.page(request, "charts.html", **values)
+        return self._desk.renderer.page(request, "charts", f"Charts of {values['name']}", **values)
 
     def _rows(self, place: Place) -> Iterator[Row]:
         reading, options = place.reading, Options(lines=LINES, details=True, thinking=place.wish.thinking)
@@ -90,7 +90,7 @@ class Share:
         names = [str(line["number"] or "other") for line in lines]
         cost = Series("cost", [float(row.cost) / MICRO**2 for row in table.rows])
         return {
-            "title": self._desk.words(session.title),
+            "name": self._desk.words(session.title) or NOTHING,
             "base": place.base,
             "context": Markup(_described(context_picture(points), "context")) if points else "",
             "cost": Markup(_described(bars("Cost by turn", names, [cost], _money), "cost")),

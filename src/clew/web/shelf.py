@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from clew.conversation.agent import Agent
+from clew.conversation.agent import AGENT_TOOLS, Agent
 from clew.conversation.branch import Branch
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn
@@ -40,6 +40,26 @@ class Reading:
     def pages(self) -> tuple[Page, ...]:
         return paged(self.turns)
 
+    @cached_property
+    def _open(self) -> frozenset[int]:
+        """Where calls stand that wait for their results."""
+        return frozenset(call.entry.offset for call in self.session.pairing.open)
+
+    def is_settled(self, page: Page) -> bool:
+        """Whether what a page shows can no longer change by what is appended.
+
+        It can while its turn goes on, a call on it waits, or an agent on it may still speak.
+        """
+        if not page or page is self.pages[-1]:
+            return False
+        last = self.turns[-1]
+        entries = [entry for turn, start, stop in page for entry in turn.entries[start:stop]]
+        return not (
+            any(piece.turn is last and piece.start == 0 for piece in page)
+            or any(entry.offset in self._open for entry in entries)
+            or any(use.name in AGENT_TOOLS for entry in entries for use in entry.uses)
+        )
+
     def turn(self, number: int) -> Turn:
         found = next((turn for turn in self.turns if turn.number == number), None)
         if found is None:
@@ -48,10 +68,10 @@ class Reading:
 
 
 class Snapshot:
-    """A session as it was at one moment. `state` tells moments apart."""
+    """A session as it was at one moment. `state` tells moments apart, `edition` files that were written anew."""
 
-    def __init__(self, session: Session, state: str) -> None:
-        self.session, self.state = session, state
+    def __init__(self, session: Session, state: str, edition: int) -> None:
+        self.session, self.state, self.edition = session, state, edition
         self._readings: dict[tuple[str, int], Reading] = {}
 
     def reading(self, agent: str = "", branch: int = 0) -> Reading:
@@ -107,6 +127,7 @@ class Book:
     _now: Snapshot | None = None
     _tail: Tail | None = None
     _whole: tuple[Item, ...] = ()
+    _edition: int = 0
 
     @property
     def size(self) -> int:
@@ -115,7 +136,8 @@ class Book:
     def refresh(self) -> Snapshot:
         state = state_of(self.file)
         if self._now is None or self._now.state != state:
-            self._now = Snapshot(self._session(), state)
+            session = self._session()
+            self._now = Snapshot(session, state, self._edition)
         return self._now
 
     def _session(self) -> Session:
@@ -128,6 +150,7 @@ class Book:
                 return session
         else:
             fresh = self._tail.read()
+        self._edition += self._tail.restarted
         self._whole = tuple(fresh) if self._tail.restarted else (*self._whole, *fresh)
         return Session(self._whole, file=self.file)
 
@@ -146,6 +169,9 @@ class Shelf:
 
     def find(self, session: str) -> SessionFile:
         """The newest file of a session, by its whole id. Raises NotFound."""
+        book = self._books.get(session)
+        if book is not None and self.holds(str(book.file.path)) and book.file.path.exists():
+            return book.file
         found = [
             file
             for project in self.tree.projects()
