@@ -120,7 +120,7 @@ def duckdb(archive: apsw.Connection) -> Iterator[Engine]:
 
 @contextmanager
 def spark(archive: apsw.Connection) -> Iterator[Engine]:
-    """One small session; the tables are read as Parquet files, since the library for Delta is not on PyPI."""
+    """One small session; the tables are read as Parquet files, since Spark brings no library for Delta."""
     if shutil.which("java") is None:
         if os.environ.get("CI"):
             pytest.fail("Java is not installed; scripts/prepare-tests does that")

@@ -1,4 +1,4 @@
-"""A real S3 server for tests: SeaweedFS, from PyPI, in a folder of its own on loopback, and it tells nobody."""
+"""A real S3 server for tests: SeaweedFS, in a folder of its own on loopback, and it tells nobody."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pyarrow
 from deltalake import CommitProperties, DeltaTable
 
-from clew.collect.lake_place import NAMES, Lake
+from clew.collect.lake_place import NAMES, PACKED, Lake
 from clew.collect.sql_line import LINE
 from clew.collect.sql_table import FILE
 from clew.errors import StoreError
@@ -61,7 +61,7 @@ def _care(lake: Lake, name: str, newest: pyarrow.Table | None, hours: int) -> Ca
     before = len(table.file_uris())
     with lake.explained():
         superseded = _drop(table, newest) if name != LINE.name and newest is not None else 0
-        table.optimize.compact(commit_properties=_COMMIT)
+        table.optimize.compact(writer_properties=PACKED, commit_properties=_COMMIT)
         table.create_checkpoint()
         deleted = table.vacuum(hours, dry_run=False, enforce_retention_duration=hours >= WEEK)
         table.update_incremental()
@@ -87,5 +87,7 @@ def _newest(lake: Lake, before: int) -> pyarrow.Table | None:
 
 
 def _drop(table: DeltaTable, newest: pyarrow.Table) -> int:
-    merged = table.merge(newest, _OLD, source_alias="n", target_alias="t", commit_properties=_COMMIT)
+    merged = table.merge(
+        newest, _OLD, source_alias="n", target_alias="t", writer_properties=PACKED, commit_properties=_COMMIT
+    )
     return int(merged.when_matched_delete().execute()["num_target_rows_deleted"])

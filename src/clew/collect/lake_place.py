@@ -23,7 +23,7 @@ from clew.errors import StoreError
 
 try:
     import pyarrow
-    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+    from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
     from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 except ImportError:
     missing = StoreError("deltalake and pyarrow are needed for this and not installed.", "extra", False)
@@ -33,6 +33,7 @@ except ImportError:
 ON_DAY, UNDATED = "on_day", "undated"
 VERSION: dict[str, str] = {"seq": "number", "made": "number"}  # which telling of a file a row is of
 NAMES = (LINE.name, *(table.name for table in TABLES))
+PACKED = WriterProperties(compression="ZSTD")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST = 300  # letters of what the library says
 _TRIES = 60  # to commit, when other hosts were faster
@@ -125,6 +126,7 @@ class Lake:
                 mode="append",
                 schema_mode="merge",
                 storage_options=self.options,
+                writer_properties=PACKED,
                 commit_properties=CommitProperties(max_commit_retries=_TRIES, app_transactions=done),
             )
 
