@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as some
 
 from clew.api.rule import lint
 from clew.chat.mend import LOST, mended
+from clew.errors import ApiError
 from tests.api.helper import assistant, call, result, text, thinking, user
 
 IDS = some.sampled_from(["t1", "t2", "t3", "bad id!"])
@@ -42,9 +44,10 @@ def test_what_is_mended_is_never_refused(messages: list[Any]) -> None:
 @pytest.mark.req("R271")
 @given(MESSAGES)
 def test_the_given_messages_are_left_as_they_are(messages: list[Any]) -> None:
-    before = repr(messages)
-    mended(messages)
-    assert repr(messages) == before
+    given_messages = [*messages, user("next")]
+    before = repr(given_messages)
+    mended(given_messages)
+    assert repr(given_messages) == before
 
 
 def test_a_call_without_a_result_gets_one_and_a_result_without_a_call_goes() -> None:
@@ -53,3 +56,18 @@ def test_a_call_without_a_result_gets_one_and_a_result_without_a_call_goes() -> 
     )
     assert made[2]["content"] == [result("t1", LOST, is_error=True), text("b")]
     assert len(told) == 2
+
+
+def test_the_oldest_of_too_many_images_are_left_out() -> None:
+    data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    shown = [user([image] * 60), assistant(call("t1")), user([result("t1", [image] * 60)])]
+    made, told = mended(shown)
+    assert len(told) == 1 and [v for v in lint(made) if v.is_refused] == []
+    assert [b["type"] for b in made[0]["content"]].count("image") == 40
+    assert [b["type"] for b in made[2]["content"][0]["content"]].count("image") == 60
+
+
+def test_what_cannot_be_mended_is_not_sent() -> None:
+    with pytest.raises(ApiError, match="cannot be mended"):
+        mended([])

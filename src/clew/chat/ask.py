@@ -98,7 +98,11 @@ class Asking:
     async def ask(self, stopped: asyncio.Event) -> Received:
         """The reply. It ends early if the API fails or `stopped` is set; what was complete by then is kept."""
         self._writing, self._begun, self._error, self._reply = None, {}, None, None
-        request = self.request()
+        try:
+            request = self.request()
+        except ApiError as error:
+            self.last = Received(Reply({}), error=error)
+            return self.last
         began = time.monotonic()
         is_heard = None
         try:

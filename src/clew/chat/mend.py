@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from clew.api.request import THOUGHT
-from clew.api.rule import Violation, lint
+from clew.api.rule import MOST_IMAGES, Violation, lint
 from clew.chat.tool import Json
+from clew.errors import ApiError
 
 LOST = "The result of this call was lost."
+OLD_IMAGE = "[An old image was left out: there are more than a request may hold.]"
 _PLACE = re.compile(r"messages\.(\d+)(?:\.content\.(\d+))?")
 _ROUNDS = 100
 
 
 def mended(messages: Sequence[Json]) -> tuple[list[Json], list[str]]:
-    """The messages as they can be sent, and a sentence for each rule that they broke."""
+    """The messages as they can be sent, and a sentence for each rule that they broke. Raises ApiError if none can be."""
     found = [v for v in lint(messages) if v.is_refused or v.rule == "turns"]
     told = [str(violation) for violation in found if violation.is_refused]  # the API puts one role's messages together
     made = list(messages)
     for _ in range(_ROUNDS):
         if not found:
-            break
+            return made, told
+        if any(v.rule == "images" for v in found):
+            made = _fewer_images(made)
         made = _sound(_without(made, found))
         found = [v for v in lint(made) if v.is_refused]
-    return made, told
+    raise ApiError(f"The request breaks a rule of the API that cannot be mended: {found[0]}", "rule")
 
 
 def _without(messages: Sequence[Json], found: Iterable[Violation]) -> list[Json]:
@@ -41,6 +46,33 @@ def _without(messages: Sequence[Json], found: Iterable[Violation]) -> list[Json]
             kept = [b for i, b in enumerate(_blocks(content)) if (index, i) not in gone]
             made.append({"role": role, "content": kept})
     return made
+
+
+def _fewer_images(messages: Sequence[Json]) -> list[Json]:
+    """The newest images stay; in the place of the others stands a word."""
+    room = MOST_IMAGES
+    made: list[Json] = []
+
+    def kept(blocks: Sequence[Any]) -> list[Any]:
+        nonlocal room
+        found = []
+        for block in reversed(blocks):
+            if isinstance(block, dict) and block.get("type") == "image":
+                room -= 1
+                block = block if room >= 0 else {"type": "text", "text": OLD_IMAGE}
+            elif (
+                isinstance(block, dict)
+                and block.get("type") == "tool_result"
+                and isinstance(block.get("content"), list)
+            ):
+                block = {**block, "content": kept(block["content"])}
+            found.append(block)
+        return found[::-1]
+
+    for message in reversed(messages):
+        content = message.get("content")
+        made.append({**message, "content": kept(content)} if isinstance(content, list) else message)
+    return made[::-1]
 
 
 def _sound(messages: Sequence[Json]) -> list[Json]:
