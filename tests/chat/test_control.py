@@ -96,7 +96,13 @@ class Sdk:
             yield line
 
     def run(
-        self, drive: Callable[[Sdk], Awaitable[None]], *, can_ask: bool = True, tools: Any = TOOLS, **more: Any
+        self,
+        drive: Callable[[Sdk], Awaitable[None]],
+        *,
+        can_ask: bool = True,
+        tools: Any = TOOLS,
+        permits: Any = None,
+        **more: Any,
     ) -> int:
         """Talk to a session until hanging up; the exit code."""
 
@@ -107,7 +113,7 @@ class Sdk:
                     def changed(means: Means) -> Means:
                         known = {**means.tools, **{tool.name: tool for tool in brought.tools}}
                         hooks = Hooks(Settings(), self.world.project, brought.hooks)
-                        made = replace(means, tools=known, tell=tell, permits=AskFirst(), hooks=hooks)
+                        made = replace(means, tools=known, tell=tell, permits=permits or AskFirst(), hooks=hooks)
                         return replace(made, can_ask=can_ask)
 
                     return Plain(self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py"))
@@ -294,3 +300,31 @@ def test_the_stream_is_told_where_it_is_wanted(tmp_path: Path) -> None:
         assert kinds[0] == "message_start"
         assert kinds[-1] == "message_stop"
         assert sdk.of("user")[0]["isReplay"] is True
+
+
+class RuledAsk:
+    """A rule of the person's asks before anything is saved."""
+
+    def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
+        return Decision("ask", rule="Save") if tool == "Save" else Decision("allow")
+
+
+def test_no_hook_answers_what_a_rule_of_the_person_asks(tmp_path: Path) -> None:
+    said = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
+    hooks = {"PreToolUse": [{"hookCallbackIds": ["hook_0"]}]}
+    asked: list[str] = []
+
+    def answer(request: Json) -> Json:
+        asked.append(request["subtype"])
+        return said if request["subtype"] == "hook_callback" else {"behavior": "deny", "message": "no"}
+
+    with world(tmp_path, [use("Save", path="a", text="x")], "done") as here:
+        sdk = Sdk(here, answer)
+
+        async def drive(sdk: Sdk) -> None:
+            sdk.say(ask("initialize", hooks=hooks), prompt("go"))
+            await sdk.result()
+
+        sdk.run(drive, permits=RuledAsk())
+        assert asked == ["hook_callback", "can_use_tool"]
+        assert not (here.project / "a").exists()

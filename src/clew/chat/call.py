@@ -180,8 +180,8 @@ class Runner:
         changed = outcome.updated_input
         given = changed if changed is not None else given
         decision = self.means.permits.decide(call.name, given, self.dialogue.state.cwd, self.dialogue.mode)
-        if decision.kind == "ask" and outcome.decision == "allow":
-            decision = Decision("allow", "a hook allows it")
+        if decision.kind == "ask" and outcome.decision == "allow" and not decision.rule:
+            decision = replace(decision, kind="allow", reason="a hook allows it")
         elif decision.kind == "allow" and outcome.decision == "ask":
             decision = replace(decision, kind="ask", reason=outcome.reason or "a hook asks for it")
         if decision.kind == "ask":
@@ -192,8 +192,8 @@ class Runner:
 
     async def _asked(self, call: Call, given: Json, decision: Decision) -> Decision:
         outcome = await self.hook("PermissionRequest", call, {"tool_name": call.name, "tool_input": given})
-        if outcome.decision == "allow":
-            return Decision("allow", input=outcome.updated_input)
+        if outcome.decision == "allow" and not decision.rule:
+            return Decision("allow", input=outcome.updated_input or decision.input)
         if outcome.decision == "deny" or outcome.block:
             return Decision("deny", message=outcome.reason or DECLINED)
         if not self.means.can_ask:
@@ -215,7 +215,8 @@ class Runner:
         if not answer.done():
             answer.cancel()
             return Decision("deny", message=STOPPED)
-        return answer.result()
+        found = answer.result()
+        return replace(found, input=decision.input) if found.kind == "allow" and found.input is None else found
 
     # -- hooks
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -96,15 +96,17 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
         configs = _servers(wishes)
         servers = await stack.enter_async_context(serving(configs, options.cwd, home.surroundings()))
         rules = Rules(permissions)
-        workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", _runner(options.cwd))
+        workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", _runner(lambda: options.cwd))
         tools = _tools(wishes, workshop, servers)
         parts = Parts(client, tools, rules, hooks, kinds, nearby=lambda path: memory.tell(memories.near(path)))
         chosen = replace(options, memory=known, mode=options.mode or permissions.mode)
         engine = await stack.enter_async_context(opened(chosen, parts, tell))
         dialogue = engine.dialogue
         workshop.cwd, workshop.mode = (lambda: dialogue.state.cwd), (lambda: dialogue.mode)
+        workshop.run = _runner(workshop.cwd)
         workshop.session_id = dialogue.session_id
         failures = [f"The MCP server {s.name} cannot be used: {s.error}" for s in servers if s.state == "failed"]
+        failures += _passed_over(wishes)
         notices = (*permissions.notices, *hooks.notices, *odd_skills, *odd_kinds, *memories.notices, *failures)
         for notice in dict.fromkeys(notices):
             tell(event.Noted(text=notice, level="warning"))
@@ -136,6 +138,14 @@ def _servers(wishes: Wishes) -> dict[str, Json]:
     return found | {name: config for name, config in named.items() if config.get("type") != "sdk"}
 
 
+def _passed_over(wishes: Wishes) -> list[str]:
+    """A project that is not trusted starts no servers; that is said."""
+    own = wishes.options.cwd / ".mcp.json"
+    if wishes.is_trusted or wishes.only_these_servers or not own.is_file():
+        return []
+    return [f"The MCP servers of {own} are not started: the folder is not trusted. Trust it with: clew trust"]
+
+
 def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server]) -> list[Tool]:
     """The tools to offer: without those that are refused by name alone."""
     made: list[Tool] = [*toolbox(skills=workshop).values(), *(t for s in servers for t in s.tools), *wishes.further]
@@ -148,9 +158,9 @@ def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server]) -> lis
     ]
 
 
-def _runner(cwd: Path) -> Run:
+def _runner(cwd: Callable[[], Path]) -> Run:
     async def run(command: str) -> str:
-        ended = await run_shell(command, cwd, home.surroundings(), b"", COMMAND_SECONDS)
+        ended = await run_shell(command, cwd(), home.surroundings(), b"", COMMAND_SECONDS)
         return ended.stdout.rstrip("\n") or ended.stderr.rstrip("\n")
 
     return run
