@@ -19,7 +19,6 @@ import pytest
 
 from clew.collect.lake import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
 from clew.collect.lake_place import Lake
-from clew.collect.lake_read import DuckEngine
 from clew.collect.outbox import Delivery, SequenceCursor
 from clew.collect.policy import Policy
 from clew.collect.postgres import PostgresFacts, PostgresLines
@@ -27,6 +26,7 @@ from clew.collect.postgres_link import Link
 from clew.collect.postgres_read import PostgresEngine
 from clew.collect.sql_cache import SqliteEngine, refreshed
 from clew.collect.sql_cursor import FactCursor
+from clew.collect.sql_open import engine_at
 from clew.collect.sql_result import Engine
 from clew.collect.sql_table import TABLES
 from clew.facts.price import load
@@ -98,7 +98,8 @@ def postgresql(archive: apsw.Connection) -> Iterator[Engine]:
 
 
 @contextmanager
-def lake(archive: apsw.Connection) -> Iterator[Lake]:
+def lake(archive: apsw.Connection) -> Iterator[str]:
+    """The address of a lake that was filled."""
     with TemporaryDirectory() as folder:
         made = Lake(f"delta:{folder}", "", {})
         lines, facts = LakeLines(made), LakeFacts(made)
@@ -107,15 +108,13 @@ def lake(archive: apsw.Connection) -> Iterator[Lake]:
             Delivery(facts, LakeFactCursor(archive, facts.name, load()), archive, Policy()).run(0.0),
         ):
             assert outcome and outcome.error is None and not outcome.rejected
-        yield made
+        yield made.name
 
 
 @contextmanager
 def duckdb(archive: apsw.Connection) -> Iterator[Engine]:
-    with lake(archive) as made:
-        engine = DuckEngine(made)
+    with lake(archive) as address, engine_at(address) as engine:
         yield engine
-        engine.close()
 
 
 @contextmanager
@@ -127,15 +126,13 @@ def spark(archive: apsw.Connection) -> Iterator[Engine]:
         pytest.skip("Java is not installed")
     from pyspark.sql import SparkSession
 
-    from clew.collect.lake_spark import SparkEngine
-
-    with lake(archive) as made:
+    with lake(archive) as address:
         session = SparkSession.builder.master("local[1]").config(map=SMALL).getOrCreate()
         try:
-            engine = SparkEngine(made)
-            for table in TABLES:
-                session.sql(f"CACHE TABLE {table.name}")
-            yield engine
+            with engine_at(address, engine="spark") as engine:
+                for table in TABLES:
+                    session.sql(f"CACHE TABLE {table.name}")
+                yield engine
         finally:
             session.stop()
 

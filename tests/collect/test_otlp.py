@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from clew.cli import main
 from clew.collect.otlp import OtlpSink
 from clew.collect.otlp_cursor import QUIET, SpanCursor
 from clew.collect.outbox import Delivery, Outcome
@@ -309,3 +311,22 @@ def test_tokens_of_a_copied_reply_are_told_where_it_was_made(world: World, recei
     send(world, receiver)
     [chat] = [attributes(span) for span in receiver.spans if span.name.startswith("chat ")]
     assert "gen_ai.usage.output_tokens" not in chat and "gen_ai.response.id" in chat
+
+
+def test_spans_go_where_the_command_line_says(
+    world: World,
+    receiver: Receiver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(world, story())
+    for path in world.root.rglob("*.jsonl"):
+        os.utime(path, (0, 0))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=7")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert main(["collect", "--to", receiver.address, "--claude-dir", str(world.root)]) == 0
+    assert f"{len(receiver.unique)} records went to {receiver.address}/v1/traces" in capsys.readouterr().out
+    assert len(receiver.spans) > 10 and receiver.headers[0]["X-Key"] == "7"
+    assert main(["collect", "--to", receiver.address, "--claude-dir", str(world.root)]) == 0
+    assert len(receiver.spans) == len(receiver.unique)

@@ -34,7 +34,7 @@ class SparkEngine:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
-        self.spark = SparkSession.getActiveSession() or SparkSession.builder.appName("clew").getOrCreate()
+        self.spark = _session()
         for table in TABLES:
             self._add(table)
         for name, text in VIEWS.items():
@@ -59,6 +59,15 @@ class SparkEngine:
             yield result(frame.columns, _rows(frame.toLocalIterator()))
         except PySparkException as error:
             raise bad_query(query, 0, str(error).split("\n", 1)[0]) from None
+
+
+def _session() -> SparkSession:
+    try:
+        return SparkSession.getActiveSession() or SparkSession.builder.appName("clew").getOrCreate()
+    except PySparkException as error:
+        failed = StoreError(f"Spark cannot be started: {str(error).splitlines()[0]}", "spark", False)
+        failed.hint = "It needs Java 17 or newer; or ask with --engine duckdb."
+        raise failed from None
 
 
 def _rows(found: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
