@@ -13,6 +13,7 @@ from clew.api.script import Fault, Rule, Step
 from clew.chat import event
 from clew.chat.compaction import LEFT_OUT, OPENING, threshold
 from clew.chat.engine import Engine
+from clew.conversation.open import read, request
 from tests.chat.world import ECHO, World, counts, sound, use, world
 from tests.oracle.normalise import normalise
 
@@ -42,8 +43,9 @@ def check_boundary(made: World, trigger: str, size: int) -> None:
     lines = made.lines()
     kinds = made.kinds()
     at = kinds.index("compact_boundary")
-    assert kinds[at : at + 3] == ["compact_boundary", "summary-entry", "summary"]
-    boundary, summary, title = lines[at : at + 3]
+    assert kinds[at : at + 4] == ["compact_boundary", "summary-entry", "summary", "last-prompt"]
+    boundary, summary, title, pin = lines[at : at + 4]
+    assert pin["leafUuid"] == summary["uuid"] and pin["lastPrompt"] == "first"
     assert boundary["parentUuid"] is None
     assert boundary["logicalParentUuid"] == [line["uuid"] for line in lines[:at] if "uuid" in line][-1]
     assert boundary["compactMetadata"]["trigger"] == trigger
@@ -123,3 +125,17 @@ def test_breaking_off_a_compaction_leaves_all_as_it_is(tmp_path: Path) -> None:
         made.drive(drive)
     assert "compact_boundary" not in made.kinds()
     sound(made.path())
+
+
+@pytest.mark.req("R256", "R269")
+def test_a_file_that_ends_with_a_compaction_goes_on_from_its_summary(tmp_path: Path) -> None:
+    with world(tmp_path, rules=[SUMMARY, Rule(prompt="first", steps=["One."])]) as made:
+
+        async def drive(engine: Engine) -> None:
+            await engine.submit("first")
+            await engine.compact()
+
+        made.drive(drive)
+    for version in ("2.0.50", "2.1.29", "2.1.45", "2.1.325"):
+        sent = request(read(made.path()), version, "next").messages
+        assert "All that was said." in str(sent[0]) and "One." not in str(sent), version

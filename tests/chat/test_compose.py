@@ -317,7 +317,9 @@ def test_compact_is_a_command(tmp_path: Path) -> None:
     assert done.text == "Two." and "the names" in str(made.sent[1]["messages"][-1])
     kinds = made.kinds()
     at = kinds.index("compact_boundary")
-    assert kinds[at : at + 6] == ["compact_boundary", "summary-entry", "summary", "note", "user", "user"]
+    assert kinds[at : at + 7] == [
+        *("compact_boundary", "summary-entry", "summary", "last-prompt", "note", "user", "user")
+    ]
     assert "In short." in str(made.sent[-1]["messages"][0])
     sound(made.path())
 

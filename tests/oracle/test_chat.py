@@ -52,13 +52,17 @@ def broken_off_in_a_tool(made: World) -> None:
     made.drive(drive, tools=(waiting(asyncio.Event(), begun), SAVE))
 
 
-def compacted(made: World) -> None:
-    async def drive(engine: Engine) -> None:
-        await engine.submit("go")
-        await engine.compact()
-        await engine.submit("more")
+def compacted(*after: str) -> Callable[[World], object]:
+    def run(made: World) -> None:
+        async def drive(engine: Engine) -> None:
+            await engine.submit("go")
+            await engine.compact()
+            for prompt in after:
+                await engine.submit(prompt)
 
-    made.drive(drive)
+        made.drive(drive)
+
+    return run
 
 
 def killed(behind: bytes) -> Callable[[World], None]:
@@ -90,7 +94,8 @@ SCENARIOS: dict[str, tuple[list[Rule], Callable[[World], object]]] = {
         ],
         plain("go"),
     ),
-    "compacted": ([SUMMARY, Rule(prompt="go", steps=[TWO, "One."]), MORE], compacted),
+    "compacted": ([SUMMARY, Rule(prompt="go", steps=[TWO, "One."]), MORE], compacted("more")),
+    "compacted at the end": ([SUMMARY, Rule(prompt="go", steps=[TWO, "One."])], compacted()),
     "broken off in a text": (
         [Rule(prompt="go", steps=[Step(content=["One.", "Two and more."], pace=0.05, chunk=1)]), MORE],
         broken_off_in_a_text,
@@ -116,7 +121,12 @@ OLD = (
     *("two turns with parallel calls", "agents", "compacted", "broken off in a tool", "asked again"),
     *("killed behind a thought", "killed behind a call", "killed behind a result"),
 )
-SAID = {"compacted": ("more",), "two turns with parallel calls": ("go", "more"), "failed": ("go", "more")}
+SAID = {
+    "compacted": ("more",),
+    "compacted at the end": (),
+    "two turns with parallel calls": ("go", "more"),
+    "failed": ("go", "more"),
+}
 
 
 def written(folder: Path, name: str) -> bytes:

@@ -68,6 +68,7 @@ class Dialogue:
     queue: deque[Prompt] = field(default_factory=deque)
     reported: int = 0  # tokens of the last request and its reply
     weighed: int = 0  # messages that these tokens stand for
+    last_prompt: str = ""
     last_usage: Json = field(default_factory=dict)
     calls_made: int = 0
     linked: set[str] = field(default_factory=set)  # pull requests that the file names
@@ -96,6 +97,7 @@ class Dialogue:
 
     def prompt(self, said: Prompt) -> str:
         """A prompt, behind the state of the files; its uuid."""
+        self.last_prompt = said.text
         uuid = self.journal.new_id()
         if self.backups is not None:
             self.journal.beside(self.backups.at_prompt(uuid, self.journal.time()))
@@ -217,19 +219,20 @@ class Dialogue:
 
     # -- the ends of turns
 
-    def end_turn(self, milliseconds: int, said: Prompt | None) -> None:
+    def end_turn(self, milliseconds: int) -> None:
         if self.journal.is_agent:
             return
-        self.journal.add(entry.turn_duration(milliseconds, len(self.messages)))
-        if said is not None and self.journal.leaf:
-            pin = entry.last_prompt(said.text, self.journal.leaf, self.session_id)
-            self.journal.beside(pin, is_safe=True)
+        leaf = self.journal.add(entry.turn_duration(milliseconds, len(self.messages)))
+        self.journal.beside(entry.last_prompt(self.last_prompt, leaf, self.session_id), is_safe=True)
 
     def restart(self, summary: str, trigger: str, tokens: int, usage: Json) -> str:
         """From here on the summary is sent and what comes after it. The uuid of the boundary."""
-        boundary = self.journal.add(entry.boundary(self.journal.leaf, trigger, tokens, usage))
-        leaf = self.journal.add(entry.summary(summary), is_safe=True)
-        self.journal.beside(entry.headline(_line(summary), leaf))
+        boundary = self.journal.add_cut(
+            entry.boundary(self.journal.leaf, trigger, tokens, usage),
+            entry.summary(summary),
+            lambda leaf: entry.headline(_line(summary), leaf),
+            lambda leaf: entry.last_prompt(self.last_prompt, leaf, self.session_id),  # an older pin would hide the cut
+        )
         self.messages = [{"role": "user", "content": blocks_of(summary)}]
         self.reported, self.weighed = 0, 0
         return boundary

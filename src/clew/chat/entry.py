@@ -210,8 +210,10 @@ def snapshot(message: str, owner: str, backups: Mapping[str, Json], time: str) -
 
 
 def last_prompt(text: str, leaf: str, session_id: str) -> Json:
+    """The pin: where to go on, and what was said last."""
     short = " ".join(text.split())[:LONGEST_PROMPT]
-    return {"type": "last-prompt", "lastPrompt": short, "leafUuid": leaf, "sessionId": session_id}
+    told = {"lastPrompt": short} if short else {}
+    return {"type": "last-prompt", **told, "leafUuid": leaf, "sessionId": session_id}
 
 
 def title(text: str, session_id: str) -> Json:

@@ -111,11 +111,26 @@ class Journal:
         """A line of the chain; its uuid. What is to be safe is on the disk when this returns."""
         with self._turn:
             made = uuid or self.new_id()
-            parent = None if body.get("subtype") == "compact_boundary" else self.leaf
-            line = self.envelope.chained(body, made, parent, self.time())
+            line = self.envelope.chained(body, made, self.leaf, self.time())
             self._write(self.path, [line], is_safe and self._durability == "line")
             self.leaf = made
         return made
+
+    def add_cut(self, boundary: Json, summary: Json, *beside: Callable[[str], Json]) -> str:
+        """A compaction, in one write: no reader may find the boundary without the summary. The uuid of the boundary.
+
+        `beside` are lines outside of the chain, made from the uuid of the summary.
+        """
+        with self._turn:
+            cut, leaf = self.new_id(), self.new_id()
+            lines = [
+                self.envelope.chained(boundary, cut, None, self.time()),
+                self.envelope.chained(summary, leaf, cut, self.time()),
+                *(make(leaf) for make in beside),
+            ]
+            self._write(self.path, lines, self._durability != "off")
+            self.leaf = leaf
+        return cut
 
     def progress(self, data: Json, call_id: str) -> None:
         """How a call is getting on: a line that nothing hangs below."""

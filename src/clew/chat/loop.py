@@ -82,7 +82,7 @@ class Loop:
         except asyncio.CancelledError:
             self._abandon()
             raise
-        self.dialogue.end_turn(round((time.monotonic() - began) * 1000), said)
+        self.dialogue.end_turn(round((time.monotonic() - began) * 1000))
         return self._finished(ending, began, received, errors)
 
     def report(self, text: str, errors: tuple[str, ...] = ()) -> event.Finished:
