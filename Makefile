@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: run test check bench soak requirements docs clean
@@ -11,7 +12,7 @@ run: $(VENV)/run.stamp
 
 test: $(VENV)/dev.stamp
 	@scripts/prepare-tests
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check src tests benchmarks
