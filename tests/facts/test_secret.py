@@ -149,6 +149,13 @@ IN_CONTEXT = {
     "line with escaped newline": ("DB_PASSWORD={}\\nB=2", "password", "hunter" + "2"),
     "japanese around": ("鍵はAPI_KEY={} です", "api-key", body(24)),
     "unclosed quote": ('API_KEY="{}', "api-key", body(24)),
+    "aws secret like words": (
+        "aws_secret_access_key = {}",
+        "aws-secret-key",
+        "WordsWords/ReadAsWords/ButAreNoWords" + "Abcd",
+    ),
+    "percent signs": ("GET /go?to=a%26db_password%3D{}%26b%3D1 HTTP/1.1", "password", "correct" + "horse7"),
+    "url in percent signs": ("?next=postgres%3A%2F%2Fapp%3A{}%40db%2Fx", "url-password", "hunter" + "2"),
     "truncated pem": ("-----BEGIN " + "PRIVATE KEY-----\n{}\n...", "", body(64)),
 }
 
@@ -475,6 +482,7 @@ PIECES = st.one_of(
     st.sampled_from([literal for rule in RULES + CONTEXT_RULES for literal in rule.literals]),
     st.sampled_from(["password", "token", "API_KEY", "secret", "=", ":", " ", '"', "'", "\\", "\n", ";", "-----"]),
     st.sampled_from(["[REDACTED:", "[REDACTED:jwt]", "[REDACTED:jwt:0123abcd]", "]", "\0", "@", "://", "İ", "\ud800"]),
+    st.sampled_from(["%", "%3D", "%20", "%3a", "%0A", "%22", "%00", "%5BREDACTED%3A"]),
     st.text(max_size=12),
     st.text(alphabet=URL_SAFE + "+/=.", max_size=60),
 )
@@ -585,7 +593,23 @@ REPEATED = [
         "-----BEGIN ",
     ),
     *("[REDACTED:", "[REDACTED:jwt]", "Ab1/", "Ab1+" * 12 + " ", "A" * 76 + "\n", "A" * 39 + " ", "MTa", ".aaaaaa."),
-    *("12345678:AA", "hooks.slack.com/services/", "SG.", "xoxb-", "hf_", "npm_", "SK0", "İ", "鍵=", "\U0001f511"),
+    *(
+        "%",
+        "%3D",
+        "a%20",
+        "token%3D",
+        "%3A%2F%2Fa%3A",
+        "12345678:AA",
+        "hooks.slack.com/services/",
+        "SG.",
+        "xoxb-",
+        "hf_",
+        "npm_",
+        "SK0",
+        "İ",
+        "鍵=",
+        "\U0001f511",
+    ),
 ]
 
 

@@ -17,6 +17,7 @@ from clew.facts.secret_format import (
     caseless,
     caseless_in,
     exact,
+    unquoted,
     utf8,
 )
 from clew.facts.secret_name import assigned, keywords_in
@@ -125,7 +126,7 @@ def _canvas(text: str) -> str:
 
 def _claims(canvas: str) -> list[Claim]:
     data = utf8(canvas)
-    return [*_plain_claims(canvas, data), *_base64_claims(canvas, data)]
+    return [*_plain_claims(canvas, data), *_percent_claims(canvas), *_base64_claims(canvas, data)]
 
 
 def _plain_claims(canvas: str, data: bytes) -> list[Claim]:
@@ -139,6 +140,12 @@ def _plain_claims(canvas: str, data: bytes) -> list[Claim]:
         for keyword in keywords:
             claims += (Claim(at, end, ASSIGNED_RANK, rule) for at, end, rule in assigned(canvas, folded, keyword))
     return claims
+
+
+def _percent_claims(canvas: str) -> Iterator[Claim]:
+    said, places = unquoted(canvas)
+    for claim in _plain_claims(said, utf8(said)) if said else ():
+        yield Claim(places[claim.start], places[claim.end], claim.rank, claim.rule)
 
 
 def _base64_claims(canvas: str, data: bytes) -> Iterator[Claim]:

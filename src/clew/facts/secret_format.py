@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 
-from clew.facts.secret_rules import CONTEXT_RULES, RULES, Expression, entropy, is_placeholder, is_wordlike
+from clew.facts.secret_rules import CONTEXT_RULES, RULES, WALL, Expression, entropy, is_placeholder, is_wordlike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,3 +147,33 @@ def _decoded(run: str) -> bytes:
     body = run.translate(_URL_SAFE)
     body = body[:-1] if len(body) % 4 == 1 else body
     return binascii.a2b_base64(body + "=" * (-len(body) % 4))
+
+
+# --- percent signs ------------------------------------------------------------------------------------------
+
+_PERCENT = Expression(r"%[0-9A-Fa-f]{2}")
+_IN_ADDRESS = f"{NAME_CHARACTERS}.~:/?#@!$&()*+,;=[]"
+_PERCENT_RUN = Expression(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9_.~:/?#@!$&()*+,;=\[\]-])++")
+_READ_BEFORE = 200
+
+
+def unquoted(canvas: str) -> tuple[str, list[int]]:
+    """What addresses with percent signs say, with walls between them, and where each letter of it stands in the text."""
+    letters: list[str] = []
+    places: list[int] = []
+    end = 0
+    for percent in _PERCENT.compiled.finditer(canvas) if "%" in canvas else ():
+        if percent.start() < end:
+            continue
+        before = canvas[max(end, percent.start() - _READ_BEFORE) : percent.start()]
+        at = percent.start() - len(before) + len(before.rstrip(_IN_ADDRESS))
+        run = _PERCENT_RUN.compiled.match(canvas, at)
+        end = run.end() if run else percent.end()
+        while at < end:
+            is_sign = canvas[at] == "%"
+            letters.append(chr(int(canvas[at + 1 : at + 3], 16)) if is_sign else canvas[at])
+            places.append(at)
+            at += 3 if is_sign else 1
+        letters.append(WALL)
+        places.append(end)
+    return "".join(letters), places

@@ -215,13 +215,15 @@ class Telling:
         self.rule, self.strong, self.path = rule, strong, path
 
 
+_AWS_SECRET = Telling("aws-secret-key", True)
+_AWS_SECRET_SIZE = 40  # letters in which there may be no digit
 _PASSWORD = Telling("password", True)
 _SECRET = Telling("secret", True)
 _TOKEN = Telling("token", False)
 
 # Matched against the end of the name in snake case; the first that fits wins.
 _ENDINGS: tuple[tuple[str, Telling], ...] = (
-    (r"secret_?access_?key|aws_?secret(?:_?key)?", Telling("aws-secret-key", True)),
+    (r"secret_?access_?key|aws_?secret(?:_?key)?", _AWS_SECRET),
     (r"passw(?:or)?ds?|passwort|passphrase|passcode|(?:^|_)pass", _PASSWORD),
     (r"pwd", Telling("password", True, path=True)),
     (r"secrets?|secret_?key(?:_?base)?", _SECRET),
@@ -361,7 +363,7 @@ def is_given(value: str, kind: Telling, style: str) -> bool:
         return False
     if not kind.strong and not _LETTER.compiled.search(sample):
         return False
-    wordlike = is_wordlike(sample)
+    wordlike = is_wordlike(sample) and not (kind is _AWS_SECRET and len(sample) == _AWS_SECRET_SIZE)
     if wordlike and telling(sample) and not (sample.islower() and sample.isalpha() and style != Style.BARE):
         return False
     if style == Style.PLAIN:
