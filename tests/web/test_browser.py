@@ -245,6 +245,32 @@ def test_dark_stays_dark(browser: Browser, served: Served) -> None:
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(16, 20, 24)"
 
 
+def test_a_page_of_another_port_gets_nothing(browser: Browser, served: Served) -> None:
+    """Browsers count all ports of a machine as one site, so that the cookie is no protection."""
+    evil = f"""<script>
+        const base = "{served.base}";
+        window.done = Promise.allSettled([
+            fetch(base + "/list", {{ credentials: "include", mode: "no-cors" }}),
+            fetch(base + "/list", {{ credentials: "include" }}),
+            fetch(base + "/list", {{ credentials: "include", method: "POST", mode: "no-cors" }}),
+            new Promise(done => {{ const image = new Image(); image.onerror = done; image.src = base + "/"; }}),
+        ]);
+    </script><iframe src="{served.base}/"></iframe>"""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(served.entrance)
+    served.entrance = served.next_entrance()
+    expect(page.locator("body.list")).to_be_visible()
+    page.route("http://127.0.0.1:1/evil", lambda route: route.fulfill(body=evil, content_type="text/html"))
+    answers: list[int] = []
+    page.on("response", lambda answer: answers.append(answer.status) if answer.url.startswith(served.base) else None)
+    page.goto("http://127.0.0.1:1/evil")
+    outcomes = page.evaluate("window.done.then(all => all.map(one => one.status))")
+    context.close()
+    assert outcomes == ["rejected", "rejected", "rejected", "fulfilled"], "the last is the picture that failed"
+    assert set(answers) <= {403, 405}
+
+
 def test_everything_can_be_read_without_scripts(browser: Browser, served: Served, long_session: str) -> None:
     with visiting(browser, served, java_script_enabled=False) as (page, _):
         page.get_by_label("Search").fill("lettuce")

@@ -55,6 +55,28 @@ def test_secrets_are_shown_to_those_who_ask(secret: Path, demo: Summary, cache: 
         assert KEY in client.get(f"/session/{secret.stem}").text
 
 
+def test_reading_changes_nothing(secret: Path, demo: Summary, client: httpx.Client) -> None:
+    def tree() -> dict[Path, tuple[int, int]]:
+        return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in demo.root.rglob("*")}
+
+    before = tree()
+    for address in addresses(secret):
+        client.get(address)
+    assert tree() == before
+
+
+def test_filters_are_part_of_the_query(client: httpx.Client) -> None:
+    def found(**given: str) -> set[str]:
+        return set(re.findall(r'<li><a href="([^"]+)"', client.get("/list", params=given).text))
+
+    everything = found(limit="960")
+    assert set() < found(model="opus") < everything
+    assert found(model="opus", project="/home/ada/src/drip") < found(model="opus")
+    assert found(project='"') == found(project=" ") == found()
+    assert found(since="1d") == set()
+    assert "project: needs" not in client.get("/list", params={"project": "x y"}).text
+
+
 @pytest.mark.parametrize(
     "path",
     [
