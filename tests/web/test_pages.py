@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -111,6 +112,31 @@ def test_what_is_not_there_is_not_found(client: httpx.Client, demo: Summary, pat
 def test_a_wish_that_cannot_be_understood_is_left_out(client: httpx.Client, demo: Summary, query: str) -> None:
     assert client.get(f"/session/{demo.sessions['rounding']}?{query}").status_code == 200
     assert client.get(f"/?limit=x&{query}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "since:soonish",
+        "\x00",
+        '"',
+        "*",
+        "(",
+        "a OR",
+        "-",
+        "-a",
+        "a" * 5000,
+        "🦀",
+        "' OR 1=1 --",
+        "in:",
+        "\ud83d",
+        "until:9",
+    ],
+)
+def test_any_query_is_answered(client: httpx.Client, words: str) -> None:
+    query = urlencode({"q": words}, errors="surrogatepass")
+    assert client.get(f"/list?{query}").status_code == 200
+    assert client.get(f"/?{query}&project={query[2:]}&model={query[2:]}").status_code == 200
 
 
 def test_files_outside_the_tree_are_not_searched(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 
+import apsw
+
 from clew.conversation.outline import Outline
 from clew.errors import BadQuery, ClewError
 from clew.index.query import parse
@@ -71,8 +73,10 @@ class Seeker:
             found = self._index.search(query, limit)
         except BadQuery as error:
             return Answer(reason=f"{error.reason}.")
-        except ClewError as error:
+        except (ClewError, ValueError) as error:
             return Answer(reason=str(error))
+        except (apsw.Error, OSError) as error:
+            return Answer(reason=f"The index did not answer: {error}.")
         hits = tuple(of_result(self._visible(one)) for one in found if not one.path or self._shelf.holds(one.path))
         return Answer(hits, found.instead, is_building=not self._is_built)
 
@@ -111,6 +115,6 @@ class Seeker:
             done = self._builder.refresh(STEP)
             while done.left and not self._is_closed:
                 done = self._builder.refresh(STEP)
-        except (ClewError, OSError):  # the search says what is wrong with the index
+        except (ClewError, apsw.Error, OSError):  # the search says what is wrong with the index
             return
         self._is_built = not done.left
