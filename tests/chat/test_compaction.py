@@ -52,7 +52,7 @@ def check_boundary(made: World, trigger: str, size: int) -> None:
     assert boundary["compactMetadata"]["preTokens"] == size
     assert summary["parentUuid"] == boundary["uuid"] and summary["isVisibleInTranscriptOnly"]
     assert summary["message"]["content"].startswith(OPENING) and "All that was said." in summary["message"]["content"]
-    assert title["leafUuid"] == summary["uuid"]
+    assert title["leafUuid"] == summary["uuid"] and title["summary"] == "All that was said."
     sent = made.sent[-1]["messages"]
     assert sent[0]["content"][0]["text"].startswith(OPENING) and len(sent) == 1
     assert normalise(sound(made.path()))[: len(sent)] == normalise(sent)

@@ -31,7 +31,7 @@ LONGEST = 20_000  # tokens of a summary
 MOST_FAILURES = 3
 LEFT_OUT = "[This old result was left out to save room. Make the call again if it is needed.]"
 
-OPENING = "This session is being continued from a previous conversation that ran out of context."
+OPENING = "The conversation up to here was summed up, and goes on from this summary alone:"
 INSTRUCTION = """\
 Sum up this conversation so that the work can go on from your summary alone. Write plain text under these headings, and \
 leave out a heading that has nothing under it: What the user wants (in the user's own words where they matter), \
@@ -108,8 +108,8 @@ class Compactor:
         if not text:
             return self._give_up("The summary is empty.")
         self.failures = 0
-        summary = f"{OPENING} It is summed up below.\n\n{text}{self._unanswered()}"
-        uuid = self.dialogue.restart(summary, trigger, before, usage)
+        summary = f"{OPENING}\n\n{text}{self._unanswered()}"
+        uuid = self.dialogue.restart(summary, text, trigger, before, usage)
         self.left_out = frozenset()
         begun = await tell_hooks("SessionStart", {"source": "compact"}, self.dialogue, self.means, agent=self.agent)
         for context in begun.context:

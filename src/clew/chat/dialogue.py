@@ -225,12 +225,12 @@ class Dialogue:
         leaf = self.journal.add(entry.turn_duration(milliseconds, len(self.messages)))
         self.journal.beside(entry.last_prompt(self.last_prompt, leaf, self.session_id), is_safe=True)
 
-    def restart(self, summary: str, trigger: str, tokens: int, usage: Json) -> str:
+    def restart(self, summary: str, title: str, trigger: str, tokens: int, usage: Json) -> str:
         """From here on the summary is sent and what comes after it. The uuid of the boundary."""
         boundary = self.journal.add_cut(
             entry.boundary(self.journal.leaf, trigger, tokens, usage),
             entry.summary(summary),
-            lambda leaf: entry.headline(_line(summary), leaf),
+            lambda leaf: entry.headline(_line(title), leaf),
             lambda leaf: entry.last_prompt(self.last_prompt, leaf, self.session_id),  # an older pin would hide the cut
         )
         self.messages = [{"role": "user", "content": blocks_of(summary)}]
