@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -57,11 +58,12 @@ def queries() -> list[str]:
 
 @contextmanager
 def sqlite(archive: apsw.Connection) -> Iterator[Engine]:
-    connection = refreshed(archive, ":memory:", load())
-    try:
-        yield SqliteEngine(connection)
-    finally:
-        connection.close()
+    with tempfile.TemporaryDirectory() as folder:
+        connection = refreshed(archive, f"{folder}/facts.db", load())
+        try:
+            yield SqliteEngine(connection)
+        finally:
+            connection.close()
 
 
 def send(archive: apsw.Connection, link: Link, policy: Policy) -> list[Any]:
