@@ -309,11 +309,11 @@ def test_untrusted_settings_run_nothing(tmp_path: Path) -> None:
 def test_compact_is_a_command(tmp_path: Path) -> None:
     rules = [
         Rule(prompt="Sum up", steps=["In short."]),
-        Rule(prompt="go", steps=["One."]),
+        Rule(prompt="first", steps=["One."]),
         Rule(prompt="more", steps=["Two."]),
     ]
     with world(tmp_path, rules=rules) as made:
-        done = say(made, "go", "/compact the names", "more")
+        done = say(made, "first", "/compact the names", "more")
     assert done.text == "Two." and "the names" in str(made.sent[1]["messages"][-1])
     kinds = made.kinds()
     at = kinds.index("compact_boundary")
