@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -58,7 +57,7 @@ def queries() -> list[str]:
 
 @contextmanager
 def sqlite(archive: apsw.Connection) -> Iterator[Engine]:
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         connection = refreshed(archive, f"{folder}/facts.db", load())
         try:
             yield SqliteEngine(connection)
