@@ -104,7 +104,8 @@ def test_a_session_is_gone_on_with(server: Server, tmp_path: Path) -> None:
     assert [m["role"] for m in server.rows[-1]["body"]["messages"]] == ["user", "assistant"] * 4 + ["user"]
 
 
-def test_breaking_off_leaves_a_session_that_goes_on(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_breaking_off_leaves_a_session_that_goes_on(server: Server, tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "project").mkdir()
     running_one = subprocess.Popen(
         words("-p", "slow", "--dangerously-skip-permissions", "--output-format", "json"),
@@ -120,7 +121,7 @@ def test_breaking_off_leaves_a_session_that_goes_on(server: Server, tmp_path: Pa
             or "tool_use" not in next((tmp_path / "claude").rglob("*.jsonl")).read_text()
         ):
             assert running_one.poll() is None
-        running_one.send_signal(signal.SIGINT)
+        running_one.send_signal(number)
         out, _ = running_one.communicate()
     assert running_one.returncode == 130
     assert json.loads(out)["subtype"] == "error_during_execution"

@@ -116,10 +116,9 @@ async def _run(options: Namespace, prompt: str) -> int:
     async with session(wishes, tell) as opened:
         loop = asyncio.get_running_loop()
         if sys.platform != "win32":
-            loop.add_signal_handler(signal.SIGINT, opened.engine.interrupt)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, opened.engine.interrupt)
         finished = await opened.say(prompt)
-        if sys.platform != "win32":
-            loop.remove_signal_handler(signal.SIGINT)
         return _shown(finished, opened.engine.dialogue.session_id, opened.engine.dialogue.journal.new_id(), options)
 
 
