@@ -50,8 +50,15 @@ class Seeker:
 
     async def search(self, text: str, limit: int) -> Answer:
         """The best sessions for a query that may still be growing, or the newest. What is new is read meanwhile."""
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(
+                self._asking, self._open
+            )  # before the other thread makes an index that looks built
+        except (ClewError, apsw.Error, OSError) as error:
+            return Answer(reason=f"The index cannot be used: {error}")
         self._bring_up_to_date()
-        return await asyncio.get_running_loop().run_in_executor(self._asking, self._search, text, limit)
+        return await loop.run_in_executor(self._asking, self._search, text, limit)
 
     def close(self) -> None:
         self._is_closed = True
@@ -62,15 +69,18 @@ class Seeker:
 
     # -- answering
 
+    def _open(self) -> Index:
+        if self._index is None:
+            self._index = Index.open(*self._place)
+            self._is_built = not self._index.is_new
+        return self._index
+
     def _search(self, text: str, limit: int) -> Answer:
         try:
-            if self._index is None:
-                self._index = Index.open(*self._place)
-                self._is_built = self._is_built or not self._index.is_new
             query = parse(text, typing=True)
             if not self._is_built and not query.clauses and not query.filters:
                 return Answer(tuple(islice(self._outlines(), OUTLINES)), is_building=True)
-            found = self._index.search(query, limit)
+            found = self._open().search(query, limit)
         except BadQuery as error:
             return Answer(reason=f"{error.reason}.")
         except (ClewError, ValueError) as error:
