@@ -79,6 +79,7 @@ def run(commands: list[str], home: Path) -> list[str]:
         ["bash", "-c", "\n".join(script)],
         cwd=home,
         env=environment(home),
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
         timeout=250,
