@@ -67,6 +67,7 @@ class Seeker:
         self._stopped = False
         self.is_built = False
         self._refresh = threading.Event()
+        self._opened = threading.Event()
         self._threads = [
             threading.Thread(target=self._answer, daemon=True, name="clew-search"),
             threading.Thread(target=self._build, daemon=True, name="clew-index"),
@@ -103,11 +104,14 @@ class Seeker:
     def _answer(self) -> None:
         try:
             with Index.open(self._place.claude, self._place.cache) as index:
-                self.is_built = self.is_built or not index.is_new
+                self.is_built = not index.is_new
+                self._opened.set()
                 while (question := self._next()) is not None:
                     self._one(index, *question)
         except (ClewError, apsw.Error, OSError) as error:
             self._tell(Failed(-1, f"The index cannot be used: {error}"))
+        finally:
+            self._opened.set()
 
     def _next(self) -> tuple[int, str] | None:
         with self._wake:
@@ -156,6 +160,7 @@ class Seeker:
     # -- building
 
     def _build(self) -> None:
+        self._opened.wait()  # else an index that this thread makes would look built to the other
         try:
             with Index.open(self._place.claude, self._place.cache) as index:
                 while not self._stopped:
