@@ -264,7 +264,13 @@ def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
     found: dict[str, _Telling] = {}
     extra: dict[str, Spend] = {}
     for line in entries:
-        entry = line if line.type == "assistant" else _repeated(line)
+        kind = line.type
+        if kind == "assistant":
+            entry: Spoken | Billed | None = line
+        elif kind == "progress":
+            entry = _repeated(line)
+        else:
+            continue
         message = entry.message if entry is not None else None
         if entry is None or message is None:
             continue
@@ -281,11 +287,14 @@ def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
             telling.time = time  # most lines of a reply repeat the usage of the first
         elif telling.is_outranked(tokens, time, message.model):
             telling.take(tokens, time, message.model)
-        if telling.is_copy and not getattr(entry, "forked_from", None):
+        if type(entry) is Spoken:  # which tells neither
             telling.is_copy = False
-        branch = getattr(entry, "git_branch", None)
-        if branch and branch > telling.branch:
-            telling.branch = branch
+        else:
+            if telling.is_copy and not getattr(entry, "forked_from", None):
+                telling.is_copy = False
+            branch = getattr(entry, "git_branch", None)
+            if branch and branch > telling.branch:
+                telling.branch = branch
         has_ended = telling.has_ended = telling.has_ended or message.stop_reason is not None
         is_short = not has_ended and (tokens.output_tokens or 0) < STUB
         length = 0
@@ -315,9 +324,7 @@ def _add_advice(key: str, tokens: Tokens, entry: Spoken | Billed, extra: dict[st
 
 
 def _repeated(line: Spoken | Billed) -> Billed | None:
-    """What an agent said, where a line of the session that began it repeats that."""
-    if line.type != "progress":
-        return None
+    """What an agent said, where a line of progress in the session that began it repeats that."""
     told = getattr(line, "progress", None)
     inner = told.message if isinstance(told, Progress) else progress(told).message if told else None
     return inner if inner and inner.type == "assistant" else None
