@@ -39,12 +39,13 @@ def main() -> int:
 
 
 def measure(root: Path, scratch: Path, peers: int) -> Iterator[Line | Note]:
+    """Usage comes first: a process counts as large as the one that started it, and this one grows with the searches."""
+    yield from usage.measure(root, scratch)
     yield from bulk(root)
     yield from large(root)
     yield from start_up()
     yield from export.measure(root, scratch, bool(peers))
     yield from search.measure(root, scratch)
-    yield from usage.measure(root, scratch)
     yield from web.measure(root, scratch)
     if peers:
         yield from peer.compare(scratch, peers)

@@ -86,7 +86,7 @@ PEERS = (
 
 def compare(scratch: Path, size: int) -> Iterator[Line | Note]:
     """Clew and its peers on one tree: what a first index takes, how large it is, how long a query takes as a process."""
-    home = scratch / "home"
+    home = scratch / "peers"
     generate(home / ".claude", size, 2)
     amount = sum(Path(path).stat().st_size for path in transcripts(home / ".claude"))
     build = "import sys; from clew.index.search import Index; Index.open(*sys.argv[1:]).refresh()"
