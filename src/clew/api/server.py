@@ -20,6 +20,7 @@ from clew.api.script import ECHO, Script
 from clew.wire.encode import decode, encode
 
 Note = Callable[[Json], None]
+STEPS = 8  # of the loop, in which a connection is made or unmade
 
 
 class Server:
@@ -39,7 +40,8 @@ class Server:
         self._note = note
         self._keeps_bodies = keeps_bodies
         self._number = 0
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
+        self._is_closing = False
         self._server: asyncio.Server | None = None
         self.rows: list[Json] = []
 
@@ -51,11 +53,18 @@ class Server:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_closing = True
         if self._server is not None:
+            for listening in self._server.sockets:  # closed at once, it would lose a connection that was just accepted
+                asyncio.get_running_loop().remove_reader(listening.fileno())
+            await _settled()
             self._server.close()
-        for task in self._open:
+        held = dict(self._open)
+        for task, writer in held.items():
             task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
+            writer.transport.abort()  # closing would wait until all was sent
+        await asyncio.gather(*held, return_exceptions=True)
+        await _settled()
 
     @property
     def url(self) -> str:
@@ -63,12 +72,17 @@ class Server:
         return f"http://{host}:{self._port}"
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, as a task that can be ended."""
-        task = asyncio.create_task(self._converse(reader, writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-        with suppress(asyncio.CancelledError):
-            await task
+        """One connection, in a task that can be ended."""
+        task = asyncio.current_task()
+        if task is None or self._is_closing:
+            writer.transport.abort()
+            return
+        self._open[task] = writer
+        try:
+            with suppress(asyncio.CancelledError):
+                await self._converse(reader, writer)
+        finally:
+            del self._open[task]
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -145,6 +159,12 @@ class Server:
         if ending in ("cut", "close"):
             with suppress(RuntimeError):
                 writer.transport.abort()
+
+
+async def _settled() -> None:
+    """Let what the loop has begun come to its end: a connection that was just accepted, one that was just closed."""
+    for _ in range(STEPS):
+        await asyncio.sleep(0)
 
 
 async def _trickle(writer: asyncio.StreamWriter, data: bytes, size: int, pace: float) -> None:
