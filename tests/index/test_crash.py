@@ -105,7 +105,7 @@ def test_a_few_kills_leave_a_right_index(claude: Claude, tmp_path: Path) -> None
 @pytest.mark.skipif(os.environ.get("CLEW_SOAK") != "1", reason="long: set CLEW_SOAK=1")
 @pytest.mark.timeout(1800)
 def test_many_kills_leave_a_right_index(claude: Claude, tmp_path: Path) -> None:
-    assert kill_often(claude, 120, 2, tmp_path) > 30
+    assert kill_often(claude, 120, 2, tmp_path) > 5, "too few kills came in the middle of the work to show anything"
 
 
 def test_several_processes_at_once_write_everything_once(claude: Claude, tmp_path: Path) -> None:
