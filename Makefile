@@ -12,7 +12,7 @@ run: $(VENV)/run.stamp
 
 test: $(VENV)/dev.stamp
 	@scripts/prepare-tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rR $(TESTS)
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check src tests benchmarks

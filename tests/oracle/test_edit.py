@@ -69,6 +69,7 @@ def chosen(found: Iterator[Case], one_in: int) -> list[Case]:
 
 def score(claude: Claude, version: str, found: list[Case], folder: Path) -> dict[str, str]:
     """What each case got wrong, if anything; prints how many were right."""
+    assert found, "there is nothing to judge"
     with bench(claude, version) as boxes:
         judged: dict[str, tuple[Case, Future[Verdict]]] = {}
         for case in found:

@@ -60,12 +60,12 @@ def _serve(script: Script, options: Namespace) -> int:
     ):
         if options.run:
             return _run(options.run, server.url)
+        if not options.quiet:
+            remark(f"Try: ANTHROPIC_BASE_URL={server.url} ANTHROPIC_API_KEY={KEY} claude -p hello")
         if options.json:
             print_json([{"kind": "mock", "url": server.url}])
         else:
             print(server.url, flush=True)
-        if not options.quiet:
-            remark(f"Try: ANTHROPIC_BASE_URL={server.url} ANTHROPIC_API_KEY={KEY} claude -p hello")
         threading.Event().wait()
     return 0
 

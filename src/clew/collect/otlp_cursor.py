@@ -17,11 +17,11 @@ from clew.collect.otlp_span import Source, Span, spans
 from clew.collect.outbox import DELIVERABLE, ROWS, SequenceCursor
 from clew.collect.policy import Policy
 from clew.collect.record import COLUMNS, record
-from clew.collect.schema import Writing
 from clew.conversation.session import Session
 from clew.facts.price import Prices
 from clew.facts.usage import usage
 from clew.wire.bill import PROBE, Billed
+from clew.wire.database import Writing
 from clew.wire.scan import scan
 from clew.wire.sidecar import AgentMeta
 

@@ -12,18 +12,14 @@ import os
 import secrets
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import apsw
 
 from clew.errors import StoreError
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from clew.wire.database import BUSY_MS, Writing, settle
 
 VERSION = 1
 APPLICATION = int.from_bytes(b"clew")
-BUSY_MS = 5000
 RAW, DEFLATED, ABSENT = 0, 1, 2  # how a content is packed; an absent one is known by its hash alone
 
 _TABLES = """
@@ -90,7 +86,7 @@ def _prepare(connection: apsw.Connection) -> None:
         with Writing(connection):
             _create(connection)
     connection.pragma("journal_mode", "WAL")
-    connection.execute(_PRAGMAS).fetchall()  # a statement that answers holds up those behind it until it is heard
+    settle(connection, _PRAGMAS)
 
 
 def open_to_read(path: str) -> apsw.Connection:
@@ -145,21 +141,3 @@ def _create(connection: apsw.Connection) -> None:
     connection.execute("INSERT INTO about VALUES('host', ?)", (secrets.token_hex(16),))
     connection.pragma("application_id", APPLICATION)
     connection.pragma("user_version", VERSION)
-
-
-class Writing:
-    """A transaction that waits for another writer at its beginning, not at its end."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
-
-    def __enter__(self) -> None:
-        self.connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.connection.execute("COMMIT")
-        elif self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")

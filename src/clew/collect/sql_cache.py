@@ -13,13 +13,14 @@ import apsw
 import apsw.ext
 
 from clew.collect.policy import Policy
-from clew.collect.schema import BUSY_MS, Writing, make_private, open_to_read
+from clew.collect.schema import make_private, open_to_read
 from clew.collect.sql_fact import changed_since, facts_of
 from clew.collect.sql_result import Result, bad_query, result
 from clew.collect.sql_table import TABLES, Facts, Table
 from clew.collect.sql_view import VIEWS
 from clew.facts.price import Prices, load
 from clew.version import __version__
+from clew.wire.database import BUSY_MS, DAMAGE, Writing
 from clew.wire.home import cache_home
 
 Progress = Callable[[int, int], None]  # bytes that have been read, and all that are to be
@@ -125,7 +126,7 @@ def _opened(path: str, made_by: str) -> apsw.Connection:
     try:
         make_private(path)
         return _made(path, mark)
-    except (apsw.NotADBError, apsw.CorruptError):
+    except DAMAGE:
         Path(path).unlink()
         make_private(path)
         return _made(path, mark)

@@ -7,6 +7,7 @@ near the end. A file no larger than the two windows is read whole, and nothing i
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -91,3 +92,15 @@ class Outline:
     def is_conversation(self) -> bool:
         """Whether anybody says anything in it; some files hold only state."""
         return any(e.type in ("user", "assistant") for s in self._ends for e in s.entries)
+
+
+def newest(files: Iterable[SessionFile]) -> Iterator[Outline]:
+    """The conversations among files, by the times of the files. Files that hold only state, or an agent's talk, are none."""
+    here = [file for file in files if not file.is_empty]
+    for file in sorted(here, key=lambda file: (-file.mtime_ns, file.id)):
+        outline = Outline(file)
+        try:
+            if outline.is_conversation and not outline.is_sidechain:
+                yield outline
+        except OSError:  # one file that cannot be read does not hide the others
+            continue

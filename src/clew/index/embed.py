@@ -19,11 +19,12 @@ from clew.index.encoded import without_runs
 from clew.index.minilm import Model
 from clew.index.passage import text_at
 from clew.index.result import Embedded
-from clew.index.schema import DAMAGE, FIELDS, Writing
+from clew.index.schema import FIELDS
 from clew.index.search import Index
 from clew.index.vector import TITLE_AT, Lock, Row, Source, Vectors, digest_of, packed
 from clew.index.wordpiece import Stretch
 from clew.index.write import mark_of
+from clew.wire.database import DAMAGE, Writing
 
 BATCH = 4096  # word pieces that are embedded and kept together: about a second's work
 _PROMPT, _REPLY, _INPUT = (FIELDS.index(name) for name in ("prompt", "reply", "input"))

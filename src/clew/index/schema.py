@@ -12,18 +12,13 @@ from zlib import crc32
 import apsw
 
 from clew.index.text import TOKENIZER
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
+from clew.wire.database import BUSY_MS, DAMAGE, Writing, empty, settle
 
 VERSION = 7
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
 SAID = FIELDS[:4]  # in the table `said`; what tools were asked and what they said is in `done`
 MIDDLE = 1 << 27  # the first row; newer ones are above it and older ones below, so rows are in the order of time
-BUSY_MS = 5000
-DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 
 _TABLES = f"""
 CREATE TABLE file(
@@ -92,12 +87,6 @@ def _prepare(connection: apsw.Connection) -> bool:
     return False
 
 
-def settle(connection: apsw.Connection, pragmas: str) -> None:
-    """Run pragmas to the last one: a statement that answers with a row keeps those behind it waiting until it is read."""
-    for _ in connection.execute(pragmas):
-        pass
-
-
 def _make(connection: apsw.Connection) -> bool:
     settle(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
     with Writing(connection):
@@ -123,28 +112,6 @@ def _create(connection: apsw.Connection) -> None:
 
 
 def reset(connection: apsw.Connection) -> None:
-    """Empty a shard, whatever is in it, under SQLite's own locks: others that have it open see an empty one."""
-    connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
-    try:
-        connection.execute("VACUUM")
-    finally:
-        connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
+    """Empty a shard, and set it up anew."""
+    empty(connection)
     settle(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
-
-
-class Writing:
-    """A transaction that waits for another writer at its beginning, not at its end."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
-
-    def __enter__(self) -> None:
-        self.connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.connection.execute("COMMIT")
-        elif self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")

@@ -18,8 +18,9 @@ import apsw
 from clew.errors import StoreError
 from clew.index.query import Query, parse
 from clew.index.result import Refreshed, Result, Results
-from clew.index.schema import DAMAGE, SHARDS, folder_of, open_shard, reset, shard_of
+from clew.index.schema import SHARDS, folder_of, open_shard, reset, shard_of
 from clew.index.state import state_of
+from clew.wire.database import DAMAGE
 from clew.wire.home import cache_home, claude_home
 from clew.wire.walk import walk
 

@@ -24,8 +24,9 @@ from clew.index.find import PASSAGES, facts
 from clew.index.match import parents
 from clew.index.passage import Passage, cut, text_at
 from clew.index.result import Result, Results
-from clew.index.schema import DAMAGE, FIELDS
+from clew.index.schema import FIELDS
 from clew.index.sql import conditions
+from clew.wire.database import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.index.minilm import SIZE, Floats
-from clew.index.schema import BUSY_MS, DAMAGE, Writing, reset, settle
+from clew.index.schema import reset
+from clew.wire.database import BUSY_MS, DAMAGE, Writing, settle
 
 VERSION = 1  # of the tables, of what is embedded, and of the model
 TITLE_AT = -1  # the offset of a title, which stands in no single line

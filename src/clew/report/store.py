@@ -23,6 +23,7 @@ from clew.report.cell import Cell, Place, add_to, cell_of, cells_of, put
 from clew.report.summary import Summary, folder_of, load, save, states_of
 from clew.report.tally import Tally
 from clew.wire.bill import PROBE, Billed
+from clew.wire.database import BUSY_MS, DAMAGE, Writing, empty
 from clew.wire.scan import scan
 from clew.wire.walk import Found
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 VERSION = 2
 MARK = 1024  # bytes at the beginning, and before the offset, that tell whether a file is still what it was
-BUSY_MS = 5000
-_DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 _TABLE = """
 CREATE TABLE file(
   path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
@@ -248,8 +247,8 @@ def _opened(folder: str | None) -> apsw.Connection:
         os.chmod(path, 0o600)
     try:
         _prepare(connection)
-    except _DAMAGE:
-        _empty(connection)
+    except DAMAGE:
+        empty(connection)
         _prepare(connection)
     connection.execute("PRAGMA synchronous=OFF")  # it can be made again
     return connection
@@ -260,23 +259,9 @@ def _prepare(connection: apsw.Connection) -> None:
     if connection.pragma("user_version") == VERSION:
         return
     connection.execute("PRAGMA journal_mode=DELETE")  # rows are mostly new: a write-ahead log would write them twice
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with Writing(connection):
         if connection.pragma("user_version") != VERSION:  # another clew may have been faster
             connection.execute(f"DROP TABLE IF EXISTS file; {_TABLE} PRAGMA user_version={VERSION}")
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
-def _empty(connection: apsw.Connection) -> None:
-    """Whatever is in the file, it is an empty database from now on, also for others that have it open."""
-    connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
-    try:
-        connection.execute("VACUUM")
-    finally:
-        connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 0)
 
 
 def mark_of(file: BinaryIO, offset: int) -> bytes:

@@ -11,7 +11,7 @@ from datetime import datetime
 import apsw
 from textual.message import Message
 
-from clew.conversation.outline import Outline
+from clew.conversation.outline import newest
 from clew.errors import BadQuery, ClewError
 from clew.index.query import Query, parse
 from clew.index.search import Index
@@ -148,14 +148,8 @@ class Seeker:
             self._tell(Found(number, hits, is_rough=True))
 
     def _from_files(self) -> Iterator[Hit]:
-        files = [f for p in Tree(claude_dir(self._place.claude)).projects() for f in p.sessions() if not f.is_empty]
-        for file in sorted(files, key=lambda f: (-f.mtime_ns, f.id)):
-            outline = Outline(file)
-            try:
-                if outline.is_conversation and not outline.is_sidechain:
-                    yield of_outline(outline)
-            except OSError:  # one file that cannot be read does not hide the others
-                continue
+        projects = Tree(claude_dir(self._place.claude)).projects()
+        return map(of_outline, newest(file for project in projects for file in project.sessions()))
 
     # -- building
 

@@ -30,10 +30,10 @@ from clew.view.document import Row
 from clew.view.nest import is_shown, nested
 from clew.view.plain import clean, duration, one_line, size, tokens
 from clew.view.prose import prose
+from clew.view.told import shrunk, sign, took
 from clew.wire.time import stamp
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
-_TODO = {"completed": "☒", "in_progress": "◐", "pending": "☐"}
 
 
 def fragments(rows: Iterable[Row], prefix: str = "") -> Iterator[str]:
@@ -109,11 +109,11 @@ def _summary(row: Row) -> str:
 
 def _call(row: Row) -> str:
     name, _, about = one_line(row.text[: 4 * LONG], LONG).partition(" ")
-    seconds = row.facts.get("seconds")
-    took = f' <span class="took">{duration(seconds)}</span>' if seconds and seconds >= 1 else ""
+    time = took(row)
+    timed = f' <span class="took">{time}</span>' if time else ""
     state = "failed" if row.facts.get("failed") else "no result" if row.facts.get("open") else ""
     said = f' <span class="state">{state}</span>' if state else ""
-    return f"<b>{escape(name)}</b> <code>{escape(about)}</code>{took}{said}"
+    return f"<b>{escape(name)}</b> <code>{escape(about)}</code>{timed}{said}"
 
 
 def _lone_call(row: Row) -> str:
@@ -152,14 +152,11 @@ _SIGNS = {"+": "ins", "-": "del"}
 def _todo(row: Row) -> str:
     status = str(row.facts.get("status"))
     done = " done" if status == "completed" else ""
-    return f'<div class="todo{done}">{_TODO.get(status, "☐")} {escape(one_line(row.text))}</div>\n'
+    return f'<div class="todo{done}">{sign(row)} {escape(one_line(row.text))}</div>\n'
 
 
 def _compaction(row: Row) -> str:
-    before, after = row.facts.get("before"), row.facts.get("after")
-    said = f"Compacted ({one_line(str(row.facts.get('trigger') or 'unknown'))}"
-    said += f", {tokens(before)} tokens before" if isinstance(before, int) else ""
-    said += f", {tokens(after)} after" if isinstance(after, int) else ""
+    said = f"Compacted ({one_line(str(row.facts.get('trigger') or 'unknown'))}{shrunk(row)}"
     return f'<div class="compaction">{escape(said)}){moment(row.time)}</div>\n'
 
 

@@ -17,6 +17,7 @@ from clew.view.detail import LONG, Picture
 from clew.view.document import Row
 from clew.view.nest import is_shown, nested
 from clew.view.plain import clean, duration, one_line, size, tokens
+from clew.view.told import shrunk, took
 from clew.wire.encode import encode
 from clew.wire.time import stamp
 
@@ -160,10 +161,9 @@ def _aside(row: Row) -> str:
 
 def _call(row: Row) -> str:
     name, _, about = one_line(row.text[: 4 * LONG], LONG).partition(" ")
-    seconds = row.facts.get("seconds")
-    took = f" · {duration(seconds)}" if seconds and seconds >= 1 else ""
+    time = took(row)
     state = " · <b>failed</b>" if row.facts.get("failed") else " · no result" if row.facts.get("open") else ""
-    return f"<b>{escape(name)}</b> <code>{escape(about)}</code>{took}{state}"
+    return f"<b>{escape(name)}</b> <code>{escape(about)}</code>{f' · {time}' if time else ''}{state}"
 
 
 def _lone_call(row: Row) -> str:
@@ -191,11 +191,7 @@ def _todo(row: Row) -> str:
 
 
 def _compaction(row: Row) -> str:
-    before, after = row.facts.get("before"), row.facts.get("after")
-    said = escaped(str(row.facts.get("trigger") or "unknown"))
-    said += f", {tokens(before)} tokens before" if isinstance(before, int) else ""
-    said += f", {tokens(after)} after" if isinstance(after, int) else ""
-    return f"---\n\n**Compacted** ({said})\n\n"
+    return f"---\n\n**Compacted** ({escaped(str(row.facts.get('trigger') or 'unknown'))}{shrunk(row)})\n\n"
 
 
 def _picture(row: Row) -> str:

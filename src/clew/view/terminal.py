@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from clew.view.budget import cut
 from clew.view.document import Row
-from clew.view.plain import clean, duration, one_line, tokens
+from clew.view.plain import clean, one_line, tokens
+from clew.view.told import shrunk, sign, took
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -49,7 +50,6 @@ _MARK = {
     "plan": "  ",
 }
 _LONGEST_CALL = 160  # characters of a call, unless all of it is asked for; a heredoc is a line here
-_TODO = {"completed": "☒", "in_progress": "◐", "pending": "☐"}
 
 
 def print_rows(rows: Iterable[Row], file: TextIO, colour: bool) -> None:
@@ -90,9 +90,9 @@ def _prompt(row: Row) -> str:
 
 def _call(row: Row) -> str:
     state = "  FAILED" if row.facts.get("failed") else "  (no result)" if row.facts.get("open") else ""
-    seconds = row.facts.get("seconds")
+    time = took(row)
     text = one_line(row.text, 0 if row.limit is None else _LONGEST_CALL)
-    return text + (f"  {duration(seconds)}" if seconds and seconds >= 1 else "") + state
+    return text + (f"  {time}" if time else "") + state
 
 
 def _agent(row: Row) -> str:
@@ -104,14 +104,11 @@ def _agent(row: Row) -> str:
 
 
 def _compaction(row: Row) -> str:
-    before, after = row.facts.get("before"), row.facts.get("after")
-    size = f", {tokens(before)} tokens before" if isinstance(before, int) else ""
-    size += f", {tokens(after)} after" if isinstance(after, int) else ""
-    return f"──── compacted ({row.facts.get('trigger') or 'unknown'}{size}) ────"
+    return f"──── compacted ({row.facts.get('trigger') or 'unknown'}{shrunk(row)}) ────"
 
 
 def _todo(row: Row) -> str:
-    return f"    {_TODO.get(str(row.facts.get('status')), '☐')} {row.text}"
+    return f"    {sign(row)} {row.text}"
 
 
 _HEADS: dict[str, Callable[[Row], str]] = {

@@ -11,7 +11,7 @@ from itertools import islice
 
 import apsw
 
-from clew.conversation.outline import Outline
+from clew.conversation.outline import newest
 from clew.errors import BadQuery, ClewError
 from clew.index.query import parse
 from clew.index.result import Result
@@ -96,15 +96,8 @@ class Seeker:
 
     def _outlines(self) -> Iterator[Hit]:
         """The newest sessions by their files."""
-        files = [file for project in self._shelf.tree.projects() for file in project.sessions()]
-        here = [file for file in files if not file.is_empty and self._shelf.holds(str(file.path))]
-        for file in sorted(here, key=lambda file: (-file.mtime_ns, file.id)):
-            outline = Outline(file)
-            try:
-                if outline.is_conversation and not outline.is_sidechain:
-                    yield of_outline(outline)
-            except OSError:  # one file that cannot be read does not hide the others
-                continue
+        files = (file for project in self._shelf.tree.projects() for file in project.sessions())
+        return map(of_outline, newest(file for file in files if self._shelf.holds(str(file.path))))
 
     # -- building
 
