@@ -25,8 +25,8 @@ def arguments(command: ArgumentParser) -> None:
         "--output-format", choices=("text", "json", "stream-json"), default="text", help="how to print it"
     )
     _session(command)
-    _model(command)
-    _rights(command)
+    model(command)
+    rights(command)
     chat_stream.arguments(command)
     common(command)
 
@@ -49,7 +49,8 @@ def _session(command: ArgumentParser) -> None:
     )
 
 
-def _model(command: ArgumentParser) -> None:
+def model(command: ArgumentParser) -> None:
+    """Which model, and how much of it."""
     group = command.add_argument_group("model")
     group.add_argument("--model", metavar="NAME", default="", help="which model: its name, or opus, sonnet, haiku")
     group.add_argument("--fallback-model", metavar="NAME", default="", help="which to ask when that one is overloaded")
@@ -61,7 +62,8 @@ def _model(command: ArgumentParser) -> None:
     group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="behind it")
 
 
-def _rights(command: ArgumentParser) -> None:
+def rights(command: ArgumentParser) -> None:
+    """What it may do, and with what."""
     group = command.add_argument_group("rights")
     group.add_argument(
         "--permission-mode", metavar="MODE", default="", help="default, acceptEdits, plan, dontAsk or bypassPermissions"
@@ -90,7 +92,7 @@ def call(options: Namespace) -> int:
     import asyncio
 
     if options.input_format == "stream-json":
-        return asyncio.run(chat_stream.serve(options, _wishes(options)))
+        return asyncio.run(chat_stream.serve(options, wishes(options)))
     if not options.print:
         remark("clew: the console is not there yet. Ask once with: clew chat -p PROMPT")
         return 2
@@ -99,7 +101,7 @@ def call(options: Namespace) -> int:
         remark("clew: there is nothing to say. Give a prompt: clew chat -p PROMPT")
         return 2
     if options.output_format == "stream-json":
-        return asyncio.run(chat_stream.serve(options, _wishes(options), prompt))
+        return asyncio.run(chat_stream.serve(options, wishes(options), prompt))
     return asyncio.run(_run(options, prompt))
 
 
@@ -108,12 +110,12 @@ async def _run(options: Namespace, prompt: str) -> int:
 
     from clew.chat.compose import session
 
-    wishes = _wishes(options)
+    wished = wishes(options)
 
     def tell(event: Event) -> None:
         _told(event, options.quiet)
 
-    async with session(wishes, tell) as opened:
+    async with session(wished, tell) as opened:
         loop = asyncio.get_running_loop()
         if sys.platform != "win32":
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -154,7 +156,8 @@ def _told(told: Event, quiet: bool) -> None:
         remark(f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}.")
 
 
-def _wishes(options: Namespace) -> Wishes:
+def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
+    """What the options wish for, in a folder or in the one that we are in. Raises ApiError if there is no key."""
     from clew.api.endpoint import endpoint
     from clew.chat.compose import Wishes
     from clew.chat.means import Limits
@@ -164,7 +167,7 @@ def _wishes(options: Namespace) -> Wishes:
     from clew.chat.start import Options
     from clew.wire.place import claude_dir
 
-    cwd = Path.cwd().resolve()
+    cwd = (cwd or Path.cwd()).resolve()
     asked = "bypassPermissions" if options.dangerously_skip_permissions else options.permission_mode
     mode, strange = known_mode(asked) if asked else (None, "")
     if strange:
