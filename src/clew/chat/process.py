@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import signal
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
+
+from clew.chat import group
 
 MOST_OUTPUT = 1 << 20
 _GRACE = 0.5  # seconds: what a command left behind and still holds its output after that is killed
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a command ended. `is_late`: it was stopped because its time was over."""
 
     code: int
@@ -43,7 +42,7 @@ async def run_shell(command: str, cwd: Path, variables: Mapping[str, str], said:
         is_late = True
     finally:
         if process.returncode is None or not all(task.done() for task in reading):
-            _kill(process.pid)
+            await group.kill(process)
         await process.wait()
         await asyncio.gather(*reading, return_exceptions=True)
     code = process.returncode if process.returncode is not None else -1
@@ -67,7 +66,7 @@ async def _started(command: str, cwd: Path, variables: Mapping[str, str]) -> asy
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         process = await starting
-        _kill(process.pid)
+        await group.kill(process)
         await process.communicate()
         raise
 
@@ -85,11 +84,3 @@ async def _feed(stream: asyncio.StreamWriter | None, said: bytes) -> None:
         await stream.drain()
         stream.close()
         await stream.wait_closed()
-
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            os.kill(pid, signal.SIGTERM)
-        else:
-            os.killpg(pid, signal.SIGKILL)

@@ -7,21 +7,18 @@ import codecs
 import os
 import secrets
 import shutil
-import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clew.chat import group
 from clew.chat.tool import Failed
 from clew.chat.tools.disk import MOST_KEPT, scratch
 from clew.chat.tools.output import INLINE, end
 from clew.wire.home import surroundings
 
-GRACE = 2.0  # seconds between the polite and the final signal
 _MOST_NEWS = 1 << 20  # bytes
 _GUARDED = 1.0  # seconds between two looks at how much a command in the background has put out
-_POLL = 0.02
-_AGAIN = 5  # looks after which the polite signal is sent a second time
 # The folder that the command ends in comes back through a descriptor of its own.
 _SCRIPT = "trap 'pwd -P >&{} 2>/dev/null' EXIT\n__clew=$1; shift; eval \"$__clew\""
 
@@ -95,24 +92,14 @@ class Command:
         await self.process.wait()
 
     async def stop(self) -> None:
-        """End the command and all that it began: politely, and after a while without asking."""
+        """End the command and all that it began."""
         self.is_killed = True
-        for again in range(round(GRACE / _POLL)):
-            # A child that the shell was just beginning did not hear the first signal: hence a second one.
-            number = signal.SIGTERM if again in (0, _AGAIN) else 0
-            if not _signal(self.process.pid, number):
-                break
-            await asyncio.sleep(_POLL)
-        await self.kill()
+        await group.end(self.process)
 
     async def kill(self) -> None:
-        """End the whole group at once. A process that the system holds fast is not waited for."""
+        """The same at once."""
         self.is_killed = True
-        for _ in range(round(GRACE / _POLL)):
-            if not _signal(self.process.pid, signal.SIGKILL):
-                break
-            await asyncio.sleep(_POLL)
-        await asyncio.wait({asyncio.ensure_future(self.process.wait())}, timeout=GRACE)
+        await group.kill(self.process)
 
     async def close(self) -> None:
         if self.process.returncode is None:
@@ -141,15 +128,6 @@ class Command:
             self.folder_pipe = -1
         name = os.fsdecode(data).removesuffix("\n")
         return Path(name) if name.startswith("/") else None
-
-
-def _signal(group: int, number: int) -> bool:
-    """Send a signal to a group of processes; whether there was one."""
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
 
 
 async def begin(command: str, cwd: Path, folder: Path | None = None) -> Command:
