@@ -9,8 +9,9 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 Json = dict[str, Any]
 
@@ -24,8 +25,7 @@ _SIGNS: Mapping[str, tuple[bytes, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """A rule that a request breaks. `is_refused`: the API answers 400; else it takes it, but a client should not send it."""
 
     rule: str
@@ -37,8 +37,7 @@ class Violation:
         return f"{self.where}: {self.message}" if self.where else self.message
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     roles: tuple[str, ...]
     needs: Mapping[str, type | tuple[type, ...]]
     takes: tuple[str, ...] = ()

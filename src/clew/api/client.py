@@ -15,9 +15,11 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Literal, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.api.endpoint import Endpoint
 from clew.api.estimate import tokens
@@ -25,11 +27,13 @@ from clew.api.failure import OVERLOADED, Failure, Retry, answered, failed, repor
 from clew.api.reply import Assembly, Block, Finished, Happening, Piece, Reply, Started, StreamError, error_of
 from clew.api.request import THINKING_BLOCKS, Json, Prepared, Request, culprit, prepare, signatures
 from clew.api.sse import Reader, TooLong
+from clew.api.unseen import unseen
 from clew.errors import ApiError
 from clew.wire.encode import decode, encode
 
 try:
-    import httpx
+    with unseen("click"):  # beside it httpx loads its command line, which takes longer than all the rest of it
+        import httpx
 except ModuleNotFoundError:
     missing = ApiError("The client of the Messages API needs the package httpx.", "extra")
     missing.hint = "Install it with: pip install 'clew[chat]'"
@@ -38,8 +42,7 @@ except ModuleNotFoundError:
 Resend = Literal["start", "block", "end"]
 
 
-@dataclass(frozen=True, slots=True)
-class Retrying:
+class Retrying(Struct, frozen=True):
     """A try failed and another begins after `delay` seconds; `so_far` is what the failed one had reported."""
 
     number: int
@@ -49,23 +52,20 @@ class Retrying:
     so_far: Reply
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """The server does not take something; it is asked again without, now and from here on."""
 
     name: str
     error: ApiError
 
 
-@dataclass(frozen=True, slots=True)
-class Switched:
+class Switched(Struct, frozen=True):
     """The model stayed overloaded; the fallback is asked."""
 
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """The last word before the error is raised: the complete blocks and the usage that were received."""
 
     error: ApiError
@@ -75,16 +75,14 @@ class Broken:
 Said = Happening | Retrying | LeftOut | Switched | Broken
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """Tokens of a request; not exact if the server does not count."""
 
     tokens: int
     is_exact: bool
 
 
-@dataclass(slots=True)
-class _Course:
+class _Course(Struct):
     """How far one request has come through its tries."""
 
     request: Request

@@ -6,8 +6,9 @@ The key or token is the one the user gives. No other program's login is read, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from clew.errors import ApiError
 from clew.version import __version__
@@ -18,8 +19,7 @@ API_VERSION = "2023-06-01"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """What one kind of server takes. What it does not take is left out of the request."""
 
     name: str
@@ -42,15 +42,17 @@ PROFILES: Mapping[str, Profile] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """One server, and the key or token to ask it with."""
 
     base: str = BASE
-    key: str = field(default="", repr=False)
-    token: str = field(default="", repr=False)
+    key: str = ""
+    token: str = ""
     profile: Profile = PROFILES["anthropic"]
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Endpoint(base={self.base!r}, profile={self.profile.name!r})"  # the key is nobody's to read
 
     @property
     def is_loopback(self) -> bool:

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
+
+from msgspec import Struct
 
 from clew.api.reply import StreamError
 from clew.errors import ApiError
@@ -55,8 +56,7 @@ _HINTS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """How often and how patiently to ask again. `timeout` is for a whole answer without a stream and grows by try."""
 
     tries: int = 10  # repetitions, after the first try

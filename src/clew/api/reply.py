@@ -7,8 +7,9 @@ events that nothing here understands are kept beside it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.wire.encode import decode
 
@@ -17,8 +18,7 @@ Json = dict[str, Any]
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """One API response. `data` is the message as the API gives it unstreamed."""
 
     data: Json
@@ -54,32 +54,28 @@ class Reply:
         return "".join(str(b.get("text") or "") for b in self.content if b.get("type") == "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """The reply has begun: its id, its model and the usage so far."""
 
     message: Json
     request_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Part of a block that is still growing; `event` is the raw event."""
 
     index: int
     event: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A block is complete."""
 
     index: int
     block: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """The reply is whole."""
 
     reply: Reply

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.api.endpoint import Profile
 from clew.api.estimate import tokens
@@ -22,8 +23,7 @@ THOUGHT = ("thinking", "redacted_thinking")
 THINKING_BLOCKS = "thinking blocks"
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
+class Capability(Struct, frozen=True):
     """Something beyond the plain API: the header that asks for it, and the fields that use it."""
 
     name: str
@@ -31,8 +31,7 @@ class Capability:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """One request. `is_marked` says whether the marks of the prompt cache are set; those in the messages are then ours."""
 
     model: str
@@ -51,8 +50,7 @@ class Request:
     fallback: str = ""  # the model to ask when this one stays overloaded
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A request as it is sent."""
 
     body: Json

@@ -8,7 +8,8 @@ the end of the stream cuts off does not count.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 BOM = b"\xef\xbb\xbf"
 LONGEST = 64 * 1024 * 1024  # bytes of one event; more is no event of any API
@@ -16,8 +17,7 @@ LONGEST = 64 * 1024 * 1024  # bytes of one event; more is no event of any API
 _END = re.compile(rb"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One event: its name (`message` unless told) and its data, undecoded."""
 
     name: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clew.chat.permission.decision import Kind
 from clew.chat.setting import Json, table
@@ -27,8 +28,7 @@ _RANK: dict[Kind | None, int] = {"deny": 3, "ask": 2, "allow": 1, None: 0}
 _KINDS: dict[str, Kind] = {"allow": "allow", "approve": "allow", "deny": "deny", "ask": "ask"}
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """How one hook went, for the journal and the person."""
 
     name: str
@@ -38,8 +38,7 @@ class Ran:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class HookOutcome:
+class HookOutcome(Struct, frozen=True):
     """What all hooks of an event said together."""
 
     block: bool = False
@@ -52,8 +51,7 @@ class HookOutcome:
     ran: tuple[Ran, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What one hook said."""
 
     ran: Ran

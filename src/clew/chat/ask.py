@@ -6,8 +6,10 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.api.client import Broken, LeftOut, Retrying, Said, Switched
 from clew.api.reply import Block, Finished, Piece, Reply, Started
@@ -28,8 +30,7 @@ _MOST_OUTPUT = re.compile(r"max_tokens: \d+ > (\d+)")
 Shown = Callable[[list[Json]], list[Json]]
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """What came of a request: the blocks with their lines, and the error or the person that ended it too early."""
 
     reply: Reply
@@ -51,8 +52,7 @@ class Received:
         return found
 
 
-@dataclass
-class Asking:
+class Asking(Struct):
     """Asks for one reply."""
 
     dialogue: Dialogue

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.chat import event
 from clew.chat.dialogue import Call, Dialogue, text_of
@@ -26,8 +28,7 @@ STOPPED = "The user broke off before this call was run."
 _REJECTED = "User rejected tool use"
 
 
-@dataclass
-class Runner:
+class Runner(Struct):
     """Runs the calls of one conversation."""
 
     dialogue: Dialogue

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat.mention import mentions
 from clew.chat.permission.decision import Mode
@@ -25,8 +26,7 @@ _PLACE = re.compile(r"\$\{(CLAUDE_SKILL_DIR|CLAUDE_SESSION_ID)\}|\$ARGUMENTS\[(\
 _LINE = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Struct, frozen=True):
     """What a command comes to: a text for the model, the files that it mentions, and the skill with its wishes."""
 
     skill: Skill
@@ -47,8 +47,7 @@ def entry_texts(name: str, arguments: str) -> str:
     )
 
 
-@dataclass
-class Workshop:
+class Workshop(Struct):
     """Puts skills to work in one session: every command that they run must be allowed."""
 
     skills: Mapping[str, Skill]

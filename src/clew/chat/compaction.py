@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clew.api.estimate import tokens
 from clew.api.failure import TOO_LONG
@@ -39,8 +40,7 @@ Decisions and why, Files (path and what was changed or learnt), Commands that ma
 they were solved, What is done, What is open, The next step. Quote names, paths and numbers exactly. Call no tool."""
 
 
-@dataclass
-class Compactor:
+class Compactor(Struct):
     """Sums one conversation up."""
 
     dialogue: Dialogue

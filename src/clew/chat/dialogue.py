@@ -6,12 +6,14 @@ is what the next request sends.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.api.estimate import tokens
 from clew.chat import entry
@@ -28,20 +30,19 @@ CAVEAT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """What a person says: the words, and texts that the program puts below them for the model alone."""
 
     content: Content
     notes: tuple[Content, ...] = ()
+    task: str = ""  # no person says it: it tells that this task in the background has ended
 
     @property
     def text(self) -> str:
         return text_of(self.content)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call of a reply, and the line that it stands on."""
 
     id: str
@@ -52,8 +53,7 @@ class Call:
     is_cut: bool = False  # the reply ended in the middle of it
 
 
-@dataclass
-class Dialogue:
+class Dialogue(Struct):
     """One conversation: the session itself, or an agent's."""
 
     journal: Journal
@@ -72,6 +72,9 @@ class Dialogue:
     last_usage: Json = field(default_factory=dict)
     calls_made: int = 0
     linked: set[str] = field(default_factory=set)  # pull requests that the file names
+    is_over: bool = False  # an agent that has ended, and is told nothing any more
+    watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of the session: of what runs in the background
+    heard: Callable[[], None] = lambda: None  # called when something in the background has ended
 
     @property
     def session_id(self) -> str:
@@ -81,6 +84,11 @@ class Dialogue:
     def root(self) -> Dialogue:
         """The session itself, of which this may be an agent."""
         return self.parent.root if self.parent else self
+
+    @property
+    def listener(self) -> Dialogue:
+        """Who is told of what this conversation began: itself, or once it is over, whoever sent it."""
+        return self.parent.listener if self.is_over and self.parent else self
 
     @property
     def folder(self) -> Path:
@@ -96,10 +104,11 @@ class Dialogue:
     # -- what the person says
 
     def prompt(self, said: Prompt) -> str:
-        """A prompt, behind the state of the files; its uuid."""
-        self.last_prompt = said.text
+        """A prompt, behind the state of the files; its uuid. What ended in the background is told in the same way."""
         uuid = self.journal.new_id()
-        if self.backups is not None:
+        if not said.task:
+            self.last_prompt = said.text
+        if self.backups is not None and not said.task:
             self.journal.beside(self.backups.at_prompt(uuid, self.journal.time()))
         body = (
             entry.plain(said.content)
@@ -134,6 +143,27 @@ class Dialogue:
         self.queue.append(said)
         self._queue_line("enqueue", said.content)
 
+    def notify(self, said: Prompt) -> None:
+        """Something has ended in the background: it is told as soon as the model can hear it."""
+        self.enqueue(said)
+        self.heard()
+
+    def something_waits(self) -> bool:
+        """Whether something waits to be said. What the model knows by now is taken back."""
+        for said in [said for said in self.queue if said.task in self.state.told]:
+            self.queue.remove(said)
+            self._queue_line("remove", said.content)
+        return bool(self.queue)
+
+    def endings(self) -> list[Prompt]:
+        """Take out of the queue what has ended in the background, before a person's words are said."""
+        self.something_waits()
+        taken = [said for said in self.queue if said.task]
+        for said in taken:
+            self.queue.remove(said)
+            self._queue_line("dequeue")
+        return taken
+
     def dequeue(self) -> Prompt:
         said = self.queue.popleft()
         self._queue_line("dequeue")
@@ -148,7 +178,8 @@ class Dialogue:
         return taken
 
     def _queue_line(self, operation: str, content: Content | None = None) -> None:
-        self.journal.beside(entry.queued(operation, self.session_id, self.journal.time(), content))
+        if not self.journal.is_agent:
+            self.journal.beside(entry.queued(operation, self.session_id, self.journal.time(), content))
 
     def interrupt(self, in_tool: bool) -> None:
         body = entry.interrupted(in_tool)

@@ -7,8 +7,9 @@ format and not a program; who wrote the line is in `writer`, an extra field, whi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clew.chat.tool import Content, Json, Result
 from clew.version import __version__
@@ -19,6 +20,7 @@ SYNTHETIC = "<synthetic>"
 INTERRUPTED = "[Request interrupted by user]"
 INTERRUPTED_IN_TOOL = "[Request interrupted by user for tool use]"
 LONGEST_PROMPT = 200
+NOWHERE = "00000000-0000-0000-0000-000000000000"  # the uuid of no line
 
 _NO_USAGE: Json = {
     "input_tokens": 0,
@@ -29,8 +31,7 @@ _NO_USAGE: Json = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Struct, frozen=True):
     """What all lines of a conversation share."""
 
     session_id: str
@@ -214,6 +215,11 @@ def last_prompt(text: str, leaf: str, session_id: str) -> Json:
     short = " ".join(text.split())[:LONGEST_PROMPT]
     told = {"lastPrompt": short} if short else {}
     return {"type": "last-prompt", **told, "leafUuid": leaf, "sessionId": session_id}
+
+
+def pin(leaf: str | None, session_id: str) -> Json:
+    """Go on from this line and from no other; with None the older pins count no longer."""
+    return {"type": "last-prompt", "leafUuid": leaf or NOWHERE, "sessionId": session_id, "explicit": True}
 
 
 def title(text: str, session_id: str) -> Json:

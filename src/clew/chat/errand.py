@@ -7,10 +7,11 @@ the call that sent it off.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
+
+from msgspec import Struct
 
 from clew.chat import event
 from clew.chat.ask import Asking
@@ -31,8 +32,7 @@ GENERAL = "general-purpose"
 Status = Literal["completed", "failed", "stopped"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A kind of agent: what it is for, what it is told, and what it may use."""
 
     name: str
@@ -48,8 +48,7 @@ class Kind:
         return (self.tools is None or tool in self.tools) and tool not in self.without
 
 
-@dataclass(frozen=True)
-class Errands:
+class Errands(Struct, frozen=True):
     """Sends agents off from one conversation."""
 
     dialogue: Dialogue
@@ -79,14 +78,14 @@ class Errands:
         payload: Json = {"agent_id": agent_id, "agent_type": kind.name}
         outcome = await tell_hooks("SubagentStart", payload, loop.dialogue, loop.means, agent=scene.call_id)
         notes = tuple(reminder(f"A hook says: {text}") for text in outcome.context)
-        began = time.monotonic()
+        began = self.means.stopwatch()
         try:
             finished = await loop.run(Prompt(prompt, notes))
         except asyncio.CancelledError:
             self._ended(scene, agent_id, "stopped", "", loop.dialogue)
             raise
         self._ended(scene, agent_id, "failed" if finished.is_error else "completed", finished.text, loop.dialogue)
-        return self._result(finished, agent_id, prompt, loop.dialogue, round((time.monotonic() - began) * 1000))
+        return self._result(finished, agent_id, prompt, loop.dialogue, round((self.means.stopwatch() - began) * 1000))
 
     def _kind(self, name: str) -> Kind:
         if name not in self.kinds:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from clew.chat.permission.decision import Decision
 from clew.chat.tool import Content, Json, Result
@@ -16,13 +17,11 @@ from clew.chat.tool import Content, Json, Result
 Ending = Literal["success", "error_max_turns", "error_max_budget_usd", "error_during_execution"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     agent: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun(Event):
+class Begun(Event, frozen=True, kw_only=True):
     """A turn begins: where, with what."""
 
     session_id: str
@@ -32,8 +31,7 @@ class Begun(Event):
     tools: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompted(Event):
+class Prompted(Event, frozen=True, kw_only=True):
     """A person's words are written down."""
 
     uuid: str
@@ -41,23 +39,20 @@ class Prompted(Event):
     is_queued: bool = False  # it was said while the model was busy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Streamed(Event):
+class Streamed(Event, frozen=True, kw_only=True):
     """A raw event of the stream."""
 
     event: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said(Event):
+class Said(Event, frozen=True, kw_only=True):
     """A block of a reply is complete; `message` is the reply with this block alone."""
 
     uuid: str
     message: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replied(Event):
+class Replied(Event, frozen=True, kw_only=True):
     """A reply is whole: why it stopped, and what it took."""
 
     message_id: str
@@ -66,8 +61,7 @@ class Replied(Event):
     usage: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called(Event):
+class Called(Event, frozen=True, kw_only=True):
     """A call is about to be run."""
 
     call_id: str
@@ -75,14 +69,12 @@ class Called(Event):
     input: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progressed(Event):
+class Progressed(Event, frozen=True, kw_only=True):
     call_id: str
     data: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered(Event):
+class Answered(Event, frozen=True, kw_only=True):
     """A call has its result."""
 
     uuid: str
@@ -91,28 +83,25 @@ class Answered(Event):
     result: Result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionAsked(Event):
+class PermissionAsked(Event, frozen=True, kw_only=True):
     """May this call be made? Set the result of `answer`: allow or deny, with another input or a message if wanted."""
 
     call_id: str
     name: str
     input: Json
     decision: Decision
-    answer: asyncio.Future[Decision] = field(compare=False)
+    answer: asyncio.Future[Decision]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAsked(Event):
+class QuestionAsked(Event, frozen=True, kw_only=True):
     """The model asks the person. Set the result of `answer`."""
 
     call_id: str
     questions: Sequence[Json]
-    answer: asyncio.Future[Mapping[str, Any]] = field(compare=False)
+    answer: asyncio.Future[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retried(Event):
+class Retried(Event, frozen=True, kw_only=True):
     """The API failed and is asked again."""
 
     number: int
@@ -122,16 +111,14 @@ class Retried(Event):
     status: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted(Event):
+class Noted(Event, frozen=True, kw_only=True):
     """A remark for the person."""
 
     text: str
     level: Literal["info", "warning", "error"] = "info"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted(Event):
+class Compacted(Event, frozen=True, kw_only=True):
     """The conversation goes on from a summary."""
 
     uuid: str
@@ -141,8 +128,7 @@ class Compacted(Event):
     summary: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentBegun(Event):
+class AgentBegun(Event, frozen=True, kw_only=True):
     agent_id: str
     kind: str
     description: str
@@ -150,16 +136,46 @@ class AgentBegun(Event):
     is_background: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentEnded(Event):
+class AgentEnded(Event, frozen=True, kw_only=True):
     agent_id: str
     status: Literal["completed", "failed", "stopped"]
     summary: str
     usage: Json
+    is_background: bool = False
+    output_file: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished(Event):
+class TaskLeft(Event, frozen=True, kw_only=True):
+    """A command or an agent goes on in the background from now on."""
+
+    task_id: str
+    call_id: str
+    kind: str  # local_bash or local_agent
+    title: str
+    output_file: str
+
+
+class TaskEnded(Event, frozen=True, kw_only=True):
+    """Something in the background has ended. It may come while no turn runs. The model hears of it later: `Notified`."""
+
+    task_id: str
+    call_id: str
+    kind: str
+    status: str  # completed, failed or killed
+    summary: str
+    output_file: str
+    exit_code: int | None = None
+
+
+class Notified(Event, frozen=True, kw_only=True):
+    """The model is told how something in the background ended. No person said these words."""
+
+    uuid: str
+    task_id: str
+    text: str
+
+
+class Finished(Event, frozen=True, kw_only=True):
     """A turn is over: how, with what words, and what it took."""
 
     ending: Ending

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat.command import Workshop, entry_texts, read_line
 from clew.chat.dialogue import Dialogue, Prompt, text_of
@@ -33,8 +34,7 @@ class Rules:
         return self._now.decide(tool, input, cwd, mode)
 
 
-@dataclass
-class Expander:
+class Expander(Struct):
     """Expands the prompts of one session."""
 
     dialogue: Dialogue

@@ -7,9 +7,10 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clew.chat.answer import Answer, HookOutcome, Ran, merge, read_answer
 from clew.chat.process import Ended, run_shell
@@ -40,8 +41,7 @@ _OTHER_NAME = {"Task": "Agent", "Agent": "Task"}
 __all__ = ["EVENTS", "TIMEOUT", "Callback", "Hook", "HookOutcome", "Hooks", "Ran"]
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """One hook: a command for the shell, or a callback. `blocks_on_failure`: if it cannot answer, that is a no."""
 
     event: str

@@ -10,9 +10,10 @@ import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.errors import ApiError
@@ -30,8 +31,7 @@ CallServer = Callable[[str, Json], Awaitable[Json]]  # a tool's name and its inp
 State = Literal["connected", "failed", "pending"]
 
 
-@dataclass(frozen=True)
-class Remote:
+class Remote(Struct, frozen=True):
     """A tool of a server."""
 
     name: str
@@ -78,8 +78,7 @@ def full_name(server: str, tool: str) -> str:
 # -- servers
 
 
-@dataclass
-class Server:
+class Server(Struct):
     """One server, and how it is."""
 
     name: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 from clew.chat.header import list_of, split_header
 from clew.chat.mention import mentions
@@ -29,8 +30,7 @@ _TITLES: dict[Scope, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """One file. `paths` are patterns: if there are any, it counts only once a file that they cover is read."""
 
     path: Path
@@ -40,8 +40,7 @@ class Memory:
     paths: tuple[str, ...] = ()
 
 
-@dataclass
-class Memories:
+class Memories(Struct):
     """The memory of a session. It grows when files below the project are read."""
 
     project: Path

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
+
 Json = dict[str, Any]
 Scope = Literal["managed", "cli", "local", "project", "user", "session"]
 
@@ -21,8 +23,7 @@ _OF_THE_PROJECT: tuple[Scope, ...] = ("local", "project")
 _ONLY_BY_THE_USER = ("bypassPermissions", "auto")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Settings from one place. `root` is the folder that its `/patterns` start from."""
 
     scope: Scope

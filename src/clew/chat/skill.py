@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from clew.chat.header import is_on, list_of, split_header, text_of
 
@@ -16,8 +17,7 @@ _LARGEST = 1 << 20
 _NAME = re.compile(r"[\w.:-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Struct, frozen=True):
     """A skill (it has a folder) or a slash command (it has none)."""
 
     name: str

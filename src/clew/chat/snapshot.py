@@ -5,10 +5,12 @@ The bytes lie in `file-history/<session>/<hash of the path>@v<n>`. A file withou
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat import entry
 from clew.chat.tool import Json
@@ -17,8 +19,7 @@ from clew.wire.write import place
 LARGEST = 64 << 20  # bytes; a larger file is not saved
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(Struct, frozen=True):
     """The newest backup of a file."""
 
     name: str | None
@@ -34,8 +35,8 @@ class Backups:
     """The backups of one session."""
 
     def __init__(self, folder: Path, cwd: Path, known: Mapping[str, Saved] | None = None) -> None:
-        self._folder = folder
-        self._cwd = cwd
+        self.folder = folder
+        self.cwd = cwd
         self._saved: dict[str, Saved] = dict(known or {})
         self._owner = ""
         self._time = ""
@@ -61,11 +62,11 @@ class Backups:
         return entry.snapshot(message, self._owner, backups, self._time)
 
     def _key(self, path: Path) -> str:
-        return str(path.relative_to(self._cwd)) if path.is_relative_to(self._cwd) else str(path)
+        return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
 
     def _save(self, key: str, time: str) -> bool:
         """Whether the file could be saved; one that is as it was needs no new backup."""
-        path = self._cwd / key
+        path = self.cwd / key
         before = self._saved.get(key)
         version = before.version + 1 if before else 1
         try:
@@ -79,14 +80,16 @@ class Backups:
         name = None
         if data is not None:
             stem = sha256(str(path).encode()).hexdigest()[:16]
-            while (self._folder / f"{stem}@v{version}").exists():  # saved by one who died before he could say so
+            while (self.folder / f"{stem}@v{version}").exists():  # saved by one who died before he could say so
                 version += 1
-            name = place(self._folder / f"{stem}@v{version}", (data,)).name
+            saved = place(self.folder / f"{stem}@v{version}", (data,))
+            saved.chmod(stat.S_IMODE(path.stat().st_mode))  # whoever puts it back takes the mode from here
+            name = saved.name
         self._saved[key] = Saved(name, version, time)
         return True
 
     def _kept(self, saved: Saved) -> bytes | None:
         try:
-            return (self._folder / saved.name).read_bytes() if saved.name else None
+            return (self.folder / saved.name).read_bytes() if saved.name else None
         except OSError:
             return None

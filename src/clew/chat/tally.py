@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.chat.tool import Json
 from clew.facts.price import STEP, Prices, cost, load, micros
 
 
-@dataclass
-class Spent:
+class Spent(Struct):
     """The sums of one model."""
 
     input: int = 0
@@ -28,8 +28,7 @@ class Spent:
         return self.cache_write_5m + self.cache_write_1h
 
 
-@dataclass
-class Tally:
+class Tally(Struct):
     """All that a conversation took, agents and summaries included."""
 
     prices: Prices = field(default_factory=load)

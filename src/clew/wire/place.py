@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 from unicodedata import normalize
+
+from msgspec import Struct
 
 from clew.errors import Ambiguous, NotFound
 from clew.wire.entry import Blank, Entry, entries, parse
@@ -47,8 +48,7 @@ def _expand(path: str) -> str:
 # -- what is there
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """Everything under the folder of Claude Code."""
 
     root: Path
@@ -91,14 +91,12 @@ class Tree:
         return folder
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectPath:
+class ProjectPath(Struct, frozen=True):
     path: str
     source: Literal["index", "cwd", "guess"]
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """A folder of sessions."""
 
     folder: Path
@@ -158,8 +156,7 @@ class Project:
                 yield from islice((entry.cwd for entry in _head(file.path) if entry.cwd), 1)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFile:
+class SessionFile(Struct, frozen=True):
     """The file of one session; its name is its identity."""
 
     path: Path
@@ -199,8 +196,7 @@ class SessionFile:
         return min(found, key=lambda p: (p.stem != tool_use_id, p.suffix != ".txt", p.name), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFile:
+class AgentFile(Struct, frozen=True):
     """The file of one agent, in one of three layouts."""
 
     path: Path

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.chat.permission.decision import Kind, Mode
 from clew.chat.permission.place import Anchors, Place, is_protected, is_secret, locate, matches
 from clew.chat.permission.rule import Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """A kind and why; the rule that settled it, if one did; the file that it is about."""
 
     kind: Kind
@@ -24,8 +25,7 @@ class Verdict:
 ALLOWED = Verdict("allow", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(Struct, frozen=True):
     """What holds at the moment of a call. All folders have their links followed."""
 
     rules: Sequence[Rule]

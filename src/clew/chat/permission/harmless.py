@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.chat.permission import git
 from clew.chat.permission.lexer import Command
 from clew.chat.permission.option import Grammar, Words, names, take
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """What a harmless command looks at: these paths (and below them, if `recursive`); `changes_folder` for cd."""
 
     paths: tuple[str, ...] = ()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from clew.chat.permission.option import names
 
@@ -37,8 +38,7 @@ class Span(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """One word: its source, and what the shell makes of it. A value that depends on variables is None."""
 
     source: str
@@ -54,16 +54,14 @@ class Word:
         return quoted(self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     """A file that the shell opens for a command."""
 
     operator: str
     target: Word
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """One simple command."""
 
     words: tuple[Word, ...]
@@ -85,8 +83,7 @@ class Command:
         return " ".join(word.source for word in self.words)
 
 
-@dataclass
-class _Draft:
+class _Draft(Struct):
     words: list[Word] = field(default_factory=list)
     assignments: list[tuple[str, Word]] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)

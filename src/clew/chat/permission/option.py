@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 Words = tuple[str, ...]
 
@@ -12,8 +12,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
+class Grammar(Struct, frozen=True):
     """The harmless options of a command, and what its other words are.
 
     `flags` are single letters, `valued` letters with a value, `long` names without dashes (a value behind `=` if it ends
@@ -34,8 +33,7 @@ class Grammar:
     any_words: bool = False  # words may hold variables: they are only printed
 
 
-@dataclass
-class Taken:
+class Taken(Struct):
     """What a command line came to: the words that are no options, those of them that are paths, the letters used."""
 
     words: list[str] = field(default_factory=list)

@@ -6,10 +6,11 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clew.chat.permission.option import names
 from clew.errors import ClewError
@@ -37,8 +38,7 @@ _SECRET_FILES = names(".netrc .pgpass .git-credentials .credentials.json .pypirc
 _SECRET_KEY = re.compile(r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|p12|pfx|kdbx)")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A path as it is written (made absolute) and as it really is. `reals` are two where `..` stands behind a link: the
     system goes up from where the link leads, other programs strike out the link itself."""
 
@@ -112,8 +112,7 @@ def _ends_up_in_system(path: Path) -> bool:
 # -- patterns of rules
 
 
-@dataclass(frozen=True, slots=True)
-class Anchors:
+class Anchors(Struct, frozen=True):
     """The folders that patterns start from: `/` at the rule's source, `~` at home, a bare one at the current folder."""
 
     source: Path

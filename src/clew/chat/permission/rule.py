@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from clew.chat.permission.decision import Json, Kind
 from clew.chat.setting import Scope, Settings
@@ -23,8 +24,7 @@ _NAMED = {"Agent": "subagent_type", "Skill": "skill"}
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One rule. `spec` is None if it stands for the whole tool."""
 
     text: str

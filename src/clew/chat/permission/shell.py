@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clew.chat.permission import lexer
 from clew.chat.permission.lexer import Command, Doubt, Span
@@ -28,8 +29,7 @@ _ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0
 _SPLIT = re.compile(r"&&|\|\||[;|&\n`(){}<>]|\$\(")
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Struct, frozen=True):
     """A shell command taken apart. With a doubt, `commands` is empty. `loose` is for forbidding: all that may be run."""
 
     text: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from clew.chat.permission import shell
 from clew.chat.permission.lexer import Command, Doubt, Span, Word

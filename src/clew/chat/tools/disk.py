@@ -14,8 +14,9 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clew.chat.tool import Failed, Scene, Seen
 from clew.chat.tools.path import told, writable
@@ -25,8 +26,7 @@ MOST_KEPT = 256 << 20  # bytes of the output of a command
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """A file's bytes and what is remembered of it."""
 
     data: bytes
@@ -115,14 +115,66 @@ def _replaced(target: Path, data: bytes) -> int:
         os.close(folder)
 
 
-def _folder(path: Path) -> int:
-    """A folder, opened step by step so that no part of it can become a link on the way; made if it is not there."""
+def put_back(target: Path, data: bytes, mode: int, *, is_link: bool = False) -> None:
+    """Put a file or a link in place again, over whatever file or link stands there; none on the way is followed."""
+    folder = _folder(target.parent)
+    draft = f".clew-{secrets.token_hex(6)}"
+    try:
+        try:
+            if is_link:
+                os.symlink(os.fsdecode(data), draft, dir_fd=folder)
+            else:
+                _drafted(draft, folder, data, mode)
+            os.replace(draft, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=folder)
+            raise
+        _settle(folder)
+    finally:
+        os.close(folder)
+
+
+def _drafted(draft: str, folder: int, data: bytes, mode: int) -> None:
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600, dir_fd=folder)
+    try:
+        _fill(file, data, None)
+        os.fchmod(file, mode)
+    finally:
+        os.close(file)
+
+
+def take_away(target: Path, top: Path) -> None:
+    """Remove a file or a link that may be gone already, and the folders below `top` that it leaves empty."""
+    try:
+        folder = _folder(target.parent, makes=False)
+    except FileNotFoundError:
+        return
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(target.name, dir_fd=folder)
+        _settle(folder)
+    finally:
+        os.close(folder)
+    for above in target.parents:
+        if above == top or not above.is_relative_to(top):
+            return
+        try:
+            above.rmdir()
+        except OSError:
+            return
+
+
+def _folder(path: Path, *, makes: bool = True) -> int:
+    """A folder, opened step by step so that no part of it can become a link on the way; made if need be."""
     at = os.open(path.anchor, _STEP)
     for name in path.parts[1:]:
         try:
             try:
                 inner = os.open(name, _STEP, dir_fd=at)
             except FileNotFoundError:
+                if not makes:
+                    raise
                 os.mkdir(name, dir_fd=at)
                 inner = os.open(name, _STEP, dir_fd=at)
         finally:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.chat.tools.made import TEXT, Made, fields, needed
@@ -20,8 +21,7 @@ _FRESH = 15 * 60.0  # seconds for which a page is not fetched again
 _TEXTS = ("text/", "application/json", "application/xml", "application/javascript", "application/x-yaml")
 
 
-@dataclass
-class Fetcher:
+class Fetcher(Struct):
     """Fetches pages and remembers them for a while."""
 
     network: Network = field(default_factory=Network)

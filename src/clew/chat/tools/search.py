@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.chat.tools.made import TEXT, Made, fields, listed, needed, optional
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A page that was found."""
 
     title: str

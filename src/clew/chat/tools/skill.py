@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.chat.tools.made import TEXT, Made, fields, needed, optional
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """The text of a skill, with its arguments put in, and the folder it comes from."""
 
     text: str
