@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clew.api.request import signatures, without_thinking
 from clew.chat import entry, event
@@ -19,6 +20,10 @@ from clew.chat.tool import Json
 from clew.chat.tools import background
 from clew.errors import Busy
 
+if TYPE_CHECKING:
+    from clew.chat.rewind import Edits, Plan
+    from clew.chat.rewinding import Rewound
+
 
 class Engine:
     """A session that goes on. One turn runs at a time; what is said meanwhile waits in a queue."""
@@ -31,6 +36,7 @@ class Engine:
         *,
         closing: Sequence[Json] = (),
         source: str = "startup",
+        compactor: Callable[[Dialogue, Means, asyncio.Event], Compactor] = Compactor,
     ) -> None:
         """`closing` are lines that an unfinished turn of a resumed session still needs: written before the next prompt."""
         self.dialogue = dialogue
@@ -43,7 +49,7 @@ class Engine:
         self._has_begun = False
         self._title = ""
         self._is_unsure = False  # whether the file has all that was said
-        self._compactor = Compactor(dialogue, means, self.stopped)
+        self._compactor = compactor(dialogue, means, self.stopped)
         errands = Errands(dialogue, means, kinds or {})
         asking = Asking(dialogue, means, shown=self._compactor.shown)
         self._loop = Loop(dialogue, means, self.stopped, self._compactor, asking, errands.send, aside=self.aside)
@@ -102,6 +108,48 @@ class Engine:
             return self._loop.report("", ("The conversation could not be compacted.",))
         self.dialogue.command("compact", wish, "Compacted")
         return self._loop.report("Compacted")
+
+    # -- going back
+
+    def plan_rewind(self, place: str) -> Plan:
+        """What going back to a prompt would change: files (`changes`, with diffs), and how many turns would be left behind.
+
+        `place` is the uuid of the prompt's line or the number of its turn (-1 for the last); `clew.chat.rewind.places`
+        lists them. Nothing is changed. Raises NotFound, and Refused if this session keeps nothing.
+        """
+        from clew.chat.back import planned
+
+        return planned(self.dialogue, place)
+
+    def plan_undo(self) -> Plan:
+        """What taking the last rewind back would change; give it to `rewind`. Raises NotFound if there was none."""
+        from clew.chat.back import undoing
+
+        return undoing(self.dialogue)
+
+    async def rewind(
+        self, plan: Plan, *, code: bool = True, conversation: bool = True, edits: Edits = "refuse"
+    ) -> Rewound:
+        """Carry out a plan: the files, the conversation, or both. The next prompt hangs below the line before the place.
+
+        Show `plan.edited` first: those files somebody else changed. With `edits` "refuse" they make this raise Refused
+        and nothing is changed; "keep" leaves them as they are, "overwrite" does not. What stood there is saved, and
+        `plan_undo` brings it back. Raises Busy while a turn runs.
+        """
+        from clew.chat.back import go_back
+        from clew.chat.rewinding import carry_out
+
+        self._occupy()
+        try:
+            leaf = self.dialogue.journal.leaf
+            done = await asyncio.to_thread(carry_out, plan, edits, code=code, has_conversation=conversation, leaf=leaf)
+            for change in done.changed:
+                self.dialogue.state.seen.pop(change.path, None)
+            if conversation and plan.has_conversation:
+                self._closing = go_back(self.dialogue, plan.place.before)
+            return done
+        finally:
+            self.is_busy = False
 
     def use_model(self, model: str) -> None:
         """From here on another model. It gets no other's thinking."""

@@ -27,6 +27,12 @@ def data_home() -> str:
     return os.path.join(base, "clew")
 
 
+def state_home() -> str:
+    """The folder for what is kept from one run to the next: `$XDG_STATE_HOME/clew`, else `~/.local/state/clew`."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(base, "clew")
+
+
 def config_home() -> str:
     """The folder of settings of all programs: `$XDG_CONFIG_HOME`, else `~/.config`."""
     return os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")

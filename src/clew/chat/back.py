@@ -1,0 +1,60 @@
+"""Going back in a conversation that is held open: the plan for it, and the dialogue as it was before a prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clew.chat import entry
+from clew.chat.dialogue import Dialogue
+from clew.chat.resume import resume
+from clew.chat.rewind import Ground, Plan, plan, store_of
+from clew.chat.rewinding import undo
+from clew.chat.tool import Json
+from clew.conversation.open import read
+from clew.errors import NotFound, Refused
+
+
+def planned(dialogue: Dialogue, asked: str) -> Plan:
+    """What going back to a prompt would change."""
+    path = _file(dialogue)
+    if not path.exists():
+        raise NotFound(asked, kind="turn or prompt")
+    session = read(path)
+    return plan(session, asked, _ground(dialogue))
+
+
+def undoing(dialogue: Dialogue) -> Plan:
+    """What taking the last rewind back would change."""
+    _file(dialogue)
+    return undo(dialogue.session_id, dialogue.state.project)
+
+
+def go_back(dialogue: Dialogue, before: str | None) -> list[Json]:
+    """Let the next prompt hang below this line. What the turn above it still needs, to be written before that prompt.
+
+    Nothing is taken out of the file: a pin says where it goes on. Below nothing at all it can say only that the older pins
+    count no longer, so that a session which is closed before the next prompt goes on from where it had been.
+    """
+    journal, state = dialogue.journal, dialogue.state
+    journal.beside(entry.pin(before, dialogue.session_id), is_safe=True)
+    if before is None:
+        dialogue.messages, dialogue.reported, dialogue.weighed = [], 0, 0
+        journal.leaf, state.todos, state.seen = None, [], {}
+        return []
+    found = resume(journal.path)
+    dialogue.messages, dialogue.reported, dialogue.weighed = list(found.messages), found.reported, found.weighed
+    journal.leaf, state.todos, state.seen = found.leaf, list(found.todos), dict(found.seen)
+    return list(found.closing)
+
+
+def _ground(dialogue: Dialogue) -> Ground:
+    backups = dialogue.backups
+    if backups is None:
+        raise Refused(["the files of this session are not saved"])
+    return Ground(backups.folder, backups.cwd, dialogue.state.roots, store_of(dialogue.session_id))
+
+
+def _file(dialogue: Dialogue) -> Path:
+    if not dialogue.journal.is_kept:
+        raise Refused(["nothing of this session is written down, so there is nothing to go back to"])
+    return dialogue.journal.path
