@@ -20,12 +20,15 @@ COMMANDS = {
     "search": "find anything",
     "show": "read a session",
     "trace": "draw the shape of a session: branches, compactions, agents, problems",
+    "compare": "show where two branches or sessions part, and what each made of the files",
+    "race": "say the same to several models at one place of a session, and compare",
     "check": "say what is damaged or lost, and what each version would resume",
     "usage": "say what it took and what it cost",
     "statusline": "print one line for the status line of Claude Code",
     "follow": "watch a session as it is written",
     "resume": "go on with a session, found by its id or by words",
     "chat": "work with a model, in sessions that Claude Code can go on with",
+    "acp": "let an editor chat, over the Agent Client Protocol",
     "trust": "let a folder's own settings run things in a chat",
     "recall": "keep what a search found, and read it again",
     "collect": "keep every session for ever, in an archive of your own",
@@ -67,16 +70,16 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser(only: str | None = None) -> Parser:
-    """The whole parser; with `only` the arguments of one command alone, which spares loading the others."""
+    """The whole parser; with `only` that of one command alone, which spares making and loading the others."""
     top = Parser(prog="clew", description="Read, check and explain Claude Code sessions.")
     top.add_argument("--version", "-V", action="version", version=f"clew {__version__}", help="print it and exit")
     sub = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for name, purpose in COMMANDS.items():
+    for name in COMMANDS if only is None else (only,):
+        purpose = COMMANDS[name]
         command = sub.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
-        if only is None or only == name:
-            module = import_module(f"clew.cli.{name}")
-            module.arguments(command)
-            command.set_defaults(call=module.call)
+        module = import_module(f"clew.cli.{name}")
+        module.arguments(command)
+        command.set_defaults(call=module.call)
     return top
 
 
@@ -104,8 +107,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The words as one value. What no command knows is told by the command, whose help is the one to read."""
-    asked = next((a for a in arguments if not a.startswith("-")), None)
-    options, unknown = parser(asked if asked in COMMANDS else None).parse_known_args(_joined(arguments))
+    asked = arguments[0] if arguments[0] in COMMANDS else None
+    options, unknown = parser(asked).parse_known_args(_joined(arguments))
     if unknown:
         Parser(prog=f"clew {options.command or ''}".strip()).error(f"unrecognized arguments: {' '.join(unknown)}")
     return options if options.command else parser("ls").parse_args(["ls"])

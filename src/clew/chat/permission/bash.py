@@ -16,10 +16,9 @@ from clew.chat.permission.ground import ALLOWED, Ground, Verdict
 from clew.chat.permission.lexer import LONGEST, Command, Doubt, Redirect
 from clew.chat.permission.option import names
 from clew.chat.permission.place import is_protected, locate
-from clew.chat.permission.rule import Rule, has_parameter, matches_command
+from clew.chat.permission.rule import SHELL, Rule, has_parameter, matches_command
 from clew.chat.permission.shell import Script, parse
 
-TOOL = "Bash"
 _MOST_MATCHES = 500
 _SINKS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 _SHELL_CHANGING = names(
@@ -50,7 +49,7 @@ def _forbidden(script: Script, input: Json, ground: Ground) -> Verdict | None:
     touched = list(_file_verdicts(script, ground))
     kinds: tuple[Kind, ...] = ("deny", "ask")
     for kind in kinds:
-        for rule in ground.of(kind, TOOL):
+        for rule in ground.of(kind, SHELL):
             spec = rule.spec
             if spec is None or _names_parameter(spec, input) or any(matches_command(spec, text) for text in texts):
                 return Verdict(kind, f"the rule {rule.text}", rule)
@@ -111,7 +110,7 @@ def _whole_rule(script: Script, ground: Ground) -> Rule | None:
     """An allow rule for all of Bash, or for exactly this text."""
     text = script.text.strip()
     is_plain = text.isprintable() and len(script.text) <= LONGEST
-    for rule in ground.of("allow", TOOL):
+    for rule in ground.of("allow", SHELL):
         if rule.spec is None or (is_plain and "*" not in rule.spec and rule.spec.strip() == text):
             return rule
     return None
@@ -174,7 +173,7 @@ def _allowing(command: Command, plain: Command, ground: Ground) -> Rule | None:
     texts = {command.text, command.source, plain.text, plain.source}
     if plain.words[-1] is unwrap.UNKNOWN:
         texts -= {command.text, command.source}
-    rules = [rule for rule in ground.of("allow", TOOL) if rule.spec is not None]
+    rules = [rule for rule in ground.of("allow", SHELL) if rule.spec is not None]
     found = [rule for rule in rules if any(matches_command(rule.spec or "", text) for text in texts)]
     return min(found, key=lambda rule: "*" in (rule.spec or ""), default=None)
 
@@ -183,7 +182,7 @@ def _allowed_with_variables(command: Command, ground: Ground) -> Rule | None:
     """A rule that names the variables as well."""
     text = " ".join((*(word.source for _, word in command.assignments), command.source))
     count = len(command.assignments)
-    for rule in ground.of("allow", TOOL):
+    for rule in ground.of("allow", SHELL):
         head = (rule.spec or "").split()[:count]
         if head == [word.source for _, word in command.assignments] and matches_command(rule.spec or "", text):
             return rule

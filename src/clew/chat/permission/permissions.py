@@ -13,12 +13,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.chat.permission import bash, suggestion
 from clew.chat.permission.blind import blind
 from clew.chat.permission.decision import Decision, Json, Kind, Mode, known_mode
 from clew.chat.permission.ground import ALLOWED, Ground, Verdict
 from clew.chat.permission.option import names
-from clew.chat.permission.rule import Rule, covers, family, read_rule, read_rules
+from clew.chat.permission.rule import SHELL, Rule, covers, family, read_rule, read_rules
 from clew.chat.setting import Scope, Settings, settings_file, table, texts
 from clew.errors import Refused
 from clew.wire.write import replace
@@ -136,7 +135,9 @@ class Permissions:
         return Ground(tuple(self.rules), tuple(self.roots), self.home, _real(cwd), "default").hides(str(path))
 
     def _judge(self, tool: str, input: Json, ground: Ground) -> tuple[Verdict, tuple[str, ...]]:
-        if tool == bash.TOOL:
+        from clew.chat.permission import bash, suggestion  # nothing has to be read before the first call
+
+        if tool == SHELL:
             verdict, script = bash.judge(input, ground)
             return verdict, suggestion.for_command(script) if verdict.kind == "ask" else ()
         verdict = self._judge_call(tool, input, ground)
@@ -208,7 +209,7 @@ def _message(tool: str, input: Json, verdict: Verdict) -> str:
         return f"Claude requested permissions to use {tool}, but you haven't granted it yet."
     if verdict.rule is None:
         return f"Permission to use {tool} has been denied: {verdict.reason}."
-    if tool == bash.TOOL:
+    if tool == SHELL:
         return f"Permission to use Bash with command {input.get('command')} has been denied."
     return f"Permission to use {tool}{f' on {verdict.path}' if verdict.path else ''} has been denied."
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from clew.chat.permission.decision import Json, Kind
 from clew.chat.setting import Scope, Settings
 
+SHELL = "Bash"
 _SHAPE = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _FAMILY = {
     **dict.fromkeys(("Read", "Glob", "Grep", "LS", "NotebookRead"), "Read"),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
 
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.chat.tools.made import TEXT, Made, fields, needed
-from clew.chat.tools.markdown import markdown
-from clew.chat.tools.network import Network, Page, fetch
 from clew.errors import ApiError
+
+if TYPE_CHECKING:
+    from clew.chat.tools.network import Network, Page
 
 T = TypeVar("T")
 LONGEST = 100_000  # characters of a page that are looked at
@@ -24,7 +25,7 @@ _TEXTS = ("text/", "application/json", "application/xml", "application/javascrip
 class Fetcher(Struct):
     """Fetches pages and remembers them for a while."""
 
-    network: Network = field(default_factory=Network)
+    network: Network | None = None
     clock: Callable[[], float] = time.monotonic
     most: int = 32  # pages that are remembered
     _known: dict[str, tuple[float, Page]] = field(default_factory=dict)
@@ -55,7 +56,9 @@ class Fetcher(Struct):
         self._known = {key: kept for key, kept in self._known.items() if now - kept[0] < _FRESH}
         if url in self._known:
             return self._known[url][1]
-        page = await fetch(url, self.network)
+        from clew.chat.tools.network import Network, fetch
+
+        page = await fetch(url, self.network or Network())
         if page.code >= 400:
             raise Failed(f"Request failed with status code {page.code}", is_misuse=False)
         while len(self._known) >= self.most:
@@ -83,7 +86,11 @@ def _text(page: Page) -> str:
     kind = page.kind.partition(";")[0].strip().lower()
     if not kind.startswith(_TEXTS) and not kind.endswith(("+json", "+xml")):
         raise Failed(f"{page.url} is {kind}, not a text. Fetch it with Bash, such as curl -O, if it is needed.")
-    text = markdown(page.text, page.url) if kind in ("text/html", "application/xhtml+xml") else page.text
+    text = page.text
+    if kind in ("text/html", "application/xhtml+xml"):
+        from clew.chat.tools.markdown import markdown
+
+        text = markdown(page.text, page.url)
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}\n\n[The page goes on; these are the first {LONGEST} of {len(text)} characters.]"
@@ -109,6 +116,6 @@ def web_fetch(network: Network | None = None) -> Made:
             url=needed(TEXT, "The whole address of the page", minLength=1, maxLength=2000),
             prompt=needed(TEXT, "What to find in the page", minLength=1),
         ),
-        Fetcher(network or Network()).call,
+        Fetcher(network).call,
         reads=True,
     )
