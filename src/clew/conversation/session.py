@@ -119,7 +119,11 @@ class Session:
         """The turns of another branch, up to the newest entry below its last prompt."""
         if branch.is_active:
             return self.turns
-        return turns(self.path_to(self._newest_below(branch.last)), self._starts_turn)[1]
+        return self.turns_to(self._newest_below(branch.last))
+
+    def turns_to(self, entry: Entry) -> tuple[Turn, ...]:
+        """The turns on the way to an entry; the last one ends with it."""
+        return turns(self.path_to(entry), self._starts_turn)[1]
 
     def _newest_below(self, entry: Entry) -> Entry:
         """The last line of the file among a prompt and all that came of it."""

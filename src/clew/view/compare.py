@@ -1,0 +1,127 @@
+"""Comparisons: two ways that a conversation went, and what each made of the files."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+
+from clew.conversation.reply import Call
+from clew.conversation.session import Session
+from clew.conversation.turn import Turn
+from clew.errors import NotFound
+from clew.facts.change import UNKNOWN, Change, State, changes
+
+
+@dataclass(frozen=True)
+class Way:
+    """The turns from the beginning of a session to a place in it. `root` is the folder that its files are named from."""
+
+    name: str
+    session: Session
+    turns: tuple[Turn, ...]
+    root: str = ""
+
+    def states(self, turns: int) -> dict[str, State]:
+        """Each file that was changed in the first so many turns, as they left it."""
+        return {path: change.after for path, change in self._named(self._work(self.turns[:turns])).items()}
+
+    def changes(self, behind: int = 0) -> dict[str, Change]:
+        """What the turns behind the first so many made of each file, their agents' work included."""
+        return self._named(self._work(self.turns[behind:]), self.states(behind))
+
+    def _named(self, work: Iterator[Call], known: Mapping[str, State] | None = None) -> dict[str, Change]:
+        """Files below the root under their names from there, so that two folders can be compared."""
+        root = f"{self.root.rstrip('/')}/"
+        found = changes(work, {name if name.startswith("/") else root + name: s for name, s in (known or {}).items()})
+        return {path.removeprefix(root): change for path, change in found.items()}
+
+    def _work(self, turns: Sequence[Turn]) -> Iterator[Call]:
+        for turn in turns:
+            yield from self._calls(turn.calls)
+
+    def _calls(self, calls: Sequence[Call]) -> Iterator[Call]:
+        for call in calls:
+            for agent in self.session.agents_for(call):
+                yield from self._calls(agent.session.calls)
+            yield call
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A file that the two ways left in different states."""
+
+    path: str
+    left: State
+    right: State
+
+    def lines(self, left: str, right: str) -> list[str]:
+        """As a unified diff; empty if nothing tells what one of them held."""
+        if UNKNOWN in (self.left, self.right):
+            return []
+        a, b = ((state.text or "").splitlines() for state in (self.left, self.right))
+        return list(difflib.unified_diff(a, b, left, right, lineterm=""))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    left: Way
+    right: Way
+
+    @cached_property
+    def shared(self) -> int:
+        """How many turns both begin with."""
+        pairs = zip(self.left.turns, self.right.turns, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: _is_same(*pair), pairs))
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """The files in which they differ. A file that one way left alone is as it was where they part."""
+        left, right = self.left.changes(self.shared), self.right.changes(self.shared)
+        parted = self.left.states(self.shared)
+        found = []
+        for path, change in {**left, **right}.items():
+            start = parted.get(path, change.before)
+            ends = [side[path].after if path in side else start for side in (left, right)]
+            if ends[0] != ends[1] or ends[0] == UNKNOWN:
+                found.append(Difference(path, *ends))
+        return tuple(found)
+
+
+def _is_same(a: Turn, b: Turn) -> bool:
+    """Whether a turn is in both, or in one as a copy: a copy may have other uuids, but never other replies."""
+    return a.text == b.text and [r.id for r in a.replies] == [r.id for r in b.replies]
+
+
+def way(session: Session, place: str = "") -> Way:
+    """The way to a place: the end of a turn by its number, of a branch (`b2`), an entry by its uuid; else the active end."""
+    turns = session.turns
+    if place.startswith("b") and place[1:].isdigit():
+        branch = next((b for b in session.branches if b.number == int(place[1:])), None)
+        found = session.turns_of(branch) if branch else None
+    elif place.removeprefix("-").isdigit():
+        number = int(place) + len(turns) + 1 if place.startswith("-") else int(place)
+        found = turns[:number] if 1 <= number <= len(turns) else None
+    elif place:
+        found = _to_entry(session, place)
+    else:
+        found = turns
+    if not found:
+        raise _missing(session, place)
+    return Way(f"{session.id[:8]}@{place}" if place else session.id[:8], session, found, session.cwd or "")
+
+
+def _to_entry(session: Session, start: str) -> tuple[Turn, ...] | None:
+    ends = [uuid for uuid in session.links.nodes if uuid and uuid.startswith(start)]
+    return session.turns_to(session.links.nodes[ends[0]]) if len(ends) == 1 else None
+
+
+def _missing(session: Session, place: str) -> NotFound:
+    missing = NotFound(place or session.id, kind="place in the session" if place else "turn")
+    count, branches = len(session.turns), len(session.branches)
+    missing.hint = (
+        f"It has {count} turns (1 to {count}) and {branches} branches (b1 to b{branches}): clew trace {session.id[:8]}"
+    )
+    return missing
