@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import export, peer, search, usage, web
+from benchmarks import collect, export, peer, search, usage, web
 from benchmarks.corpus import generate, parse_size
 from benchmarks.measure import Line, Note, cpu_of, in_process, interleaved, start_of, transcripts
 
@@ -49,6 +49,7 @@ def measure(root: Path, scratch: Path, peers: int) -> Iterator[Line | Note]:
     yield from web.measure(root, scratch)
     if peers:
         yield from peer.compare(scratch, peers)
+        yield from collect.measure(scratch / "peers" / ".claude", scratch)
 
 
 def bulk(root: Path) -> list[Line]:

@@ -54,6 +54,7 @@ class Peer:
     ask: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     least: float | None = None
+    is_store: bool = False  # it keeps what it read, as `clew collect` does
     remark: str = ""
 
 
@@ -64,6 +65,7 @@ PEERS = (
         ".agentsview",
         environment={"AGENTSVIEW_NO_DAEMON": "1", "DO_NOT_TRACK": "1"},
         least=4.0,
+        is_store=True,
         remark="it answers through a server that stays, so its queries are not compared",
     ),
     Peer(
@@ -96,15 +98,18 @@ def compare(scratch: Path, size: int) -> Iterator[Line | Note]:
     yield Line("clew: index ÷ transcripts", 100 * _size(cache) / amount, "%")
     clew = [str(Path(sys.executable).with_name("clew")), "search", "--no-refresh"]
     yield Line("clew: a query as a process", _asked(clew, home, {}), "ms")
+    kept = home / "archive.db"
+    collected = _built([clew[0], "collect", "--quiet", "--archive", str(kept)], home, kept, {})
+    yield Line("clew collect: first poll, CPU seconds for a GB", collected / amount * 1e9, "s")
     for peer in PEERS:
         try:
-            yield from _one(peer, scratch, (home, amount), ours)
+            yield from _one(peer, scratch, (home, amount), (ours, collected))
         except (OSError, subprocess.SubprocessError) as error:
             yield Note(f"{peer.name}: not compared: {reason(error)}")
 
 
-def _one(peer: Peer, scratch: Path, tree: tuple[Path, int], ours: float) -> Iterator[Line | Note]:
-    home, amount = tree
+def _one(peer: Peer, scratch: Path, tree: tuple[Path, int], ours: tuple[float, float]) -> Iterator[Line | Note]:
+    (home, amount), (indexed, collected) = tree, ours
     folder = scratch / peer.name
     version = install(peer.name, folder, home)
     build = [str(folder / "bin" / peer.build[0]), *peer.build[1:]]
@@ -114,9 +119,11 @@ def _one(peer: Peer, scratch: Path, tree: tuple[Path, int], ours: float) -> Iter
         yield Note(f"{peer.name} {version}: not compared: it ran, and left no index at ~/{peer.index}")
         return
     limit = f"≥ {peer.least:g}" if peer.least else ""
-    ratio = spent / ours
+    ratio = spent / indexed
     yield Line(f"{peer.name} {version}: first index, CPU seconds for a GB", spent / amount * 1e9, "s")
     yield Line(f"{peer.name} ÷ clew: CPU for a first index", ratio, "×", limit, ratio >= (peer.least or 0))
+    if peer.is_store:
+        yield Line(f"{peer.name} ÷ clew collect: CPU for a first poll", spent / collected, "×")
     yield Line(f"{peer.name}: index ÷ transcripts", 100 * made / amount, "%")
     if peer.ask:
         asked = [str(folder / "bin" / peer.ask[0]), *peer.ask[1:]]
