@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from clew.chat import event
+from clew.chat.beside import watch
 from clew.chat.dialogue import Call, Dialogue, text_of
 from clew.chat.extract import extract
 from clew.chat.hook import HookOutcome
@@ -18,6 +19,7 @@ from clew.chat.hooking import reminder, tell_hooks
 from clew.chat.means import Means
 from clew.chat.permission.decision import Decision
 from clew.chat.tool import Errand, Failed, Json, Result, Scene, Tool
+from clew.chat.tools.background import Background
 from clew.chat.tools.schema import check, failure, unknown
 
 AGENT_TOOLS = ("Task", "Agent")
@@ -36,7 +38,7 @@ class Runner(Struct):
     stopped: asyncio.Event
     send: Errand | None = None
     agent: str = ""
-    aside: asyncio.Event | None = None  # set when the running command is to go on in the background
+    aside: asyncio.Event | None = None  # set when what runs is to go on in the background
     denials: list[Json] = field(default_factory=list)
     ends_turn: str = ""  # why a hook wants the turn to end
 
@@ -90,8 +92,8 @@ class Runner(Struct):
 
         tasks = [asyncio.create_task(one(call)) for call in batch]
         stopping = asyncio.create_task(self.stopped.wait())
+        waiting = asyncio.gather(*tasks)
         try:
-            waiting = asyncio.gather(*tasks)
             racing: set[asyncio.Future[Any]] = {waiting, stopping}
             await asyncio.wait(racing, return_when=asyncio.FIRST_COMPLETED)
             if not waiting.done():
@@ -101,7 +103,9 @@ class Runner(Struct):
         finally:
             for task in (*tasks, stopping):
                 task.cancel()
-            await asyncio.gather(*tasks, stopping, return_exceptions=True)
+            await asyncio.gather(*tasks, waiting, stopping, return_exceptions=True)
+            if self.aside is not None:
+                self.aside.clear()  # it was meant for what ran
 
     def _done(self, call: Call, found: Result, results: dict[str, Result]) -> None:
         results[call.id] = found
@@ -152,8 +156,12 @@ class Runner(Struct):
             send=self.send,
             extract=self._extract,
             aside=self.aside,
+            left=lambda task: self._leave(task, call),
             planning=self._plan,
         )
+
+    def _leave(self, task: Background, call: Call) -> None:
+        watch(task, call.id, self.dialogue, self.means, self.agent)
 
     async def _plan(self, begins: bool) -> None:
         """Planning is a mode; what it was before comes back behind it."""

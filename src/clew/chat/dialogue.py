@@ -138,6 +138,16 @@ class Dialogue(Struct):
             self.journal.add(entry.plain(text))
             self._hear(text)
 
+    def shell(self, command: str, output: str, error: str) -> None:
+        """A shell command that the person ran, and what it said."""
+        self.note(CAVEAT)
+        for text in (
+            f"<bash-input>{command}</bash-input>",
+            f"<bash-stdout>{output}</bash-stdout><bash-stderr>{error}</bash-stderr>",
+        ):
+            self.journal.add(entry.plain(text))
+            self._hear(text)
+
     def enqueue(self, said: Prompt) -> None:
         """A prompt that waits until the model can hear it."""
         self.queue.append(said)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clew.api.request import signatures, without_thinking
-from clew.chat import entry, event
+from clew.chat import beside, entry, event
 from clew.chat.ask import Asking
 from clew.chat.compaction import Compactor
 from clew.chat.dialogue import Dialogue, Prompt
@@ -16,9 +16,10 @@ from clew.chat.hooking import reminder, tell_hooks
 from clew.chat.loop import Loop
 from clew.chat.means import Means
 from clew.chat.permission.decision import Mode
+from clew.chat.race import unless
 from clew.chat.tool import Json
-from clew.chat.tools import background
-from clew.errors import Busy
+from clew.chat.tools.background import Background
+from clew.errors import Busy, NotFound
 
 if TYPE_CHECKING:
     from clew.chat.rewind import Edits, Plan
@@ -26,7 +27,19 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """A session that goes on. One turn runs at a time; what is said meanwhile waits in a queue."""
+    """A session that goes on. One turn runs at a time; what is said meanwhile waits in a queue.
+
+    Commands and agents may go on in the background, and do so while no turn runs: a door has to answer what they ask
+    (`PermissionAsked`, `QuestionAsked`) at any time. `TaskLeft` and `TaskEnded` tell which there are, `tasks` lists them,
+    `stop_task` stops one, `put_aside` sends there what is being waited for, `interrupt` leaves them alone and `close` stops
+    them. While a turn runs, the model hears of their ends by itself. While none runs, the door has to let it: wait for
+    `until_news` beside what the person may type, and then
+
+        finished = await engine.heed()
+
+    which is a turn like any other, begun by no prompt. A door that does not, or a person who is faster, loses nothing: the
+    next `submit` says it first. A door that asks once and ends calls `settle` behind its turn.
+    """
 
     def __init__(
         self,
@@ -36,15 +49,19 @@ class Engine:
         *,
         closing: Sequence[Json] = (),
         source: str = "startup",
+        missed: Sequence[Prompt] = (),
         compactor: Callable[[Dialogue, Means, asyncio.Event], Compactor] = Compactor,
     ) -> None:
-        """`closing` are lines that an unfinished turn of a resumed session still needs: written before the next prompt."""
+        """`closing` are lines that an unfinished turn of a resumed session still needs: written before the next prompt.
+        `missed` is what ended in the background of it and was never told."""
         self.dialogue = dialogue
         self.means = means
         self.stopped = asyncio.Event()
         self.aside = asyncio.Event()
         self.is_busy = False
         self._closing = list(closing)
+        self._missed = list(missed)
+        self._news = asyncio.Event()  # the engine is idle, and something has ended that the model does not know
         self._source = source
         self._has_begun = False
         self._title = ""
@@ -53,26 +70,36 @@ class Engine:
         errands = Errands(dialogue, means, kinds or {})
         asking = Asking(dialogue, means, shown=self._compactor.shown)
         self._loop = Loop(dialogue, means, self.stopped, self._compactor, asking, errands.send, aside=self.aside)
+        dialogue.heard = self._look_for_news
 
     async def submit(self, said: Prompt | str) -> event.Finished:
         """Say something, and wait for all that comes of it. Raises OSError if it cannot be written down."""
-        prompt = Prompt(said) if isinstance(said, str) else said
+        finished = await self._turn(Prompt(said) if isinstance(said, str) else said)
+        assert finished is not None
+        return finished
+
+    async def _turn(self, prompt: Prompt | None) -> event.Finished | None:
+        """A turn that begins with what ended in the background, then with a prompt; None if there is neither."""
         self._occupy()
         try:
             self.stopped.clear()
             self.aside.clear()
             context = await self._begin()
-            if self.dialogue.journal.envelope.entrypoint != "cli":
-                self.dialogue.enqueue(prompt)
-                prompt = self.dialogue.dequeue()
-            finished = await self._loop.run(Prompt(prompt.content, (*prompt.notes, *context)))
+            ended = self.dialogue.endings()
+            if prompt is None:
+                finished = await self._loop.run(ended.pop(), ended) if ended else None
+            else:
+                if self.dialogue.journal.envelope.entrypoint != "cli":
+                    self.dialogue.enqueue(prompt)
+                    prompt = self.dialogue.dequeue()
+                finished = await self._loop.run(Prompt(prompt.content, (*prompt.notes, *context)), ended)
             self._write_title()
             return finished
         except OSError:
             self._is_unsure = True
             raise
         finally:
-            self.is_busy = False
+            self._release()
 
     def queue(self, said: Prompt | str) -> None:
         """Say something while the engine is busy: the model hears it with the next results, or after the turn."""
@@ -83,8 +110,51 @@ class Engine:
         self.stopped.set()
 
     def put_aside(self) -> None:
-        """Let the command that runs now go on in the background."""
+        """Let the command or the agents that are waited for go on in the background."""
         self.aside.set()
+
+    # -- what goes on in the background
+
+    @property
+    def tasks(self) -> Mapping[str, Background]:
+        """Commands and agents in the background, by their ids, also those that have ended."""
+        return self.dialogue.state.background
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something has ended in the background that the model does not know yet."""
+        return any(said.task and said.task not in self.dialogue.state.told for said in self.dialogue.queue)
+
+    async def until_news(self) -> None:
+        """Wait until no turn runs and there is news: then `heed`."""
+        await self._news.wait()
+
+    async def heed(self) -> event.Finished | None:
+        """Let the model hear what ended in the background, and wait for all that comes of it. None if it knows already."""
+        return await self._turn(None)
+
+    async def stop_task(self, task_id: str) -> None:
+        """Stop something in the background, as the person wishes; the model hears of it. Raises NotFound."""
+        if task_id not in self.tasks:
+            raise NotFound(task_id, kind="task")
+        await self.tasks[task_id].stop()
+
+    async def settle(self) -> event.Finished | None:
+        """For a door that asks once: wait until no agent works any more, and let the model hear of each. The last turn;
+        None if there was none. Breaking off ends the waiting."""
+        finished = None
+        while (self.has_news or self._has_agents()) and await unless(self.stopped, self._news.wait()):
+            finished = await self.heed() or finished
+        return finished
+
+    def _has_agents(self) -> bool:
+        return any(task.kind == "local_agent" and task.status == "running" for task in self.tasks.values())
+
+    def _look_for_news(self) -> None:
+        if self.has_news and not self.is_busy:
+            self._news.set()
+        else:
+            self._news.clear()
 
     # -- the conversation as a whole
 
@@ -100,7 +170,7 @@ class Engine:
             await self._begin()
             return await self._compactor.compact("manual", wish, summary)
         finally:
-            self.is_busy = False
+            self._release()
 
     async def run_compact(self, wish: str) -> event.Finished:
         """`/compact`, as a person types it: written down as a command."""
@@ -149,7 +219,7 @@ class Engine:
                 self._closing = go_back(self.dialogue, plan.place.before)
             return done
         finally:
-            self.is_busy = False
+            self._release()
 
     def use_model(self, model: str) -> None:
         """From here on another model. It gets no other's thinking."""
@@ -173,7 +243,7 @@ class Engine:
 
     async def close(self, reason: str = "other") -> None:
         """Stop what runs in the background, and tell the hooks that the session ends."""
-        await background.close(self.dialogue.state)
+        await beside.close(self.dialogue)
         if self._has_begun:
             await tell_hooks("SessionEnd", {"reason": reason}, self.dialogue, self.means)
 
@@ -181,6 +251,11 @@ class Engine:
         if self.is_busy:
             raise Busy(str(self.dialogue.journal.path))
         self.is_busy = True
+        self._look_for_news()
+
+    def _release(self) -> None:
+        self.is_busy = False
+        self._look_for_news()
 
     def _reload(self) -> None:
         """What could not be written down was not said: go on from what the file says."""
@@ -203,6 +278,9 @@ class Engine:
         for body in self._closing:
             self.dialogue.journal.add(body)
         self._closing.clear()
+        for said in self._missed:
+            self.dialogue.notify(said)
+        self._missed.clear()
         if self._has_begun:
             return ()
         self._has_begun = True

@@ -1,7 +1,8 @@
 """Errands: agents that a call sends off with a task of their own, and whose last words are its result.
 
 An agent has a conversation, a file and a memory of its own. It lies below its session in `subagents/`, flat, however deep
-the call that sent it off.
+the call that sent it off. It is waited for, or goes on beside the conversation: then the call is answered at once, and
+its last words come as a notification.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from clew.chat import event
 from clew.chat.ask import Asking
+from clew.chat.beside import watch
 from clew.chat.call import AGENT_TOOLS
 from clew.chat.compaction import Compactor
 from clew.chat.dialogue import Dialogue, Prompt
@@ -23,13 +24,13 @@ from clew.chat.loop import Loop
 from clew.chat.means import Means, window_of
 from clew.chat.model import named
 from clew.chat.permission.decision import Mode
+from clew.chat.sent import Sent
 from clew.chat.tool import Failed, Json, Result, Scene, State, Tool
 from clew.wire.encode import encode
 from clew.wire.write import place
 
 DEEPEST = 4  # agents of agents
 GENERAL = "general-purpose"
-Status = Literal["completed", "failed", "stopped"]
 
 
 class Kind(Struct, frozen=True):
@@ -43,6 +44,7 @@ class Kind(Struct, frozen=True):
     model: str = ""  # empty for that of whoever sends it
     mode: Mode | None = None
     turns: int | None = None
+    is_background: bool = False  # it is never waited for
 
     def may_use(self, tool: str) -> bool:
         return (self.tools is None or tool in self.tools) and tool not in self.without
@@ -56,13 +58,38 @@ class Errands(Struct, frozen=True):
     kinds: Mapping[str, Kind]
     depth: int = 0
     agent: str = ""
+    sent: list[Sent] = field(default_factory=list)
+    watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of those that are not waited for
 
     async def send(self, input: Json, scene: Scene) -> Result:
         """The result of an agent: its last words, and what it took. Cancelling ends it, with its calls answered."""
         kind = self._kind(str(input.get("subagent_type") or GENERAL))
+        if input.get("isolation"):
+            raise Failed("Agents work in the folder of the conversation here. Leave isolation out.")
+        is_background = bool(input.get("run_in_background")) or kind.is_background
+        sent = self._sent(kind, input, scene, is_background)
+        self.sent.append(sent)
+        data = {"type": "agent_progress", "agentId": sent.id, "prompt": sent.prompt, "description": sent.title}
+        await scene.progress(data)
+        if is_background or not await sent.attend(scene):
+            return self._leave(sent, scene)
+        return _result(sent)
+
+    async def linger(self, stopped: asyncio.Event) -> bool:
+        """Wait until an agent that goes on beside this one has ended, or somebody breaks off; False if there is none."""
+        if not self.watchers:
+            return False
+        stopping = asyncio.ensure_future(stopped.wait())
+        try:
+            await asyncio.wait({*self.watchers, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+        return True
+
+    def _sent(self, kind: Kind, input: Json, scene: Scene, is_background: bool) -> Sent:
         prompt, about = str(input["prompt"]), str(input.get("description") or "")
         agent_id = "a" + self.dialogue.journal.new_id().replace("-", "")[:16]
-        loop = self._loop(kind, agent_id, input, scene)
+        loop, below = self._loop(kind, agent_id, input, scene)
         self._describe(agent_id, kind, about, scene)
         self.means.tell(
             event.AgentBegun(
@@ -71,21 +98,32 @@ class Errands(Struct, frozen=True):
                 kind=kind.name,
                 description=about,
                 prompt=prompt,
-                is_background=False,
+                is_background=is_background,
             )
         )
-        await scene.progress({"type": "agent_progress", "agentId": agent_id, "prompt": prompt, "description": about})
-        payload: Json = {"agent_id": agent_id, "agent_type": kind.name}
-        outcome = await tell_hooks("SubagentStart", payload, loop.dialogue, loop.means, agent=scene.call_id)
-        notes = tuple(reminder(f"A hook says: {text}") for text in outcome.context)
-        began = self.means.stopwatch()
-        try:
-            finished = await loop.run(Prompt(prompt, notes))
-        except asyncio.CancelledError:
-            self._ended(scene, agent_id, "stopped", "", loop.dialogue)
-            raise
-        self._ended(scene, agent_id, "failed" if finished.is_error else "completed", finished.text, loop.dialogue)
-        return self._result(finished, agent_id, prompt, loop.dialogue, round((self.means.stopwatch() - began) * 1000))
+        return Sent(loop, _run(loop, kind, agent_id, prompt), agent_id, about, prompt, below)
+
+    def _leave(self, sent: Sent, scene: Scene) -> Result:
+        """Let an agent go on by itself: what the call is answered at once."""
+        sent.is_aside = True
+        watcher = watch(sent, scene.call_id, self.dialogue, self.means, self.agent)
+        self.watchers.add(watcher)
+        watcher.add_done_callback(self.watchers.discard)
+        said = (
+            f"The agent works in the background.\nagentId: {sent.id}\noutput_file: {sent.path}\n"
+            "Its last words come by themselves when it has ended: do not wait for them, and do not guess what they are. "
+            "Go on with other work that does not touch the same files, or tell the user that it is under way."
+        )
+        detail = {
+            "isAsync": True,
+            "status": "async_launched",
+            "agentId": sent.id,
+            "description": sent.title,
+            "resolvedModel": sent.loop.dialogue.model,
+            "prompt": sent.prompt,
+            "outputFile": str(sent.path),
+        }
+        return Result([{"type": "text", "text": said}], detail)
 
     def _kind(self, name: str) -> Kind:
         if name not in self.kinds:
@@ -94,10 +132,12 @@ class Errands(Struct, frozen=True):
             raise Failed(f"Agents may be sent off {DEEPEST} deep and no deeper. Do it here.")
         return self.kinds[name]
 
-    def _loop(self, kind: Kind, agent_id: str, input: Json, scene: Scene) -> Loop:
+    def _loop(self, kind: Kind, agent_id: str, input: Json, scene: Scene) -> tuple[Loop, Sequence[Sent]]:
+        """The loop of an agent, and the agents that it will send itself."""
         parent = self.dialogue
         path = parent.folder / "subagents" / f"agent-{agent_id}.jsonl"
-        state = State(parent.state.cwd, parent.state.project, parent.state.roots, background=parent.state.background)
+        shared = parent.state
+        state = State(shared.cwd, shared.project, shared.roots, background=shared.background, told=shared.told)
         model = named(str(input.get("model") or "") or kind.model) or parent.model
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
         child = Dialogue(parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name)
@@ -105,9 +145,11 @@ class Errands(Struct, frozen=True):
         system = [{"type": "text", "text": kind.prompt}] if kind.prompt else self.means.system
         means = replace(self.means, tools=self._tools(kind), limits=limits, system=system)
         errands = Errands(child, means, self.kinds, self.depth + 1, scene.call_id)
-        compactor = Compactor(child, means, scene.stopped, scene.call_id)
+        stopped = asyncio.Event()
+        compactor = Compactor(child, means, stopped, scene.call_id)
         asking = Asking(child, means, scene.call_id, compactor.shown)
-        return Loop(child, means, scene.stopped, compactor, asking, errands.send, scene.call_id)
+        loop = Loop(child, means, stopped, compactor, asking, errands.send, scene.call_id, linger=errands.linger)
+        return loop, errands.sent
 
     def _tools(self, kind: Kind) -> dict[str, Tool]:
         is_last = self.depth + 1 >= DEEPEST
@@ -131,35 +173,27 @@ class Errands(Struct, frozen=True):
             meta["parentAgentId"] = self.dialogue.journal.envelope.agent_id
         place(self.dialogue.folder / "subagents" / f"agent-{agent_id}.meta.json", (encode(meta),))
 
-    def _ended(self, scene: Scene, agent_id: str, status: Status, summary: str, child: Dialogue) -> None:
-        ended = event.AgentEnded(
-            agent=scene.call_id,
-            agent_id=agent_id,
-            status=status,
-            summary=summary,
-            usage={"total_tokens": child.reported, "tool_uses": child.calls_made},
-        )
-        self.means.tell(ended)
 
-    def _result(
-        self, finished: event.Finished, agent_id: str, prompt: str, child: Dialogue, milliseconds: int
-    ) -> Result:
-        said = finished.text or "The agent ended without a word."
-        if finished.is_error and not finished.is_interrupted:
-            reasons = " ".join(finished.errors) or finished.ending
-            said = f"The agent failed: {reasons}" + (f"\n\n{finished.text}" if finished.text else "")
-        content = [{"type": "text", "text": said}]
-        told = [*content, {"type": "text", "text": f"agentId: {agent_id}"}]
-        detail = {
-            "status": "completed",
-            "prompt": prompt,
-            "agentId": agent_id,
-            "content": content,
-            "totalDurationMs": milliseconds,
-            "totalTokens": child.reported,  # of the last reply, as in the original
-            "totalToolUseCount": child.calls_made,
-            "usage": child.last_usage,
-        }
-        if finished.is_error:
-            return Result(said, f"Error: {said}", is_error=True)
-        return Result(told, detail)
+async def _run(loop: Loop, kind: Kind, agent_id: str, prompt: str) -> event.Finished:
+    payload: Json = {"agent_id": agent_id, "agent_type": kind.name}
+    outcome = await tell_hooks("SubagentStart", payload, loop.dialogue, loop.means, agent=loop.agent)
+    return await loop.run(Prompt(prompt, tuple(reminder(f"A hook says: {text}") for text in outcome.context)))
+
+
+def _result(sent: Sent) -> Result:
+    """What an agent that was waited for gives to its call."""
+    finished, child = sent.outcome(), sent.loop.dialogue
+    if finished.is_error:
+        return Result(sent.result, f"Error: {sent.result}", is_error=True)
+    content = [{"type": "text", "text": sent.result}]
+    detail = {
+        "status": "completed",
+        "prompt": sent.prompt,
+        "agentId": sent.id,
+        "content": content,
+        "totalDurationMs": sent.milliseconds,
+        "totalTokens": child.reported,  # of the last reply, as in the original
+        "totalToolUseCount": child.calls_made,
+        "usage": child.last_usage,
+    }
+    return Result([*content, {"type": "text", "text": f"agentId: {sent.id}"}], detail)

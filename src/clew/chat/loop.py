@@ -14,7 +14,7 @@ unknown                the turn is over, and it is said
 from __future__ import annotations
 
 import asyncio
-import time
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from clew.api.estimate import tokens
@@ -52,6 +52,7 @@ class Loop:
     send: Errand | None = None
     agent: str = ""
     aside: asyncio.Event | None = None
+    linger: Callable[[asyncio.Event], Awaitable[bool]] | None = None  # an agent ends only when those that it sent have
     _runner: Runner = field(init=False)
     _guard: Guard = field(init=False)
     _turns: int = field(init=False, default=0)
@@ -61,20 +62,30 @@ class Loop:
     _has_compacted: bool = field(init=False, default=False)
     _was_empty: bool = field(init=False, default=False)
 
-    async def run(self, said: Prompt) -> event.Finished:
-        """One turn, and those of the prompts that came while it was busy. Cancelling leaves every call with a result."""
-        began = time.monotonic()
+    @property
+    def said(self) -> str:
+        """The model's last words."""
+        return self._said
+
+    async def run(self, said: Prompt, before: Sequence[Prompt] = ()) -> event.Finished:
+        """One turn, and those of the prompts that came while it was busy. Cancelling leaves every call with a result.
+
+        `before` is what ended in the background since the last turn: the model hears it first.
+        """
+        began = self.means.stopwatch()
         self._runner = Runner(self.dialogue, self.means, self.stopped, self.send, self.agent, self.aside)
         self._guard, self._turns, self._said, self._cuts, self._breaks = Guard(), 0, "", 0, 0
         self._has_compacted = self._was_empty = False
         self.asking.api_seconds = 0.0
         await self.compactor.make_room(tokens([{"role": "user", "content": blocks_of(said.content)}]))
+        for ended in before:
+            await self._hear(ended)
         if refusal := await self._hear(said):
             return self._finished("success", began, errors=(refusal,))
         try:
             self._begin()
             received, ending, errors = await self._rounds()
-            while self.dialogue.queue and ending == "success" and not errors:
+            while ending == "success" and not errors and await self._has_more():
                 said = self.dialogue.dequeue()
                 if not await self._hear(said, is_queued=True):
                     self._begin()
@@ -82,17 +93,21 @@ class Loop:
         except asyncio.CancelledError:
             self._abandon()
             raise
-        self.dialogue.end_turn(round((time.monotonic() - began) * 1000))
+        self.dialogue.end_turn(round((self.means.stopwatch() - began) * 1000))
         return self._finished(ending, began, received, errors)
 
     def report(self, text: str, errors: tuple[str, ...] = ()) -> event.Finished:
         """How something ended that was no turn."""
         self._runner = Runner(self.dialogue, self.means, self.stopped)
         self._turns, self._said, self.asking.api_seconds = 0, text, 0.0
-        return self._finished("success", time.monotonic(), errors=errors)
+        return self._finished("success", self.means.stopwatch(), errors=errors)
 
     async def _hear(self, said: Prompt, is_queued: bool = False) -> str:
-        """Write a prompt down, unless a hook refuses it: then why."""
+        """Write a prompt down, unless a hook refuses it: then why. Hooks have no say in what the program tells."""
+        if said.task:
+            uuid = self.dialogue.prompt(said)
+            self.means.tell(event.Notified(agent=self.agent, uuid=uuid, task_id=said.task, text=said.text))
+            return ""
         outcome = await self._runner.hook("UserPromptSubmit", None, {"prompt": said.text})
         if outcome.block or outcome.stop:
             refusal = f"A hook refused the prompt: {outcome.reason}"
@@ -103,6 +118,13 @@ class Loop:
             self.dialogue.note(reminder(f"A hook says: {text}"))
         self.means.tell(event.Prompted(agent=self.agent, uuid=uuid, content=said.content, is_queued=is_queued))
         return ""
+
+    async def _has_more(self) -> bool:
+        """Whether something is to be said behind the turn; an agent waits for the agents that it sent."""
+        while not self.dialogue.something_waits():
+            if self.linger is None or self.stopped.is_set() or not await self.linger(self.stopped):
+                return False
+        return True
 
     def _begin(self) -> None:
         self.means.tell(
@@ -173,7 +195,7 @@ class Loop:
             return "error_max_turns", (f"Reached the limit of {limits.turns} turns.",)
         if limits.dollars is not None and self.means.tally.dollars >= limits.dollars:
             return "error_max_budget_usd", (f"Reached the budget of ${limits.dollars:g}.",)
-        while self.dialogue.queue:
+        while self.dialogue.something_waits():
             await self._hear(self.dialogue.dequeue(), is_queued=True)
         return None
 
@@ -264,7 +286,7 @@ class Loop:
             ending=ending,
             text=self._said,
             turns=self._turns,
-            milliseconds=round((time.monotonic() - began) * 1000),
+            milliseconds=round((self.means.stopwatch() - began) * 1000),
             api_milliseconds=round(self.asking.api_seconds * 1000),
             usage=tally.usage,
             models=tally.by_model,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from clew.api.estimate import tokens
 from clew.chat import entry
+from clew.chat.notification import task_of, unheard
 from clew.chat.permission.decision import MODES, Mode
 from clew.chat.snapshot import Saved
 from clew.chat.tool import Failed, Json, Result, Seen
@@ -22,6 +23,7 @@ from clew.conversation.draft import INTERRUPTED_CALL
 from clew.conversation.files import file_states
 from clew.conversation.open import read, request
 from clew.conversation.outline import Outline
+from clew.conversation.queue import timeline
 from clew.conversation.reply import Call, pair
 from clew.conversation.request import UNANSWERED
 from clew.conversation.session import Session
@@ -56,6 +58,9 @@ class Resumed:
     linked: set[str] = field(default_factory=set)
     reported: int = 0
     weighed: int = 0
+    missed: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # tasks whose end the model was not told, and what to say
 
     @property
     def session_id(self) -> str:
@@ -123,6 +128,7 @@ def resume(path: Path) -> Resumed:
         linked={str(e.data.get("prUrl")) for e in session.entries if e.type == "pr-link"},
         reported=reported,
         weighed=weighed,
+        missed=list(unheard(along, {task_of(said.text): said.text for said in timeline(session.entries).waiting})),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.api.client import Client
-from clew.chat.dialogue import Dialogue
+from clew.chat.dialogue import Dialogue, Prompt
 from clew.chat.engine import Engine
 from clew.chat.entry import Envelope
 from clew.chat.errand import Kind
@@ -154,6 +154,7 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
         parts.kinds,
         closing=found.closing if found else (),
         source="resume" if found else "startup",
+        missed=[Prompt(text, task=task) for task, text in found.missed] if found else (),
     )
     engine.use_model(model)
     return engine

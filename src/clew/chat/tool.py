@@ -23,7 +23,7 @@ class Result:
     content: Content
     detail: Any = None
     is_error: bool = False
-    notes: tuple[str, ...] = ()  # texts for the model that stand behind the result, as entries of their own
+    notes: tuple[Content, ...] = ()  # texts for the model that stand behind the result, as entries of their own
 
 
 class Failed(Exception):
@@ -53,7 +53,8 @@ class State:
     roots: tuple[Path, ...]  # the folders that count as the project's own
     seen: dict[Path, Seen] = field(default_factory=dict)
     todos: list[Json] = field(default_factory=list)
-    background: dict[str, Any] = field(default_factory=dict)  # running commands and agents, by their ids
+    background: dict[str, Any] = field(default_factory=dict)  # commands and agents beside it, by their ids
+    told: set[str] = field(default_factory=set)  # those of them whose end the model knows already
     plan: Path | None = None  # the file that a plan is written to, while there is one
 
 
@@ -81,7 +82,8 @@ class Scene:
     ask: Ask | None = None  # put questions to the person
     send: Errand | None = None  # begin an agent
     extract: Extract | None = None  # ask a small model about a text
-    aside: asyncio.Event | None = None  # set when the person sends the running command to the background
+    aside: asyncio.Event | None = None  # set when the person sends what is waited for to the background
+    left: Callable[[Any], None] = lambda task: None  # called with what goes on in the background from now on
     planning: Callable[[bool], Awaitable[None]] | None = None  # begin to plan, or end it
 
 

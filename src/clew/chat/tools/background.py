@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 from clew.chat.tool import Failed, Json, Result, Scene, State
@@ -19,12 +20,25 @@ class Background(Protocol):
     """Something that runs beside the conversation."""
 
     @property
+    def id(self) -> str: ...
+
+    @property
     def kind(self) -> str:
         """`local_bash` or `local_agent`."""
         ...
 
     @property
+    def title(self) -> str:
+        """What it does, in a few words."""
+        ...
+
+    @property
     def description(self) -> str: ...
+
+    @property
+    def path(self) -> Path:
+        """The file that grows while it runs."""
+        ...
 
     @property
     def status(self) -> str:
@@ -33,6 +47,16 @@ class Background(Protocol):
 
     @property
     def exit_code(self) -> int | None: ...
+
+    @property
+    def result(self) -> str:
+        """The last words of an agent that has ended."""
+        ...
+
+    @property
+    def usage(self) -> Json:
+        """What an agent took, by name."""
+        ...
 
     def news(self) -> str:
         """What came out since this was last asked."""
@@ -53,9 +77,8 @@ class Background(Protocol):
 
 async def close(state: State) -> None:
     """Stop all that runs in the background: the conversation ends."""
-    for task in state.background.values():
-        await task.close()
-    state.background.clear()
+    while state.background:  # what is being stopped may still begin something
+        await state.background.pop(next(iter(state.background))).close()
 
 
 def _task(scene: Scene, name: str) -> Background:
@@ -100,6 +123,8 @@ async def output(input: Json, scene: Scene) -> Result:
     if input.get("block", True) and task.status == "running":
         await _until_ended(task, scene, input.get("timeout", _PATIENCE) / 1000)
     is_running = task.status == "running"
+    if not is_running:
+        scene.state.told.add(name)
     retrieval = "success" if not is_running else "timeout" if input.get("block", True) else "not_ready"
     text = bounded(task.output().rstrip("\r\n"))
     about = {
@@ -135,6 +160,7 @@ async def stop(input: Json, scene: Scene) -> Result:
     task = _task(scene, name)
     if task.status != "running":
         raise Failed(f"Task {name} is not running (status: {task.status})")
+    scene.state.told.add(name)
     await task.stop()
     message = f"Successfully stopped task: {name} ({task.description})"
     return Result(message, {"message": message, "task_id": name, "task_type": task.kind})

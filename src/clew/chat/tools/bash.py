@@ -36,7 +36,7 @@ async def bash(input: Json, scene: Scene) -> Result:
         raise Failed(f"The folder {cwd} is gone, so no command can run in it.", is_misuse=False)
     if input.get("run_in_background"):
         command = await begin(input["command"], cwd, outputs(scene))
-        return _aside(command, scene, "")
+        return _aside(command, scene, input, "")
     command = await begin(input["command"], cwd)
     seconds = input.get("timeout", DEFAULT) / 1000
     how = ""
@@ -47,7 +47,7 @@ async def bash(input: Json, scene: Scene) -> Result:
             await command.kill()
             command.discard()
     if how == "aside" or (how == "late" and not is_stopped_when_late(command.command)):
-        return _aside(command, scene, f"It has not ended within {seconds:g}s. " if how == "late" else "")
+        return _aside(command, scene, input, f"It has not ended within {seconds:g}s. " if how == "late" else "")
     if how != "ended":
         await command.stop()
     try:
@@ -111,10 +111,12 @@ class _Progress:
         }
 
 
-def _aside(command: Command, scene: Scene, why: str) -> Result:
+def _aside(command: Command, scene: Scene, input: Json, why: str) -> Result:
     """Leave a command to itself."""
-    scene.state.background[command.id] = command
+    command.title = input.get("description") or input["command"]
     command.leave(outputs(scene))
+    scene.state.background[command.id] = command
+    scene.left(command)
     text = f"Command running in background with ID: {command.id}. {why}Output is being written to: {command.path}"
     so_far = output.end(command.path, _FULL)
     detail = {**_detail(so_far), "backgroundTaskId": command.id}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.chat import group
-from clew.chat.tool import Failed
+from clew.chat.tool import Failed, Json
 from clew.chat.tools.disk import MOST_KEPT, scratch
 from clew.chat.tools.output import INLINE, end
 from clew.wire.home import surroundings
@@ -32,6 +32,7 @@ class Command:
     path: Path  # of its output
     process: asyncio.subprocess.Process
     folder_pipe: int
+    title: str = ""
     kind: str = "local_bash"
     is_killed: bool = False
     is_kept: bool = False
@@ -44,6 +45,14 @@ class Command:
     @property
     def description(self) -> str:
         return self.command
+
+    @property
+    def result(self) -> str:
+        return ""
+
+    @property
+    def usage(self) -> Json:
+        return {}
 
     @property
     def exit_code(self) -> int | None:

@@ -1,0 +1,304 @@
+"""In the background: agents and commands that nobody waits for, what the model is told of them, and what is left of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.api.script import Fault, Rule, Step
+from clew.chat import event
+from clew.chat.engine import Engine
+from clew.chat.tool import Json, Result, Scene
+from clew.chat.tools.background import BASH_OUTPUT, TASK_OUTPUT, TASK_STOP
+from clew.chat.tools.bash import BASH
+from clew.chat.tools.made import FLAG, TEXT, Made, fields, needed, optional
+from clew.facts.usage import usage
+from clew.wire.encode import decode
+from tests.chat.test_errand import agents, blocks
+from tests.chat.tools.helper import call, stage
+from tests.chat.world import AGENT, ECHO, SAVE, World, counts, sound, use, waiting, world
+
+TASK = Made(
+    "Task",
+    "Sends an agent.",
+    fields(
+        description=needed(TEXT, "a"), prompt=needed(TEXT, "b"), run_in_background=optional(FLAG, "c"),
+    ),
+    AGENT.run,
+)  # fmt: skip
+LIMIT = 60.0
+
+
+def task(prompt: str, **more: Any) -> Any:
+    return use("Task", description="do it", prompt=prompt, run_in_background=True, **more)
+
+
+def drive(made: World, run: Callable[[Engine, asyncio.Event], Awaitable[Any]], *more: Made) -> Any:
+    """Run something with an engine whose agents wait in the tool Wait until the event is set; then close it."""
+
+    async def all_of_it(engine: Engine) -> Any:
+        try:
+            async with asyncio.timeout(LIMIT):
+                return await run(engine, release)
+        finally:
+            await engine.close()
+
+    release = asyncio.Event()
+    wait = waiting(release, asyncio.Event())
+    tools = (TASK, ECHO, SAVE, BASH, BASH_OUTPUT, TASK_OUTPUT, TASK_STOP, wait, *more)
+    return made.drive(all_of_it, tools=tools)
+
+
+def paired(path: Path) -> bool:
+    """Whether every call in a file has its result, and only one."""
+    entries = [decode(line) for line in path.read_bytes().splitlines()]
+    asked = [b["id"] for e in entries for b in blocks(e) if b["type"] == "tool_use"]
+    answered = [b["tool_use_id"] for e in entries for b in blocks(e) if b["type"] == "tool_result"]
+    return sorted(asked) == sorted(answered)
+
+
+def notices(made: World) -> list[str]:
+    """What stands in the file as told to the model."""
+    said = [line["message"]["content"] for line in made.lines() if line["type"] == "user"]
+    return [text for text in said if isinstance(text, str) and text.startswith("<task-notification>")]
+
+
+def field_of(text: str, name: str) -> str:
+    return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0]
+
+
+INNER = Rule(prompt="inner", steps=[[use("Wait")], "Inner <b>done</b>."])
+
+
+@pytest.mark.req("R252")
+def test_an_agent_in_the_background_is_told_of_when_the_engine_is_idle(tmp_path: Path) -> None:
+    rules = [INNER, Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    with world(tmp_path, rules=rules, strict="advice") as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            assert (await engine.submit("go")).text == "Outer."
+            assert not engine.has_news and [t.status for t in engine.tasks.values()] == ["running"]
+            release.set()
+            await engine.until_news()
+            heard = await engine.heed()
+            assert heard is not None and heard.text == "Heard." and not engine.has_news
+            assert await engine.heed() is None
+            assert counts(heard.usage) == made.charged
+
+        drive(made, run)
+    [path] = agents(made)
+    agent_id = path.stem.removeprefix("agent-")
+    [launched] = [line for line in made.lines() if "toolUseResult" in line]
+    record = launched["toolUseResult"]
+    assert (record["isAsync"], record["status"], record["agentId"]) == (True, "async_launched", agent_id)
+    assert (record["description"], record["prompt"], record["outputFile"]) == ("do it", "inner work", str(path))
+    [text] = notices(made)
+    call_id = launched["message"]["content"][0]["tool_use_id"]
+    assert (field_of(text, "task-id"), field_of(text, "tool-use-id")) == (agent_id, call_id)
+    assert (field_of(text, "status"), field_of(text, "output-file")) == ("completed", str(path))
+    assert field_of(text, "summary") == 'Agent "do it" completed'
+    assert field_of(text, "result") == "Inner &lt;b&gt;done&lt;/b&gt;."
+    assert field_of(text, "tool_uses") == "1"
+    assert made.kinds() == [
+        *("snapshot", "user", "said:tool_use", "progress", "result", "said:text", "turn_duration", "last-prompt"),
+        *("enqueue", "dequeue", "user", "said:text", "turn_duration", "last-prompt"),
+    ]
+    assert [line["lastPrompt"] for line in made.lines() if line["type"] == "last-prompt"] == ["go", "go"]
+    [begun], [ended] = made.of(event.AgentBegun), made.of(event.AgentEnded)
+    assert begun.is_background and ended.is_background and ended.status == "completed"
+    [left], [over], [told] = made.of(event.TaskLeft), made.of(event.TaskEnded), made.of(event.Notified)
+    assert left.task_id == over.task_id == told.task_id == agent_id and told.text == text
+    assert made.session().turns[-1].text == "go"  # no person said it
+    assert usage(made.session()).total.output == made.charged["output_tokens"]
+    assert paired(path)
+    sound(made.path())
+
+
+def test_while_the_engine_is_busy_it_comes_with_the_next_results(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="inner", steps=["Inner."]),
+        Rule(prompt="go", steps=[[task("inner work")], [use("Hold")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def hold(input: Json, scene: Scene) -> Result:
+            while not made.of(event.TaskEnded):
+                await asyncio.sleep(0.01)
+            return Result("held")
+
+        async def run(engine: Engine, release: asyncio.Event) -> event.Finished:
+            return await engine.submit("go")
+
+        assert drive(made, run, Made("Hold", "Holds.", fields(), hold)).text == "Outer."
+    last = made.sent[-1]["messages"][-1]["content"]
+    assert [block["type"] for block in last] == ["tool_result", "text"]
+    assert last[1]["text"] == notices(made)[0]
+    assert [k for k in made.kinds() if k in ("enqueue", "dequeue")] == ["enqueue", "dequeue"]
+    sound(made.path())
+
+
+def test_what_nobody_heeded_is_said_before_the_next_prompt(tmp_path: Path) -> None:
+    rules = [INNER, Rule(prompt="more", steps=["More."]), Rule(prompt="go", steps=[[task("inner")], "Outer."])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> event.Finished:
+            await engine.submit("go")
+            release.set()
+            await engine.until_news()
+            return await engine.submit("more")
+
+        assert drive(made, run).text == "More."
+    said = made.sent[-1]["messages"][-1]["content"]
+    assert [block["text"][:6] for block in said] == ["<task-", "more"]
+    sound(made.path())
+
+
+def test_several_and_those_that_fail_are_told_of_each(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="good", steps=["Good."]),
+        Rule(prompt="bad", steps=[Step(content="x", fault=Fault(status=400))]),
+        Rule(prompt="task-id", steps=["Heard.", "Heard."]),
+        Rule(prompt="go", steps=[[task("good 1"), task("bad"), task("good 2")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> event.Finished | None:
+            await engine.submit("go")
+            return await engine.settle()
+
+        done = drive(made, run)
+        assert counts(made.of(event.Finished)[-1].usage) == made.charged
+    assert done is None or done.text in ("Heard.", "Outer.")
+    assert sorted(field_of(text, "status") for text in notices(made)) == ["completed", "completed", "failed"]
+    [failed] = [text for text in notices(made) if "<status>failed" in text]
+    assert field_of(failed, "result").startswith("The agent failed: ")
+    assert all(paired(path) for path in (made.path(), *agents(made)))
+    sound(made.path())
+
+
+def test_breaking_off_leaves_them_alone_and_closing_stops_them(tmp_path: Path) -> None:
+    rules = [INNER, Rule(prompt="go", steps=[[task("inner work")], [use("Wait")], "Never."])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> event.Finished:
+            turn = asyncio.create_task(engine.submit("go"))
+            while [told.name for told in made.of(event.Called)].count("Wait") < 2:
+                await asyncio.sleep(0.01)
+            engine.interrupt()
+            done = await turn
+            assert [t.status for t in engine.tasks.values()] == ["running"]
+            return done
+
+        assert drive(made, run).is_interrupted
+    assert [told.status for told in made.of(event.TaskEnded)] == ["killed"]
+    assert [told.status for told in made.of(event.AgentEnded)] == ["stopped"]
+    assert made.kinds()[-1] == "enqueue" and "was stopped" in made.lines()[-1]["content"]
+    assert all(paired(path) for path in (made.path(), *agents(made)))
+    sound(made.path())
+
+
+def test_the_model_reads_and_stops_an_agent_and_is_not_told_again(tmp_path: Path) -> None:
+    rules = [INNER, Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            await engine.submit("go")
+            [name] = engine.tasks
+            scene = stage(tmp_path, state=engine.dialogue.state)
+            looked = await call(TASK_OUTPUT, scene, task_id=name, block=False)
+            assert looked.detail["task"]["status"] == "running" and looked.detail["retrieval_status"] == "not_ready"
+            stopped = await call(TASK_STOP, scene, task_id=name)
+            assert stopped.detail["task_type"] == "local_agent" and not stopped.is_error
+            looked = await call(TASK_OUTPUT, scene, task_id=name)
+            assert looked.detail["task"]["status"] == "killed"
+            assert "<status>killed</status>" in (await call(BASH_OUTPUT, scene, bash_id=name)).content
+
+        drive(made, run)
+    assert "enqueue" not in made.kinds()
+    assert all(paired(path) for path in agents(made))
+
+
+def test_the_person_puts_an_agent_aside(tmp_path: Path) -> None:
+    rules = [
+        INNER,
+        Rule(prompt="task-id", steps=["Heard."]),
+        Rule(
+            prompt="go", steps=[[use("Task", description="do it", prompt="inner")], [use("Echo", text="a")], "Outer."]
+        ),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            turn = asyncio.create_task(engine.submit("go"))
+            while not [told for told in made.of(event.Called) if told.name == "Wait"]:
+                await asyncio.sleep(0.01)
+            engine.put_aside()
+            assert (await turn).text == "Outer."
+            engine.interrupt()  # what stops the conversation does not reach it any more
+            release.set()
+            heard = await engine.heed() if engine.has_news else None
+            if heard is None:
+                await engine.until_news()
+                heard = await engine.heed()
+            assert heard is not None and heard.text == "Heard."
+
+        drive(made, run)
+    records = [line["toolUseResult"] for line in made.lines() if "toolUseResult" in line]
+    assert [record.get("status") for record in records] == ["async_launched", None]
+    assert [field_of(text, "status") for text in notices(made)] == ["completed"]
+    sound(made.path())
+
+
+def test_an_agent_waits_for_the_agents_that_it_sent(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="deepest", steps=[[use("Wait")], "Deep."]),
+        Rule(prompt="task-id", steps=["Heard deep."]),
+        Rule(prompt="middle", steps=[[task("deepest")], "Middle."]),
+        Rule(prompt="go", steps=[[use("Task", description="m", prompt="middle")], "Top."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> event.Finished:
+            turn = asyncio.create_task(engine.submit("go"))
+            while "Middle." not in str([told.message for told in made.of(event.Said)]):
+                await asyncio.sleep(0.01)
+            assert not turn.done()
+            release.set()
+            return await turn
+
+        done = drive(made, run)
+    assert done.text == "Top."
+    [result] = [b for m in made.sent[-1]["messages"] for b in m["content"] if b["type"] == "tool_result"]
+    assert result["content"][0]["text"] == "Heard deep."
+    assert notices(made) == [] and "enqueue" not in made.kinds()
+    depths = sorted(decode(p.with_suffix(".meta.json").read_bytes())["spawnDepth"] for p in agents(made))
+    assert depths == [1, 2]
+    assert counts(done.usage) == made.charged
+
+
+@pytest.mark.parametrize(("command", "status", "end"), [
+    ("echo out", "completed", "completed (exit code 0)"), ("echo out; exit 3", "failed", "failed (exit code 3)"),
+])  # fmt: skip
+def test_a_command_in_the_background_is_told_of(tmp_path: Path, command: str, status: str, end: str) -> None:
+    begun = use("Bash", command=command, description="Say out", run_in_background=True)
+    rules = [Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[begun], "Outer."])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            await engine.submit("go")
+            if not notices(made):
+                await engine.until_news()
+                await engine.heed()
+
+        drive(made, run)
+    [text] = notices(made)
+    assert field_of(text, "status") == status
+    assert field_of(text, "summary") == f'Background command "Say out" {end}'
+    assert Path(field_of(text, "output-file")).read_text() == "out\n"
+    [over] = made.of(event.TaskEnded)
+    assert (over.kind, over.exit_code) == ("local_bash", 0 if status == "completed" else 3)
+    sound(made.path())
