@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +77,7 @@ class Means:
     fallback: str = ""
     small_model: str = ""  # for errands that need no great one
     nearby: Callable[[Path], str] = lambda path: ""  # what the model is told besides, when it reads a file
+    stopwatch: Callable[[], float] = time.monotonic  # seconds, for what the file says of how long things took
 
 
 def window_of(model: str) -> int:
