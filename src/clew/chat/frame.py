@@ -123,9 +123,26 @@ class Framing:
                     task_id=told.agent_id,
                     tool_use_id=told.agent or None,
                     status=told.status,
-                    output_file="",
+                    output_file=told.output_file,
                     summary=told.summary,
                     usage=told.usage,
+                )
+            case event.TaskLeft(kind="local_bash"):
+                yield self.system(
+                    "task_started",
+                    task_id=told.task_id,
+                    tool_use_id=told.call_id,
+                    description=told.title,
+                    task_type=told.kind,
+                )
+            case event.TaskEnded(kind="local_bash"):
+                yield self.system(
+                    "task_notification",
+                    task_id=told.task_id,
+                    tool_use_id=told.call_id,
+                    status="stopped" if told.status == "killed" else told.status,
+                    output_file=told.output_file,
+                    summary=told.summary,
                 )
 
     def _finished(self, told: event.Finished) -> Iterator[Json]:

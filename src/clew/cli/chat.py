@@ -24,6 +24,7 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--output-format", choices=("text", "json", "stream-json"), default="text", help="how to print it"
     )
+    command.add_argument("--plain", action="store_true", help="in lines: for screen readers and simple terminals")
     _session(command)
     model(command)
     rights(command)
@@ -39,7 +40,12 @@ def _session(command: ArgumentParser) -> None:
     group.add_argument("--resume", "-r", metavar="ID", default="", help="go on with this one: id, title or path")
     group.add_argument("--fork-session", action="store_true", help="go on in a copy and leave the original as it is")
     group.add_argument(
-        "--resume-session-at", "--at", metavar="PLACE", dest="at", default="", help="in a copy up to this turn or entry"
+        "--resume-session-at",
+        "--at",
+        metavar="PLACE",
+        dest="at",
+        default="",
+        help="in a copy up to this turn, branch (b2) or entry",
     )
     group.add_argument("--session-id", metavar="UUID", type=_uuid, help="the id of a new session")
     group.add_argument("--name", "-n", metavar="TITLE", default="", help="a title for it")
@@ -94,8 +100,7 @@ def call(options: Namespace) -> int:
     if options.input_format == "stream-json":
         return asyncio.run(chat_stream.serve(options, wishes(options)))
     if not options.print:
-        remark("clew: the console is not there yet. Ask once with: clew chat -p PROMPT")
-        return 2
+        return _console(options)
     prompt = _prompt(options.prompt)
     if not prompt.strip():
         remark("clew: there is nothing to say. Give a prompt: clew chat -p PROMPT")
@@ -103,6 +108,39 @@ def call(options: Namespace) -> int:
     if options.output_format == "stream-json":
         return asyncio.run(chat_stream.serve(options, wishes(options), prompt))
     return asyncio.run(_run(options, prompt))
+
+
+def _console(options: Namespace) -> int:
+    """The console; where nothing can be drawn, in lines."""
+    from dataclasses import replace
+    from importlib.util import find_spec
+
+    from clew.wire.home import terminal_kind, wants_colour
+    from clew.wire.place import claude_dir
+
+    is_plain = options.plain or terminal_kind() in ("dumb", "")
+    if not is_plain and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        remark("clew: the console needs a terminal. Ask once with: clew chat -p PROMPT, or talk in lines with: --plain")
+        return 2
+    if not is_plain and find_spec("prompt_toolkit") is None:
+        remark("clew: the console needs prompt_toolkit. Install it with: pip install 'clew[chat]'")
+        return 2
+
+    def make() -> Wishes:
+        wished = wishes(options)
+        return replace(wished, options=replace(wished.options, entrypoint="cli", can_ask=True))
+
+    from clew.console.app import Started, run
+
+    started = Started(
+        make,
+        Path.cwd().resolve(),
+        claude_dir(options.claude_dir).resolve(),
+        first=options.prompt,
+        is_plain=is_plain,
+        colour=wants_colour(),
+    )
+    return run(started)
 
 
 async def _run(options: Namespace, prompt: str) -> int:
@@ -121,6 +159,7 @@ async def _run(options: Namespace, prompt: str) -> int:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, opened.engine.interrupt)
         finished = await opened.say(prompt)
+        finished = await opened.engine.settle() or finished
         return _shown(finished, opened.engine.dialogue.session_id, opened.engine.dialogue.journal.new_id(), options)
 
 

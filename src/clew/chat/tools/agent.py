@@ -14,7 +14,8 @@ async def send(input: Json, scene: Scene) -> Result:
 
 _ABOUT = (
     "Give a piece of work to an agent with a context of its own, and get its last words back. It knows nothing of this "
-    "conversation: tell it all it needs. Agents that are begun together work side by side."
+    "conversation: tell it all it needs. Agents that are begun together work side by side. One in the background is not "
+    "waited for: its last words come by themselves when it has ended."
 )
 _FIELDS = {
     "description": needed(TEXT, "The work in three to five words", minLength=1),

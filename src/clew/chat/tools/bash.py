@@ -182,8 +182,8 @@ def _moved(folder: Path | None, scene: Scene) -> str:
 BASH = Made(
     "Bash",
     "Run a command in a new shell and tell its output. The folder it ends in is kept for the next command while it is "
-    "inside the project; variables are not. It reads nothing from the terminal. For long work set run_in_background and "
-    "look at it later.",
+    "inside the project; variables are not. It reads nothing from the terminal. For long work set run_in_background: "
+    "you are told when it has ended.",
     fields(
         command=needed(TEXT, "The command", minLength=1),
         timeout=optional(
