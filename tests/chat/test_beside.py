@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from clew.chat.tools.bash import BASH
 from clew.chat.tools.made import FLAG, TEXT, Made, fields, needed, optional
 from clew.facts.usage import usage
 from clew.wire.encode import decode
+from tests.chat.test_crash import Killed, acknowledged, in_child
 from tests.chat.test_errand import agents, blocks
+from tests.chat.test_resume import ask
 from tests.chat.tools.helper import call, stage
 from tests.chat.world import AGENT, ECHO, SAVE, World, counts, sound, use, waiting, world
 
@@ -302,3 +305,98 @@ def test_a_command_in_the_background_is_told_of(tmp_path: Path, command: str, st
     [over] = made.of(event.TaskEnded)
     assert (over.kind, over.exit_code) == ("local_bash", 0 if status == "completed" else 3)
     sound(made.path())
+
+
+# -- when the program ends before they do
+
+
+def left_running(made: World, *, is_told: bool = False, is_closed: bool = True) -> bytes:
+    """A session that ends while an agent works, or when it has ended and nobody was told: its bytes."""
+
+    async def run(engine: Engine, release: asyncio.Event) -> bytes:
+        await engine.submit("go")
+        if is_told:
+            release.set()
+            await engine.until_news()
+        return made.path().read_bytes()
+
+    found: bytes = drive(made, run)
+    return made.path().read_bytes() if is_closed else found
+
+
+def resumed(made: World, data: bytes) -> list[str]:
+    """Go on with a session of these bytes: what is said in the next request."""
+    made.path().write_bytes(data)
+    done, path = ask(made, "NEXT", resume=str(made.path()))
+    assert done.text == "Next."
+    sound(path)
+    return [str(block.get("text")) for block in made.sent[-1]["messages"][-1]["content"]]
+
+
+@pytest.mark.req("R256")
+@pytest.mark.parametrize(("case", "status"), [("closed", "killed"), ("killed", "killed"), ("ended", "completed")])
+def test_who_resumes_is_told_of_what_the_last_program_left(tmp_path: Path, case: str, status: str) -> None:
+    rules = [
+        INNER,
+        Rule(prompt="NEXT", steps=["Next."]),
+        Rule(prompt="go", steps=[[task("inner work")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+        data = left_running(made, is_told=case == "ended", is_closed=case == "closed")
+        first, last = resumed(made, data)
+        assert first.startswith("<task-notification>") and last == "NEXT"
+        assert field_of(first, "status") == status
+        assert field_of(first, "task-id") == agents(made)[0].stem.removeprefix("agent-")
+        assert ("Inner" in first) == (case == "ended")
+        assert resumed(made, made.path().read_bytes()) == ["NEXT"]  # once
+    assert [k for k in made.kinds() if k == "user"].count("user") == 4
+
+
+def test_what_the_model_asked_for_itself_is_not_told_to_who_resumes(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="inner", steps=["Inner."]),
+        Rule(prompt="NEXT", steps=["Next."]),
+        Rule(prompt="go", steps=[[task("inner work")], [use("Ask")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def look(input: Json, scene: Scene) -> Result:
+            [name] = scene.state.background
+            return await TASK_OUTPUT.call({"task_id": name, "timeout": LIMIT * 1000}, scene)
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            await engine.submit("go")
+            assert not engine.has_news
+
+        drive(made, run, Made("Ask", "Asks.", fields(), look))
+        assert notices(made) == []
+        assert resumed(made, made.path().read_bytes()) == ["NEXT"]
+
+
+def test_killed_behind_any_write_it_is_gone_on_from(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."]),
+        Rule(prompt="NEXT", steps=["Next."]),
+        Rule(prompt="task-id", steps=["Heard.", "Heard."]),
+        Rule(prompt="go", steps=[[task("inner 1"), task("inner 2"), use("Echo", text="a")], "Outer."]),
+    ]
+
+    def work(made: World, number: int, log: Path) -> None:
+        async def drive(engine: Engine) -> None:
+            await engine.submit("go")
+            await engine.settle()
+            await engine.close()
+
+        made.drive(drive, tools=(TASK, ECHO), journal={"write": Killed(number, log)})
+
+    killed = 0
+    for number in range(1, 60, 4):
+        with world(tmp_path / str(number), rules=rules) as made:
+            log = tmp_path / f"{number}.log"
+            ended = in_child(lambda made=made, log=log, number=number: work(made, number, log))  # type: ignore[misc]
+            killed += ended == -signal.SIGKILL
+            for path, lines in acknowledged(log).items():
+                assert [decode(raw) for raw in Path(path).read_bytes().splitlines()] == lines
+            if any(line["type"] == "user" for line in made.lines()):
+                assert resumed(made, made.path().read_bytes())[-1] == "NEXT"
+    assert killed > 4
