@@ -51,7 +51,8 @@ def _ground(dialogue: Dialogue) -> Ground:
     backups = dialogue.backups
     if backups is None:
         raise Refused(["the files of this session are not saved"])
-    return Ground(backups.folder, backups.cwd, dialogue.state.roots, store_of(dialogue.session_id))
+    shadow = dialogue.watch.shadow if dialogue.watch else None
+    return Ground(backups.folder, backups.cwd, dialogue.state.roots, store_of(dialogue.session_id), shadow)
 
 
 def _file(dialogue: Dialogue) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,9 @@ class Runner(Struct):
 
     async def _call(self, tool: Tool, call: Call, given: Json) -> Result:
         try:
-            return await tool.call(given, self._scene(call))
+            eye = self.dialogue.root.watch
+            async with eye.around(tool, given, call.line, self.means.tell) if eye else nullcontext():
+                return await tool.call(given, self._scene(call))
         except Failed as failed:
             return failure(failed)
         except OSError as error:

@@ -22,6 +22,7 @@ from clew.chat.permission.decision import Mode
 from clew.chat.repository import branch_of
 from clew.chat.snapshot import Backups
 from clew.chat.tool import Content, Json, Result, State
+from clew.chat.watch import Watch
 
 NO_CONTENT = "(no content)"
 CAVEAT = (
@@ -62,6 +63,7 @@ class Dialogue(Struct):
     mode: Mode = "default"
     mode_before: Mode = "default"  # the mode in which planning began
     backups: Backups | None = None
+    watch: Watch | None = None
     parent: Dialogue | None = None  # whose agent this is
     kind: str = ""  # of agent
     messages: list[Json] = field(default_factory=list)

@@ -275,6 +275,8 @@ class Engine:
         """Close what an earlier process left open; once, tell the hooks that the session begins: what they add."""
         if self._is_unsure:
             self._reload()
+        if self.dialogue.watch is not None:
+            await self.dialogue.watch.settle(self.means.tell)
         for body in self._closing:
             self.dialogue.journal.add(body)
         self._closing.clear()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -49,8 +51,13 @@ class Held:
 ABSENT = Held()
 
 
-def held(path: Path) -> Held:
-    """What stands at a path. A folder, a device, or a file too large to look at is `other`."""
+def held(path: Path, top: Path | None = None) -> Held:
+    """What stands at a path. A folder, a device, or a file too large to look at is `other`.
+
+    Behind a link below `top` nothing stands: it leads elsewhere.
+    """
+    if top is not None and path.is_relative_to(top) and any(above.is_symlink() for above in _between(path, top)):
+        return ABSENT
     try:
         facts = os.lstat(path)
         if stat.S_ISLNK(facts.st_mode):
@@ -62,11 +69,19 @@ def held(path: Path) -> Held:
         return ABSENT
 
 
+def _between(path: Path, top: Path) -> Iterator[Path]:
+    """The folders above a path and below another one."""
+    return itertools.takewhile(lambda above: above != top, path.parents)
+
+
 def stand(path: Path, wanted: Held, top: Path) -> None:
     """Make this stand at a path, in one step. Folders below `top` that a removal leaves empty go with it."""
     if wanted.kind == "none":
         take_away(path, top)
     else:
+        if path.is_dir() and not path.is_symlink():
+            for folder, _, _ in os.walk(path, topdown=False):  # of what is left in it, only folders may be
+                Path(folder).rmdir()
         put_back(path, wanted.data, wanted.mode, is_link=wanted.kind == "link")
 
 

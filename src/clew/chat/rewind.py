@@ -10,15 +10,15 @@ In a chat the engine does both: `engine.plan_rewind(place)`, and `await engine.r
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from clew.chat.held import ABSENT, Held, difference, held
 from clew.chat.rewind_store import records
+from clew.chat.shadow import Shadow
 from clew.conversation.files import FileState, file_states, restoration
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn
@@ -41,6 +41,7 @@ class Place:
     time: datetime | None
     before: str | None
     has_files: bool  # whether the state of the files at it is known
+    offset: int = 0  # of its line in the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +102,7 @@ class Ground:
     cwd: Path  # that relative names start from
     roots: tuple[Path, ...]
     store: Path
-    commands: Mapping[str, tuple[Held, Held]] = field(
-        default_factory=dict
-    )  # by name: before and after what commands did
+    shadow: Shadow | None = None  # what commands did
 
 
 class _Left:
@@ -112,7 +111,10 @@ class _Left:
     def __init__(self, session: Session, states: Mapping[str, FileState], ground: Ground) -> None:
         top = Path(os.path.realpath(ground.cwd))
         self._texts = dict(_texts(session))
-        self._digests: dict[Path, set[str]] = {top / n: {after.digest} for n, (_, after) in ground.commands.items()}
+        self._digests: dict[Path, set[str]] = {}
+        for name, (_, after) in _commanded(session, ground, 0).items():
+            if after is not None:
+                self._digests[top / name] = {after.digest}
         for record in records(ground.store):
             for step in record.steps:
                 self._digests.setdefault(step.path, set()).add(step.after)
@@ -136,7 +138,9 @@ class _Left:
 def ground_of(session: Session, claude: Path, roots: Sequence[Path] = ()) -> Ground:
     """The ground of a session that nobody holds open, ours or the real program's."""
     cwd = Path(session.cwd or "/nowhere")
-    return Ground(claude / "file-history" / session.id, cwd, (cwd, *roots), store_of(session.id))
+    return Ground(
+        claude / "file-history" / session.id, cwd, (cwd, *roots), store_of(session.id), Shadow(cwd, session.id)
+    )
 
 
 def store_of(session_id: str) -> Path:
@@ -174,7 +178,15 @@ def _place(session: Session, turn: Turn, known: Mapping[str, FileState]) -> Plac
     uuid = turn.prompt.uuid or ""
     above = session.links.parent(turn.prompt)
     is_said = above is not None and any(e.type in ("user", "assistant") for e in session.links.up(above))
-    return Place(uuid, turn.number, turn.text, turn.time, above.uuid if above and is_said else None, uuid in known)
+    return Place(
+        uuid,
+        turn.number,
+        turn.text,
+        turn.time,
+        above.uuid if above and is_said else None,
+        uuid in known,
+        turn.prompt.offset,
+    )
 
 
 # -- what would be done
@@ -188,23 +200,23 @@ def plan(session: Session, asked: str, ground: Ground) -> Plan:
     made: dict[Path, Change] = {}
     lost: list[tuple[str, str]] = []
     left = _Left(session, states, ground)
+    top = Path(os.path.realpath(ground.cwd))
+    commanded = _commanded(session, ground, place.offset)
     for name, backup in wanted.items():
-        path, why = _target(name, backup, ground)
+        path, why = (top / name, "") if name in commanded else _target(name, backup, ground)
         after = None if why else _saved(backup, ground)
         if path is None or after is None:
             lost.append((name, why or "its backup is gone"))
         else:
-            made[path] = _change(path, name, after, left)
-    for name, (before, after) in ground.commands.items():
-        path = Path(os.path.realpath(ground.cwd)) / name
-        if path not in made:
-            made[path] = _commanded(path, name, before, after)
+            made[path] = _change(path, name, after, left, top)
+    for name, (before, _) in commanded.items():
+        if top / name not in made:
+            made[top / name] = _change(top / name, name, before, left, top)
     kept = [change for change in made.values() if not change.before.is_like(change.after)]
-    for change in [c for c in kept if "other" in (c.before.kind, c.after.kind)]:
+    for change in [c for c in kept if c.before.kind == "other" and not _is_emptied(c.path, kept)]:
         kept.remove(change)
         lost.append((change.name, "a folder or something else stands there"))
     turns = sum(1 for turn in session.turns if turn.number >= place.number)
-    top = Path(os.path.realpath(ground.cwd))
     return Plan(session.id, place, tuple(_ordered(kept)), tuple(lost), turns, ground.store, top)
 
 
@@ -249,18 +261,21 @@ def _texts(session: Session) -> Iterator[tuple[Path, str]]:
             yield Path(os.path.realpath(name)), change.after.text.replace("\r\n", "\n")
 
 
-def _change(path: Path, name: str, after: Held, left: _Left) -> Change:
-    now = held(path)
-    if now.kind == "none" or (now.kind, now.data) == (after.kind, after.data) or left.is_ours(path, now):
+def _is_emptied(folder: Path, changes: Sequence[Change]) -> bool:
+    """Whether all that is in a folder goes."""
+    gone = {change.path for change in changes if change.kind == "delete"}
+    return folder.is_dir() and all(Path(at, name) in gone for at, _, names in os.walk(folder) for name in names)
+
+
+def _change(path: Path, name: str, after: Held, left: _Left, top: Path) -> Change:
+    now = held(path, top)
+    if now.kind in ("none", "other") or (now.kind, now.data) == (after.kind, after.data) or left.is_ours(path, now):
         return Change(path, name, now, after)
     return Change(path, name, now, after, left.text(path), True)
 
 
-def _commanded(path: Path, name: str, before: Held, after: Held) -> Change:
-    """A path that only commands changed: what stands there is known from behind the last one that did."""
-    now = held(path)
-    wanted = before
-    if before.kind == "file" and now.kind == "file" and (now.mode ^ before.mode) & stat.S_IXUSR == 0:
-        wanted = Held("file", before.data, now.mode)  # of the mode only this one bit is sure
-    is_edited = now.kind != "none" and now.digest not in (before.digest, after.digest)
-    return Change(path, name, now, wanted, after.text if is_edited else None, is_edited)
+def _commanded(session: Session, ground: Ground, offset: int) -> Mapping[str, tuple[Held, Held | None]]:
+    """What commands changed behind the prompts from a place of the file on."""
+    if ground.shadow is None or not ground.shadow.exists:
+        return {}
+    return ground.shadow.since(prompt.uuid for prompt in session.prompts if prompt.uuid and prompt.offset >= offset)

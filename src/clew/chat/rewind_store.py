@@ -91,8 +91,8 @@ def records(store: Path) -> Iterator[Record]:
 
 
 def _step(folder: Path, number: int, row: dict[str, Any]) -> Step:
-    saved = held(folder / str(number)).data if row["kind"] != "none" else b""
-    before = Held(row["kind"], saved, row["mode"]) if row["kind"] != "none" else ABSENT
+    is_saved = row["kind"] in ("file", "link")
+    before = Held(row["kind"], held(folder / str(number)).data, row["mode"]) if is_saved else ABSENT
     return Step(Path(row["path"]), row["name"], before, row["after"])
 
 

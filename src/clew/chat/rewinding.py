@@ -39,7 +39,7 @@ def carry_out(
         raise refused
     doing = [change for change in wanted if change not in kept]
     for change in doing:
-        if not held(change.path).is_like(change.before):
+        if not held(change.path, plan.top).is_like(change.before):
             raise Refused([f"{change.name} changed while this was being planned"])
     record = begin(plan.store, plan.place.uuid, list(_steps(plan, doing)), has_conversation=has_conversation, leaf=leaf)
     failed = []
@@ -62,7 +62,7 @@ def _steps(plan: Plan, doing: Sequence[Change]) -> list[Step]:
         step = Step(change.path, change.name, change.before, change.after.digest)
         earlier = broken.pop(change.path, None)
         steps.append(replace(step, before=earlier.before) if earlier and _is_of(earlier, change) else step)
-    return [*steps, *(step for step in broken.values() if held(step.path).digest == step.after)]
+    return [*steps, *(step for step in broken.values() if held(step.path, plan.top).digest == step.after)]
 
 
 def _is_of(earlier: Step, change: Change) -> bool:
@@ -82,8 +82,8 @@ def undo(session_id: str, top: Path) -> Plan:
         raise missing
     changes = []
     for step in record.steps:
-        now = held(step.path)
-        is_edited = now.kind != "none" and now.digest not in (step.after, step.before.digest)
+        now = held(step.path, top)
+        is_edited = now.kind in ("file", "link") and now.digest not in (step.after, step.before.digest)
         change = Change(step.path, step.name, now, step.before, None, is_edited)
         if not now.is_like(step.before):
             changes.append(change)

@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from clew.chat import entry
 from clew.chat.tool import Json
-from clew.wire.write import place
+from clew.wire.write import create_exactly
 
+State = tuple[bytes, int] | None  # the content of a file and its mode; None if it is not there
 LARGEST = 64 << 20  # bytes; a larger file is not saved
 
 
@@ -38,13 +39,13 @@ class Backups:
         self.folder = folder
         self.cwd = cwd
         self._saved: dict[str, Saved] = dict(known or {})
-        self._owner = ""
+        self.owner = ""
         self._time = ""
         self._fresh: set[str] = set()  # tracked since the prompt
 
     def at_prompt(self, prompt: str, time: str) -> Json:
         """The line that stands before a prompt; what changed since its last backup is saved anew."""
-        self._owner, self._time, self._fresh = prompt, time, set()
+        self.owner, self._time, self._fresh = prompt, time, set()
         for key in list(self._saved):
             self._save(key, time)
         return self._line(prompt)
@@ -52,14 +53,21 @@ class Backups:
     def before_change(self, path: Path, line: str, time: str) -> Json | None:
         """The line that stands before the first change of a file since the prompt; `line` is that of the call."""
         key = self._key(path)
-        if not self._owner or key in self._fresh or key in self._saved:
+        if not self.owner or key in self._fresh or key in self._saved:
             return None
         self._fresh.add(key)
         return self._line(line) if self._save(key, time) else None
 
+    def was_changed(self, states: Mapping[str, State], line: str, time: str) -> Json | None:
+        """The line behind a call that changed files which nobody tracked: as each was before it."""
+        new = {key: state for key, state in states.items() if key not in self._saved}
+        for key, state in new.items():
+            self._saved[key] = self._keep(self.cwd / key, state, 1, time)
+        return self._line(line) if self.owner and new else None
+
     def _line(self, message: str) -> Json:
         backups = {key: saved.data for key, saved in self._saved.items()}
-        return entry.snapshot(message, self._owner, backups, self._time)
+        return entry.snapshot(message, self.owner, backups, self._time)
 
     def _key(self, path: Path) -> str:
         return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
@@ -70,26 +78,35 @@ class Backups:
         before = self._saved.get(key)
         version = before.version + 1 if before else 1
         try:
-            data = path.read_bytes() if path.exists() else None
+            state = (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) if path.exists() else None
         except OSError:  # a folder, or nothing that may be read: there is nothing that could be put back
             return False
-        if before is not None and data == self._kept(before):
+        if before is not None and state == self._kept(before):
             return True
-        if data is not None and len(data) > LARGEST:
+        if state is not None and len(state[0]) > LARGEST:
             return False
-        name = None
-        if data is not None:
-            stem = sha256(str(path).encode()).hexdigest()[:16]
-            while (self.folder / f"{stem}@v{version}").exists():  # saved by one who died before he could say so
-                version += 1
-            saved = place(self.folder / f"{stem}@v{version}", (data,))
-            saved.chmod(stat.S_IMODE(path.stat().st_mode))  # whoever puts it back takes the mode from here
-            name = saved.name
-        self._saved[key] = Saved(name, version, time)
+        self._saved[key] = self._keep(path, state, version, time)
         return True
 
-    def _kept(self, saved: Saved) -> bytes | None:
+    def _keep(self, path: Path, state: State, version: int, time: str) -> Saved:
+        """Save a state. Whoever puts it back takes the mode from the backup, and takes a file for unchanged that is older
+        than it: so it is never newer than the file."""
+        if state is None:
+            return Saved(None, version, time)
+        stem = sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        while (self.folder / f"{stem}@v{version}").exists():  # saved by one who died before he could say so
+            version += 1
+        data, mode = state
+        changed = path.stat().st_mtime_ns if path.exists() else None
+        saved = create_exactly(self.folder / f"{stem}@v{version}", (data,), mtime_ns=changed)
+        saved.chmod(mode)
+        return Saved(saved.name, version, time)
+
+    def _kept(self, saved: Saved) -> State:
+        if saved.name is None:
+            return None
         try:
-            return (self.folder / saved.name).read_bytes() if saved.name else None
+            path = self.folder / saved.name
+            return path.read_bytes(), stat.S_IMODE(path.stat().st_mode)
         except OSError:
             return None

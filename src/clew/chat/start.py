@@ -26,6 +26,7 @@ from clew.chat.repository import branch_of
 from clew.chat.snapshot import Backups
 from clew.chat.tally import Tally
 from clew.chat.tool import Json, State, Tool
+from clew.chat.watch import Watch
 from clew.errors import Refused
 from clew.wire.place import Tree, slug
 
@@ -61,6 +62,8 @@ class Options:
     is_kept: bool = True
     can_ask: bool = False
     durability: Durability = "line"
+    saves_files: bool = True  # before they are changed, so that a change can be taken back
+    is_watched: bool = False  # whether what commands change is saved too
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,8 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
         options.mode or (found.mode if found else None) or "default",
         backups=_backups(options, path, found),
     )
+    if options.is_watched and dialogue.backups is not None:
+        dialogue.watch = Watch(journal, dialogue.backups, dialogue.state)
     if found is not None:
         _recall(dialogue, found)
     engine = Engine(
@@ -161,7 +166,7 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
 
 
 def _backups(options: Options, path: Path, found: Resumed | None) -> Backups | None:
-    if not options.is_kept:
+    if not (options.is_kept and options.saves_files):
         return None
     return Backups(options.claude / "file-history" / path.stem, options.cwd, found.backups if found else None)
 
