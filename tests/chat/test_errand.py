@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ import pytest
 
 from clew.api.script import Fault, Rule, Step
 from clew.chat import event
+from clew.chat.definition import definitions
 from clew.chat.engine import Engine
+from clew.chat.kind import Kind
+from clew.chat.tools.skill import Body
 from clew.facts.usage import usage
 from clew.wire.encode import decode
-from tests.chat.world import AGENT, ECHO, SAVE, World, counts, sound, use, waiting, world
+from tests.chat.world import AGENT, ECHO, SAVE, World, counts, limited, sound, use, waiting, world
 
 
 def agents(made: World) -> list[Path]:
@@ -117,3 +122,110 @@ def blocks(line: dict[str, object]) -> list[dict[str, str]]:
     message = line.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     return content if isinstance(content, list) else []
+
+
+AGENT_FILE = """---
+name: keeper
+description: Keeps things.
+tools: Echo, Agent(keeper, other), mcp__shelf
+disallowedTools: Save
+model: haiku
+permissionMode: plan
+maxTurns: 2
+background: true
+skills: sorting, nothing
+memory: project
+---
+You keep things.
+"""
+
+
+class Shelf:
+    """Skills from a shelf."""
+
+    def names(self) -> Sequence[str]:
+        return ["sorting"]
+
+    async def body(self, name: str, arguments: str) -> Body | None:
+        return Body("Sort by size.", Path("/shelf")) if name == "sorting" else None
+
+
+@pytest.mark.req("R252")
+def test_what_a_definition_says_is_heeded(tmp_path: Path) -> None:
+    folder = tmp_path / "project" / ".claude"
+    (folder / "agents").mkdir(parents=True)
+    (folder / "agents" / "keeper.md").write_text(AGENT_FILE)
+    (folder / "agent-memory" / "keeper").mkdir(parents=True)
+    (folder / "agent-memory" / "keeper" / "MEMORY.md").write_text("Blue ones are fragile.\n" + "x\n" * 300 + "too far")
+    kinds, notices = definitions(tmp_path / "project", tmp_path / "home", True)
+    assert notices == []
+    rules = [
+        Rule(prompt="inner", steps=[[use("Echo", text="a")], [use("Echo", text="b")], "Never."]),
+        Rule(prompt="task-id", steps=["Heard."]),
+        Rule(prompt="go", steps=[[task("inner work", subagent_type="keeper")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def drive(engine: Engine) -> None:
+            await engine.submit("go")
+            await engine.settle()
+            await engine.close()
+
+        made.drive(drive, kinds=kinds, change=lambda means: replace(means, skills=Shelf()))
+    [inner, *_] = [body for body in made.sent if "inner work" in str(body["messages"][0])]
+    assert inner["model"].startswith("claude-haiku")
+    system = inner["system"][0]["text"]
+    assert system.startswith("You keep things.") and "Blue ones are fragile." in system and "too far" not in system
+    assert "Sort by size." in str(inner["messages"][0])
+    assert [tool["name"] for tool in inner["tools"]] == ["Echo", "Task"]
+    assert [note.text for note in made.of(event.Noted)] == [
+        "The agent keeper goes without a skill: there is no skill 'nothing'"
+    ]
+    [begun], [ended] = made.of(event.AgentBegun), made.of(event.AgentEnded)
+    assert begun.is_background and ended.status == "failed"  # two turns and no more
+    assert [e.mode for e in made.of(event.Begun) if e.agent] == ["plan"]
+
+
+def test_an_agent_sends_only_the_kinds_that_it_may(tmp_path: Path) -> None:
+    kinds = {
+        "general-purpose": Kind("general-purpose", "Anything.", "You are an agent.", sends=("other",)),
+        "other": Kind("other", "Other things.", "You are another."),
+    }
+    rules = [
+        Rule(prompt="inner", steps=[[task("x"), task("y", subagent_type="other")], "Inner."]),
+        Rule(prompt="go", steps=[[task("inner")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+        made.run("go", kinds=kinds)
+    results = [b for body in made.sent for m in body["messages"] for b in m["content"] if b["type"] == "tool_result"]
+    [refused] = {b["content"] for b in results if b.get("is_error")}
+    assert "There is no agent of the type 'general-purpose'. There are: other." in refused
+    assert sorted(e.kind for e in made.of(event.AgentBegun)) == ["general-purpose", "other"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "may"),
+    [
+        ("Task", True),
+        ("Agent", True),
+        ("BashOutput", True),
+        ("Write", False),
+        ("mcp__a__b", True),
+        ("mcp__c__d", False),
+    ],
+)
+def test_tools_are_known_by_all_their_names(tool: str, may: bool) -> None:
+    assert Kind("k", "d", "p", tools=("Agent", "TaskOutput", "mcp__a"), without=("Edit",)).may_use(tool) is may
+
+
+def test_agents_share_the_budget(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="inner", steps=[[use("Echo", text="a")], [use("Echo", text="b")], "Inner."]),
+        Rule(prompt="go", steps=[[task("inner 1"), task("inner 2")], "Never."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+        done = made.run("go", change=limited(dollars=0.00001))
+    assert done.ending == "error_max_budget_usd"
+    assert [e.status for e in made.of(event.AgentEnded)] == ["failed", "failed"]
+    assert counts(done.usage) == made.charged
+    sound(made.path())

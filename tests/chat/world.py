@@ -17,9 +17,9 @@ from clew.api.server import Server, running
 from clew.chat.dialogue import Dialogue
 from clew.chat.engine import Engine
 from clew.chat.entry import Envelope
-from clew.chat.errand import Kind
 from clew.chat.event import Event, Finished
 from clew.chat.journal import Journal
+from clew.chat.kind import Kind
 from clew.chat.means import Means
 from clew.chat.snapshot import Backups
 from clew.chat.tally import Tally
@@ -126,6 +126,7 @@ class World:
         journal: Mapping[str, Any] | None = None,
         session: str = SESSION,
         entrypoint: str = "cli",
+        kinds: Mapping[str, Kind] = KINDS,
     ) -> Engine:
         self.project.mkdir(parents=True, exist_ok=True)
         envelope = Envelope(session, str(self.project), "main", entrypoint=entrypoint)
@@ -134,7 +135,7 @@ class World:
         backups = Backups(self.root / "claude" / "file-history" / session, self.project)
         dialogue = Dialogue(kept, state, MODEL, backups=backups)
         means = Means(client, {tool.name: tool for tool in tools}, self.events.append, Tally())
-        return Engine(dialogue, change(means), KINDS)
+        return Engine(dialogue, change(means), kinds)
 
     def run(self, *prompts: str, **more: Any) -> Finished:
         """A fresh session with these prompts; how the last one ended."""

@@ -15,10 +15,10 @@ from clew.chat.command import Run, Workshop, read_line
 from clew.chat.definition import definitions, listing
 from clew.chat.dialogue import Prompt
 from clew.chat.engine import Engine
-from clew.chat.errand import Kind
 from clew.chat.event import Tell
 from clew.chat.expand import Expander, Rules
 from clew.chat.hook import Hook, Hooks
+from clew.chat.kind import Kind
 from clew.chat.mcp import Server, configured, serving
 from clew.chat.memory import Memories
 from clew.chat.permission.permissions import Permissions
@@ -51,6 +51,7 @@ class Wishes:
     agents: Mapping[str, Json] = field(default_factory=dict)
     hooks: Sequence[Hook] = ()
     further: Sequence[Tool] = ()
+    around: Callable[[Tool], Tool] = lambda tool: tool  # what a door puts around each tool
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,9 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
         rules = Rules(permissions)
         workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", _runner(lambda: options.cwd))
         tools = _tools(wishes, workshop, servers)
-        parts = Parts(client, tools, rules, hooks, kinds, nearby=lambda path: memory.tell(memories.near(path)))
+        parts = Parts(
+            client, tools, rules, hooks, kinds, workshop, nearby=lambda path: memory.tell(memories.near(path))
+        )
         chosen = replace(options, memory=known, mode=options.mode or permissions.mode)
         engine = await stack.enter_async_context(opened(chosen, parts, tell))
         dialogue = engine.dialogue
@@ -152,7 +155,7 @@ def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server]) -> lis
     refused = {rule for rule in wishes.disallowed if "(" not in rule}
     wanted = wishes.tools
     return [
-        tool
+        wishes.around(tool)
         for tool in made
         if tool.name not in refused and (wanted is None or tool.name in wanted or tool.name.startswith("mcp__"))
     ]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from clew.chat.errand import Kind
-from clew.chat.header import list_of, split_header, text_of
+from clew.chat.header import is_on, list_of, split_header, text_of
+from clew.chat.kind import Kind
 from clew.chat.permission.decision import MODES, Mode
 from clew.chat.setting import Json, table
 
 _READING = ("Read", "Grep", "Glob", "LS", "Bash", "WebFetch", "WebSearch", "TodoWrite")
 _LARGEST = 1 << 20
+_NAMED = re.compile(r"(?:Agent|Task)\((.*)\)")
 _STRICT: tuple[Mode, ...] = ("default", "plan", "dontAsk")  # what a project may ask for
 
 BUILT_IN = (
@@ -59,17 +61,19 @@ def definitions(
     agents may do, and untrusted it stands in for no other."""
     found = {kind.name: kind for kind in BUILT_IN}
     notices: list[str] = []
+    own = project / ".claude"
+    notes = {"user": home / "agent-memory", "project": own / "agent-memory", "local": own / "agent-memory-local"}
     if "user" in sources:
-        found |= _of_folder(home / "agents", True, notices)
+        found |= _of_folder(home / "agents", True, notices, notes)
     if "project" in sources and project / ".claude" != home:
-        theirs = _of_folder(project / ".claude" / "agents", False, notices)
+        theirs = _of_folder(project / ".claude" / "agents", False, notices, notes)
         found = found | theirs if trusted else theirs | found
     for name, fields in (given or {}).items():
-        found[name] = _kind(name, table(fields), str(table(fields).get("prompt") or ""), True)
+        found[name] = _kind(name, table(fields), str(table(fields).get("prompt") or ""), True, notes)
     return found, notices
 
 
-def _of_folder(folder: Path, may_loosen: bool, notices: list[str]) -> dict[str, Kind]:
+def _of_folder(folder: Path, may_loosen: bool, notices: list[str], notes: Mapping[str, Path]) -> dict[str, Kind]:
     found: dict[str, Kind] = {}
     for path in sorted(folder.rglob("*.md")) if folder.is_dir() else ():
         try:
@@ -82,11 +86,11 @@ def _of_folder(folder: Path, may_loosen: bool, notices: list[str]) -> dict[str, 
         if not text_of(fields, "description") or not body.strip():
             notices.append(f"{path} is no agent: it needs a description in its header and a prompt below.")
             continue
-        found[name] = _kind(name, fields, body.strip(), may_loosen)
+        found[name] = _kind(name, fields, body.strip(), may_loosen, notes)
     return found
 
 
-def _kind(name: str, fields: Json, prompt: str, may_loosen: bool) -> Kind:
+def _kind(name: str, fields: Json, prompt: str, may_loosen: bool, notes: Mapping[str, Path]) -> Kind:
     tools = None if "tools" not in fields else tuple(_bare(tool) for tool in list_of(fields, "tools"))
     model = text_of(fields, "model")
     turns = fields.get("maxTurns")
@@ -101,7 +105,23 @@ def _kind(name: str, fields: Json, prompt: str, may_loosen: bool) -> Kind:
         "" if model == "inherit" else model,
         mode,
         turns if isinstance(turns, int) and turns > 0 else None,
+        is_on(fields, "background"),
+        list_of(fields, "skills"),
+        _place(name, notes.get(text_of(fields, "memory"))),
+        _sent(list_of(fields, "tools")),
     )
+
+
+def _place(name: str, folder: Path | None) -> Path | None:
+    """The folder for the notes of a kind; its name leads nowhere else."""
+    return folder / re.sub(r"[^\w-]", "-", name) if folder else None
+
+
+def _sent(tools: Sequence[str]) -> tuple[str, ...] | None:
+    """The kinds of agents that `Agent(one, two)` among the tools names; None if none is named."""
+    found = [_NAMED.fullmatch(tool) for tool in tools]
+    named = [name.strip() for match in found if match for name in match[1].split(",")]
+    return tuple(named) or None
 
 
 def _bare(tool: str) -> str:

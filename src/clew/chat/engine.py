@@ -11,8 +11,9 @@ from clew.chat import beside, entry, event
 from clew.chat.ask import Asking
 from clew.chat.compaction import Compactor
 from clew.chat.dialogue import Dialogue, Prompt
-from clew.chat.errand import Errands, Kind
+from clew.chat.errand import Errands
 from clew.chat.hooking import reminder, tell_hooks
+from clew.chat.kind import Kind
 from clew.chat.loop import Loop
 from clew.chat.means import Means
 from clew.chat.permission.decision import Mode

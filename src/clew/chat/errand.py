@@ -8,7 +8,7 @@ its last words come as a notification.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 from msgspec import Struct, field
@@ -20,34 +20,17 @@ from clew.chat.call import AGENT_TOOLS
 from clew.chat.compaction import Compactor
 from clew.chat.dialogue import Dialogue, Prompt
 from clew.chat.hooking import reminder, tell_hooks
+from clew.chat.kind import GENERAL, Kind
 from clew.chat.loop import Loop
 from clew.chat.means import Means, window_of
 from clew.chat.model import named
-from clew.chat.permission.decision import Mode
 from clew.chat.sent import Sent
 from clew.chat.tool import Failed, Json, Result, Scene, State, Tool
+from clew.errors import Refused
 from clew.wire.encode import encode
 from clew.wire.write import place
 
 DEEPEST = 4  # agents of agents
-GENERAL = "general-purpose"
-
-
-class Kind(Struct, frozen=True):
-    """A kind of agent: what it is for, what it is told, and what it may use."""
-
-    name: str
-    description: str
-    prompt: str
-    tools: Sequence[str] | None = None  # None for all
-    without: Sequence[str] = ()
-    model: str = ""  # empty for that of whoever sends it
-    mode: Mode | None = None
-    turns: int | None = None
-    is_background: bool = False  # it is never waited for
-
-    def may_use(self, tool: str) -> bool:
-        return (self.tools is None or tool in self.tools) and tool not in self.without
 
 
 class Errands(Struct, frozen=True):
@@ -142,9 +125,11 @@ class Errands(Struct, frozen=True):
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
         child = Dialogue(parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name)
         limits = replace(self.means.limits, turns=kind.turns, window=window_of(model))
-        system = [{"type": "text", "text": kind.prompt}] if kind.prompt else self.means.system
+        told = kind.told
+        system = [{"type": "text", "text": told}] if told else self.means.system
         means = replace(self.means, tools=self._tools(kind), limits=limits, system=system)
-        errands = Errands(child, means, self.kinds, self.depth + 1, scene.call_id)
+        kinds = {name: each for name, each in self.kinds.items() if kind.sends is None or name in kind.sends}
+        errands = Errands(child, means, kinds, self.depth + 1, scene.call_id)
         stopped = asyncio.Event()
         compactor = Compactor(child, means, stopped, scene.call_id)
         asking = Asking(child, means, scene.call_id, compactor.shown)
@@ -177,7 +162,23 @@ class Errands(Struct, frozen=True):
 async def _run(loop: Loop, kind: Kind, agent_id: str, prompt: str) -> event.Finished:
     payload: Json = {"agent_id": agent_id, "agent_type": kind.name}
     outcome = await tell_hooks("SubagentStart", payload, loop.dialogue, loop.means, agent=loop.agent)
-    return await loop.run(Prompt(prompt, tuple(reminder(f"A hook says: {text}") for text in outcome.context)))
+    hooked = [reminder(f"A hook says: {text}") for text in outcome.context]
+    return await loop.run(Prompt(prompt, (*hooked, *[note async for note in _skills(loop, kind)])))
+
+
+async def _skills(loop: Loop, kind: Kind) -> AsyncIterator[str]:
+    """The skills that an agent has read when it begins. One that cannot be had is told to the person."""
+    for name in kind.skills:
+        try:
+            found = await loop.means.skills.body(name, "") if loop.means.skills else None
+            why = f"there is no skill {name!r}"
+        except Refused as refused:
+            found, why = None, str(refused)
+        if found is not None:
+            yield reminder(f"The skill {name}, in {found.folder}:\n\n{found.text}")
+        else:
+            text = f"The agent {kind.name} goes without a skill: {why}"
+            loop.means.tell(event.Noted(agent=loop.agent, text=text, level="warning"))
 
 
 def _result(sent: Sent) -> Result:

@@ -14,6 +14,7 @@ from clew.chat.hook import HookOutcome
 from clew.chat.permission.decision import Decision, Mode
 from clew.chat.tally import Tally
 from clew.chat.tool import Json, Tool
+from clew.chat.tools.skill import Skills
 
 WINDOW = 200_000
 LONG_WINDOW = 1_000_000
@@ -76,6 +77,7 @@ class Means:
     thinking: Json | None = None
     fallback: str = ""
     small_model: str = ""  # for errands that need no great one
+    skills: Skills | None = None  # for agents that have read some when they begin
     nearby: Callable[[Path], str] = lambda path: ""  # what the model is told besides, when it reads a file
     stopwatch: Callable[[], float] = time.monotonic  # seconds, for what the file says of how long things took
 

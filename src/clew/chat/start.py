@@ -13,9 +13,9 @@ from clew.api.client import Client
 from clew.chat.dialogue import Dialogue, Prompt
 from clew.chat.engine import Engine
 from clew.chat.entry import Envelope
-from clew.chat.errand import Kind
 from clew.chat.event import Tell
 from clew.chat.journal import Clock, Durability, Ids, Journal, Write, forget, new_id, now, put
+from clew.chat.kind import Kind
 from clew.chat.lock import held
 from clew.chat.means import Hooked, Limits, Means, Permits, window_of
 from clew.chat.model import DEFAULT, named
@@ -26,6 +26,7 @@ from clew.chat.repository import branch_of
 from clew.chat.snapshot import Backups
 from clew.chat.tally import Tally
 from clew.chat.tool import Json, State, Tool
+from clew.chat.tools.skill import Skills
 from clew.chat.watch import Watch
 from clew.errors import Refused
 from clew.wire.place import Tree, slug
@@ -75,6 +76,7 @@ class Parts:
     permits: Permits
     hooks: Hooked
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    skills: Skills | None = None
     clock: Clock = now
     ids: Ids = new_id
     write: Write = put
@@ -197,6 +199,7 @@ def _means(options: Options, parts: Parts, tell: Tell, cwd: Path, model: str) ->
         named(options.fallback),
         named(options.small_model),
         nearby=parts.nearby,
+        skills=parts.skills,
     )
 
 
