@@ -18,8 +18,8 @@ LAYERS = (
     ("wire",),
     ("conversation",),
     ("facts", "api"),
-    ("index", "view", "report", "edit", "collect", "chat", "demo"),
-    ("cli", "tui", "web", "mcp"),
+    ("index", "view", "report", "edit", "collect", "chat", "demo", "foreign"),
+    ("cli", "tui", "web", "mcp", "acp", "console"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 USES = LAYERS[4]

@@ -19,3 +19,8 @@ _SHORT: Mapping[str, str] = {
 def named(name: str) -> str:
     """The model that a name stands for; `inherit` and no name stand for none."""
     return _SHORT.get(name.lower(), name) if name else ""
+
+
+def offered(current: str) -> list[str]:
+    """The models to choose from: those that have a short name, and the one in use."""
+    return list(dict.fromkeys((*filter(None, _SHORT.values()), current)))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from clew.api.estimate import CHARACTERS, tokens
 from clew.chat.tool import Failed, Json, Result, Scene, Seen
-from clew.chat.tools.disk import LARGEST, Content, content, regular
+from clew.chat.tools.disk import LARGEST, Content, content, digest, regular
 from clew.chat.tools.made import TEXT, WHOLE, Made, fields, needed, optional
 from clew.chat.tools.notebook import shown
 from clew.chat.tools.path import missing, named, told
@@ -66,6 +66,12 @@ def _look(path: Path, input: Json) -> tuple[Result, Seen]:
     if size > LARGEST:
         return _streamed(path, size, start, limit)
     return _text(path, content(path, WHOLE_FILE if not is_part else LARGEST), start, limit, is_part)
+
+
+def unsaved(path: Path, data: bytes, input: Json) -> tuple[Result, Seen]:
+    """A text that is not on the disk yet, as Read gives it: an editor has it."""
+    start, limit = max(1, input.get("offset", 1)), input.get("limit")
+    return _text(path, Content(data, Seen(0, digest(data))), start, limit, "offset" in input or "limit" in input)
 
 
 def _text(path: Path, found: Content, start: int, limit: int | None, is_part: bool) -> tuple[Result, Seen]:

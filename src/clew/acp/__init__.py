@@ -1,0 +1,1 @@
+"""The door for editors: sessions over the Agent Client Protocol."""

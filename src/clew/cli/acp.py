@@ -1,0 +1,58 @@
+"""`clew acp`: chats in an editor, over the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.cli import chat
+from clew.cli.output import common, remark
+
+if TYPE_CHECKING:
+    from clew.chat.compose import Wishes
+
+_OF_ONE_SESSION = {
+    "session_id": None,
+    "resume": "",
+    "latest": False,
+    "fork_session": False,
+    "at": "",
+    "name": "",
+    "no_session_persistence": False,
+    "durability": "line",
+}
+
+
+def arguments(command: ArgumentParser) -> None:
+    chat.model(command)
+    chat.rights(command)
+    command.set_defaults(**_OF_ONE_SESSION)
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    import asyncio
+
+    try:
+        from clew.acp.serve import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("acp", "pydantic"):
+            raise
+        remark("clew: editors need the package agent-client-protocol.")
+        remark("Install it with: pip install 'clew[acp]'")
+        return 2
+    from clew.wire.place import Tree, claude_dir
+
+    def wish(folder: Path) -> Wishes:
+        return chat.wishes(options, folder)
+
+    def say(text: str) -> None:
+        if not options.quiet:
+            remark(text)
+
+    if sys.stdin.isatty():
+        say("An editor starts this and talks with it: see the guide. Ctrl-D ends it.")
+    asyncio.run(serve(wish, Tree(claude_dir(options.claude_dir)), say))
+    return 0
