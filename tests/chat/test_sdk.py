@@ -192,3 +192,34 @@ def test_what_is_streamed_can_be_heard(project: Path) -> None:
     assert kinds[0] == "message_start"
     assert "content_block_delta" in kinds
     assert kinds[-1] == "message_stop"
+
+
+def test_files_are_rewound_by_the_uuid_of_a_prompt(project: Path) -> None:
+    (project / "old.txt").write_text("old\n")
+    steps = [
+        [use("Write", file_path=str(project / "a.txt"), content="x\n")],
+        [use("Bash", command="rm old.txt")],
+        "Done.",
+    ]
+
+    async def talk(server: Server) -> str:
+        chosen = options(
+            server,
+            project,
+            permission_mode="bypassPermissions",
+            enable_file_checkpointing=True,
+            extra_args={"replay-user-messages": None},
+        )
+        async with ClaudeSDKClient(options=chosen) as client:
+            await client.query("go")
+            heard = await answers(client.receive_response())
+            prompt = next(m.uuid for m in heard if isinstance(m, UserMessage) and m.uuid)
+            assert sorted(path.name for path in project.iterdir()) == ["a.txt"]
+            with pytest.raises(Exception, match="No file checkpoint found"):
+                await client.rewind_files("00000000-0000-4000-8000-000000000000")
+            await client.rewind_files(prompt)
+        return str(prompt)
+
+    with running(script(*steps)) as server:
+        drive(lambda: talk(server))
+    assert {path.name: path.read_text() for path in project.iterdir()} == {"old.txt": "old\n"}

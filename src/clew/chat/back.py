@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clew.chat import entry
 from clew.chat.dialogue import Dialogue
@@ -12,6 +13,11 @@ from clew.chat.rewinding import undo
 from clew.chat.tool import Json
 from clew.conversation.open import read
 from clew.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from clew.chat.engine import Engine
+
+UNSAVED = "No file checkpoint found for this message."
 
 
 def planned(dialogue: Dialogue, asked: str) -> Plan:
@@ -27,6 +33,35 @@ def undoing(dialogue: Dialogue) -> Plan:
     """What taking the last rewind back would change."""
     _file(dialogue)
     return undo(dialogue.session_id, dialogue.state.project)
+
+
+async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) -> Json:
+    """What a program asks for by the uuid of a prompt: the files alone, over whatever stands there, which is saved.
+
+    It is to ask with `is_dry` first: that tells what would change, and what somebody else changed since.
+    """
+    try:
+        plan = engine.plan_rewind(message)
+    except NotFound:
+        plan = None
+    if plan is None or plan.place.uuid != message or not (plan.place.has_files or plan.changes):
+        if is_dry:
+            return {"canRewind": False, "error": UNSAVED}
+        raise Refused([UNSAVED.rstrip(".")])
+    lines = [line for change in plan.changes for line in change.diff.splitlines()]
+    told: Json = {
+        "canRewind": True,
+        "filesChanged": [str(change.path) for change in plan.changes],
+        "insertions": sum(line.startswith("+") and not line.startswith("+++ ") for line in lines),
+        "deletions": sum(line.startswith("-") and not line.startswith("--- ") for line in lines),
+        "filesEdited": [str(change.path) for change in plan.edited],
+    }
+    if is_dry:
+        return told
+    done = await engine.rewind(plan, conversation=False, edits="overwrite")
+    if done.failed:
+        raise Refused([f"{name} could not be brought back: {why}" for name, why in done.failed])
+    return told
 
 
 def go_back(dialogue: Dialogue, before: str | None) -> list[Json]:

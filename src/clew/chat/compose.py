@@ -102,7 +102,8 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
         parts = Parts(
             client, tools, rules, hooks, kinds, workshop, nearby=lambda path: memory.tell(memories.near(path))
         )
-        chosen = replace(options, memory=known, mode=options.mode or permissions.mode)
+        is_saved = options.saves_files and settings.merged.get("fileCheckpointingEnabled") is not False
+        chosen = replace(options, memory=known, mode=options.mode or permissions.mode, saves_files=is_saved)
         engine = await stack.enter_async_context(opened(chosen, parts, tell))
         dialogue = engine.dialogue
         workshop.cwd, workshop.mode = (lambda: dialogue.state.cwd), (lambda: dialogue.mode)

@@ -173,6 +173,11 @@ class Control:
                 return {}
             case "get_context_usage":
                 return _context((await self._started()).engine)
+            case "rewind_files":
+                from clew.chat.back import rewind_files
+
+                message, is_dry = str(request.get("user_message_id")), bool(request.get("dry_run"))
+                return await rewind_files((await self._started()).engine, message, is_dry=is_dry)
             case "mcp_status":
                 return {"mcpServers": self._framing.listed.get("mcp_servers", [])}
         raise ClewError(f"Unsupported control request: {kind}.")

@@ -9,6 +9,7 @@ In a chat the engine does both: `engine.plan_rewind(place)`, and `await engine.r
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +28,10 @@ from clew.facts.change import changes as changed_by
 from clew.wire.detail import Backup
 from clew.wire.home import state_home
 from clew.wire.sidecar import is_plain
+from clew.wire.time import instant
 
 Edits = Literal["refuse", "keep", "overwrite"]
+_AT_ONCE = 2.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +252,22 @@ def _saved(backup: Backup, ground: Ground) -> Held | None:
     if not is_plain(backup.name):
         return None
     found = held(ground.backups / backup.name)
-    return found if found.kind == "file" else None
+    return found if found.kind == "file" else _astray(backup, ground)
+
+
+def _astray(backup: Backup, ground: Ground) -> Held | None:
+    """A backup that lies under another session's id, where 2.1.29 puts it when it resumes to print. Its time tells it from
+    others of that name: the program writes both at once."""
+    when = instant(backup.time)
+    if when is None:
+        return None
+    near = [
+        path
+        for path in ground.backups.parent.glob(f"*/{glob.escape(str(backup.name))}")
+        if abs(path.stat().st_mtime - when.timestamp()) <= _AT_ONCE
+    ]
+    states = {state.digest: state for state in map(held, near) if state.kind == "file"}
+    return next(iter(states.values())) if len(states) == 1 else None
 
 
 def _texts(session: Session) -> Iterator[tuple[Path, str]]:

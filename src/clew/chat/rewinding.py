@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,7 +75,7 @@ def _is_of(earlier: Step, change: Change) -> bool:
 
 def undo(session_id: str, top: Path) -> Plan:
     """The plan that takes the last rewind of a session back; carried out, it can be taken back in turn."""
-    store = store_of(session_id)
+    store, top = store_of(session_id), Path(os.path.realpath(top))
     record = next(reversed(list(records(store))), None)
     if record is None:
         missing = NotFound(session_id[:8], kind="rewind")

@@ -51,6 +51,15 @@ def _session(command: ArgumentParser) -> None:
     group.add_argument("--name", "-n", metavar="TITLE", default="", help="a title for it")
     group.add_argument("--no-session-persistence", action="store_true", help="write nothing down")
     group.add_argument(
+        "--no-shadow", action="store_true", help="do not save what commands change, so that it cannot be taken back"
+    )
+    group.add_argument(
+        "--rewind-files",
+        metavar="UUID",
+        default="",
+        help="put the files back to before this prompt of --resume, and end",
+    )
+    group.add_argument(
         "--durability", choices=("line", "turn", "off"), default="line", help="when to force lines to the disk"
     )
 
@@ -97,6 +106,8 @@ def rights(command: ArgumentParser) -> None:
 def call(options: Namespace) -> int:
     import asyncio
 
+    if options.rewind_files:
+        return _rewind_files(options)
     if options.input_format == "stream-json":
         return asyncio.run(chat_stream.serve(options, wishes(options)))
     if not options.print:
@@ -108,6 +119,20 @@ def call(options: Namespace) -> int:
     if options.output_format == "stream-json":
         return asyncio.run(chat_stream.serve(options, wishes(options), prompt))
     return asyncio.run(_run(options, prompt))
+
+
+def _rewind_files(options: Namespace) -> int:
+    from clew.cli.choose import tree
+    from clew.cli.rewind import files_before
+    from clew.errors import ClewError
+
+    if options.print or options.prompt or not options.resume:
+        wrong = ClewError("--rewind-files goes with --resume, and with no prompt.")
+        wrong.hint = "Give both: clew chat --resume ID --rewind-files UUID"
+        raise wrong
+    files_before(tree(options), options.resume, options.rewind_files)
+    print(f"Files rewound to state at message {options.rewind_files}")
+    return 0
 
 
 def _console(options: Namespace) -> int:
@@ -231,6 +256,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
         entrypoint="sdk-cli",
         is_kept=not options.no_session_persistence,
         durability=options.durability,
+        is_watched=not options.no_shadow,
     )
     sources = options.setting_sources
     return Wishes(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from keyword import iskeyword
 from typing import NoReturn
 
 from clew.cli.output import remark
@@ -29,6 +30,7 @@ COMMANDS = {
     "resume": "go on with a session, found by its id or by words",
     "chat": "work with a model, in sessions that Claude Code can go on with",
     "acp": "let an editor chat, over the Agent Client Protocol",
+    "rewind": "go back to before a prompt: files, conversation or both",
     "trust": "let a folder's own settings run things in a chat",
     "recall": "keep what a search found, and read it again",
     "collect": "keep every session for ever, in an archive of your own",
@@ -49,6 +51,7 @@ COMMANDS = {
     "undo": "take back what clew wrote",
     "lineage": "show what a session was made of, and what was made of it",
     "export": "write a session in another form",
+    "import": "make sessions of conversations of other programs: Codex, OpenCode, Gemini CLI, aider, gptme",
     "repair": "mend what is broken",
     "mock": "serve a scripted Messages API, to try clients and sessions on",
     "demo": "write a made-up ~/.claude to try things on",
@@ -77,7 +80,7 @@ def parser(only: str | None = None) -> Parser:
     for name in COMMANDS if only is None else (only,):
         purpose = COMMANDS[name]
         command = sub.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
-        module = import_module(f"clew.cli.{name}")
+        module = import_module(f"clew.cli.{name}_" if iskeyword(name) else f"clew.cli.{name}")
         module.arguments(command)
         command.set_defaults(call=module.call)
     return top
