@@ -32,6 +32,7 @@ from clew.wire.time import instant
 
 Edits = Literal["refuse", "keep", "overwrite"]
 _AT_ONCE = 2.0  # seconds
+_SHORTEST = 8  # characters of a uuid that stand for it; fewer digits are a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +164,11 @@ def places(session: Session) -> tuple[Place, ...]:
 def place_of(session: Session, asked: str) -> Place:
     """A prompt by the uuid of its line, by the beginning of it, or by the number of its turn; -1 is the last one."""
     found = places(session)
-    number = int(asked) if asked.lstrip("-").isdigit() and len(asked) < 8 else 0
-    number = number + len(found) + 1 if number < 0 else number
-    here = [p for p in found if p.number == number] or [p for p in found if asked and p.uuid.startswith(asked)]
+    if asked.removeprefix("-").isdecimal() and len(asked) < _SHORTEST:
+        number = int(asked) + len(found) + 1 if asked.startswith("-") else int(asked)
+        here = [place for place in found if place.number == number]
+    else:
+        here = [place for place in found if place.uuid.startswith(asked) and len(asked) >= _SHORTEST]
     if len(here) == 1:
         return here[0]
     known = file_states(session.entries)
