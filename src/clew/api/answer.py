@@ -28,14 +28,14 @@ def message(body: Mapping[str, Any], chosen: Chosen, usage: Json) -> Json:
     calls = any(block["type"] == "tool_use" for block in content)
     counted = {**usage, "output_tokens": max(1, tokens(content))}
     return {
-        "id": f"msg_{serial}",
+        "id": chosen.step.id or f"msg_{serial}",
         "type": "message",
         "role": "assistant",
-        "model": body.get("model"),
+        "model": chosen.step.model or body.get("model"),
         "content": content,
         "stop_reason": chosen.step.stop_reason or ("tool_use" if calls else "end_turn"),
         "stop_sequence": chosen.step.stop_sequence,
-        "usage": counted | chosen.step.usage,
+        "usage": counted | chosen.step.usage if chosen.step.begun is None else chosen.step.usage,
     }
 
 
@@ -106,7 +106,7 @@ def _block(part: str | Json, prompt: str, serial: str, offered: Sequence[str]) -
 
 def events(made: Json, step: Step) -> Iterator[Json]:
     """The events that build a message up."""
-    begun = {**made["usage"], "output_tokens": 1}
+    begun = {**made["usage"], "output_tokens": 1} if step.begun is None else step.begun
     yield {"type": "message_start", "message": {**made, "content": [], "stop_reason": None, "usage": begun}}
     yield {"type": "ping"}
     for index, block in enumerate(made["content"]):
@@ -128,9 +128,9 @@ def frame(event: Json) -> bytes:
 def _split(block: Json, chunk: int) -> tuple[Json, list[Json]]:
     """A block as it starts, and the deltas that complete it."""
     kind = block["type"]
-    if kind in _DELTAS:
+    if kind in _DELTAS and isinstance(block.get(kind), str):
         deltas = [{"type": _DELTAS[kind], kind: part} for part in _cut(block[kind], chunk)]
-        if kind == "thinking":
+        if kind == "thinking" and isinstance(block.get("signature"), str):
             return {**block, kind: "", "signature": ""}, [
                 *deltas,
                 {"type": "signature_delta", "signature": block["signature"]},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from clew.api.script import ECHO, Chosen, Fault, Script, Step, choose
 from clew.wire.encode import decode, encode
 
 Json = dict[str, Any]
+Choose = Callable[[Mapping[str, Any], Script], Chosen]
 
 LONGEST_BODY = 32 * 1024 * 1024
 MODELS = ("claude-mock",)
@@ -63,10 +64,11 @@ class Plan:
 
 
 class Mock:
-    """Answers requests by a script."""
+    """Answers requests by a script. `choose` finds the step for a request."""
 
-    def __init__(self, script: Script = ECHO) -> None:
+    def __init__(self, script: Script = ECHO, choose: Choose = choose) -> None:
         self.script = script
+        self._choose = choose
         self._seen: Counter[bytes] = Counter()
         self._cache = Cache()
 
@@ -132,8 +134,10 @@ class Mock:
         return found
 
     def _reply(self, body: Json, size: int, row: Json) -> Plan:
-        chosen = choose(body, self.script)
-        request_id = f"req_{hashlib.sha256(same(body) + encode(chosen.rule)).hexdigest()[:24]}"
+        chosen = self._choose(body, self.script)
+        request_id = chosen.step.request_id
+        if request_id is None:
+            request_id = f"req_{hashlib.sha256(same(body) + encode(chosen.rule)).hexdigest()[:24]}"
         fault = self._fault(body, chosen.step.fault)
         row |= {"rule": chosen.rule, "step": chosen.number, "request_id": request_id}
         if fault is not None:
@@ -184,10 +188,11 @@ def _failing(fault: Fault, row: Json, step: Step | None = None) -> Plan:
 
 def _streaming(made: Json, chosen: Chosen, fault: Fault | None, row: Json, request_id: str) -> Plan:
     frames = [frame(event) for event in events(made, chosen.step)]
-    begun = {**made["usage"], "output_tokens": 1}
+    begun = {**made["usage"], "output_tokens": 1} if chosen.step.begun is None else chosen.step.begun
     ending, closing, sound = "", len(frames) - 1, len(frames)
     if fault is not None:
         sound = len(frames) // 2 if fault.after is None else min(fault.after, len(frames) - 1)
+        sound = max(0, sound + len(frames)) if sound < 0 else sound
         cut = frames[sound]
         frames, ending = frames[:sound], "close" if fault.stream == "close" else "end"
         if fault.stream == "error":

@@ -34,7 +34,7 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     retry_after: float | None = None
     should_retry: bool | None = None
     stream: Literal["", "error", "cut", "garbage", "hang", "close"] = ""
-    after: int | None = None
+    after: int | None = None  # below 0: counted from the end
     times: int | None = None  # only the first so many times that the same messages come
 
 
@@ -50,6 +50,10 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     chunk: int = 0  # characters in one delta
     trickle: int = 0  # bytes in one write
     fault: Fault | None = None
+    id: str = ""  # of the message; made from the request if there is none, and so is the id of the request
+    request_id: str | None = None
+    model: str = ""  # who answers, if it is not the one that was asked
+    begun: Json | None = None  # the usage as the stream begins; `usage` is then all of it at the end
 
 
 AnyStep = str | list[str | Json] | Step

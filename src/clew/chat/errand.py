@@ -120,7 +120,7 @@ class Errands(Struct, frozen=True):
         parent = self.dialogue
         path = parent.folder / "subagents" / f"agent-{agent_id}.jsonl"
         shared = parent.state
-        state = State(shared.cwd, shared.project, shared.roots, background=shared.background, told=shared.told)
+        state = replace(shared, seen={}, todos=[], plan=None)
         model = named(str(input.get("model") or "") or kind.model) or parent.model
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
         child = Dialogue(parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name)

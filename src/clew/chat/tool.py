@@ -55,6 +55,7 @@ class State:
     todos: list[Json] = field(default_factory=list)
     background: dict[str, Any] = field(default_factory=dict)  # commands and agents beside it, by their ids
     told: set[str] = field(default_factory=set)  # those of them whose end the model knows already
+    profile: Any = None  # what every command begins with, if there is anything
     plan: Path | None = None  # the file that a plan is written to, while there is one
 
 
