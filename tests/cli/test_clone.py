@@ -117,3 +117,17 @@ def test_json(run: Run, root: Path) -> None:
     assert told["written"] is True
     assert told["turns"] == {"before": 3, "after": 2}
     assert prompts(clew.find(told["id"])) == ["one", "three"]
+
+
+def test_a_clone_ends_with_another_branch(tmp_path: Path, run: Run) -> None:
+    told = (
+        talk("4f2a0000-0000-4000-8000-000000000000", cwd="/home/ada/garden")
+        .user("one")
+        .reply("1")
+        .user("two")
+        .reply("2")
+    )
+    told.rewind(to=2).user("other").reply("3").write(tmp_path / "claude")
+    assert prompts(made(run("clone", "4f2a", "--at", "b1")[1])) == ["one", "two"]
+    assert prompts(made(run("clone", "4f2a", "--at", "b2")[1])) == ["one", "other"]
+    assert run("clone", "4f2a", "--at", "b3")[0] == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clew.conversation.open import read
 from clew.conversation.session import Session
-from clew.errors import NotFound
+from clew.conversation.spot import spot
 from clew.wire.entry import Entry
 from clew.wire.place import SessionFile, Tree
 from clew.wire.reference import Names, renamed
@@ -14,7 +14,7 @@ from clew.wire.write import create, place
 
 
 def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: Path | None = None) -> Path:
-    """The file of the copy: all of it, or up to an entry or the end of a turn. It lies beside the original, or elsewhere."""
+    """The file of the copy: all of it, or up to a place. It lies beside the original, or elsewhere."""
     session = read(file.path)
     kept = _up_to(session, at) if at else None
     names = Names(session_id, (), file.id)
@@ -31,14 +31,5 @@ def _is_kept(entry: Entry, kept: dict[str, int]) -> bool:
 
 
 def _up_to(session: Session, at: str) -> dict[str, int]:
-    """The entries up to a place, with where they stand: an entry by its uuid, or a turn by its number."""
-    if at.isdigit():
-        turn = next((t for t in session.turns if t.number == int(at)), None)
-        end = turn.entries[-1] if turn else None
-    else:
-        end = session.links.nodes.get(at)
-    if end is None:
-        missing = NotFound(at, kind="turn or message")
-        missing.hint = f"{session.id[:8]} has {len(session.turns)} turns: clew show {session.id[:8]}"
-        raise missing
-    return {e.uuid: e.offset for e in session.path_to(end) if e.uuid}
+    """The entries up to a place, with where they stand."""
+    return {e.uuid: e.offset for e in session.path_to(spot(session, at)) if e.uuid}

@@ -12,7 +12,9 @@ from clew.errors import Ambiguous, NotFound
 
 def arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
-    command.add_argument("--at", metavar="TURN", type=int, help="end with this turn; -1 is the last")
+    command.add_argument(
+        "--at", metavar="PLACE", help="end with this turn (-1 is the last), branch (b2) or entry (its uuid)"
+    )
     command.add_argument("--to", metavar="FOLDER", help="move it to the project of this folder")
     edited.arguments(command)
 
@@ -23,7 +25,7 @@ def call(options: Namespace) -> int:
     found = session(options, options.id)
     made = plan(found)
     if options.at is not None:
-        made = made.end_with(options.at + len(found.turns) + 1 if options.at < 0 else options.at)
+        made = made.end_with(options.at)
     if options.to is not None:
         made = made.move(_folder(options))
     return edited.finish(options, made)

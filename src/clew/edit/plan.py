@@ -63,9 +63,10 @@ class Plan:
         chosen = sorted(set(numbers))
         return self.then(turn.keep_turns(self.session, chosen), f"keep {_turns(chosen)}")
 
-    def end_with(self, number: int) -> Plan:
-        """Up to the end of a turn."""
-        return self.then(turn.end_with(self.session, number), f"end with turn {number}")
+    def end_with(self, place: int | str) -> Plan:
+        """Up to a place: the end of a turn by its number, of a branch (`b2`), or an entry by its uuid."""
+        named = f"turn {place}" if isinstance(place, int) else place
+        return self.then(turn.end_with(self.session, str(place)), f"end with {named}")
 
     # -- what it holds
 

@@ -20,9 +20,15 @@ NOTHING_REVISED: Mapping[int, Entry] = {}
 
 
 def without(
-    session: Session, gone: Collection[int], revised: Mapping[int, Entry] = NOTHING_REVISED
+    session: Session,
+    gone: Collection[int],
+    revised: Mapping[int, Entry] = NOTHING_REVISED,
+    end: Entry | None = None,
 ) -> tuple[Item, ...]:
-    """The items of a session without the entries at these offsets, and with others in the places of some."""
+    """The items of a session without the entries at these offsets, and with others in the places of some.
+
+    It goes on from `end`, or from where it did.
+    """
     if not gone:
         return tuple(revised.get(item.line.offset, item) for item in session.items)
     rest = _Rest(session, gone)
@@ -37,7 +43,8 @@ def without(
                 found.append(mended)
         else:
             found.append(item)
-    return pinned(tuple(found), session, rest.nearest(session.leaf.uuid) if session.leaf else None)
+    end = end or session.leaf
+    return pinned(tuple(found), session, rest.nearest(end.uuid) if end else None)
 
 
 def pinned(items: tuple[Item, ...], like: Session, wanted: str | None) -> tuple[Item, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from clew.conversation.session import Session
+from clew.conversation.spot import spot
 from clew.edit.relink import above, without
 from clew.edit.size import resized
 from clew.errors import NotFound, Refused
@@ -29,18 +30,17 @@ def keep_turns(session: Session, numbers: Iterable[int]) -> tuple[Item, ...]:
     return drop_turns(session, (turn.number for turn in session.turns if turn.number not in kept))
 
 
-def end_with(session: Session, number: int) -> tuple[Item, ...]:
-    """The session up to the end of a turn, along the active path; other branches and all that came later are left out."""
-    _checked(session, [number])
-    kept = {e.uuid for e in session.preamble}
-    kept |= {e.uuid for turn in session.turns[:number] for e in turn.entries}
+def end_with(session: Session, place: str) -> tuple[Item, ...]:
+    """The session up to a place; other branches and all that came later are left out."""
+    end = spot(session, place)
+    kept = {e.uuid for e in session.path_to(end)}
     last = max(e.offset for e in session.entries if e.uuid in kept)
     calls = {call.id for call in session.calls if call.entry.uuid in kept}
     agents = {
         e.uuid for a in session.agents if a.file is None and a.call and a.call.id in calls for e in a.session.entries
     }
     gone = {e.offset for e in session.entries if not _stays(e, kept | agents, calls, last)}
-    return without(session, gone)
+    return without(session, gone, end=end)
 
 
 def _stays(entry: Entry, kept: set[str | None], calls: set[str], last: int) -> bool:

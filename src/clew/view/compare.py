@@ -10,8 +10,8 @@ from itertools import takewhile
 
 from clew.conversation.reply import Call
 from clew.conversation.session import Session
+from clew.conversation.spot import spot
 from clew.conversation.turn import Turn
-from clew.errors import NotFound
 from clew.facts.change import UNKNOWN, Change, State, changes
 
 
@@ -96,32 +96,6 @@ def _is_same(a: Turn, b: Turn) -> bool:
 
 
 def way(session: Session, place: str = "") -> Way:
-    """The way to a place: the end of a turn by its number, of a branch (`b2`), an entry by its uuid; else the active end."""
-    turns = session.turns
-    if place.startswith("b") and place[1:].isdigit():
-        branch = next((b for b in session.branches if b.number == int(place[1:])), None)
-        found = session.turns_of(branch) if branch else None
-    elif place.removeprefix("-").isdigit():
-        number = int(place) + len(turns) + 1 if place.startswith("-") else int(place)
-        found = turns[:number] if 1 <= number <= len(turns) else None
-    elif place:
-        found = _to_entry(session, place)
-    else:
-        found = turns
-    if not found:
-        raise _missing(session, place)
-    return Way(f"{session.id[:8]}@{place}" if place else session.id[:8], session, found, session.cwd or "")
-
-
-def _to_entry(session: Session, start: str) -> tuple[Turn, ...] | None:
-    ends = [uuid for uuid in session.links.nodes if uuid and uuid.startswith(start)]
-    return session.turns_to(session.links.nodes[ends[0]]) if len(ends) == 1 else None
-
-
-def _missing(session: Session, place: str) -> NotFound:
-    missing = NotFound(place or session.id, kind="place in the session" if place else "turn")
-    count, branches = len(session.turns), len(session.branches)
-    missing.hint = (
-        f"It has {count} turns (1 to {count}) and {branches} branches (b1 to b{branches}): clew trace {session.id[:8]}"
-    )
-    return missing
+    """The way to a place in a session, or to where it goes on. Raises NotFound."""
+    name = f"{session.id[:8]}@{place}" if place else session.id[:8]
+    return Way(name, session, session.turns_to(spot(session, place)), session.cwd or "")
