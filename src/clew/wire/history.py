@@ -5,7 +5,9 @@ It is a source of its own and no conversation: the answers are not in it.
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
@@ -17,6 +19,7 @@ from clew.wire.encode import decode
 from clew.wire.entry import Damaged, Entry
 from clew.wire.line import Line, Source, lines
 from clew.wire.time import instant
+from clew.wire.write import append, create
 
 _MARKER = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #([0-9]{1,18})[^\]\n]*\]")
 
@@ -49,6 +52,21 @@ class HistoryPrompt(Struct, frozen=True):
             return known.get(int(marker[1]), marker[0])
 
         return _MARKER.sub(fill, self.display)
+
+
+def remember(path: str | os.PathLike[str], display: str, pasted: dict[str, Any], project: str, session_id: str) -> None:
+    """Write down a prompt that was typed just now, as Claude Code does."""
+    line = {
+        "display": display,
+        "pastedContents": pasted,
+        "timestamp": time.time_ns() // 1_000_000,
+        "project": project,
+        "sessionId": session_id,
+    }
+    if os.path.exists(path):
+        append(path, [line])
+    else:
+        create(path, [line])
 
 
 def read_history(source: Source) -> Iterator[HistoryPrompt | Damaged]:

@@ -43,6 +43,20 @@ def user_home() -> str:
     return os.path.expanduser("~")
 
 
+def foreign_homes() -> dict[str, tuple[str, ...]]:
+    """The folders in which other programs keep their conversations."""
+    home = user_home()
+    data = os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+    codex = os.environ.get("CODEX_HOME") or os.path.join(home, ".codex")
+    return {
+        "codex": (os.path.join(codex, "sessions"), os.path.join(codex, "archived_sessions")),
+        "opencode": (os.path.join(data, "opencode"),),
+        "gemini": (os.path.join(home, ".gemini", "tmp"),),
+        "gptme": (os.environ.get("GPTME_LOGS_HOME") or os.path.join(data, "gptme", "logs"),),
+        "aider": (os.getcwd(),),
+    }
+
+
 def current_session() -> str | None:
     """The session that clew is being run from, if Claude Code says so."""
     return os.environ.get("CLAUDE_SESSION_ID") or os.environ.get("CLAUDE_CODE_SESSION_ID") or None
@@ -61,6 +75,11 @@ def wants_state() -> bool:
 def wants_colour() -> bool:
     """Whether colour is welcome, as far as the environment says."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def terminal_kind() -> str:
+    """What kind of terminal the environment says this is; empty if it says nothing."""
+    return os.environ.get("TERM") or ""
 
 
 def program(name: str, otherwise: str) -> str:

@@ -1,0 +1,237 @@
+"""The app: the prompt is drawn first; what it takes to talk to a model is loaded behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.console.complete import Named, project_files
+from clew.console.face import Face, Typed
+from clew.console.paste import Pastes
+from clew.version import __version__
+from clew.wire.home import terminal_kind, user_home
+
+if TYPE_CHECKING:
+    from clew.chat.compose import Wishes
+    from clew.console.paint import Painter
+    from clew.console.screen import Screen
+    from clew.console.talk import Talk
+
+Make = Callable[[], "Wishes"]
+
+
+@dataclass(frozen=True)
+class Started:
+    """How the console is to be: what is wished for is made when the prompt stands already."""
+
+    make: Make
+    cwd: Path
+    claude: Path
+    first: str = ""  # said at once
+    is_plain: bool = False
+    colour: bool = True
+
+
+def run(started: Started) -> int:
+    """The console, until the person leaves."""
+    return asyncio.run(_plain(started) if started.is_plain else _drawn(started))
+
+
+async def open_talk(started: Started, face: Face) -> Talk:
+    """Whoever talks, with the folder's own settings if the person trusts them."""
+
+    def load() -> tuple[Wishes, list[str]]:
+        from clew.chat.permission.trust import brought
+        from clew.console import talk  # noqa: F401 - it is loaded here, beside the prompt
+
+        wishes = started.make()
+        return wishes, [] if wishes.is_trusted else brought(started.cwd)
+
+    wishes, found = await asyncio.to_thread(load)
+    from clew.console.live import Transcript
+    from clew.console.talk import Talk
+
+    if found and await _trusts(face, started.cwd, found):
+        wishes = replace(wishes, is_trusted=True)
+    return Talk(face, wishes, Transcript(face.put))
+
+
+async def _trusts(face: Face, cwd: Path, found: Sequence[str]) -> bool:
+    from clew.chat.permission.trust import Trust
+    from clew.console.menu import Menu, Option
+    from clew.view.document import Row
+
+    face.put(Row("warning", "\n".join([f"{cwd} brings settings of its own:", *(f"- {each}" for each in found)])))
+    options = [Option("Yes, they may run things", True), Option("No, go on without them", False)]
+    answer = await face.choose(Menu("Do you trust this folder?", options))
+    if answer is None or not answer.value:
+        return False
+    Trust().give(cwd)
+    return True
+
+
+def farewell(talk: Talk | None, session_id: str) -> None:
+    if talk is not None and session_id:
+        print(f"Go on with: clew chat --resume {session_id}")
+
+
+# -- with a screen
+
+
+class _Drawn:
+    """What the keys and the drawing ask for, before and after there is somebody to talk to."""
+
+    def __init__(self, started: Started) -> None:
+        self.started = started
+        self.talk: Talk | None = None
+        self.held: list[Typed] = []
+        self.screen: Screen
+        self._files: list[str] | None = None
+        self._listing = False
+
+    def hear(self, typed: Typed) -> None:
+        if self.talk is None:
+            self.held.append(typed)
+            self.screen.touch()
+        else:
+            self.talk.hear(typed)
+
+    def waiting(self) -> list[str]:
+        return self.talk.waiting if self.talk else [typed.shown for typed in self.held]
+
+    def live(self, brush: Callable[[], Painter], room: int) -> list[str]:
+        return self.talk.transcript.live(brush, room) if self.talk else []
+
+    def status(self, width: int) -> list[tuple[str, str]]:
+        from clew.console.status import Status, fragments
+
+        session = self.talk.session if self.talk else None
+        verbose = self.talk.transcript.is_verbose if self.talk else False
+        return fragments(Status.of(session) if session else None, width, verbose)
+
+    def commands(self) -> list[Named]:
+        if self.talk is None:
+            return []
+        from clew.console.command import known
+
+        return known(self.talk.session)
+
+    def files(self) -> list[str]:
+        """The files of the project; listed beside the prompt when they are first asked for."""
+        if self._files is None and not self._listing:
+            self._listing = True
+            asyncio.get_running_loop().run_in_executor(None, self._list).add_done_callback(self._listed)
+        return self._files or []
+
+    def _list(self) -> None:
+        self._files = project_files(self.started.cwd)
+
+    def _listed(self, _: object) -> None:
+        self.screen.line.refresh()
+        self.screen.touch()
+
+    def forget_files(self) -> None:
+        self._files, self._listing = None, False
+
+    def submit(self, typed: Typed) -> None:
+        self.forget_files()
+        self.hear(typed)
+
+    def interrupt(self) -> bool:
+        return self.talk.interrupt() if self.talk else False
+
+    def verbose(self) -> None:
+        if self.talk:
+            self.talk.transcript.is_verbose = not self.talk.transcript.is_verbose
+
+
+async def _drawn(started: Started) -> int:
+    from clew.console.history import Typed as History
+    from clew.console.keys import Actions
+    from clew.console.prompt import Line
+    from clew.console.screen import Screen
+
+    drawn = _Drawn(started)
+    pastes = Pastes()
+    history = History(started.claude / "history.jsonl", str(started.cwd), pastes)
+    line = Line(started.cwd, history, drawn.commands, drawn.files, pastes)
+    actions = Actions(
+        submit=drawn.submit,
+        interrupt=drawn.interrupt,
+        cycle=lambda: drawn.talk.cycle_mode() if drawn.talk else None,
+        aside=lambda: drawn.talk.put_aside() if drawn.talk else None,
+        rewind=lambda: drawn.talk.begin_rewind() if drawn.talk else None,
+        verbose=drawn.verbose,
+        leave=lambda: drawn.screen.leave(),
+    )
+    screen = drawn.screen = Screen(
+        actions,
+        line,
+        live=drawn.live,
+        status=drawn.status,
+        waiting=drawn.waiting,
+        colour=started.colour,
+        term=terminal_kind(),
+    )
+    if started.first:
+        drawn.held.append(Typed(started.first))
+    _head(started)
+    working = asyncio.create_task(_work(drawn, screen))
+    working.add_done_callback(lambda _: screen.leave())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, screen.leave)
+    await screen.app.run_async()
+    return await _ended(drawn, working)
+
+
+async def _work(drawn: _Drawn, screen: Screen) -> str:
+    """Everything behind the prompt; the session that can be gone on with."""
+    await asyncio.sleep(0)  # the prompt is drawn first
+    talk = drawn.talk = await open_talk(drawn.started, screen)
+    for typed in drawn.held:
+        talk.hear(typed)
+    drawn.held.clear()
+    await talk.run()
+    return talk.last
+
+
+async def _ended(drawn: _Drawn, working: asyncio.Task[str]) -> int:
+    if not working.done():
+        if drawn.talk is not None:
+            drawn.talk.interrupt()
+        working.cancel()
+    with suppress(asyncio.CancelledError):
+        await working
+    farewell(drawn.talk, drawn.talk.last if drawn.talk else "")
+    return 0
+
+
+def _head(started: Started) -> None:
+    folder = str(started.cwd)
+    home = user_home()
+    short = f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder
+    bold, plain = ("\x1b[1m", "\x1b[0m") if started.colour else ("", "")
+    sys.stdout.write(f"{bold}clew {__version__}{plain}  {short}\n")
+    sys.stdout.flush()
+
+
+# -- in lines
+
+
+async def _plain(started: Started) -> int:
+    from clew.console.plain import Lines
+
+    face = Lines(sys.stdin, sys.stdout)
+    talk = await open_talk(started, face)
+    if started.first:
+        talk.hear(Typed(started.first))
+    await face.run(talk)
+    farewell(talk, talk.last)
+    return 0

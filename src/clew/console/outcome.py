@@ -1,0 +1,143 @@
+"""Outcomes: what came of a call in a few lines, and what a call that is asked about would do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from clew.chat.dialogue import text_of
+from clew.chat.tool import Json, Result
+from clew.chat.tools.patch import hunks
+from clew.facts.tool import diff, objects
+from clew.view.document import Row
+from clew.view.plain import duration, tokens
+
+LINES = 6  # of an output
+FEW = 3
+FAILURE_LINES = 12
+DIFF_LINES = 60
+ASKED_LINES = 200  # of a diff that is asked about: it is to be read before it is allowed
+_LARGEST = 1 << 20
+_TAGS = re.compile(r"</?tool_use_error>")
+_EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+
+
+def rows_of(name: str, given: Json, result: Result, cwd: str, is_verbose: bool = False) -> Iterator[Row]:
+    """The rows below the title of a call that has its result."""
+    text = _TAGS.sub("", text_of(result.content))
+    if result.is_error:
+        yield Row("failure", text, limit=None if is_verbose else FAILURE_LINES)
+        return
+    detail: Any = result.detail if isinstance(result.detail, dict) else {}
+    match name:
+        case "Edit" | "Write" | "MultiEdit":
+            yield from _changed(detail, text, cwd, is_verbose)
+        case "Read":
+            yield Row("result", _read(detail) or text, limit=LINES)
+        case "TodoWrite":
+            yield from todo_rows(given.get("todos"))
+        case "Task" | "Agent":
+            yield Row("result", _agent(detail) or text, limit=FEW)
+        case "AskUserQuestion":
+            answers = detail.get("answers")
+            told = [f"{q} → {a}" for q, a in answers.items()] if isinstance(answers, dict) else []
+            yield Row("result", "\n".join(told) or "No answer.")
+        case "ExitPlanMode":
+            yield Row("result", "The plan is approved.")
+        case _:
+            few = FEW if name in ("Glob", "Grep") else LINES
+            yield Row("result", text, limit=None if is_verbose else few)
+
+
+def _changed(detail: Json, text: str, cwd: str, is_verbose: bool) -> Iterator[Row]:
+    lines = diff(detail)[2:]
+    if not lines:
+        yield Row("result", text, limit=LINES)
+        return
+    yield Row("done", counted(lines, str(detail.get("filePath", "")), cwd, detail.get("type") == "create"))
+    yield Row("diff", "\n".join(lines), limit=None if is_verbose else DIFF_LINES)
+
+
+def counted(lines: list[str], path: str, cwd: str, is_new: bool = False) -> str:
+    """What a diff does to a file, in numbers."""
+    short = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
+    added = sum(line.startswith("+") for line in lines)
+    gone = sum(line.startswith("-") for line in lines)
+    if is_new:
+        return f"Wrote {added} line{'s' if added != 1 else ''} to {short}"
+    parts = [f"{added} addition{'s' if added != 1 else ''}"] * bool(added)
+    parts += [f"{gone} removal{'s' if gone != 1 else ''}"] * bool(gone)
+    return f"Changed {short}: {' and '.join(parts) or 'nothing'}"
+
+
+def _read(detail: Json) -> str:
+    file = detail.get("file")
+    if not isinstance(file, dict):
+        return ""
+    if isinstance(count := file.get("numLines"), int):
+        return f"Read {count} line{'s' if count != 1 else ''}"
+    return f"Read {detail.get('type')}" if detail.get("type") else ""
+
+
+def _agent(detail: Json) -> str:
+    count, used, took = (detail.get(f"total{name}") for name in ("ToolUseCount", "Tokens", "DurationMs"))
+    if not isinstance(count, int):
+        return ""
+    words = [f"{count} call{'s' if count != 1 else ''}"]
+    words += [f"{tokens(used)} tokens"] if isinstance(used, int) else []
+    words += [duration(took / 1000)] if isinstance(took, int) else []
+    return f"Done ({' · '.join(words)})"
+
+
+def todo_rows(todos: Any) -> Iterator[Row]:
+    for todo in objects(todos):
+        yield Row("todo", str(todo.get("content", "")), facts={"status": str(todo.get("status", ""))})
+
+
+# -- before it is done
+
+
+def would(name: str, given: Json, cwd: Path) -> list[Row]:
+    """What a call would do, to be read before it is allowed."""
+    if name == "ExitPlanMode":
+        return [Row("plan", str(given.get("plan") or ""))] if given.get("plan") else []
+    if name in _EDITS:
+        return list(_would_change(name, given, cwd))
+    if name == "Bash":
+        shown = [Row("plan", _fenced(str(given.get("command", ""))))] if "\n" in str(given.get("command", "")) else []
+        return [*shown, *([Row("about", str(given["description"]))] if given.get("description") else [])]
+    return []
+
+
+def _would_change(name: str, given: Json, cwd: Path) -> Iterator[Row]:
+    path = cwd / str(given.get("file_path") or given.get("notebook_path") or "")
+    before = _content(path)
+    if name == "Write":
+        after = str(given.get("content", ""))
+    elif name == "NotebookEdit":
+        yield Row("plan", _fenced(str(given.get("new_source", ""))))
+        return
+    else:
+        after = before
+        for edit in objects(given.get("edits")) or [given]:
+            count = -1 if edit.get("replace_all") else 1
+            after = after.replace(str(edit.get("old_string", "")), str(edit.get("new_string", "")), count)
+    found = diff({"filePath": str(path), "structuredPatch": hunks(before, after)})[2:]
+    if found:
+        yield Row("diff", "\n".join(found), limit=ASKED_LINES)
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8") if path.stat().st_size <= _LARGEST else ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _fenced(text: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"

@@ -1,0 +1,238 @@
+"""Paint: rows as text for a terminal of some width, with colours if they are welcome. All words are cleaned here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from clew.view.budget import cut
+from clew.view.document import Row
+from clew.view.plain import clean, one_line
+from clew.view.told import shrunk, sign, took
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+WIDEST = 110  # columns of running text
+NARROWEST = 20
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_DOT = {"failed": "red", "open": "bright_black", "done": "green"}
+
+
+class Painter:
+    """Paints for one width."""
+
+    def __init__(self, width: int, colour: bool = True) -> None:
+        from rich.console import Console
+        from rich.theme import Theme
+
+        self.width = max(width, NARROWEST)
+        self._file = StringIO()
+        self._console: Console = Console(
+            file=self._file,
+            force_terminal=True,
+            color_system="auto" if colour else None,
+            no_color=not colour,
+            width=self.width,
+            legacy_windows=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            theme=Theme({"markdown.code": "cyan", "markdown.item.number": "bold"}),
+        )
+
+    def paint(self, row: Row) -> str:
+        """A row, with the empty line before it that sets it off."""
+        made = _KINDS.get(row.kind, _note)
+        indent = "  │ " * row.depth
+        return "".join(f"{indent}{line}\n" for line in made(self, row))
+
+    def lines(self, what: RenderableType, first: str = "", rest: str | None = None, width: int = 0) -> Iterator[str]:
+        """Anything, line by line, behind a mark on the first line and as much room on the others."""
+        from rich.cells import cell_len
+        from rich.text import Text
+
+        mark = Text.from_ansi(first).plain
+        behind = " " * cell_len(mark) if rest is None else rest
+        room = max((width or self.width) - cell_len(mark), NARROWEST // 2)
+        self._file.seek(0)
+        self._file.truncate()
+        self._console.print(what, width=room, no_wrap=False, overflow="fold")
+        found = self._file.getvalue().rstrip("\n").split("\n")
+        while len(found) > 1 and not _bare(found[0]):
+            del found[0]
+        while len(found) > 1 and not _bare(found[-1]):
+            del found[-1]
+        for index, line in enumerate(found):
+            yield (first if index == 0 else behind) + line.rstrip(" ")
+
+    def styled(self, text: str, style: str) -> str:
+        """A few words in a style, on one line."""
+        from rich.text import Text
+
+        self._file.seek(0)
+        self._file.truncate()
+        self._console.print(Text(text, style=style), end="", soft_wrap=True)
+        return self._file.getvalue()
+
+    def markdown(self, text: str, first: str) -> Iterator[str]:
+        from clew.console.prose import prose
+
+        return self.lines(prose(clean(text)), first, width=min(self.width, WIDEST))
+
+
+def _bare(line: str) -> str:
+    return _COLOUR.sub("", line).strip()
+
+
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(clean(text).expandtabs(4), style=style, overflow="fold")
+
+
+def _prompt(painter: Painter, row: Row) -> Iterator[str]:
+    yield ""
+    images = row.facts.get("images") or 0
+    seen = f"  [{images} image{'s' if images > 1 else ''}]" if images else ""
+    mark = painter.styled("❯ ", "bold magenta")
+    yield from painter.lines(_text((row.text or "(no text)") + seen, "bold"), mark)
+
+
+def _reply(painter: Painter, row: Row) -> Iterator[str]:
+    """A reply, or a part of it: the first has a mark, one that goes on stands close below the one before."""
+    part = row.facts.get("part", "first")
+    if part != "on":
+        yield ""
+    yield from painter.markdown(row.text, "● " if part == "first" else "  ")
+
+
+def _plan(painter: Painter, row: Row) -> Iterator[str]:
+    yield from painter.markdown(row.text, painter.styled("  │ ", "cyan"))
+
+
+def _thinking(painter: Painter, row: Row) -> Iterator[str]:
+    yield ""
+    shown, more = cut(clean(row.text), row.limit)
+    yield from painter.lines(_text(shown, "dim italic"), painter.styled("✻ ", "dim"))
+    if more:
+        yield painter.styled(f"  … {more} more line{'s' if more > 1 else ''}", "dim")
+
+
+def call_title(painter: Painter, name: str, about: str, dot: str) -> Iterator[str]:
+    """A call in a line or two: its tool, and what it is about in brackets."""
+    from rich.text import Text
+
+    words = Text.assemble((clean(name), "bold"), (f"({one_line(about, 3 * painter.width)})" if about else "", ""))
+    yield from painter.lines(words, painter.styled("● ", _DOT[dot]))
+
+
+def _call(painter: Painter, row: Row) -> Iterator[str]:
+    yield ""
+    name, _, about = one_line(row.text).partition(" ")
+    dot = "failed" if row.facts.get("failed") else "open" if row.facts.get("open") else "done"
+    yield from call_title(painter, name, about, dot)
+    if time := took(row):
+        yield painter.styled(f"  took {time}", "dim")
+
+
+def _result(painter: Painter, row: Row) -> Iterator[str]:
+    style = "red" if row.kind == "failure" else "dim"
+    shown, more = cut(clean(row.text), row.limit)
+    yield from painter.lines(_text(shown or "(no output)", style), painter.styled("  ⎿  ", "dim"))
+    if more:
+        yield painter.styled(f"     … +{more} line{'s' if more > 1 else ''}", "dim")
+
+
+def _diff(painter: Painter, row: Row) -> Iterator[str]:
+    """A diff with the numbers of its lines."""
+    shown, more = cut(clean(row.text), row.limit)
+    old = new = 0
+    for line in shown.split("\n"):
+        if found := _HUNK.match(line):
+            if new:
+                yield painter.styled("     ⋮", "dim")
+            old, new = int(found[1]), int(found[2])
+            continue
+        if line.startswith(("---", "+++")) and not new:
+            continue
+        number = old if line.startswith("-") else new
+        style = {"+": "green", "-": "red"}.get(line[:1], "dim")
+        mark = painter.styled(f"     {number or 1:>4} {line[:1] or ' '} ", style)
+        yield from painter.lines(_text(line[1:], style), mark)
+        old += not line.startswith("+")
+        new += not line.startswith("-")
+    if more:
+        yield painter.styled(f"     … +{more} line{'s' if more > 1 else ''}", "dim")
+
+
+def _todo(painter: Painter, row: Row) -> Iterator[str]:
+    status = row.facts.get("status")
+    style = {"completed": "dim strike", "in_progress": "bold cyan"}.get(str(status), "")
+    yield from painter.lines(_text(row.text, style), f"     {sign(row)} ")
+
+
+def _compaction(painter: Painter, row: Row) -> Iterator[str]:
+    yield ""
+    yield painter.styled(f"✻ Compacted ({row.facts.get('trigger') or 'unknown'}{shrunk(row)})", "yellow")
+
+
+def _agent(painter: Painter, row: Row) -> Iterator[str]:
+    yield from painter.lines(_text(row.text, "magenta"), painter.styled("◆ ", "magenta"))
+
+
+def _marked(mark: str, style: str, before: bool = False) -> Callable[[Painter, Row], Iterator[str]]:
+    def paint(painter: Painter, row: Row) -> Iterator[str]:
+        if before:
+            yield ""
+        shown, more = cut(clean(row.text), row.limit)
+        yield from painter.lines(_text(shown, style), painter.styled(mark, style) if mark.strip() else mark)
+        if more:
+            yield painter.styled(f"{' ' * len(mark)}… +{more} line{'s' if more > 1 else ''}", "dim")
+
+    return paint
+
+
+def _table(painter: Painter, row: Row) -> Iterator[str]:
+    """Pairs in two columns: what a command tells."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="cyan", overflow="fold", max_width=max(painter.width // 2, 12))
+    table.add_column(overflow="fold")
+    pairs: list[tuple[Any, Any]] = row.facts["pairs"]
+    for name, value in pairs:
+        table.add_row(_text(str(name)), _text(str(value)))
+    if row.text:
+        yield from painter.lines(_text(row.text, "bold"), "  ")
+    if pairs:
+        yield from painter.lines(table, "  ")
+
+
+_note = _marked("· ", "dim")
+_KINDS: dict[str, Callable[[Painter, Row], Iterator[str]]] = {
+    "prompt": _prompt,
+    "queued": _prompt,
+    "reply": _reply,
+    "plan": _plan,
+    "thinking": _thinking,
+    "call": _call,
+    "result": _result,
+    "failure": _result,
+    "diff": _diff,
+    "todo": _todo,
+    "compaction": _compaction,
+    "agent": _agent,
+    "table": _table,
+    "title": _marked("", "bold"),
+    "about": _marked("  ", "dim"),
+    "summary": _marked("  ", "dim"),
+    "error": _marked("✗ ", "red", before=True),
+    "warning": _marked("! ", "yellow"),
+    "interrupt": _marked("  ⎿  ", "yellow"),
+    "done": _marked("  ⎿  ", ""),
+}

@@ -1,0 +1,172 @@
+"""The face that only writes lines: for screen readers, simple terminals and pipes. Nothing is drawn, and so nothing twice.
+
+Lines are read as they come. One that comes while a question stands is its answer; else it is said, or waits in the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from typing import TYPE_CHECKING, TextIO
+
+from clew.console.face import Typed
+from clew.console.menu import Answer, Menu
+from clew.view.budget import cut
+from clew.view.document import Row
+from clew.view.plain import clean, one_line
+
+if TYPE_CHECKING:
+    from clew.console.talk import Talk
+
+_WORDS = {
+    "prompt": "You: ",
+    "queued": "You: ",
+    "reply": "",
+    "call": "Call: ",
+    "result": "Result: ",
+    "failure": "Failed: ",
+    "diff": "Change:\n",
+    "plan": "Plan:\n",
+    "thinking": "Thinking: ",
+    "error": "Error: ",
+    "warning": "Warning: ",
+    "interrupt": "",
+    "note": "Note: ",
+    "agent": "Agent: ",
+    "queue": "Queued: ",
+}
+_STATES = {"completed": "done", "in_progress": "in progress", "pending": "to do"}
+
+
+def told(row: Row) -> str:
+    """A row in words."""
+    if row.kind == "table":
+        return "\n".join([*([row.text] if row.text else []), *(clean(f"{n}: {v}") for n, v in row.facts["pairs"])])
+    if row.kind == "compaction":
+        return f"Compacted, from {row.facts.get('before')} tokens to {row.facts.get('after')}."
+    if row.kind == "todo":
+        return f"Todo, {_STATES.get(str(row.facts.get('status')), 'to do')}: {one_line(row.text)}"
+    shown, more = cut(clean(row.text), row.limit)
+    state = " (failed)" if row.kind == "call" and row.facts.get("failed") else ""
+    rest = f"\n{more} more lines" if more else ""
+    return f"{_WORDS.get(row.kind, '')}{shown}{state}{rest}"
+
+
+class Lines:
+    """A chat in lines."""
+
+    def __init__(self, source: TextIO, target: TextIO) -> None:
+        self._source = source
+        self._target = target
+        self._asked: asyncio.Future[str] | None = None
+        self._ended = asyncio.Event()
+        self._talk: Talk | None = None
+        self._early: list[str] = []
+        self._reading = False
+
+    # -- the face
+
+    def put(self, row: Row) -> None:
+        if row.kind != "prompt":  # what was typed stands there already
+            self._write(told(row) + "\n")
+
+    def touch(self) -> None:
+        """Nothing is drawn again."""
+
+    def fill(self, text: str) -> None:
+        if text.strip():
+            self._write(f"Not said: {clean(text)}\n")
+
+    def wipe(self) -> None:
+        """What stands there stays."""
+
+    def leave(self) -> None:
+        self._ended.set()
+
+    async def choose(self, menu: Menu) -> Answer | None:
+        self._read()
+        self._write(f"{clean(menu.title)}\n")
+        if menu.about:
+            self._write(f"{one_line(menu.about)}\n")
+        for number, option in enumerate(menu.options, 1):
+            about = f" ({one_line(option.about)})" if option.about else ""
+            self._write(f"{number}. {one_line(option.label)}{about}\n")
+        many = ", several with commas" if menu.is_many else ""
+        while True:
+            line = (await self._ask(f"A number{many}, or nothing to cancel: ")).strip()
+            if not line:
+                return None
+            if (answer := await self._answer(menu, line)) is not None:
+                return answer
+            self._write("There is no such number.\n")
+
+    async def _answer(self, menu: Menu, line: str) -> Answer | None:
+        words = [word.strip() for word in line.split(",")] if menu.is_many else [line.partition(" ")[0]]
+        if not all(word.isdigit() and 1 <= int(word) <= len(menu.options) for word in words):
+            return None
+        options = [menu.options[int(word) - 1] for word in words]
+        text = "" if menu.is_many else line.partition(" ")[2].strip()
+        for option in options:
+            if option.opens and not text:
+                text = (await self._ask(f"{option.takes[:1].upper()}{option.takes[1:]}: ")).strip()
+            if option.needs_text and not text:
+                return None
+        return Answer(tuple(o.value for o in options if not (menu.is_many and o.needs_text)), text)
+
+    async def _ask(self, words: str) -> str:
+        self._write(words)
+        self._asked = asyncio.get_running_loop().create_future()
+        try:
+            return await self._asked
+        finally:
+            self._asked = None
+
+    def _write(self, text: str) -> None:
+        self._target.write(text)
+        self._target.flush()
+
+    # -- the talk
+
+    async def run(self, talk: Talk) -> None:
+        """Until the person leaves, or there is nothing more to read."""
+        self._talk = talk
+        self._read()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        talking = asyncio.create_task(talk.run())
+        talking.add_done_callback(lambda _: self._ended.set())
+        for line in self._early:
+            self._hear(line)
+        await self._ended.wait()
+        if not talking.done():
+            await talk.finish()
+        await talking
+
+    def _read(self) -> None:
+        """Read lines beside the talk, from the first question on."""
+        if not self._reading:
+            self._reading = True
+            loop = asyncio.get_running_loop()
+            threading.Thread(target=self._listen, args=(loop,), daemon=True).start()
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        for line in self._source:
+            loop.call_soon_threadsafe(self._hear, line.rstrip("\r\n"))
+        loop.call_soon_threadsafe(self._hear, None)
+
+    def _hear(self, line: str | None) -> None:
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(line or "")
+        elif line is None:
+            self._ended.set()
+        elif self._talk is None:
+            self._early.append(line)
+        elif line.strip():
+            self._talk.hear(Typed(line.strip()))
+
+    def _interrupt(self) -> None:
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result("")
+        elif self._talk is None or not self._talk.interrupt():
+            self._ended.set()

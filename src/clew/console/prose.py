@@ -1,0 +1,40 @@
+"""Prose: Markdown for a terminal, plain and to the left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown
+from rich.syntax import Syntax
+
+THEME = "ansi_dark"  # the sixteen colours of the terminal itself
+
+
+class _Heading(Heading):
+    """A heading in bold; the first two levels underlined."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = self.text
+        text.justify = "left"
+        text.stylize("bold underline" if self.tag in ("h1", "h2") else "bold")
+        yield text
+
+
+class _CodeBlock(CodeBlock):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        yield Syntax(code, self.lexer_name, theme=THEME, word_wrap=True, padding=0, background_color="default")
+
+
+class _Prose(Markdown):
+    elements = {  # noqa: RUF012 - it is rich that wants it so
+        **Markdown.elements,
+        "heading_open": _Heading,
+        "fence": _CodeBlock,
+        "code_block": _CodeBlock,
+    }
+
+
+def prose(text: str) -> Any:
+    return _Prose(text, code_theme=THEME, inline_code_theme=THEME, hyperlinks=False)

@@ -1,0 +1,320 @@
+"""The screen: what is finished goes to the scrollback, and below it a few lines are drawn again and again.
+
+These are what still changes of the transcript, the prompt or a question, and the status line. They are drawn at most fifteen
+times a second, whatever comes; only keys are answered at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.input import Input
+from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
+from prompt_toolkit.layout.controls import FormattedTextControl
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
+
+from clew.console.keys import Actions, bindings
+from clew.console.menu import Answer, Menu
+from clew.console.prompt import Line
+from clew.console.terminal import Terminal
+from clew.view.plain import clean, one_line
+
+if TYPE_CHECKING:
+    from clew.console.paint import Painter
+    from clew.view.document import Row
+
+FRAME = 1 / 15  # seconds between two drawings
+TURN = 1 / 8  # seconds between two pictures of what turns
+SMALLEST = 6  # lines of the live part
+DEAF = 0.7  # seconds without a key, behind which a question listens that came while somebody was typing
+_STYLE = Style.from_dict(
+    {
+        "rule": "ansibrightblack",
+        "mark": "bold ansimagenta",
+        "mark.shell": "bold ansired",
+        "hint": "ansibrightblack",
+        "queued": "ansibrightblack italic",
+        "offer": "ansibrightblack",
+        "offer.chosen": "bold ansicyan",
+        "menu.title": "bold",
+        "menu.chosen": "bold ansicyan",
+        "menu.about": "ansibrightblack",
+        "status": "ansibrightblack",
+        "status.mode": "ansicyan",
+        "status.danger": "bold ansired",
+    }
+)
+
+
+class Screen:
+    """The face that draws."""
+
+    def __init__(
+        self,
+        actions: Actions,
+        line: Line,
+        *,
+        live: Callable[[Callable[[], Painter], int], list[str]],
+        status: Callable[[int], list[tuple[str, str]]],
+        waiting: Callable[[], list[str]],
+        colour: bool = True,
+        input: Input | None = None,
+        output: Output | None = None,
+        term: str = "",
+    ) -> None:
+        self._live = live
+        self._status = status
+        self._waiting = waiting
+        self._colour = colour
+        self._painter: Painter | None = None
+        self._rows: list[Row] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._shown_live: list[str] = []
+        self._wipes = False
+        self._deaf_until = 0.0
+        self.line = line
+        self.menu: Menu | None = None
+        self._answer: asyncio.Future[Answer | None] | None = None
+        self._output: Output = output or Terminal(term)
+        self._menu_window = _lines(self._menu_lines, wraps=True, takes_keys=True)
+        self.app: Application[int] = Application(
+            layout=Layout(self._layout(), focused_element=line.buffer),
+            key_bindings=bindings(self, actions),
+            style=_STYLE,
+            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            input=input,
+            output=self._output,
+            erase_when_done=True,
+            before_render=self._before_render,
+            after_render=self._after_render,
+        )
+        self.app.ttimeoutlen = 0.05
+        self.app.timeoutlen = 0.1
+
+    # -- the face
+
+    def put(self, row: Row) -> None:
+        self._rows.append(row)
+        self.touch()
+
+    def touch(self) -> None:
+        """Draw soon."""
+        if not self.app.is_running:
+            return
+        loop = asyncio.get_running_loop()
+        if self._timer is not None and self._timer.when() - loop.time() > FRAME:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = loop.call_later(FRAME, self.draw)
+
+    async def choose(self, menu: Menu) -> Answer | None:
+        waiting: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        self.menu, self._answer = menu, waiting
+        self._deaf_until = asyncio.get_running_loop().time() + DEAF if self.line.buffer.text else 0.0
+        self.line.close_note()
+        self.app.layout.focus(self._menu_window)
+        self.touch()
+        try:
+            return await waiting
+        finally:
+            self.menu = self._answer = None
+            self.line.close_note()
+            self.app.layout.focus(self.line.buffer)
+            self.touch()
+
+    def fill(self, text: str) -> None:
+        if not self.line.buffer.text:
+            self.line.buffer.text = text
+            self.line.buffer.cursor_position = len(text)
+            self.touch()
+
+    def leave(self) -> None:
+        if self.app.is_running and not self.app.is_done:
+            self.draw()
+            self.app.exit(result=0)
+
+    def wipe(self) -> None:
+        self._wipes = True
+        self.touch()
+
+    # -- answers
+
+    def listens(self, typed: str) -> bool:
+        """Whether a key is meant for the question; what was still being typed goes on into the prompt."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._deaf_until:
+            return True
+        self._deaf_until = now + DEAF
+        if typed.isprintable() and typed:
+            self.line.buffer.insert_text(typed)
+        return False
+
+    def settle(self, answer: Answer | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(answer)
+
+    def note(self) -> None:
+        """Let something be written behind the option pointed at."""
+        self.line.open_note()
+        self.app.layout.focus(self.line.note)
+
+    def close_note(self) -> None:
+        self.line.close_note()
+        self.app.layout.focus(self._menu_window)
+
+    # -- drawing
+
+    def painter(self) -> Painter:
+        """Whoever paints for the width that the terminal has now; loaded when there is something to paint."""
+        from clew.console.paint import Painter
+
+        width = self._output.get_size().columns
+        if self._painter is None or self._painter.width != max(width, 20):
+            self._painter = Painter(width, self._colour)
+        return self._painter
+
+    def draw(self) -> None:
+        """Print what is finished, and draw the rest below it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._rows or self._wipes:
+            rows, self._rows = self._rows, []
+            painter = self.painter()
+            text = "".join(painter.paint(row) for row in rows)
+            self._hold()
+            self.app.renderer.erase()
+            if self._wipes:
+                self._wipes = False
+                self._output.write_raw("\x1b[2J\x1b[3J\x1b[H")
+            self._output.write_raw(text.replace("\n", "\r\n"))
+        self.app.invalidate()
+
+    def _hold(self) -> None:
+        if isinstance(self._output, Terminal):
+            self._output.hold()
+
+    def _before_render(self, app: Application[int]) -> None:
+        """What has become lower is drawn anew: the lines below it would stay."""
+        size = self._output.get_size()
+        room = max(SMALLEST, size.rows - self._below() - 1)
+        self._shown_live = self._live(self.painter, room)
+        self._hold()
+        last = app.renderer.last_rendered_screen
+        wanted = app.layout.container.preferred_height(size.columns, size.rows).preferred
+        if last is not None and wanted < last.height:
+            app.renderer.erase()
+
+    def _after_render(self, app: Application[int]) -> None:
+        if isinstance(self._output, Terminal):
+            self._output.release()
+        if self._shown_live and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TURN, self.draw)
+
+    def _below(self) -> int:
+        """How many lines the prompt and what is around it take, at most."""
+        return 6 + min(self.line.height, 10) + len(self._waiting()) + len(self.line.offers)
+
+    def _layout(self) -> HSplit:
+        asks = Condition(lambda: self.menu is not None)
+        has_live = Condition(lambda: bool(self._shown_live))
+        has_waiting = Condition(lambda: bool(self._waiting()))
+        has_offers = Condition(lambda: bool(self.line.offers) and self.menu is None)
+        prompt = HSplit([Window(height=1), _rule(), self.line.window(), _rule()])
+        menu = HSplit(
+            [
+                self._menu_window,
+                ConditionalContainer(self.line.note_window(), Condition(lambda: self.line.is_noting)),
+                _lines(self._menu_keys),
+            ]
+        )
+        return HSplit(
+            [
+                ConditionalContainer(_lines(self._live_lines), has_live),
+                ConditionalContainer(_lines(self._waiting_lines), has_waiting),
+                ConditionalContainer(prompt, ~asks),
+                ConditionalContainer(menu, asks),
+                ConditionalContainer(_lines(self._offer_lines), has_offers),
+                ConditionalContainer(_lines(self._status_line), ~has_offers & ~asks),
+            ]
+        )
+
+    def _live_lines(self) -> StyleAndTextTuples:
+        return to_formatted_text(ANSI("\n".join(self._shown_live)))
+
+    def _waiting_lines(self) -> StyleAndTextTuples:
+        width = self._output.get_size().columns
+        texts = self._waiting()
+        return [("class:queued", "\n".join(f"  ❯ {one_line(text, width - 12)}  (queued)" for text in texts))]
+
+    def _offer_lines(self) -> StyleAndTextTuples:
+        made: StyleAndTextTuples = []
+        width = self._output.get_size().columns
+        room = max((len(offer.text) for offer in self.line.offers), default=0) + 2
+        for index, offer in enumerate(self.line.offers):
+            style = "class:offer.chosen" if index == self.line.offered else "class:offer"
+            text = one_line(f"  {offer.text:<{room}}{offer.about}".rstrip().replace("  ", " \u00a0"), width - 1)
+            made.append((style, ("\n" if index else "") + "  " + text))
+        return made
+
+    def _status_line(self) -> StyleAndTextTuples:
+        if self.line.remark:
+            return [("class:hint", f"  {self.line.remark}")]
+        return [*self._status(self._output.get_size().columns)]
+
+    def _menu_lines(self) -> StyleAndTextTuples:
+        return menu_lines(self.menu, self._output.get_size().columns) if self.menu else []
+
+    def _menu_keys(self) -> StyleAndTextTuples:
+        menu = self.menu
+        if menu is None:
+            return []
+        words = ["enter to choose"]
+        words += ["space to mark"] if menu.is_many else []
+        words += ["type to search"] if menu.is_sought else []
+        takes = menu.current.takes if menu.current and not menu.current.opens else ""
+        words += [f"tab to {takes}"] if takes and not self.line.is_noting else []
+        return [("class:hint", f"  {' · '.join([*words, 'esc to cancel'])}")]
+
+
+def menu_lines(menu: Menu, width: int) -> StyleAndTextTuples:
+    """A question and its answers."""
+    made: StyleAndTextTuples = [("", "\n"), ("class:menu.title", f" {clean(menu.title)}\n")]
+    if menu.about:
+        made.append(("class:menu.about", f" {one_line(menu.about, width - 2)}\n"))
+    if menu.is_sought:
+        made.append(("", f" Search: {menu.sought}▏\n"))
+    window = menu.window
+    for index in window:
+        option = menu.options[index]
+        is_here = index == menu.at
+        style = "class:menu.chosen" if is_here else ""
+        mark = ("[x] " if index in menu.chosen else "[ ] ") if menu.is_many and not option.needs_text else ""
+        number = "" if menu.is_sought else f"{index + 1}. "
+        label = one_line(option.label, max(width - 12, 10))
+        made.append((style, f" {'❯' if is_here else ' '} {number}{mark}{label}"))
+        if option.about and width >= 60:
+            made.append(("class:menu.about", f"  {one_line(option.about, max(width - len(label) - 14, 8))}"))
+        made.append(("", "\n"))
+    if len(menu.shown) > len(window):
+        made.append(("class:hint", f"   {len(menu.shown)} in all\n"))
+    if not window:
+        made.append(("class:hint", "   nothing fits\n"))
+    return made[:-1]
+
+
+def _rule() -> Window:
+    return Window(height=1, char="─", style="class:rule")
+
+
+def _lines(text: Callable[[], StyleAndTextTuples], wraps: bool = False, takes_keys: bool = False) -> Window:
+    control = FormattedTextControl(text, focusable=takes_keys, show_cursor=False)
+    return Window(control, dont_extend_height=True, wrap_lines=wraps, height=Dimension(min=1))

@@ -1,0 +1,61 @@
+"""The status line: the mode to the left; the model, how full its window is, and the cost to the right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clew.chat.compose import Session
+from clew.view.plain import columns
+
+MODES = {
+    "default": "",
+    "acceptEdits": "accepting edits",
+    "plan": "planning: nothing is changed",
+    "bypassPermissions": "asking nothing",
+    "dontAsk": "refusing what is not allowed",
+}
+NARROW = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the line tells."""
+
+    mode: str
+    model: str
+    share: float
+    dollars: float | None
+
+    @classmethod
+    def of(cls, session: Session) -> Status:
+        engine = session.engine
+        tally, window = engine.means.tally, engine.means.limits.window
+        share = engine.dialogue.size / window if window else 0.0
+        dollars = tally.dollars if tally.is_priced else None
+        return cls(engine.dialogue.mode, engine.dialogue.model, share, dollars)
+
+    @property
+    def facts(self) -> list[str]:
+        cost = "" if self.dollars is None else f"${self.dollars:.2f}"
+        return [fact for fact in (self.model.removeprefix("claude-"), f"{self.share:.0%} context", cost) if fact]
+
+
+def fragments(status: Status | None, width: int, is_verbose: bool = False) -> list[tuple[str, str]]:
+    """The line in its styles."""
+    if status is None:
+        return [("class:status", "  starting…")]
+    mode = MODES.get(status.mode, status.mode)
+    left = f"{mode} (shift+tab)" if mode and width >= NARROW else mode
+    if not mode and width >= NARROW:
+        left = "/help for help"
+    if is_verbose:
+        left = f"{left} · everything is shown (ctrl+o)"
+    facts = status.facts if width >= NARROW else status.facts[-2:]
+    right = " · ".join(facts)
+    room = width - 4 - columns(left) - columns(right)
+    style = {"bypassPermissions": "class:status.danger", "default": "class:status"}.get(
+        status.mode, "class:status.mode"
+    )
+    if room < 1:
+        return [(style, f"  {left}"[: width - 1])] if mode else [("class:status", f"  {right}"[: width - 1])]
+    return [(style, f"  {left}"), ("class:status", " " * room + right)]

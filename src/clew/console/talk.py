@@ -1,0 +1,267 @@
+"""The talk: one session after another, spoken to by a person. It knows neither keys nor drawing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from clew.chat import event
+from clew.chat.command import read_line
+from clew.chat.compose import Session, Wishes, session
+from clew.chat.dialogue import Prompt, blocks_of
+from clew.chat.event import Event
+from clew.chat.permission.decision import Mode
+from clew.chat.tool import Failed, Json
+from clew.chat.tools.picture import picture
+from clew.console import command, shell
+from clew.console.ask import Asker
+from clew.console.face import Face, Typed
+from clew.console.live import Transcript
+from clew.console.paste import recorded
+from clew.console.rewind import rewind
+from clew.console.scrollback import newest
+from clew.errors import ClewError
+from clew.view.document import Row
+from clew.wire.history import remember
+
+_CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")
+
+
+class Talk:
+    """Everything behind the prompt."""
+
+    def __init__(self, face: Face, wishes: Wishes, transcript: Transcript) -> None:
+        self.face = face
+        self.transcript = transcript
+        self.wishes = wishes
+        self.session: Session | None = None
+        self.last = ""  # the session that something was said in
+        self.is_busy = False
+        self._inbox: deque[Typed] = deque()
+        self._arrived = asyncio.Event()
+        self._stopped = asyncio.Event()  # for what is no turn
+        self._in_turn = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._asker = Asker(face, lambda: self.session, transcript, self._stop_turn)
+
+    # -- sessions
+
+    async def run(self) -> None:
+        """Until the person leaves. Raises ClewError if the first session cannot be opened."""
+        wishes: Wishes | None = self.wishes
+        try:
+            while wishes is not None:
+                self.wishes = wishes
+                async with session(wishes, self._tell) as opened:
+                    self.session = opened
+                    self.transcript.cwd = str(wishes.options.cwd)
+                    self._greet(opened)
+                    wishes = await self._converse()
+                    self.session = None
+        finally:
+            self.session = None
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._asker.close()
+
+    async def finish(self) -> None:
+        """Leave, when what was typed is done."""
+        self._post(Typed("/exit"))
+
+    def _greet(self, opened: Session) -> None:
+        path = opened.engine.dialogue.journal.path
+        options = self.wishes.options
+        if (options.resume or options.is_latest) and path.exists():
+            for row in newest(path):
+                self.face.put(row)
+        self.face.touch()
+
+    async def _converse(self) -> Wishes | None:
+        """Say what is typed, until another session is wanted; None to leave."""
+        while True:
+            typed = await self._next()
+            self.is_busy = True
+            try:
+                done = await self._do(typed)
+            except ClewError as error:
+                self.face.put(Row("error", f"{error} {error.hint}".strip()))
+            except OSError as error:
+                self.face.put(Row("error", f"{error.filename or ''} {error.strerror or error}".strip()))
+            else:
+                if isinstance(done, command.Leave):
+                    return None
+                if isinstance(done, command.Open):
+                    return done.wishes
+            finally:
+                self.is_busy = False
+                self.transcript.end()
+                self._stopped.clear()
+                self.face.touch()
+
+    async def _next(self) -> Typed:
+        while not self._inbox:
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._inbox.popleft()
+
+    def _post(self, typed: Typed) -> None:
+        self._inbox.append(typed)
+        self._arrived.set()
+
+    # -- what is typed
+
+    def hear(self, typed: Typed) -> None:
+        """Take what was typed: at once if it can be, else when its turn comes."""
+        self._remember(typed)
+        line = read_line(typed.meant)
+        if line and line[0] in command.AT_ONCE and self.session is not None:
+            self._keep(self._at_once(line[0], line[1]))
+        elif self._in_turn and line is None and not typed.meant.startswith("!") and self.session is not None:
+            self._keep(self._queue(typed))
+        else:
+            self._post(typed)
+        self.face.touch()
+
+    @property
+    def waiting(self) -> list[str]:
+        """What was typed and has not been heard yet."""
+        queued = [said.text for said in self.session.engine.dialogue.queue] if self.session else []
+        return [*queued, *(typed.shown for typed in self._inbox)]
+
+    def _remember(self, typed: Typed) -> None:
+        options = self.wishes.options
+        if options.is_kept:
+            name = self.session.engine.dialogue.session_id if self.session else ""
+            with suppress(OSError):  # a history that cannot be written stops nobody
+                remember(options.claude / "history.jsonl", typed.shown, recorded(typed.pasted), str(options.cwd), name)
+
+    async def _at_once(self, name: str, arguments: str) -> None:
+        assert self.session is not None
+        self.face.put(Row("prompt", f"/{name} {arguments}".strip()))
+        await command.COMMANDS[name].run(command.At(self.session, self.face, self.wishes, arguments))
+
+    async def _queue(self, typed: Typed) -> None:
+        prompt = await self._prompt(typed)
+        if self._in_turn and self.session is not None:
+            self.session.engine.queue(prompt)
+        else:
+            self._post(typed)
+        self.face.touch()
+
+    async def _do(self, typed: Typed) -> command.Done:
+        assert self.session is not None
+        text = typed.meant
+        if text == "/exit":
+            return command.Leave()
+        if text == "/rewind":
+            await self.rewind()
+            return None
+        self.face.put(Row("prompt", typed.shown))
+        if text.startswith("!"):
+            if text[1:].strip():
+                dialogue = self.session.engine.dialogue
+                await shell.run(text[1:].strip(), dialogue, self.transcript, self._stopped, self.face.touch)
+            return None
+        if text in ("exit", "quit", ":q"):
+            return command.Leave()
+        line = read_line(text)
+        if line and line[0] in command.COMMANDS:
+            return await command.COMMANDS[line[0]].run(command.At(self.session, self.face, self.wishes, line[1]))
+        if line and line[0] != "compact" and line[0] not in self.session.skills:
+            self.face.put(Row("error", f"There is no command /{line[0]}. See /help."))
+            return None
+        await self._say(typed)
+        return None
+
+    async def _say(self, typed: Typed) -> None:
+        """One turn."""
+        assert self.session is not None
+        engine = self.session.engine
+        line = read_line(typed.meant)
+        self._in_turn = True
+        self.transcript.begin("Compacting" if line and line[0] == "compact" else "Waiting for the model")
+        self.face.touch()
+        try:
+            if line and line[0] == "compact":
+                finished = await engine.run_compact(line[1])
+            else:
+                finished = await engine.submit(await self._prompt(typed))
+        finally:
+            self._in_turn = False
+            self.last = engine.dialogue.session_id if self.wishes.options.is_kept else ""
+        if finished.is_interrupted:
+            taken = [said.text for said in engine.dialogue.unqueue()]
+            self.face.fill("\n".join(taken) if taken or self.transcript.has_spoken else typed.shown)
+
+    async def _prompt(self, typed: Typed) -> Prompt:
+        assert self.session is not None
+        prompt = await self.session.prompt(typed.meant)
+        pictures = [block for pasted in typed.pasted if pasted.picture for block in _picture(pasted.picture)]
+        return Prompt([*blocks_of(prompt.content), *pictures], prompt.notes) if pictures else prompt
+
+    # -- keys
+
+    def interrupt(self) -> bool:
+        """Break off what runs; whether there was something."""
+        if self._in_turn:
+            self._stop_turn()
+            return True
+        if self.is_busy and self.transcript.began is not None:
+            self._stopped.set()
+            return True
+        return False
+
+    def _stop_turn(self) -> None:
+        if self.session is not None and self._in_turn:
+            self.session.engine.interrupt()
+
+    def put_aside(self) -> None:
+        if self.session is not None and self._in_turn:
+            self.session.engine.put_aside()
+
+    def cycle_mode(self) -> None:
+        if self.session is None:
+            return
+        may_bypass = self.wishes.options.mode == "bypassPermissions"
+        modes: tuple[Mode, ...] = (*_CYCLE, "bypassPermissions") if may_bypass else _CYCLE
+        now = self.session.engine.dialogue.mode
+        at = modes.index(now) if now in modes else -1
+        self.session.engine.use_mode(modes[(at + 1) % len(modes)])
+        self.face.touch()
+
+    def begin_rewind(self) -> None:
+        if self.session is not None and not self.is_busy:
+            self._post(Typed("/rewind"))
+
+    async def rewind(self) -> None:
+        assert self.session is not None
+        text = await rewind(self.session, self.face)
+        if text is not None:
+            self.face.fill(text)
+
+    # -- what is heard of the engine
+
+    def _tell(self, told: Event) -> None:
+        if isinstance(told, event.PermissionAsked | event.QuestionAsked):
+            self._asker.take(told)
+        else:
+            self.transcript.hear(told)
+        self.face.touch()
+
+    def _keep(self, doing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(doing)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _picture(path: Path) -> list[Json]:
+    try:
+        content = picture(path, path.read_bytes()).content
+    except (OSError, Failed) as error:
+        return [{"type": "text", "text": f"({path} could not be read: {error})"}]
+    return blocks_of(content)
