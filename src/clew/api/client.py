@@ -117,8 +117,10 @@ class Client:
         self._sleep = sleep
         self._chance = chance
         self._counts = endpoint.profile.counts
+        from clew.api.transport import transport_for
+
         self._http = httpx.AsyncClient(
-            transport=transport,
+            transport=transport or transport_for(endpoint),
             timeout=httpx.Timeout(self.retry.idle, connect=self.retry.connect, pool=None),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             trust_env=not endpoint.is_loopback,

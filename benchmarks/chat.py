@@ -1,0 +1,227 @@
+"""Chat: what `clew chat -p` takes, beside the real Claude Code on the same mock server in the same run.
+
+python -m benchmarks.chat [--big 100M] [--keep DIR]
+
+All are started as their users start them, by turns. Each has a home of its own; the server answers all alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.corpus import generate, parse_size
+from benchmarks.measure import Line, Note, transcripts
+from clew.api.script import Rule, Script, Step
+from clew.api.server import running
+from clew.wire.slug import slug
+from tests.oracle import claude
+
+ROUNDS = 9
+LONG_ROUNDS = 4
+CALLS = 20
+SMALL = 1_000_000  # bytes of other sessions, which nothing is measured on
+ONE, MANY, NEXT = "SAY-ONE-WORD", "READ-THEM-ALL", "AND-NOW"
+DONE = "Done."
+
+
+class Run(NamedTuple):
+    """One process, from its start to its end."""
+
+    wall: float
+    cpu: float
+    rss_mb: float
+
+
+class Contender(NamedTuple):
+    """A program with a home of its own."""
+
+    name: str
+    command: Sequence[str]
+    home: Path
+
+    @property
+    def project(self) -> Path:
+        return self.home / "project"
+
+    def put(self, path: Path) -> str:
+        """A session where the program looks for those of its project; its id."""
+        folder = self.home / ".claude" / "projects" / slug(str(self.project))
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / path.name)
+        return path.stem
+
+    def run(self, url: str, prompt: str, *more: str) -> Run:
+        start = time.perf_counter()
+        with tempfile.TemporaryFile() as said:
+            process = subprocess.Popen(
+                [*self.command, "-p", prompt, *more],
+                cwd=self.project,
+                env=_environment(self.home, url),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.DEVNULL,
+            )
+            _, status, spent = os.wait4(process.pid, 0)
+            wall = time.perf_counter() - start
+            process.returncode = os.waitstatus_to_exitcode(status)
+            said.seek(0)
+            if process.returncode or DONE.encode() not in said.read():
+                raise RuntimeError(f"{self.name} failed")
+        return Run(wall, spent.ru_utime + spent.ru_stime, spent.ru_maxrss / 1024)
+
+
+def _environment(home: Path, url: str) -> dict[str, str]:
+    """Nothing but what all need; what is not for the mock goes nowhere."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TMPDIR": str(home / "tmp"),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "SHELL": "/bin/sh",
+        "IS_SANDBOX": "1",
+        "ANTHROPIC_API_KEY": "sk-ant-not-a-key",
+        "ANTHROPIC_BASE_URL": url,
+        "HTTP_PROXY": url,
+        "HTTPS_PROXY": url,
+        "NO_PROXY": "127.0.0.1,localhost",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        "DISABLE_TELEMETRY": "1",
+    }
+
+
+def measure(scratch: Path, big: Path) -> Iterator[Line | Note]:
+    """Start-up, what a further turn takes, memory, and the resume of a large session."""
+    contenders = list(_contenders(scratch))
+    if len(contenders) == 1:
+        yield Note("the real Claude Code was not measured: it is not to be had here")
+        return
+    with running(_script()) as server:
+        for each in contenders:  # so that modules are compiled and files are in memory
+            each.run(server.url, ONE)
+        first = _rounds(contenders, server.url, ROUNDS, ONE)
+        many = _rounds(contenders, server.url, LONG_ROUNDS, MANY)
+        yield from _compared(contenders, first, many)
+        session = [each.put(big) for each in contenders]
+        yield from _resumed(contenders, server.url, session[0], big.stat().st_size / 1e6)
+
+
+def _contenders(scratch: Path) -> Iterator[Contender]:
+    clew = str(Path(sys.executable).with_name("clew"))
+    for name, command in {"clew": [clew, "chat"], **_real()}.items():
+        made = Contender(name, command, (scratch / f"chat-{name}").resolve())
+        (made.home / "tmp").mkdir(parents=True)
+        made.project.mkdir()
+        for number in range(CALLS):
+            (made.project / f"{number}.txt").write_text(f"line {number}\n")
+        yield made
+
+
+def _real() -> dict[str, list[str]]:
+    """The versions that can be had: the newest, and the last that runs on node."""
+    found: dict[str, list[str]] = {}
+    for version in (claude.LATEST, "2.1.29"):
+        try:
+            found[version] = claude.command(version)
+        except claude.Unavailable as why:
+            print(f"Claude Code {version}: {why}", file=sys.stderr)
+    return found
+
+
+def _script() -> Script:
+    """Each reads the files of its own project, so the paths are relative."""
+    calls = [Step(content=[{"tool": "Read", "input": {"file_path": f"{n}.txt"}}]) for n in range(CALLS)]
+    return Script(
+        rules=[
+            Rule(prompt=ONE, steps=[DONE]),
+            Rule(prompt=MANY, steps=[*calls, DONE]),
+            Rule(prompt=NEXT, steps=[DONE]),
+        ]
+    )
+
+
+def _rounds(contenders: Sequence[Contender], url: str, rounds: int, prompt: str, *more: str) -> list[Run]:
+    """All in turns, so that a noisy neighbour disturbs them alike; of each the shortest time and the largest memory."""
+    found = [[each.run(url, prompt, *more) for each in contenders] for _ in range(rounds)]
+    return [
+        Run(min(r.wall for r in column), min(r.cpu for r in column), max(r.rss_mb for r in column))
+        for column in zip(*found, strict=True)
+    ]
+
+
+def _compared(contenders: Sequence[Contender], first: Sequence[Run], many: Sequence[Run]) -> Iterator[Line | Note]:
+    ours, ours_many = first[0], many[0]
+    turn = (ours_many.wall - ours.wall) / CALLS
+    yield Line("clew chat -p, one turn: wall", ours.wall * 1000, "ms")
+    yield Line("clew chat -p, each further turn: wall", turn * 1000, "ms")
+    yield Line("clew chat -p: peak memory", max(ours.rss_mb, ours_many.rss_mb), "MB")
+    for each, theirs, theirs_many in list(zip(contenders, first, many, strict=True))[1:]:
+        start, cpu = ours.wall / theirs.wall, ours.cpu / theirs.cpu
+        further = turn / ((theirs_many.wall - theirs.wall) / CALLS)
+        memory = max(ours.rss_mb, ours_many.rss_mb) / max(theirs.rss_mb, theirs_many.rss_mb)
+        peer = f"Claude Code {each.name}"
+        yield Line(f"clew chat -p, one turn ÷ {peer}: wall", start, "×", "≤ 0.5", start <= 0.5)
+        yield Line(f"clew chat -p, one turn ÷ {peer}: CPU", cpu, "×")
+        yield Line(f"clew chat -p, each further turn ÷ {peer}: wall", further, "×", "≤ 0.5", further <= 0.5)
+        yield Line(f"clew chat -p: peak memory ÷ {peer}", memory, "×", "≤ 0.5", memory <= 0.5)
+
+
+def _resumed(contenders: Sequence[Contender], url: str, session: str, size: float) -> Iterator[Line | Note]:
+    """The same file for all. It grows by a turn with each round, which is nothing beside it."""
+    what = f"resume of {size:.0f} MB"
+    found: list[Run | None] = []
+    for each in contenders:
+        try:
+            runs = [each.run(url, NEXT, "--resume", session) for _ in range(LONG_ROUNDS)]
+            found.append(Run(min(r.wall for r in runs), min(r.cpu for r in runs), max(r.rss_mb for r in runs)))
+        except RuntimeError as why:
+            found.append(None)
+            yield Note(f"{what}: {why}")
+    ours, *others = found
+    if ours is None:
+        yield Line(f"clew chat -p, {what}: done", 0, "", "= 1", False)
+        return
+    yield Line(f"clew chat -p, {what}: wall", ours.wall, "s", "≤ 2", ours.wall <= 2)
+    yield Line(f"clew chat -p, {what}: peak memory", ours.rss_mb, "MB")
+    for each, theirs in zip(contenders[1:], others, strict=True):
+        if theirs is not None:
+            yield Line(f"clew chat -p, {what} ÷ Claude Code {each.name}: wall", ours.wall / theirs.wall, "×")
+            memory = ours.rss_mb / theirs.rss_mb
+            yield Line(f"clew chat -p, {what} ÷ Claude Code {each.name}: memory", memory, "×")
+
+
+def large(root: Path, size: int) -> Path:
+    """A session of about this size, in a tree of its own."""
+    if not (root / "projects").exists():
+        print(f"Writing a session of {size / 1e6:.0f} MB …", file=sys.stderr)
+        generate(root, SMALL, 1, size)
+    return Path(max(transcripts(root), key=lambda p: Path(p).stat().st_size))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure clew chat beside the real Claude Code.")
+    parser.add_argument("--big", type=parse_size, default=100_000_000)
+    parser.add_argument("--keep", type=Path, help="keep the large session there, and use it again if it is there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        big = large(options.keep or Path(scratch) / "claude", options.big)
+        lines = []
+        for line in measure(Path(scratch), big):
+            print(line, flush=True)
+            lines.append(line)
+    return 0 if all(line.is_met for line in lines) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
