@@ -154,8 +154,10 @@ def _print_context(index: Index, found: list[Result], turns: int, reveal: bool) 
 
 def _mask(found: list[Result]) -> None:
     """Hide secrets in what will be shown; where a passage changes its marks would be wrong and go."""
-    from clew.facts.secret import mask
+    from clew.facts.secret import mask, may_hold
 
+    if not any(may_hold([text for result in found for text in (result.title, *(p.text for p in result.passages))])):
+        return
     for result in found:
         result.title = mask(result.title)[0]
         for passage in result.passages:

@@ -151,7 +151,7 @@ def _decoded(run: str) -> bytes:
 
 # --- percent signs ------------------------------------------------------------------------------------------
 
-_PERCENT = Expression(r"%[0-9A-Fa-f]{2}")
+_HEX = frozenset("0123456789ABCDEFabcdef")
 _IN_ADDRESS = f"{NAME_CHARACTERS}.~:/?#@!$&()*+,;=[]"
 _PERCENT_RUN = Expression(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9_.~:/?#@!$&()*+,;=\[\]-])++")
 _READ_BEFORE = 200
@@ -162,13 +162,14 @@ def unquoted(canvas: str) -> tuple[str, list[int]]:
     letters: list[str] = []
     places: list[int] = []
     end = 0
-    for percent in _PERCENT.compiled.finditer(canvas) if "%" in canvas else ():
-        if percent.start() < end:
+    for sign in positions(canvas, "%"):
+        code = canvas[sign + 1 : sign + 3]
+        if sign < end or len(code) < 2 or not _HEX.issuperset(code):
             continue
-        before = canvas[max(end, percent.start() - _READ_BEFORE) : percent.start()]
-        at = percent.start() - len(before) + len(before.rstrip(_IN_ADDRESS))
+        before = canvas[max(end, sign - _READ_BEFORE) : sign]
+        at = sign - len(before) + len(before.rstrip(_IN_ADDRESS))
         run = _PERCENT_RUN.compiled.match(canvas, at)
-        end = run.end() if run else percent.end()
+        end = run.end() if run else sign + 3
         while at < end:
             is_sign = canvas[at] == "%"
             letters.append(chr(int(canvas[at + 1 : at + 3], 16)) if is_sign else canvas[at])

@@ -234,15 +234,14 @@ def _title(result: Result, query: Query) -> tuple[str, str, tuple[tuple[int, int
 
 def facts(shards: Sequence[apsw.Connection], session: str) -> Result | None:
     """What is known of a session; of one whose own file is missing, what its agents tell."""
-    statement = f"SELECT {_FACTS} FROM file WHERE session=? ORDER BY agent<>'', ended DESC LIMIT 1"
     home = shard_of(session, "")
-    rows = []
-    for number in (home, *(n for n in range(len(shards)) if n != home)):
-        row = shards[number].execute(statement, (session,)).fetchone()
-        if row and not row[1]:
-            return told(row)
-        rows += [row] if row else []
-    return told(rows[0]) if rows else None
+    for whose in ("agent=''", "agent>''"):
+        statement = f"SELECT {_FACTS} FROM file WHERE session=? AND {whose} ORDER BY ended DESC LIMIT 1"
+        for number in (home, *(n for n in range(len(shards)) if n != home)):
+            row = shards[number].execute(statement, (session,)).fetchone()
+            if row:
+                return told(row)
+    return None
 
 
 def told(row: Sequence[Any]) -> Result:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.index.query import Query
 
 # Of the matches in a shard so many are looked at, the newest.
-ASKED = 3_000
+ASKED = 1_500
 REPLIED = 1_000
 DONE = 1_000
 FEWER = 200  # of what tools were asked and said, if there is enough in what people and the model said

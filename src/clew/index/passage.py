@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 240
 BEFORE = WIDTH // 3
-_PART = 1 << 15
+_PART = 1 << 13
 _LOOKS = 8  # places of a word that are tried for the best cut
 _ASIDE = ("system-reminder", "ide_selection", "ide_opened_file", "ide_diagnostics")
 

@@ -7,14 +7,14 @@ text stays in the transcripts, and a row says where. A shard that is of another 
 from __future__ import annotations
 
 import os
-from zlib import crc32
+from binascii import crc32  # zlib has the same one, and takes longer to load
 
 import apsw
 
 from clew.index.text import TOKENIZER
 from clew.wire.database import BUSY_MS, DAMAGE, Writing, empty, settle
 
-VERSION = 7
+VERSION = 8
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
 SAID = FIELDS[:4]  # in the table `said`; what tools were asked and what they said is in `done`
@@ -29,7 +29,7 @@ CREATE TABLE file(
   custom TEXT, made TEXT, last TEXT, summary TEXT, first TEXT, command TEXT,
   cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT ''
 );
-CREATE INDEX file_session ON file(session);
+CREATE INDEX file_session ON file(session, agent);
 CREATE TABLE tool(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE piece(
   id INTEGER PRIMARY KEY, file INTEGER NOT NULL, offset INTEGER NOT NULL, part INTEGER NOT NULL,

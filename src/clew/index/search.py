@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.index.semantic import Semantic
     from clew.wire.walk import Found
 
+MAPPED = 128 << 20  # bytes of a shard that are not copied to be read, which takes a new process a third of a search
 _FAILURES = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
@@ -59,6 +60,7 @@ class Index:
             except _FAILURES as error:
                 self.close()
                 raise _failure(error) from None
+            shard.pragma("mmap_size", MAPPED)
             self.shards.append(shard)
             reasons.append(why)
         self.is_new = self.is_new or any(reasons)
