@@ -27,6 +27,7 @@ from clew.chat.setting import FILED, Json, Settings, Source
 from clew.chat.start import Options, Parts, opened
 from clew.chat.tool import Tool
 from clew.chat.toolbox import toolbox
+from clew.chat.tools.profile import Profile
 from clew.wire import home
 from clew.wire.place import slug
 
@@ -99,8 +100,16 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
         rules = Rules(permissions)
         workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", _runner(lambda: options.cwd))
         tools = _tools(wishes, workshop, servers)
+        profile = Profile(person, _plain_names, lambda text: tell(event.Noted(text=text, level="warning")))
         parts = Parts(
-            client, tools, rules, hooks, kinds, workshop, nearby=lambda path: memory.tell(memories.near(path))
+            client,
+            tools,
+            rules,
+            hooks,
+            kinds,
+            workshop,
+            profile if "user" in wishes.sources else None,
+            nearby=lambda path: memory.tell(memories.near(path)),
         )
         is_saved = options.saves_files and settings.merged.get("fileCheckpointingEnabled") is not False
         chosen = replace(options, memory=known, mode=options.mode or permissions.mode, saves_files=is_saved)
@@ -130,6 +139,13 @@ def _known(memories: Memories, skills: Mapping[str, skill.Skill], kinds: Mapping
     agents = f"These agents can be sent with the Task tool:\n{listing(kinds)}" if kinds else ""
     parts = (memory.tell(memories.first()), skill.listing(list(skills.values())), agents)
     return "\n\n".join(part for part in parts if part)
+
+
+def _plain_names() -> frozenset[str]:
+    """The commands that permissions know by their names: no alias stands in for one."""
+    from clew.chat.permission.plain import NAMES
+
+    return NAMES
 
 
 def _servers(wishes: Wishes) -> dict[str, Json]:

@@ -25,7 +25,7 @@ from clew.chat.loop import Loop
 from clew.chat.means import Means, window_of
 from clew.chat.model import named
 from clew.chat.sent import Sent
-from clew.chat.tool import Failed, Json, Result, Scene, State, Tool
+from clew.chat.tool import Failed, Json, Result, Scene, Tool
 from clew.errors import Refused
 from clew.wire.encode import encode
 from clew.wire.write import place

@@ -26,6 +26,7 @@ from clew.chat.repository import branch_of
 from clew.chat.snapshot import Backups
 from clew.chat.tally import Tally
 from clew.chat.tool import Json, State, Tool
+from clew.chat.tools.profile import Profile
 from clew.chat.tools.skill import Skills
 from clew.chat.watch import Watch
 from clew.errors import Refused
@@ -77,6 +78,7 @@ class Parts:
     hooks: Hooked
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     skills: Skills | None = None
+    profile: Profile | None = None
     clock: Clock = now
     ids: Ids = new_id
     write: Write = put
@@ -146,7 +148,7 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
     )
     dialogue = Dialogue(
         journal,
-        State(cwd, options.cwd, (options.cwd, *options.roots)),
+        State(cwd, options.cwd, (options.cwd, *options.roots), profile=parts.profile),
         found.model if found and found.model else model,
         options.mode or (found.mode if found else None) or "default",
         backups=_backups(options, path, found),

@@ -16,6 +16,7 @@ _TABLE: dict[str, Grammar] = {
     "mv": Grammar("fnvi", "", frozenset(("force", "no-clobber", "verbose"))),
     "cp": Grammar("rRfnvip", "", frozenset(("recursive", "force", "no-clobber", "verbose"))),
 }
+NAMES = frozenset({*_TABLE, "sed"})
 _SUBSTITUTION = re.compile(
     r"(?:[0-9]+(?:,[0-9]+)?)?s([/|#,])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpIi0-9]*"
 )

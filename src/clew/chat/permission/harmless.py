@@ -222,3 +222,4 @@ _SPECIAL: dict[str, Callable[[Words], Look | None]] = {
     "test": _test,
     "git": _git,
 }
+NAMES = frozenset({*TABLE, *_SPECIAL, *_VERSIONS, "command"})

@@ -24,6 +24,7 @@ _FLAGS: dict[str, re.Pattern[str]] = {
     "builtin": re.compile(r"--"),
     "xargs": re.compile(r"(?!)"),
 }
+NAMES = frozenset(_FLAGS)
 _WITH_VALUE = {"timeout": ("-s", "-k"), "nice": ("-n",), "stdbuf": ("-i", "-o", "-e")}
 UNKNOWN = Word("…", None, True, Span(0, 0))  # what xargs adds: any words at all
 

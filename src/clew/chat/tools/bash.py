@@ -34,10 +34,11 @@ async def bash(input: Json, scene: Scene) -> Result:
     cwd = state.cwd if state.cwd.is_dir() else state.project
     if not cwd.is_dir():
         raise Failed(f"The folder {cwd} is gone, so no command can run in it.", is_misuse=False)
+    profile = await state.profile.open() if state.profile else None
     if input.get("run_in_background"):
-        command = await begin(input["command"], cwd, outputs(scene))
+        command = await begin(input["command"], cwd, outputs(scene), profile)
         return _aside(command, scene, input, "")
-    command = await begin(input["command"], cwd)
+    command = await begin(input["command"], cwd, profile=profile)
     seconds = input.get("timeout", DEFAULT) / 1000
     how = ""
     try:

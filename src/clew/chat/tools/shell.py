@@ -19,8 +19,9 @@ from clew.wire.home import surroundings
 
 _MOST_NEWS = 1 << 20  # bytes
 _GUARDED = 1.0  # seconds between two looks at how much a command in the background has put out
-# The folder that the command ends in comes back through a descriptor of its own.
-_SCRIPT = "trap 'pwd -P >&{} 2>/dev/null' EXIT\n__clew=$1; shift; eval \"$__clew\""
+# The folder that the command ends in comes back through a descriptor of its own; the profile comes in through another.
+_SCRIPT = "trap 'pwd -P >&{} 2>/dev/null' EXIT\n{}__clew=$1; shift; eval \"$__clew\""
+_PROFILE = ". /dev/fd/{0} 2>/dev/null; exec {0}<&-\n"
 
 
 @dataclass(eq=False)
@@ -139,9 +140,10 @@ class Command:
         return Path(name) if name.startswith("/") else None
 
 
-async def begin(command: str, cwd: Path, folder: Path | None = None) -> Command:
-    """Begin a command in a shell of its own. Its output goes to this folder, else to one for passing things."""
-    beginning = asyncio.ensure_future(_begun(command, cwd, folder))
+async def begin(command: str, cwd: Path, folder: Path | None = None, profile: int | None = None) -> Command:
+    """Begin a command in a shell of its own, which reads the profile first. Its output goes to this folder, else to one for
+    passing things."""
+    beginning = asyncio.ensure_future(_begun(command, cwd, folder, profile))
     try:
         return await asyncio.shield(beginning)
     except asyncio.CancelledError:  # the command may already run and have begun others
@@ -151,7 +153,7 @@ async def begin(command: str, cwd: Path, folder: Path | None = None) -> Command:
         raise
 
 
-async def _begun(command: str, cwd: Path, folder: Path | None) -> Command:
+async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | None) -> Command:
     shell = shutil.which("bash") or shutil.which("sh")
     if shell is None:
         raise Failed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
@@ -160,11 +162,12 @@ async def _begun(command: str, cwd: Path, folder: Path | None) -> Command:
     output, path = scratch(folder)
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
+    passed = (writer,) if profile is None else (writer, profile)
     try:
         process = await asyncio.create_subprocess_exec(
             shell,
             "-c",
-            _SCRIPT.format(writer),
+            _SCRIPT.format(writer, "" if profile is None else _PROFILE.format(profile)),
             shell,
             command,
             stdin=asyncio.subprocess.DEVNULL,
@@ -173,7 +176,7 @@ async def _begun(command: str, cwd: Path, folder: Path | None) -> Command:
             cwd=cwd,
             env=surroundings(GIT_EDITOR="true", PAGER="cat", GIT_PAGER="cat"),
             start_new_session=True,
-            pass_fds=(writer,),
+            pass_fds=passed,
         )
     except OSError as error:
         os.close(reader)
@@ -182,4 +185,6 @@ async def _begun(command: str, cwd: Path, folder: Path | None) -> Command:
     finally:
         os.close(output)
         os.close(writer)
+        if profile is not None:
+            os.close(profile)
     return Command(f"b{secrets.token_hex(3)}", command, path, process, reader)

@@ -1,0 +1,108 @@
+"""The person's own shell: what of ~/.bashrc commands know, and what it can never do to them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from clew.chat.permission.plain import NAMES
+from clew.chat.tool import Result, Scene
+from clew.chat.tools.background import close
+from clew.chat.tools.bash import BASH
+from clew.chat.tools.profile import Profile
+from tests.chat.tools.helper import call, good, stage
+
+RC = """
+echo welcome; echo trouble >&2
+alias hello='echo hello there'
+alias ls='echo no list' rm='echo no removal'
+greet() { __who "$1"; }
+__who() { echo "good day, $1"; }
+_completion() { echo never; }
+cat() { echo no file; }
+cd() { echo elsewhere; }
+shopt -s extglob globstar dotglob
+set -o pipefail; set -o monitor
+VALUE=of-the-shell; export VALUE
+read -r never
+"""
+
+
+def run(scene: Scene, rc: str | None, *commands: str, patience: float = 60.0) -> tuple[list[Result], list[str]]:
+    """The results of commands in one session of a person with this ~/.bashrc, and what the person is told."""
+    told: list[str] = []
+
+    async def all_of_them() -> list[Result]:
+        taken = Profile(home, lambda: NAMES, told.append, patience)
+        with_profile = replace(scene, state=replace(scene.state, profile=taken), stopped=asyncio.Event())
+        try:
+            return [await call(BASH, with_profile, command=command) for command in commands]
+        finally:
+            await close(with_profile.state)
+
+    home = scene.folder.parent / "home"
+    home.mkdir()
+    if rc is not None:
+        (home / ".bashrc").write_text(rc)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        return asyncio.run(all_of_them()), told
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return stage(tmp_path)
+
+
+def test_commands_know_aliases_functions_and_options(scene: Scene) -> None:
+    commands = (
+        "hello",
+        "greet you",
+        "shopt -p extglob; shopt -po pipefail",
+        "echo ${VALUE:-none}",
+        "hello; mkdir in && cd in",
+    )
+    results, told = run(scene, RC, *commands, "pwd")
+    assert [good(result) for result in results] == [
+        *("hello there", "good day, you", "shopt -s extglob\nset -o pipefail", "none", "hello there"),
+        str(scene.state.project / "in"),
+    ]
+    assert told == []
+
+
+def test_what_permissions_know_by_its_name_is_what_runs(scene: Scene) -> None:
+    (scene.state.project / "file").write_text("text\n")
+    (scene.state.project / ".hidden").write_text("secret\n")
+    results, _ = run(
+        scene, RC, "cat file", "ls", "rm file; ls", "cat *", "shopt -p globstar dotglob; set -o | grep monitor"
+    )
+    assert [good(result) for result in results[:3]] == ["text", "file", ""]
+    assert "secret" not in str(results[3].content)
+    assert good(results[4]).split() == ["shopt", "-u", "globstar", "shopt", "-u", "dotglob", "monitor", "off"]
+
+
+def test_a_completion_is_left_out(scene: Scene) -> None:
+    [result], _ = run(scene, RC, "_completion")
+    assert result.is_error and "not found" in str(result.content)
+
+
+@pytest.mark.parametrize("rc", ["exit 3", "exec true", "kill -9 $$"])
+def test_a_profile_that_breaks_off_is_told_and_commands_run_without(scene: Scene, rc: str) -> None:
+    results, told = run(scene, rc, "echo one", "echo two")
+    assert [good(result) for result in results] == ["one", "two"]
+    assert told == [
+        "The aliases and functions of ~/.bashrc are not known to commands: it ended before it could tell them."
+    ]
+
+
+def test_a_profile_that_takes_too_long_is_not_waited_for(scene: Scene) -> None:
+    [result], told = run(scene, "sleep 600 & sleep 600", "echo one", patience=0.2)
+    assert good(result) == "one" and "was not read within 0.2 seconds" in told[0]
+
+
+def test_whoever_has_none_needs_none(scene: Scene) -> None:
+    [result], told = run(scene, None, "echo one")
+    assert good(result) == "one" and told == []
