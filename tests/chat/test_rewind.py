@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import os
+import shutil
+import signal
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,16 +14,19 @@ from typing import Any
 import pytest
 
 from clew.api.script import Rule
+from clew.chat import entry
 from clew.chat.engine import Engine
 from clew.chat.held import Held, held
 from clew.chat.means import Anything, Unhooked
-from clew.chat.rewind import Edits, places
+from clew.chat.rewind import Edits, ground_of, places, plan
+from clew.chat.rewinding import carry_out, undo
 from clew.chat.start import Parts, opened
 from clew.chat.toolbox import toolbox
 from clew.conversation.open import read
-from clew.errors import NotFound, Refused
+from clew.errors import Busy, NotFound, Refused
+from clew.wire.encode import encode
 from tests.chat.test_resume import options
-from tests.chat.world import MODEL, SESSION, World, sound, use, world
+from tests.chat.world import KINDS, MODEL, SESSION, World, sound, use, world
 
 
 @pytest.fixture(autouse=True)
@@ -55,10 +62,10 @@ def made(tmp_path: Path) -> Iterator[World]:
         yield found
 
 
-def drive(made: World, work: Callable[[Engine], Awaitable[Any]], **more: Any) -> Any:
+def drive(made: World, work: Callable[[Engine], Awaitable[Any]], kinds: Any = None, **more: Any) -> Any:
     async def run() -> Any:
         async with made.client() as client:
-            parts = Parts(client, list(toolbox().values()), Anything(), Unhooked())
+            parts = Parts(client, list(toolbox().values()), Anything(), Unhooked(), kinds or {})
             async with opened(options(made, model=MODEL, **more), parts, made.events.append) as engine:
                 return await work(engine)
 
@@ -220,3 +227,148 @@ def test_what_is_not_there_is_said(made: World) -> None:
             engine.plan_undo()
 
     drive(made, work, session_id=SESSION)
+
+
+@pytest.mark.parametrize(("way", "edits"), [("again", "overwrite"), ("again", "keep"), ("undo", "overwrite")])
+def test_killed_at_any_step_it_can_be_done_again(made: World, tmp_path: Path, way: str, edits: Edits) -> None:
+    """Each change of a name on the disk is a step; before each one in turn the process is killed without a warning."""
+    first = tree(made.project)
+    drive(made, talk, session_id=SESSION)
+    (made.project / "old.txt").write_text("mine\n")
+    session, after = read(made.path()), tree(made.project)
+    goal = first if edits == "overwrite" else {"old.txt": after["old.txt"]}
+    kept = tmp_path / "kept"
+    shutil.copytree(made.project, kept, symlinks=True)
+
+    def rewind() -> None:
+        carry_out(plan(session, "1", ground_of(session, made.root / "claude")), edits)
+
+    def back() -> None:
+        carry_out(undo(session.id, made.project))
+
+    def reset() -> None:
+        shutil.rmtree(made.project)
+        shutil.copytree(kept, made.project, symlinks=True)
+        shutil.rmtree(tmp_path / "state", ignore_errors=True)
+        if way == "undo":
+            rewind()  # which is killed while it is taken back
+
+    ways = set()
+    for step in range(1, 200):
+        reset()
+        if not killed_at(step, rewind if way == "again" else back):
+            break
+        ways.add(str(tree(made.project)))
+        if way == "again":
+            rewind()
+            assert tree(made.project) == goal
+        if tree(made.project) != after:
+            back()
+        assert tree(made.project) == after
+    assert 10 < step < 199
+    assert len(ways) >= len(after) - (edits == "keep")  # it was killed between any two files
+    assert not list(made.project.rglob(".clew-*"))
+
+
+def killed_at(step: int, work: Callable[[], None]) -> bool:
+    """Do something in a process that dies at the nth name it changes; whether it came that far."""
+    child = os.fork()
+    if not child:
+        count = itertools.count(1)
+
+        def dying(change: Callable[..., Any]) -> Callable[..., Any]:
+            def changed(*given: Any, **more: Any) -> Any:
+                if next(count) == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return change(*given, **more)
+
+            return changed
+
+        for name in ("replace", "unlink", "link", "symlink"):
+            setattr(os, name, dying(getattr(os, name)))
+        try:
+            work()
+        finally:
+            os._exit(0)
+    _, how = os.waitpid(child, 0)
+    return os.WIFSIGNALED(how)
+
+
+def test_a_hostile_session_reaches_nothing_outside_of_its_folder(made: World, tmp_path: Path) -> None:
+    drive(made, talk, session_id=SESSION)
+    (tmp_path / "outside").write_text("precious\n")
+    (made.project / "way").symlink_to(tmp_path)
+    (made.project / ".git").mkdir()
+    (made.project / ".git/config").write_text("mine\n")
+    names = ["../outside", "way/outside", str(tmp_path / "outside"), ".git/config", "a.txt"]
+    evil = {name: {"backupFileName": "../../evil", "version": 1, "backupTime": ""} for name in ["b.txt"]}
+    gone = {name: {"backupFileName": None, "version": 1, "backupTime": ""} for name in names}
+    prompt = places(read(made.path()))[0].uuid
+    line = entry.snapshot("x", prompt, {**gone, **evil}, "2026-01-01T00:00:00.000Z")
+    with made.path().open("ab") as file:
+        file.write(encode(line) + b"\n")
+    session = read(made.path())
+    found = plan(session, "1", ground_of(session, made.root / "claude"))
+    assert sorted(name for name, _ in found.lost) == sorted(["b.txt", *names[:4]])
+    carry_out(found, "overwrite")
+    assert (tmp_path / "outside").read_text() == "precious\n"
+    assert (made.project / ".git/config").read_text() == "mine\n"
+    assert not (made.project / "a.txt").exists()
+
+
+def test_a_link_that_is_edited_through_stays_a_link(made: World) -> None:
+    project = made.project
+    (project / "link").symlink_to("old.txt")
+    rules = [use("Read", file_path=str(project / "link"))]
+    edit = [use("Edit", file_path=str(project / "link"), old_string="old", new_string="new")]
+    with world(made.root, rules=[Rule(prompt="go", steps=[rules, edit, "Done."])]) as other:
+
+        async def work(engine: Engine) -> None:
+            await engine.submit("go")
+            assert (project / "old.txt").read_text() == "new\n"
+            await engine.rewind(engine.plan_rewind("1"), conversation=False)
+
+        drive(other, work, session_id=SESSION)
+    assert (project / "link").is_symlink()
+    assert (project / "old.txt").read_text() == "old\n"
+
+
+def test_agents_edits_are_taken_back_too(tmp_path: Path) -> None:
+    project = (tmp_path / "project").resolve()
+    project.mkdir()
+    rules = [
+        Rule(prompt="inner", steps=[[use("Write", file_path=str(project / "a.txt"), content="one\n")], "Inner."]),
+        Rule(prompt="go", steps=[[use("Task", description="d", prompt="inner")], "One."]),
+    ]
+
+    async def work(engine: Engine) -> None:
+        await engine.submit("go")
+        assert (project / "a.txt").exists()
+        plan = engine.plan_rewind("1")
+        assert not plan.edited
+        await engine.rewind(plan)
+
+    with world(tmp_path, rules=rules) as other:
+        drive(other, work, session_id=SESSION, kinds=KINDS)
+    assert not (project / "a.txt").exists()
+
+
+def test_busy_means_later(made: World) -> None:
+    async def work(engine: Engine) -> None:
+        await talk(engine)
+        plan = engine.plan_rewind("1")
+        engine.is_busy = True
+        with pytest.raises(Busy):
+            await engine.rewind(plan)
+        engine.is_busy = False
+
+    drive(made, work, session_id=SESSION)
+
+
+def test_a_session_that_is_not_kept_cannot_go_back(made: World) -> None:
+    async def work(engine: Engine) -> None:
+        await engine.submit("first")
+        with pytest.raises(Refused, match="nothing of this session is written down"):
+            engine.plan_rewind("1")
+
+    drive(made, work, session_id=SESSION, is_kept=False)

@@ -64,22 +64,33 @@ async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) ->
     return told
 
 
-def go_back(dialogue: Dialogue, before: str | None) -> list[Json]:
-    """Let the next prompt hang below this line. What the turn above it still needs, to be written before that prompt.
+class Going:
+    """A dialogue on its way back. `closing` are lines that the turn it goes on from still needs, before the next prompt."""
 
-    Nothing is taken out of the file: a pin says where it goes on. Below nothing at all it can say only that the older pins
-    count no longer, so that a session which is closed before the next prompt goes on from where it had been.
-    """
-    journal, state = dialogue.journal, dialogue.state
-    journal.beside(entry.pin(before, dialogue.session_id), is_safe=True)
-    if before is None:
-        dialogue.messages, dialogue.reported, dialogue.weighed = [], 0, 0
-        journal.leaf, state.todos, state.seen = None, [], {}
-        return []
-    found = resume(journal.path)
-    dialogue.messages, dialogue.reported, dialogue.weighed = list(found.messages), found.reported, found.weighed
-    journal.leaf, state.todos, state.seen = found.leaf, list(found.todos), dict(found.seen)
-    return list(found.closing)
+    def __init__(self, dialogue: Dialogue) -> None:
+        self._dialogue = dialogue
+        self.closing: list[Json] = []
+
+    @property
+    def leaf(self) -> str | None:
+        return self._dialogue.journal.leaf
+
+    def go_back(self, before: str | None) -> None:
+        """Let the next prompt hang below this line.
+
+        Nothing is taken out of the file: a pin says where it goes on. Below nothing at all it can say only that the older
+        pins count no longer, so that a session which is closed before the next prompt goes on from where it had been.
+        """
+        dialogue, journal, state = self._dialogue, self._dialogue.journal, self._dialogue.state
+        journal.beside(entry.pin(before, dialogue.session_id), is_safe=True)
+        if before is None:
+            dialogue.messages, dialogue.reported, dialogue.weighed = [], 0, 0
+            journal.leaf, state.todos, state.seen = None, [], {}
+            return
+        found = resume(journal.path)
+        dialogue.messages, dialogue.reported, dialogue.weighed = list(found.messages), found.reported, found.weighed
+        journal.leaf, state.todos, state.seen = found.leaf, list(found.todos), dict(found.seen)
+        self.closing = list(found.closing)
 
 
 def _ground(dialogue: Dialogue) -> Ground:

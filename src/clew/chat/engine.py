@@ -207,20 +207,20 @@ class Engine:
         and nothing is changed; "keep" leaves them as they are, "overwrite" does not. What stood there is saved, and
         `plan_undo` brings it back. Raises Busy while a turn runs.
         """
-        from clew.chat.back import go_back
+        from clew.chat.back import Going
         from clew.chat.rewinding import carry_out
 
         self._occupy()
         try:
-            leaf = self.dialogue.journal.leaf
-            done = await asyncio.to_thread(carry_out, plan, edits, code=code, has_conversation=conversation, leaf=leaf)
+            going = Going(self.dialogue) if conversation and plan.has_conversation else None
+            done = await asyncio.to_thread(carry_out, plan, edits, code=code, talk=going)
             for change in done.changed:
                 self.dialogue.state.seen.pop(change.path, None)
-            if conversation and plan.has_conversation:
-                self._closing = go_back(self.dialogue, plan.place.before)
+            if going is not None:
+                self._closing = going.closing
             return done
         finally:
-            self._release()
+            self.is_busy = False
 
     def use_model(self, model: str) -> None:
         """From here on another model. It gets no other's thinking."""

@@ -117,8 +117,9 @@ def _replaced(target: Path, data: bytes) -> int:
 
 def put_back(target: Path, data: bytes, mode: int, *, is_link: bool = False) -> None:
     """Put a file or a link in place again, over whatever file or link stands there; none on the way is followed."""
+    clear(target)
     folder = _folder(target.parent)
-    draft = f".clew-{secrets.token_hex(6)}"
+    draft = _draft_of(target)
     try:
         try:
             if is_link:
@@ -135,6 +136,24 @@ def put_back(target: Path, data: bytes, mode: int, *, is_link: bool = False) -> 
         os.close(folder)
 
 
+def clear(target: Path) -> None:
+    """Remove what a killed `put_back` left beside its target."""
+    try:
+        folder = _folder(target.parent, makes=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(_draft_of(target), dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _draft_of(target: Path) -> str:
+    """The draft of a file that is put back: always the same, so that whoever does it again finds it."""
+    return f".clew-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}"
+
+
 def _drafted(draft: str, folder: int, data: bytes, mode: int) -> None:
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600, dir_fd=folder)
     try:
@@ -148,7 +167,7 @@ def take_away(target: Path, top: Path) -> None:
     """Remove a file or a link that may be gone already, and the folders below `top` that it leaves empty."""
     try:
         folder = _folder(target.parent, makes=False)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     try:
         with suppress(FileNotFoundError):
