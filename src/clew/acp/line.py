@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from acp.meta import AGENT_METHODS
 
 LONGEST = 1 << 28  # bytes of one line; a prompt may hold pictures
+PATIENCE = 5.0  # seconds for answers that are due when the other end closes
 NO_JSON, NO_MESSAGE = -32700, -32600
 _KNOWN = frozenset(AGENT_METHODS.values())
 
@@ -22,12 +24,22 @@ class Lines:
         self._writer = writer
         self._remark = remark
         self._writing = asyncio.Lock()
+        self._open: set[str | int | None] = set()  # requests that have no answer yet
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
 
     async def send(self, message: dict[str, Any]) -> None:
         """Messages go out in the order in which this is called. An editor that does not read holds up only them."""
         line = json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
-        async with self._writing:
-            await asyncio.to_thread(self._write, line)
+        try:
+            async with self._writing:
+                await asyncio.to_thread(self._write, line)
+        except BrokenPipeError:  # nobody reads any more; that the other end closes is told by the reader
+            pass
+        if "method" not in message:
+            self._open.discard(message["id"])
+            if not self._open:
+                self._is_idle.set()
 
     def _write(self, line: bytes) -> None:
         self._writer.write(line)
@@ -56,12 +68,15 @@ class Lines:
                 self._remark(f"clew: passed over: the notification {said['method']}")
             else:
                 message: dict[str, Any] = said
+                if "method" in said and "id" in said:
+                    self._open.add(said["id"])
+                    self._is_idle.clear()
                 return message
 
     async def close(self) -> None:
-        """Wait until the last message is out; the streams belong to others."""
-        async with self._writing:
-            pass
+        """Wait until what was asked is answered, if that is soon; the streams belong to others."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_idle.wait(), PATIENCE)
 
     async def _refuse(self, code: int, reason: str, said: Any = None) -> None:
         self._remark(f"clew: a line was refused. {reason}")

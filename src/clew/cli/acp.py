@@ -13,22 +13,10 @@ from clew.cli.output import common, remark
 if TYPE_CHECKING:
     from clew.chat.compose import Wishes
 
-_OF_ONE_SESSION = {
-    "session_id": None,
-    "resume": "",
-    "latest": False,
-    "fork_session": False,
-    "at": "",
-    "name": "",
-    "no_session_persistence": False,
-    "durability": "line",
-}
-
 
 def arguments(command: ArgumentParser) -> None:
     chat.model(command)
     chat.rights(command)
-    command.set_defaults(**_OF_ONE_SESSION)
     common(command)
 
 
@@ -45,8 +33,10 @@ def call(options: Namespace) -> int:
         return 2
     from clew.wire.place import Tree, claude_dir
 
+    wished = _all(options)
+
     def wish(folder: Path) -> Wishes:
-        return chat.wishes(options, folder)
+        return chat.wishes(wished, folder)
 
     def say(text: str) -> None:
         if not options.quiet:
@@ -56,3 +46,10 @@ def call(options: Namespace) -> int:
         say("An editor starts this and talks with it: see the guide. Ctrl-D ends it.")
     asyncio.run(serve(wish, Tree(claude_dir(options.claude_dir)), say))
     return 0
+
+
+def _all(options: Namespace) -> Namespace:
+    """The options of a chat: those that were given, and what goes for the others, which the editor decides."""
+    parser = ArgumentParser()
+    chat.arguments(parser)
+    return Namespace(**{**vars(parser.parse_args([])), **vars(options)})
