@@ -15,10 +15,16 @@ from clew.chat import event
 from clew.chat.definition import definitions
 from clew.chat.engine import Engine
 from clew.chat.kind import Kind
+from clew.chat.means import Anything, Unhooked
+from clew.chat.start import Parts, opened
 from clew.chat.tools.skill import Body
+from clew.chat.tools.todo import TODO_WRITE
 from clew.facts.usage import usage
 from clew.wire.encode import decode
-from tests.chat.world import AGENT, ECHO, SAVE, World, counts, limited, sound, use, waiting, world
+from clew.wire.place import Tree
+from clew.wire.sidecar import read_todos
+from tests.chat.test_resume import options
+from tests.chat.world import AGENT, ECHO, KINDS, SAVE, SESSION, World, counts, limited, sound, use, waiting, world
 
 
 def agents(made: World) -> list[Path]:
@@ -229,3 +235,30 @@ def test_agents_share_the_budget(tmp_path: Path) -> None:
     assert [e.status for e in made.of(event.AgentEnded)] == ["failed", "failed"]
     assert counts(done.usage) == made.charged
     sound(made.path())
+
+
+def test_lists_are_kept_in_files_of_their_own(tmp_path: Path) -> None:
+    def todo(status: str) -> Any:
+        return use("TodoWrite", todos=[{"content": "Sort", "status": status, "activeForm": "Sorting"}])
+
+    rules = [
+        Rule(prompt="inner", steps=[[todo("in_progress")], "Inner."]),
+        Rule(prompt="go", steps=[[todo("pending")], [task("inner")], [todo("completed")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run() -> None:
+            async with made.client() as client:
+                parts = Parts(client, (AGENT, TODO_WRITE), Anything(), Unhooked(), KINDS)
+                async with opened(options(made, session_id=SESSION), parts, made.events.append) as engine:
+                    await engine.submit("go")
+
+        asyncio.run(run())
+        [agent] = made.session().agents
+        found = {
+            path.stem.partition("-agent-")[2]: read_todos(path) for path in Tree(made.root / "claude").todos(SESSION)
+        }
+    assert {whose: [todo.status for todo in todos] for whose, todos in found.items()} == {
+        SESSION: [],  # done
+        agent.id: ["in_progress"],
+    }

@@ -23,6 +23,8 @@ from clew.chat.repository import branch_of
 from clew.chat.snapshot import Backups
 from clew.chat.tool import Content, Json, Result, State
 from clew.chat.watch import Watch
+from clew.wire.encode import encode
+from clew.wire.write import replace
 
 NO_CONTENT = "(no content)"
 CAVEAT = (
@@ -74,6 +76,7 @@ class Dialogue(Struct):
     last_usage: Json = field(default_factory=dict)
     calls_made: int = 0
     linked: set[str] = field(default_factory=set)  # pull requests that the file names
+    lists: Path | None = None  # of the session: the folder for lists of what is to be done
     is_over: bool = False  # an agent that has ended, and is told nothing any more
     watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of the session: of what runs in the background
     heard: Callable[[], None] = lambda: None  # called when something in the background has ended
@@ -259,6 +262,16 @@ class Dialogue(Struct):
                 self.linked.add(made[0])
                 time = self.journal.time()
                 self.journal.beside(entry.pull_request(int(made[2]), made[0], made[1], self.session_id, time))
+
+    def keep_list(self, found: Result) -> None:
+        """Keep the list of what is to be done in a file of its own, as older versions look for it; done, it is empty."""
+        folder = self.root.lists
+        if folder is None or not isinstance(found.detail, dict) or "newTodos" not in found.detail:
+            return
+        left = self.state.todos if any(todo.get("status") != "completed" for todo in self.state.todos) else []
+        whose = self.journal.envelope.agent_id or self.session_id
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace(folder / f"{self.session_id}-agent-{whose}.json", encode(left))
 
     # -- the ends of turns
 

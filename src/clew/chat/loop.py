@@ -182,6 +182,7 @@ class Loop:
         self.dialogue.follow()
         for found in results.values():
             self.dialogue.link(found)
+            self.dialogue.keep_list(found)
         if self.stopped.is_set():
             return None
         if self._runner.ends_turn:

@@ -152,6 +152,7 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
         found.model if found and found.model else model,
         options.mode or (found.mode if found else None) or "default",
         backups=_backups(options, path, found),
+        lists=options.claude / "todos" if options.is_kept else None,
     )
     if options.is_watched and dialogue.backups is not None:
         dialogue.watch = Watch(journal, dialogue.backups, dialogue.state)
