@@ -17,6 +17,7 @@ from clew.chat.tool import Json, Result, Scene
 from clew.chat.tools.background import BASH_OUTPUT, TASK_OUTPUT, TASK_STOP
 from clew.chat.tools.bash import BASH
 from clew.chat.tools.made import FLAG, TEXT, Made, fields, needed, optional
+from clew.errors import NotFound
 from clew.facts.usage import usage
 from clew.wire.encode import decode
 from tests.chat.test_crash import Killed, acknowledged, in_child
@@ -400,3 +401,36 @@ def test_killed_behind_any_write_it_is_gone_on_from(tmp_path: Path) -> None:
             if any(line["type"] == "user" for line in made.lines()):
                 assert resumed(made, made.path().read_bytes())[-1] == "NEXT"
     assert killed > 4
+
+
+def test_what_a_person_takes_back_is_their_own(tmp_path: Path) -> None:
+    rules = [INNER, Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            await engine.submit("go")
+            release.set()
+            await engine.until_news()
+            engine.queue("never mind")
+            assert [said.text for said in engine.dialogue.unqueue()] == ["never mind"]
+            assert engine.has_news
+
+        drive(made, run)
+
+
+def test_the_person_stops_a_task_and_the_model_hears_of_it(tmp_path: Path) -> None:
+    rules = [INNER, Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            await engine.submit("go")
+            [name] = engine.tasks
+            with pytest.raises(NotFound):
+                await engine.stop_task("nobody")
+            await engine.stop_task(name)
+            await engine.until_news()
+            heard = await engine.heed()
+            assert heard is not None and heard.text == "Heard."
+
+        drive(made, run)
+    assert [field_of(text, "status") for text in notices(made)] == ["killed"]

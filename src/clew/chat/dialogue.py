@@ -185,10 +185,10 @@ class Dialogue(Struct):
         return said
 
     def unqueue(self) -> list[Prompt]:
-        """Take back what waits: it is not said."""
-        taken = list(self.queue)
-        self.queue.clear()
+        """Take back what a person said that still waits: it is not said."""
+        taken = [said for said in self.queue if not said.task]
         for said in taken:
+            self.queue.remove(said)
             self._queue_line("remove", said.content)
         return taken
 
