@@ -34,12 +34,13 @@ class Engine:
     (`PermissionAsked`, `QuestionAsked`) at any time. `TaskLeft` and `TaskEnded` tell which there are, `tasks` lists them,
     `stop_task` stops one, `put_aside` sends there what is being waited for, `interrupt` leaves them alone and `close` stops
     them. While a turn runs, the model hears of their ends by itself. While none runs, the door has to let it: wait for
-    `until_news` beside what the person may type, and then
+    `news` beside what the person may type,
 
-        finished = await engine.heed()
+        typed = await unless(engine.news, inbox.get())
+        finished = await (engine.heed() if typed is None else engine.submit(typed))
 
-    which is a turn like any other, begun by no prompt. A door that does not, or a person who is faster, loses nothing: the
-    next `submit` says it first. A door that asks once and ends calls `settle` behind its turn.
+    and `heed` is a turn like any other, begun by no prompt. A door that does not, or a person who is faster, loses nothing:
+    the next `submit` says it first. A door that asks once and ends calls `settle` behind its turn.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Engine:
         self.is_busy = False
         self._closing = list(closing)
         self._missed = list(missed)
-        self._news = asyncio.Event()  # the engine is idle, and something has ended that the model does not know
+        self.news = asyncio.Event()  # set while no turn runs and the model is to hear what ended in the background
         self._source = source
         self._has_begun = False
         self._title = ""
@@ -126,10 +127,6 @@ class Engine:
         """Whether something has ended in the background that the model does not know yet."""
         return any(said.task and said.task not in self.dialogue.state.told for said in self.dialogue.queue)
 
-    async def until_news(self) -> None:
-        """Wait until no turn runs and there is news: then `heed`."""
-        await self._news.wait()
-
     async def heed(self) -> event.Finished | None:
         """Let the model hear what ended in the background, and wait for all that comes of it. None if it knows already."""
         return await self._turn(None)
@@ -144,18 +141,27 @@ class Engine:
         """For a door that asks once: wait until no agent works any more, and let the model hear of each. The last turn;
         None if there was none. Breaking off ends the waiting."""
         finished = None
-        while (self.has_news or self._has_agents()) and await unless(self.stopped, self._news.wait()):
+        while self.is_awaited and await unless(self.stopped, self._happened()):
             finished = await self.heed() or finished
         return finished
 
-    def _has_agents(self) -> bool:
-        return any(task.kind == "local_agent" and task.status == "running" for task in self.tasks.values())
+    async def _happened(self) -> bool:
+        """Wait until something in the background has ended."""
+        if not self.has_news:
+            await asyncio.wait(self.dialogue.watchers, return_when=asyncio.FIRST_COMPLETED)
+        return True
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether there is something that `settle` would wait for: an agent that works, or an end that is not told yet."""
+        watching = any(each.get_name() == "local_agent" and not each.done() for each in self.dialogue.watchers)
+        return watching or self.has_news
 
     def _look_for_news(self) -> None:
         if self.has_news and not self.is_busy:
-            self._news.set()
+            self.news.set()
         else:
-            self._news.clear()
+            self.news.clear()
 
     # -- the conversation as a whole
 
