@@ -129,9 +129,11 @@ FOLDERS = {
     "chat": "a client of its own that continues sessions",
     "chat/tools": "what the model may call",
     "chat/permission": "what it may call without asking",
+    "foreign": "conversations that other programs wrote, as sessions",
     "demo": "made-up sessions: a builder that reads like a conversation, and the demo tree",
     "cli": "the command: arguments become one value, then one call, then text",
     "tui": "the browser in the terminal",
+    "console": "a chat in the scrollback of a terminal, or in lines",
     "web": "the browser on the web",
     "mcp": "sessions for models",
 }

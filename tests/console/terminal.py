@@ -25,7 +25,7 @@ from clew.conversation.open import read
 from clew.conversation.session import Session
 from clew.wire.encode import decode
 
-PATIENCE = 20.0  # seconds until a test gives up
+PATIENCE = 60.0  # seconds until a test gives up
 MODEL = "claude-sonnet-4-5"
 ESC, ENTER, TAB, UP, DOWN, SHIFT_TAB = "\x1b", "\r", "\t", "\x1b[A", "\x1b[B", "\x1b[Z"
 CTRL_B, CTRL_C, CTRL_D = "\x02", "\x03", "\x04"

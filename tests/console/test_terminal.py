@@ -6,8 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from clew.api.script import Fault, Rule, Step
 from clew.conversation.open import request
 from tests.console.terminal import (
@@ -44,6 +42,7 @@ def test_a_session_with_tools_and_questions(tmp_path: Path) -> None:
         console.idle()
         console.say("greet me")
         console.see("● Title", "Some bold words.", "• one")
+        console.idle()
         console.say("list it")
         console.see("Run this command?", "❯ 1. Yes", "2. Yes, and don't ask again for")
         console.type("1")
@@ -132,14 +131,21 @@ def test_what_is_said_meanwhile_is_heard_with_the_results(tmp_path: Path) -> Non
 
 
 def test_a_running_command_is_put_aside(tmp_path: Path) -> None:
-    rules = [Rule(prompt="begin", steps=[[use("Bash", command=WAIT)], "It runs on."])]
+    rules = [
+        Rule(prompt="task-notification", steps=["I heard that it ended."]),
+        Rule(prompt="begin", steps=[[use("Bash", command=WAIT)], "It runs on."]),
+    ]
     with world(tmp_path, rules) as made, made.console("--allowedTools", "Bash") as console:
         console.idle()
         console.say("begin it")
         console.see("Running Bash")
         console.type(CTRL_B)
-        console.see("running in background", "● It runs on.")
+        console.see("running in background", "● It runs on.", "1 in the background")
+        console.idle()
         (made.project / "go").touch()
+        console.see("completed (exit code 0)", "● I heard that it ended.")
+        console.idle()
+        assert "in the background" not in console.screen
 
 
 def test_going_back_leaves_turns_behind_and_brings_files_back(tmp_path: Path) -> None:
@@ -214,8 +220,7 @@ def test_compacting_going_on_and_a_new_session(tmp_path: Path) -> None:
             console.idle()
 
 
-@pytest.mark.parametrize("keys", [("2",), (DOWN, ENTER)])
-def test_questions_of_the_model(tmp_path: Path, keys: tuple[str, ...]) -> None:
+def test_questions_of_the_model(tmp_path: Path) -> None:
     question = {
         "question": "Which way?",
         "header": "Way",
@@ -230,7 +235,7 @@ def test_questions_of_the_model(tmp_path: Path, keys: tuple[str, ...]) -> None:
         console.idle()
         console.say("ask me")
         console.see("[Way] Which way?", "1. Left", "the short one", "3. Something else")
-        console.type(*keys)
+        console.type("2")
         console.see("Which way? → Right", "● Thank you.")
         console.idle()
         console.say("ask me")

@@ -159,7 +159,7 @@ async def _drawn(started: Started) -> int:
 
     drawn = _Drawn(started)
     pastes = Pastes()
-    history = History(started.claude / "history.jsonl", str(started.cwd), pastes)
+    history = History(started.claude / "history.jsonl", str(started.cwd))
     line = Line(started.cwd, history, drawn.commands, drawn.files, pastes)
     actions = Actions(
         submit=drawn.submit,
@@ -193,7 +193,7 @@ async def _drawn(started: Started) -> int:
 
 async def _work(drawn: _Drawn, screen: Screen) -> str:
     """Everything behind the prompt; the session that can be gone on with."""
-    await asyncio.sleep(0)  # the prompt is drawn first
+    await screen.is_drawn.wait()  # whatever is loaded now would keep the prompt waiting
     talk = drawn.talk = await open_talk(drawn.started, screen)
     for typed in drawn.held:
         talk.hear(typed)

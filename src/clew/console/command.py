@@ -201,6 +201,19 @@ async def _todos(at: At) -> Done:
     return None
 
 
+async def _tasks(at: At) -> Done:
+    engine = at.session.engine
+    running = [task for task in engine.tasks.values() if task.status == "running"]
+    if not running:
+        at.say("Nothing runs in the background.")
+        return None
+    options = [Option(f"Stop {one_line(task.description, 80)}", task.id, task.kind) for task in running]
+    chosen = await at.face.choose(Menu("This runs in the background.", options))
+    if chosen is not None:
+        await engine.stop_task(str(chosen.value))
+    return None
+
+
 # -- what it works with
 
 
@@ -298,6 +311,7 @@ COMMANDS: Mapping[str, Command] = {
     "cost": Command("what it took so far", _cost),
     "context": Command("what fills the model's window", _context),
     "todos": Command("what is to be done", _todos),
+    "tasks": Command("what runs in the background, and how to stop it", _tasks),
     "export": Command("write the conversation as Markdown", _export, "[file]"),
     "memory": Command("the notes that the model is given", _memory),
     "agents": Command("the agents that can be sent", _agents),

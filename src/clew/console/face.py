@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from clew.console.menu import Answer, Menu
 from clew.console.paste import Pasted
-from clew.view.document import Row
+
+if TYPE_CHECKING:
+    from clew.view.document import Row
 
 
 @dataclass(frozen=True, slots=True)

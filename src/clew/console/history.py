@@ -7,8 +7,6 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
-from clew.console.paste import Pastes
-
 REACH = 1 << 20  # bytes from the end of the file
 MOST = 1000
 
@@ -16,11 +14,10 @@ MOST = 1000
 class Typed(History):
     """What was typed in this project. It is written down elsewhere, with all that belongs to it."""
 
-    def __init__(self, path: Path, project: str, pastes: Pastes) -> None:
+    def __init__(self, path: Path, project: str) -> None:
         super().__init__()
         self._path = path
         self._project = project
-        self._pastes = pastes
 
     def load_history_strings(self) -> Iterable[str]:
         return list(self._newest())

@@ -18,7 +18,7 @@ from clew.console.face import Typed
 if TYPE_CHECKING:
     from clew.console.screen import Screen
 
-AGAIN = 2.0  # seconds in which a key has to come again
+AGAIN = 3.0  # seconds in which a key has to come again
 _NEWLINE = (Keys.Escape, Keys.ControlM)
 _SHIFT_ENTER = ("\x1b[27;2;13~", "\x1b[13;2u", "\x1b[27;5;13~", "\x1b[13;5u")  # as terminals tell it, if they do
 

@@ -60,7 +60,7 @@ class Transcript:
     # -- events
 
     def hear(self, told: Event) -> None:
-        if told.agent:
+        if told.agent and not isinstance(told, event.TaskEnded):
             self._of_agent(told)
             return
         match told:
@@ -90,6 +90,8 @@ class Transcript:
                 self._put(Row("compaction", facts={"trigger": trigger, "before": before, "after": after}))
             case event.Prompted(content=content, is_queued=True):
                 self._put(Row("prompt", text_of(content)))
+            case event.TaskEnded(summary=summary):
+                self._put(Row("note", summary))
             case event.Finished():
                 self._finish(told)
 

@@ -58,7 +58,7 @@ class Painter:
 
         mark = Text.from_ansi(first).plain
         behind = " " * cell_len(mark) if rest is None else rest
-        room = max((width or self.width) - cell_len(mark), NARROWEST // 2)
+        room = max((width or self.width) - cell_len(mark), NARROWEST // 3)
         self._file.seek(0)
         self._file.truncate()
         self._console.print(what, width=room, no_wrap=False, overflow="fold")
@@ -79,10 +79,10 @@ class Painter:
         self._console.print(Text(text, style=style), end="", soft_wrap=True)
         return self._file.getvalue()
 
-    def markdown(self, text: str, first: str) -> Iterator[str]:
+    def markdown(self, text: str, first: str, rest: str | None = None) -> Iterator[str]:
         from clew.console.prose import prose
 
-        return self.lines(prose(clean(text)), first, width=min(self.width, WIDEST))
+        return self.lines(prose(clean(text)), first, rest, width=min(self.width, WIDEST))
 
 
 def _bare(line: str) -> str:
@@ -112,7 +112,8 @@ def _reply(painter: Painter, row: Row) -> Iterator[str]:
 
 
 def _plan(painter: Painter, row: Row) -> Iterator[str]:
-    yield from painter.markdown(row.text, painter.styled("  │ ", "cyan"))
+    bar = painter.styled("  │ ", "cyan")
+    yield from painter.markdown(row.text, bar, bar)
 
 
 def _thinking(painter: Painter, row: Row) -> Iterator[str]:
@@ -201,6 +202,7 @@ def _table(painter: Painter, row: Row) -> Iterator[str]:
     """Pairs in two columns: what a command tells."""
     from rich.table import Table
 
+    yield ""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="cyan", overflow="fold", max_width=max(painter.width // 2, 12))
     table.add_column(overflow="fold")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,11 +64,6 @@ class Pastes:
             return pasted.text if pasted and pasted.picture is None else found[0]
 
         return _MARK.sub(fill, typed)
-
-    def recall(self, texts: Mapping[int, str]) -> None:
-        """Know the texts of an older prompt again, unless their numbers are taken."""
-        for number, text in texts.items():
-            self.known.setdefault(number, Pasted(number, text))
 
 
 def mark_before(text: str) -> int:

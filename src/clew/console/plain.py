@@ -1,6 +1,7 @@
 """The face that only writes lines: for screen readers, simple terminals and pipes. Nothing is drawn, and so nothing twice.
 
-Lines are read as they come. One that comes while a question stands is its answer; else it is said, or waits in the queue.
+One that comes while a question stands is its answer; else it is said. While the model works, a person's line waits in the
+queue, and what is piped in waits until it is done: there the next line may be the answer to a question.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, TextIO
 
 from clew.console.face import Typed
@@ -62,7 +64,8 @@ class Lines:
         self._asked: asyncio.Future[str] | None = None
         self._ended = asyncio.Event()
         self._talk: Talk | None = None
-        self._early: list[str] = []
+        self._lines: deque[str | None] = deque()  # that were read; None is the end
+        self._waits = not source.isatty()
         self._reading = False
 
     # -- the face
@@ -72,7 +75,9 @@ class Lines:
             self._write(told(row) + "\n")
 
     def touch(self) -> None:
-        """Nothing is drawn again."""
+        """Nothing is drawn again, but a line may have waited for this."""
+        if self._reading:
+            asyncio.get_running_loop().call_soon(self._pass_on)
 
     def fill(self, text: str) -> None:
         if text.strip():
@@ -117,6 +122,7 @@ class Lines:
     async def _ask(self, words: str) -> str:
         self._write(words)
         self._asked = asyncio.get_running_loop().create_future()
+        self._pass_on()
         try:
             return await self._asked
         finally:
@@ -136,8 +142,6 @@ class Lines:
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         talking = asyncio.create_task(talk.run())
         talking.add_done_callback(lambda _: self._ended.set())
-        for line in self._early:
-            self._hear(line)
         await self._ended.wait()
         if not talking.done():
             await talk.finish()
@@ -156,14 +160,25 @@ class Lines:
         loop.call_soon_threadsafe(self._hear, None)
 
     def _hear(self, line: str | None) -> None:
-        if self._asked is not None and not self._asked.done():
-            self._asked.set_result(line or "")
-        elif line is None:
-            self._ended.set()
-        elif self._talk is None:
-            self._early.append(line)
-        elif line.strip():
-            self._talk.hear(Typed(line.strip()))
+        self._lines.append(line)
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Give the lines that were read to whoever waits for them."""
+        while self._lines:
+            if self._asked is not None:
+                if self._asked.done():
+                    return
+                self._asked.set_result(self._lines[0] or "")
+            elif self._talk is None or (self._waits and not self._talk.is_idle):
+                return
+            elif self._lines[0] is None:
+                self._ended.set()
+            elif self._lines[0].strip():
+                self._talk.hear(Typed(self._lines[0].strip()))
+            if self._lines[0] is None:
+                return
+            self._lines.popleft()
 
     def _interrupt(self) -> None:
         if self._asked is not None and not self._asked.done():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from prompt_toolkit.application.current import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -19,6 +20,12 @@ from clew.console.face import Typed
 from clew.console.paste import Pastes, mark_before
 
 TALLEST = 10
+WIDE = 68
+
+
+def _placeholder() -> str:
+    is_wide = get_app().output.get_size().columns >= WIDE
+    return "Ask for something, / for commands, @ for files, ! for the shell" if is_wide else "Ask for something"
 
 
 class Line:
@@ -41,7 +48,6 @@ class Line:
         self.offered = 0
         self.remark = ""  # in the place of the status line, for a moment
         self.is_noting = False
-        self.placeholder = "Ask for something, / for commands, @ for files, ! for the shell"
         self.buffer = Buffer(history=history, multiline=True, on_text_changed=self._changed)
         self.note = Buffer(multiline=False)
 
@@ -120,7 +126,7 @@ class Line:
 
     def window(self) -> Window:
         is_empty = Condition(lambda: not self.buffer.text)
-        hint = ConditionalProcessor(AfterInput(lambda: self.placeholder, style="class:hint"), is_empty)
+        hint = ConditionalProcessor(AfterInput(_placeholder, style="class:hint"), is_empty)
         return Window(
             BufferControl(self.buffer, input_processors=[hint]),
             get_line_prefix=self._prefix,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown
+from rich.markdown import CodeBlock, Heading, HorizontalRule, ListItem, Markdown
+from rich.rule import Rule
+from rich.segment import Segment
 from rich.syntax import Syntax
 
 THEME = "ansi_dark"  # the sixteen colours of the terminal itself
@@ -27,12 +29,31 @@ class _CodeBlock(CodeBlock):
         yield Syntax(code, self.lexer_name, theme=THEME, word_wrap=True, padding=0, background_color="default")
 
 
+class _Item(ListItem):
+    """An item with a dot behind its number."""
+
+    def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
+        room = len(str(last_number)) + 2
+        lines = console.render_lines(self.elements, options.update(width=options.max_width - room), style=self.style)
+        for index, line in enumerate(lines):
+            yield Segment(f"{number}.".rjust(room - 1) + " " if index == 0 else " " * room)
+            yield from line
+            yield Segment("\n")
+
+
+class _Rule(HorizontalRule):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Rule(style="dim")
+
+
 class _Prose(Markdown):
     elements = {  # noqa: RUF012 - it is rich that wants it so
         **Markdown.elements,
         "heading_open": _Heading,
         "fence": _CodeBlock,
         "code_block": _CodeBlock,
+        "list_item_open": _Item,
+        "hr": _Rule,
     }
 
 

@@ -23,7 +23,7 @@ from prompt_toolkit.styles import Style
 from clew.console.keys import Actions, bindings
 from clew.console.menu import Answer, Menu
 from clew.console.prompt import Line
-from clew.console.terminal import Terminal
+from clew.console.terminal import Resized, Terminal
 from clew.view.plain import clean, one_line
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Screen:
         input: Input | None = None,
         output: Output | None = None,
         term: str = "",
+        deaf: float = DEAF,
     ) -> None:
         self._live = live
         self._status = status
@@ -78,13 +79,14 @@ class Screen:
         self._timer: asyncio.TimerHandle | None = None
         self._shown_live: list[str] = []
         self._wipes = False
-        self._deaf_until = 0.0
+        self._deaf, self._deaf_until = deaf, 0.0
+        self.is_drawn = asyncio.Event()
         self.line = line
         self.menu: Menu | None = None
         self._answer: asyncio.Future[Answer | None] | None = None
         self._output: Output = output or Terminal(term)
         self._menu_window = _lines(self._menu_lines, wraps=True, takes_keys=True)
-        self.app: Application[int] = Application(
+        self.app: Application[int] = Resized(
             layout=Layout(self._layout(), focused_element=line.buffer),
             key_bindings=bindings(self, actions),
             style=_STYLE,
@@ -118,7 +120,7 @@ class Screen:
     async def choose(self, menu: Menu) -> Answer | None:
         waiting: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         self.menu, self._answer = menu, waiting
-        self._deaf_until = asyncio.get_running_loop().time() + DEAF if self.line.buffer.text else 0.0
+        self._deaf_until = asyncio.get_running_loop().time() + self._deaf if self.line.buffer.text else 0.0
         self.line.close_note()
         self.app.layout.focus(self._menu_window)
         self.touch()
@@ -152,7 +154,7 @@ class Screen:
         now = asyncio.get_running_loop().time()
         if now >= self._deaf_until:
             return True
-        self._deaf_until = now + DEAF
+        self._deaf_until = now + self._deaf
         if typed.isprintable() and typed:
             self.line.buffer.insert_text(typed)
         return False
@@ -216,6 +218,7 @@ class Screen:
     def _after_render(self, app: Application[int]) -> None:
         if isinstance(self._output, Terminal):
             self._output.release()
+        self.is_drawn.set()
         if self._shown_live and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TURN, self.draw)
 
@@ -258,11 +261,12 @@ class Screen:
     def _offer_lines(self) -> StyleAndTextTuples:
         made: StyleAndTextTuples = []
         width = self._output.get_size().columns
-        room = max((len(offer.text) for offer in self.line.offers), default=0) + 2
+        room = min(max((len(offer.text) for offer in self.line.offers), default=0) + 2, max(width - 4, 8))
         for index, offer in enumerate(self.line.offers):
             style = "class:offer.chosen" if index == self.line.offered else "class:offer"
-            text = one_line(f"  {offer.text:<{room}}{offer.about}".rstrip().replace("  ", " \u00a0"), width - 1)
-            made.append((style, ("\n" if index else "") + "  " + text))
+            name = one_line(offer.text, room)
+            about = one_line(offer.about, width - room - 4) if offer.about and width - room > 12 else ""
+            made.append((style, f"{chr(10) if index else ''}  {name:<{room}}{about}"))
         return made
 
     def _status_line(self) -> StyleAndTextTuples:

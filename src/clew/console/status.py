@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from clew.chat.compose import Session
 from clew.view.plain import columns
+
+if TYPE_CHECKING:
+    from clew.chat.compose import Session
 
 MODES = {
     "default": "",
@@ -25,6 +28,7 @@ class Status:
     model: str
     share: float
     dollars: float | None
+    tasks: int = 0  # in the background
 
     @classmethod
     def of(cls, session: Session) -> Status:
@@ -32,12 +36,15 @@ class Status:
         tally, window = engine.means.tally, engine.means.limits.window
         share = engine.dialogue.size / window if window else 0.0
         dollars = tally.dollars if tally.is_priced else None
-        return cls(engine.dialogue.mode, engine.dialogue.model, share, dollars)
+        tasks = sum(task.status == "running" for task in engine.tasks.values())
+        return cls(engine.dialogue.mode, engine.dialogue.model, share, dollars, tasks)
 
     @property
     def facts(self) -> list[str]:
         cost = "" if self.dollars is None else f"${self.dollars:.2f}"
-        return [fact for fact in (self.model.removeprefix("claude-"), f"{self.share:.0%} context", cost) if fact]
+        aside = f"{self.tasks} in the background" if self.tasks else ""
+        model = self.model.removeprefix("claude-")
+        return [fact for fact in (aside, model, f"{self.share:.0%} context", cost) if fact]
 
 
 def fragments(status: Status | None, width: int, is_verbose: bool = False) -> list[tuple[str, str]]:

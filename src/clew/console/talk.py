@@ -87,7 +87,7 @@ class Talk:
             typed = await self._next()
             self.is_busy = True
             try:
-                done = await self._do(typed)
+                done = await self._do(typed) if typed is not None else await self._heed()
             except ClewError as error:
                 self.face.put(Row("error", f"{error} {error.hint}".strip()))
             except OSError as error:
@@ -103,10 +103,20 @@ class Talk:
                 self._stopped.clear()
                 self.face.touch()
 
-    async def _next(self) -> Typed:
+    async def _next(self) -> Typed | None:
+        """What was typed; None if the model is to hear what ended in the background."""
+        assert self.session is not None
+        news = self.session.engine.news
         while not self._inbox:
+            if news.is_set():
+                return None
             self._arrived.clear()
-            await self._arrived.wait()
+            waits = {asyncio.ensure_future(each.wait()) for each in (news, self._arrived)}
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for wait in waits:
+                    wait.cancel()
         return self._inbox.popleft()
 
     def _post(self, typed: Typed) -> None:
@@ -128,9 +138,15 @@ class Talk:
         self.face.touch()
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being done, and nothing waits to be."""
+        return self.session is not None and not self.is_busy and not self._inbox
+
+    @property
     def waiting(self) -> list[str]:
         """What was typed and has not been heard yet."""
-        queued = [said.text for said in self.session.engine.dialogue.queue] if self.session else []
+        queue = self.session.engine.dialogue.queue if self.session else ()
+        queued = [said.text for said in queue if not said.task]
         return [*queued, *(typed.shown for typed in self._inbox)]
 
     def _remember(self, typed: Typed) -> None:
@@ -178,25 +194,39 @@ class Talk:
         await self._say(typed)
         return None
 
+    async def _heed(self) -> command.Done:
+        """A turn that nobody asked for: something ended in the background."""
+        assert self.session is not None
+        await self._turn(self.session.engine.heed(), "")
+        return None
+
     async def _say(self, typed: Typed) -> None:
         """One turn."""
         assert self.session is not None
         engine = self.session.engine
         line = read_line(typed.meant)
+        if line and line[0] == "compact":
+            await self._turn(engine.run_compact(line[1]), typed.shown, "Compacting")
+        else:
+            prompt = await self._prompt(typed)
+            await self._turn(engine.submit(prompt), typed.shown)
+
+    async def _turn(
+        self, running: Coroutine[Any, Any, event.Finished | None], shown: str, doing: str = "Waiting for the model"
+    ) -> None:
+        assert self.session is not None
+        dialogue = self.session.engine.dialogue
         self._in_turn = True
-        self.transcript.begin("Compacting" if line and line[0] == "compact" else "Waiting for the model")
+        self.transcript.begin(doing)
         self.face.touch()
         try:
-            if line and line[0] == "compact":
-                finished = await engine.run_compact(line[1])
-            else:
-                finished = await engine.submit(await self._prompt(typed))
+            finished = await running
         finally:
             self._in_turn = False
-            self.last = engine.dialogue.session_id if self.wishes.options.is_kept else ""
-        if finished.is_interrupted:
-            taken = [said.text for said in engine.dialogue.unqueue()]
-            self.face.fill("\n".join(taken) if taken or self.transcript.has_spoken else typed.shown)
+            self.last = dialogue.session_id if self.wishes.options.is_kept else ""
+        if finished is not None and finished.is_interrupted:
+            taken = [said.text for said in dialogue.unqueue()]
+            self.face.fill("\n".join(taken) if taken or self.transcript.has_spoken else shown)
 
     async def _prompt(self, typed: Typed) -> Prompt:
         assert self.session is not None

@@ -82,6 +82,11 @@ def terminal_kind() -> str:
     return os.environ.get("TERM") or ""
 
 
+def breaks_lines_anew() -> bool:
+    """Whether the terminal breaks long lines anew when it is resized: all do by now, but for xterm itself."""
+    return "XTERM_VERSION" not in os.environ
+
+
 def program(name: str, otherwise: str) -> str:
     """The program that the environment names for a purpose (`PAGER`, `EDITOR`), else another."""
     return os.environ.get(name) or otherwise

@@ -1,0 +1,209 @@
+"""Keys at the prompt and in questions, through a pipe in the place of the keyboard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from clew.console.complete import Named
+from clew.console.face import Typed
+from clew.console.keys import Actions
+from clew.console.menu import Answer, Menu, Option
+from clew.console.paste import Pastes
+from clew.console.prompt import Line
+from clew.console.screen import Screen
+
+PATIENCE = 30.0
+ENTER, ESC, TAB, DOWN, SHIFT_TAB, CTRL_C = "\r", "\x1b", "\t", "\x1b[B", "\x1b[Z", "\x03"
+
+
+class Desk:
+    """A screen that nobody sees, and what was set going on it."""
+
+    def __init__(self, keyboard: PipeInput, cwd: Path) -> None:
+        self.keyboard = keyboard
+        self.typed: list[Typed] = []
+        self.done: list[str] = []
+        self.is_busy = False
+        history = InMemoryHistory(["older", "newer"])
+        commands = [Named("status", "how it is"), Named("stop", "an end")]
+        self.line = Line(cwd, history, lambda: commands, lambda: ["notes.txt", "src/"], Pastes())
+
+        def told(word: str) -> Callable[[], None]:
+            return lambda: self.done.append(word)
+
+        actions = Actions(
+            submit=self.typed.append,
+            interrupt=self._interrupt,
+            cycle=told("cycle"),
+            aside=told("aside"),
+            rewind=told("rewind"),
+            verbose=told("verbose"),
+            leave=told("leave"),
+        )
+        self.screen = Screen(
+            actions,
+            self.line,
+            live=lambda brush, room: [],
+            status=lambda width: [("", "status")],
+            waiting=list,
+            input=keyboard,
+            output=DummyOutput(),
+            deaf=3600,
+        )
+
+    def _interrupt(self) -> bool:
+        self.done.append("interrupt")
+        return self.is_busy
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not is_so():
+                await asyncio.sleep(0.005)
+
+    async def press(self, keys: str, is_so: Callable[[], bool]) -> None:
+        self.keyboard.send_text(keys)
+        await self.until(is_so)
+
+    @property
+    def text(self) -> str:
+        return self.line.buffer.text
+
+
+def at(tmp_path: Path, drive: Callable[[Desk], Awaitable[None]]) -> Desk:
+    async def run() -> Desk:
+        with create_pipe_input() as keyboard:
+            desk = Desk(keyboard, tmp_path)
+            running = asyncio.create_task(desk.screen.app.run_async())
+            await desk.screen.is_drawn.wait()
+            await drive(desk)
+            desk.screen.app.exit(result=0)
+            await running
+            return desk
+
+    return asyncio.run(run())
+
+
+def test_lines_go_on_by_four_keys_and_enter_sends(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        await desk.press("a\\\rb\x1b\rc\nd\x1b[13;2ue", lambda: desk.text == "a\nb\nc\nd\ne")
+        await desk.press(ENTER, lambda: len(desk.typed) == 1)
+
+    assert at(tmp_path, drive).typed == [Typed("a\nb\nc\nd\ne", "a\nb\nc\nd\ne")]
+
+
+def test_a_long_paste_is_folded_and_deleted_as_one(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        await desk.press("\x1b[200~1\r2\r3\r4\r5\x1b[201~", lambda: desk.text == "[Pasted text #1 +4 lines]")
+        await desk.press("\x7f", lambda: desk.text == "")
+        await desk.press("\x1b[200~1\n2\n3\n4\n5\x1b[201~!", lambda: desk.text.endswith("!"))
+        await desk.press(ENTER, lambda: bool(desk.typed))
+
+    (typed,) = at(tmp_path, drive).typed
+    assert typed.shown == "[Pasted text #2 +4 lines]!"
+    assert typed.meant == "1\n2\n3\n4\n5!"
+
+
+def test_offers_are_taken_by_tab_and_commands_run_by_enter(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        await desk.press("see @no", lambda: [o.text for o in desk.line.offers] == ["@notes.txt"])
+        await desk.press(TAB, lambda: desk.text == "see @notes.txt ")
+        await desk.press(CTRL_C, lambda: desk.text == "")
+        await desk.press("/st", lambda: len(desk.line.offers) == 2)
+        await desk.press(DOWN, lambda: desk.line.offered == 1)
+        await desk.press(ESC, lambda: not desk.line.offers)
+        await desk.press("\x7ft", lambda: len(desk.line.offers) == 2)
+        await desk.press(ENTER, lambda: bool(desk.typed))
+
+    assert at(tmp_path, drive).typed[0].meant == "/stop"
+
+
+def test_escape_interrupts_or_asks_to_be_pressed_again(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        desk.is_busy = True
+        await desk.press(ESC, lambda: desk.done == ["interrupt"])
+        desk.is_busy = False
+        await desk.press(ESC + ESC, lambda: "rewind" in desk.done)
+        await desk.press("words", lambda: desk.text == "words")
+        await desk.press(ESC + ESC, lambda: desk.text == "")
+        assert desk.done.count("rewind") == 1
+        await desk.press(SHIFT_TAB + "\x02" + "\x0f" + "\x04", lambda: desk.done[-1] == "leave")
+        assert desk.done[-4:] == ["cycle", "aside", "verbose", "leave"]
+        await desk.press(CTRL_C + CTRL_C, lambda: desk.done.count("leave") == 2)
+
+    at(tmp_path, drive)
+
+
+def test_the_history_is_walked(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        await desk.until(lambda: len(desk.line.buffer.history.get_strings()) == 2)
+        await desk.press("\x1b[A", lambda: desk.text == "newer")
+        await desk.press("\x1b[A", lambda: desk.text == "older")
+        await desk.press(DOWN, lambda: desk.text == "newer")
+
+    at(tmp_path, drive)
+
+
+def test_a_question_is_answered_by_number_by_arrows_or_with_words(tmp_path: Path) -> None:
+    options = [Option("Yes", "yes", takes="add a word"), Option("No", "no", takes="say why", opens=True)]
+    answers: list[Answer | None] = []
+
+    async def ask(desk: Desk, keys: tuple[str, ...]) -> None:
+        asking = asyncio.create_task(desk.screen.choose(Menu("May it?", options)))
+        await desk.until(lambda: desk.screen.menu is not None)
+        for key in keys:
+            is_noting = desk.line.is_noting
+            desk.keyboard.send_text(key)
+            if key in (TAB, "2"):
+                await desk.until(lambda before=is_noting: desk.line.is_noting != before)  # type: ignore[misc]
+        answers.append(await asking)
+
+    async def drive(desk: Desk) -> None:
+        for keys in (("1",), (DOWN, "\x1b[A", ENTER), (TAB, "and quickly", ENTER), ("2", "not now", ENTER), (ESC,)):
+            await ask(desk, keys)
+        await desk.press("typing", lambda: desk.text == "typing")
+
+    at(tmp_path, drive)
+    assert answers == [
+        Answer(("yes",)),
+        Answer(("yes",)),
+        Answer(("yes",), "and quickly"),
+        Answer(("no",), "not now"),
+        None,
+    ]
+
+
+def test_a_question_that_comes_while_somebody_types_takes_no_key_for_an_answer(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        await desk.press("1 apple and", lambda: desk.text == "1 apple and")
+        asking = asyncio.create_task(desk.screen.choose(Menu("May it?", [Option("Yes", "yes")])))
+        await desk.until(lambda: desk.screen.menu is not None)
+        await desk.press(" 1 pear", lambda: desk.text == "1 apple and 1 pear")
+        assert not asking.done()
+        desk.screen.settle(None)
+        assert await asking is None
+
+    at(tmp_path, drive)
+
+
+def test_many_answers_are_marked_and_sessions_sought(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        many = Menu("Which?", [Option("a", "a"), Option("b", "b"), Option("c", "c")], is_many=True)
+        asking = asyncio.create_task(desk.screen.choose(many))
+        await desk.until(lambda: desk.screen.menu is not None)
+        await desk.press(f" {DOWN}{DOWN} ", lambda: many.chosen == {0, 2})
+        desk.keyboard.send_text(ENTER)
+        assert await asking == Answer(("a", "c"))
+        sought = Menu("Which?", [Option("red one", 1), Option("blue one", 2)], is_sought=True)
+        asking = asyncio.create_task(desk.screen.choose(sought))
+        await desk.until(lambda: desk.screen.menu is sought)
+        await desk.press("blx\x7fu", lambda: sought.sought == "blu")
+        desk.keyboard.send_text(ENTER)
+        assert await asking == Answer((2,))
+
+    at(tmp_path, drive)

@@ -1,0 +1,97 @@
+"""Rows on a terminal: as wide as it is, without a colour where none is wanted, and never able to drive it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from clew.chat.tool import Result
+from clew.console.live import Transcript
+from clew.console.outcome import rows_of, would
+from clew.console.paint import Painter
+from clew.console.plain import told
+from clew.console.status import Status, fragments
+from clew.view.document import Row
+from clew.view.plain import columns
+
+HOSTILE = "a\x1b]0;title\x07b\x1b[2Jc\x9b31md\x00e\u202ef"
+KINDS = ("prompt", "reply", "plan", "thinking", "call", "result", "failure", "diff", "todo", "error", "note", "summary")
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_words_of_others_reach_the_terminal_as_codes(kind: str) -> None:
+    for colour in (True, False):
+        made = Painter(60, colour).paint(Row(kind, HOSTILE))
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", plain(made).replace("\n", ""))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", told(Row(kind, HOSTILE)))
+
+
+@pytest.mark.parametrize("width", [20, 37, 80, 200])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_wider_than_the_terminal(kind: str, width: int) -> None:
+    text = "word " * 40 + "\n" + "x" * 300 + "\n" + "字" * 90
+    for line in plain(Painter(width).paint(Row(kind, text))).split("\n"):
+        assert columns(line) <= width
+
+
+def test_a_diff_has_the_numbers_of_its_lines() -> None:
+    made = plain(
+        Painter(60).paint(Row("diff", "--- a\n+++ a\n@@ -9,3 +9,3 @@\n same\n-old\n+new\n@@ -40,1 +40,1 @@\n-x\n+y"))
+    )
+    assert [line.split() for line in made.splitlines()] == [
+        ["9", "same"],
+        ["10", "-", "old"],
+        ["10", "+", "new"],
+        ["⋮"],
+        ["40", "-", "x"],
+        ["40", "+", "y"],
+    ]
+
+
+def test_results_are_short_unless_everything_is_wanted() -> None:
+    long = Result("\n".join(map(str, range(50))), {"stdout": "", "stderr": "", "interrupted": False})
+    (row,) = rows_of("Bash", {}, long, "/p")
+    assert "+44 lines" in plain(Painter(60).paint(row))
+    (row,) = rows_of("Bash", {}, long, "/p", is_verbose=True)
+    assert "49" in plain(Painter(60).paint(row))
+
+
+def test_what_a_change_would_do_is_shown_before_it_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    (row,) = would("Edit", {"file_path": "a.txt", "old_string": "two", "new_string": "2"}, tmp_path)
+    assert row.text.split("\n")[1:] == [" one", "-two", "+2"]
+    (row,) = would("Write", {"file_path": "b.txt", "content": "x\n"}, tmp_path)
+    assert row.text.split("\n")[1:] == ["+x"]
+    assert would("Bash", {"command": "ls"}, tmp_path) == []
+
+
+def test_the_status_fits_in_its_line() -> None:
+    status = Status("acceptEdits", "claude-sonnet-5-5", 0.123, 1.5)
+    for width in range(20, 140, 7):
+        assert sum(len(text) for _, text in fragments(status, width)) < width
+    assert "12% context · $1.50" in "".join(text for _, text in fragments(status, 100))
+    assert "$" not in "".join(text for _, text in fragments(Status("default", "m", 0, None), 100))
+
+
+def test_live_lines_are_bounded() -> None:
+    rows: list[Row] = []
+    transcript = Transcript(rows.append, clock=lambda: 0.0)
+    transcript.begin()
+    for number in range(12):
+        transcript.call(f"c{number}", "Bash", {"command": f"run {number}"})
+    assert len(transcript.live(lambda: Painter(80), 10)) <= 10
+    transcript.end()
+    assert transcript.live(lambda: Painter(80), 10) == []
+
+
+def test_plain_lines_say_in_words_what_signs_say_elsewhere() -> None:
+    assert told(Row("todo", "mend it", facts={"status": "in_progress"})) == "Todo, in progress: mend it"
+    assert told(Row("call", "Bash ls", facts={"failed": True})) == "Call: Bash ls (failed)"
+    assert told(Row("result", "a\nb\nc", limit=1)) == "Result: a\n2 more lines"
+    assert told(Row("table", "Cost", facts={"pairs": [("in all", "$1")]})) == "Cost\nin all: $1"
