@@ -66,6 +66,19 @@ def newest(place: Tree) -> SessionFile:
     return max(everywhere, key=lambda f: (f.mtime_ns, f.id))
 
 
+def folder(options: Namespace, asked: str) -> str:
+    """A folder as it was named, or that of a project which answers to the name."""
+    path = os.path.abspath(os.path.expanduser(asked))  # noqa: PTH100, PTH111
+    if os.path.isdir(path):
+        return path
+    try:
+        return find_project(tree(options), asked).path().path
+    except (NotFound, Ambiguous):
+        if os.sep in asked:
+            return path
+        raise
+
+
 def files(options: Namespace, place: Tree | None = None) -> Iterator[SessionFile]:
     """Session files by the common options, newest first by their own time."""
     place = place or tree(options)

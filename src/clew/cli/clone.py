@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
 
 from clew.cli import edited
-from clew.cli.choose import session, tree
-from clew.errors import Ambiguous, NotFound
+from clew.cli.choose import folder, session
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -27,21 +25,5 @@ def call(options: Namespace) -> int:
     if options.at is not None:
         made = made.end_with(options.at)
     if options.to is not None:
-        made = made.move(_folder(options))
+        made = made.move(folder(options, options.to))
     return edited.finish(options, made)
-
-
-def _folder(options: Namespace) -> str:
-    """A folder as it was named, or that of a project which answers to the name."""
-    from clew.wire.place import find_project
-
-    asked: str = options.to
-    path = os.path.abspath(os.path.expanduser(asked))  # noqa: PTH100, PTH111
-    if os.path.isdir(path):
-        return path
-    try:
-        return find_project(tree(options), asked).path().path
-    except (NotFound, Ambiguous):
-        if os.sep in asked:
-            return path
-        raise

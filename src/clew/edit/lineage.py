@@ -14,7 +14,7 @@ from typing import Any
 
 from clew.conversation.session import Session
 from clew.edit.journal import Record
-from clew.edit.write import ORIGIN
+from clew.wire.detail import ORIGIN
 from clew.wire.encode import decode
 from clew.wire.line import pieces
 from clew.wire.place import SessionFile

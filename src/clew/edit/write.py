@@ -23,6 +23,7 @@ from clew.edit.redact import content as veiled
 from clew.edit.redact import leaks
 from clew.edit.verify import differences
 from clew.errors import Refused
+from clew.wire.detail import ORIGIN
 from clew.wire.encode import encode
 from clew.wire.entry import Entry, Item
 from clew.wire.place import SessionFile, session_at
@@ -34,7 +35,6 @@ from clew.wire.write import create, place
 if TYPE_CHECKING:
     from clew.edit.plan import Plan
 
-ORIGIN = "clew-origin"  # a line that readers pass over: where the session came from
 _CHUNK = 1 << 20
 _DIVIDER = re.compile("[-_]")
 

@@ -15,6 +15,8 @@ from clew.wire.encode import decode
 from clew.wire.entry import Entry
 from clew.wire.soften import soften
 
+ORIGIN = "clew-origin"  # a line that readers pass over: where the session came from
+
 
 class Detail(Struct, frozen=True, rename="camel"):
     """A typed view of one kind of entry; `inside` is where in the entry its fields lie."""

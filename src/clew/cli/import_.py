@@ -1,0 +1,270 @@
+"""`clew import`: conversations of other programs as sessions that clew and Claude Code go on with."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.choose import folder, tree
+from clew.cli.output import ago, clean, common, is_terminal, one_line, print_json, remark
+from clew.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from clew.foreign.step import Conversation
+    from clew.foreign.write import Draft
+    from clew.wire.place import Tree
+
+NAMES = ("codex", "opencode", "gemini", "aider", "gptme", "openai")
+MADE, WOULD, THERE, BEHIND, REFUSED = "made", "would be made", "there", "behind", "refused"
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "source",
+        nargs="?",
+        metavar="FILE|FOLDER|ID",
+        help="a file or folder of another program, or an id that --list shows (default: what lies in the usual places)",
+    )
+    command.add_argument(
+        "--from", dest="form", choices=NAMES, help="which program wrote it (default: told by what it says)"
+    )
+    command.add_argument("--to", metavar="FOLDER", help="for the project of this folder (default: where it was held)")
+    command.add_argument("--list", action="store_true", help="list what could be imported and import nothing")
+    command.add_argument("--only", metavar="ID", help="of several conversations the one whose id begins so")
+    command.add_argument("--all", action="store_true", help="all of several conversations")
+    command.add_argument("--again", action="store_true", help="a new session of a conversation that has grown since")
+    command.add_argument("--dry-run", action="store_true", help="say what would be made and write nothing")
+    common(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of one conversation."""
+
+    talk: Conversation
+    state: str
+    id: str
+    path: Path
+    cwd: str = ""
+    entries: int = 0
+    kept: int = 0
+    undo: str | None = None
+    violations: tuple[str, ...] = ()
+
+
+def call(options: Namespace) -> int:
+    from clew.errors import Ambiguous
+
+    place = tree(options)
+    found = _conversations(options)
+    if options.list or not (options.source or options.only or options.all):
+        return _list(options, place, found)
+    if not options.all:
+        few = list(islice(found, 2))
+        if len(few) > 1:
+            ambiguous = Ambiguous(options.source or options.only, [_id(talk)[:8] for talk in few], kind="conversations")
+            ambiguous.hint = "See them with --list, name one with --only ID, or take all of them with --all."
+            raise ambiguous
+        found = iter(few)
+    done = [_told(options, _import(options, place, talk)) for talk in found]
+    if not done:
+        missing = NotFound(options.only or options.source or "the usual places", kind="conversation")
+        missing.hint = "See what there is: clew import --list"
+        raise missing
+    return 2 if any(each.state == REFUSED for each in done) else 0
+
+
+# -- what there is
+
+
+def _conversations(options: Namespace) -> Iterator[Conversation]:
+    """What was asked for, newest first for each program; each conversation once, and none that holds nothing."""
+    from clew.foreign.format import usual, within
+
+    source: str | None = options.source
+    is_path = source is not None and os.path.lexists(os.path.expanduser(source))  # noqa: PTH111
+    if source is not None and not is_path and os.sep in source:
+        raise FileNotFoundError(2, "No such file or folder", source)
+    files = within(Path(source).expanduser(), options.form) if source and is_path else usual(_forms(options))
+    wanted = options.only or (source if source and not is_path else "")
+    seen: set[str] = set()
+    for form, path in files:
+        try:
+            for talk in form.read(path):
+                if talk.is_empty:
+                    _complain(options, talk)
+                elif _id(talk) not in seen and _answers(talk, wanted):
+                    seen.add(_id(talk))
+                    yield talk
+        except OSError as error:  # one file that cannot be read does not hide the others
+            remark(f"{path} cannot be read: {error.strerror}.")
+
+
+def _forms(options: Namespace) -> tuple[str, ...]:
+    return (options.form,) if options.form else ()
+
+
+def _answers(talk: Conversation, wanted: str) -> bool:
+    return talk.id.startswith(wanted) or _id(talk).startswith(wanted.lower())
+
+
+def _id(talk: Conversation) -> str:
+    from clew.foreign.build import session_id
+
+    return session_id(talk)
+
+
+def _list(options: Namespace, place: Tree, found: Iterable[Conversation]) -> int:
+    from clew.facts.secret import mask
+    from clew.foreign.write import there
+
+    count = 0
+    for talk in found:
+        count += 1
+        known = there(talk, place)
+        state = "" if known is None else BEHIND if known.is_behind else THERE
+        if options.json:
+            print_json([_json(talk) | {"kind": "conversation", "id": _id(talk), "state": state or None}])
+            continue
+        when = ago(talk.last_time) if talk.last_time else "?"
+        marks = {THERE: "  (imported)", BEHIND: "  (imported, has grown since)"}
+        title = one_line(mask(_title(talk))[0], 60)
+        turns = f"{talk.turns} turn{'' if talk.turns == 1 else 's'}"
+        print(clean(f"{_id(talk)[:8]}  {talk.tool:<8}  {when:<12}  {turns:<10}  {title}{marks.get(state, '')}"))
+    if not count and not options.quiet:
+        remark("Nothing was found that could be imported. Name a file or a folder: clew import FILE")
+    return 0 if count else 1
+
+
+def _title(talk: Conversation) -> str:
+    from clew.foreign.step import Prompt
+
+    first = next((step.content for step in talk.steps if isinstance(step, Prompt) and not step.is_note), "")
+    words = first if isinstance(first, str) else " ".join(str(block.get("text", "")) for block in first)
+    return talk.title or words
+
+
+# -- what becomes of it
+
+
+def _import(options: Namespace, place: Tree, talk: Conversation) -> Done:
+    from clew.foreign.write import draft, there
+
+    known = there(talk, place, again=options.again)
+    if known is not None:
+        return Done(talk, BEHIND if known.is_behind else THERE, known.file.id, known.file.path)
+    made = draft(talk, place, _cwd(options, talk), again=options.again)
+    if made.violations:
+        return _done(made, REFUSED, violations=made.violations)
+    if options.dry_run:
+        return _done(made, WOULD)
+    return _write(made)
+
+
+def _write(made: Draft) -> Done:
+    """Write a draft, in a way that can be taken back."""
+    from clew.edit.journal import Journal
+    from clew.foreign.write import write
+
+    journal = Journal()
+    number = journal.begin(f"import from {made.talk.tool}", made.talk.id, made.id, [made.path])
+    try:
+        path = write(made)
+    except Refused as refused:
+        journal.undone(number)
+        return _done(made, REFUSED, violations=refused.violations)
+    journal.end(number, [path])
+    return _done(made, MADE, undo=number)
+
+
+def _done(made: Draft, state: str, *, undo: str | None = None, violations: tuple[str, ...] = ()) -> Done:
+    from clew.foreign.build import KEPT
+
+    kinds = [entry.type for entry in made.session.entries]
+    kept = kinds.count(KEPT)
+    return Done(made.talk, state, made.id, made.path, made.cwd, len(kinds) - kept, kept, undo, violations)
+
+
+def _cwd(options: Namespace, talk: Conversation) -> str:
+    """The folder of the project: as asked, as the conversation says, else where we are."""
+    if options.to is not None:
+        return folder(options, options.to)
+    if talk.cwd and os.path.isdir(talk.cwd):
+        return os.path.realpath(talk.cwd)
+    return talk.cwd or os.getcwd()
+
+
+# -- what is said of it
+
+
+def _told(options: Namespace, done: Done) -> Done:
+    if options.json:
+        print_json([_json(done.talk) | _outcome(done)])
+    else:
+        _print(options, done)
+    return done
+
+
+def _print(options: Namespace, done: Done) -> None:
+    talk, name = done.talk, f"{done.talk.tool} {one_line(done.talk.id, 40)}"
+    match done.state:
+        case "refused":
+            remark(f"clew: {name} may not be written: {'; '.join(done.violations)}.")
+        case "there" | "behind":
+            print(clean(f"{done.id}  is there already, of {name}."))
+            if done.state == BEHIND and not options.quiet:
+                remark("The conversation has changed since. Make another session of it with --again.")
+        case _:
+            verb = "Imported" if done.state == MADE else "Would import"
+            turns = f"{talk.turns} turn{'' if talk.turns == 1 else 's'}"
+            print(clean(f"{verb} {name}: {turns}, {done.entries} entries, {done.kept} more records kept beside them."))
+            print(done.id)
+            print(clean(f"Go on with:  cd {shlex.quote(done.cwd)} && claude -r {done.id}"))
+    if done.undo and is_terminal():
+        print(f"Take it back with:  clew undo {done.undo}", file=sys.stderr)
+    if done.cwd and not os.path.isdir(done.cwd) and not options.quiet:
+        remark(f"{done.cwd} is not a folder on this machine. Name another with --to.")
+    _complain(options, talk)
+
+
+def _complain(options: Namespace, talk: Conversation) -> None:
+    """What could not be read is told, and a part of it is enough if there is much."""
+    if options.quiet or not talk.problems:
+        return
+    remark(f"{talk.path}: {len(talk.problems)} part{'' if len(talk.problems) == 1 else 's'} of it could not be read.")
+    for problem in talk.problems[:5]:
+        remark(f"  {one_line(problem)}")
+
+
+def _json(talk: Conversation) -> dict[str, Any]:
+    return {
+        "kind": "import",
+        "tool": talk.tool,
+        "version": talk.version or None,
+        "source": talk.id,
+        "file": talk.path,
+        "folder": talk.cwd or None,
+        "title": _title(talk),
+        "turns": talk.turns,
+        "time": talk.last_time.isoformat() if talk.last_time else None,
+        "problems": list(talk.problems),
+    }
+
+
+def _outcome(done: Done) -> dict[str, Any]:
+    return {
+        "state": done.state,
+        "id": done.id,
+        "path": str(done.path),
+        "entries": done.entries,
+        "kept": done.kept,
+        "undo": done.undo,
+        "violations": list(done.violations),
+    }

@@ -1,0 +1,1 @@
+"""Conversations that other programs wrote, as sessions."""

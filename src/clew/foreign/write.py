@@ -1,0 +1,107 @@
+"""Writing an imported session: checked before and after, whole or not at all, and once for each conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from unicodedata import normalize
+
+from clew.api.rule import lint
+from clew.conversation.open import request
+from clew.conversation.session import Session
+from clew.errors import NotFound, Refused
+from clew.foreign.build import Place, lines, session_id
+from clew.foreign.step import Conversation
+from clew.foreign.value import changed, object_of
+from clew.wire.detail import ORIGIN
+from clew.wire.encode import decode, encode
+from clew.wire.place import SessionFile, Tree, find_session
+from clew.wire.slug import slug
+from clew.wire.write import create
+
+VERSIONS = ("2.1.325", "2.1.29")  # both ends of the format that was observed
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A session that could be written."""
+
+    talk: Conversation
+    id: str
+    cwd: str
+    path: Path
+    session: Session
+
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """Why it may not be written; nothing if it may."""
+        return _violations(self.session)
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """The session of an earlier import. `is_behind`: the conversation was another one then."""
+
+    file: SessionFile
+    is_behind: bool
+
+
+def draft(talk: Conversation, tree: Tree, cwd: str, *, again: bool = False) -> Draft:
+    """The session that a conversation becomes, in the project of a folder."""
+    id = session_id(talk, again=again)
+    where = normalize("NFC", cwd)
+    source = Path(talk.path)
+    now = datetime.now(UTC)
+    start = next((step.time for step in talk.steps if step.time), None) or (changed(source) if source.exists() else now)
+    made = lines(talk, Place(id, where, start.astimezone(UTC), now))
+    session = Session(b"".join(encode(line) + b"\n" for line in made))
+    return Draft(talk, id, where, tree.root / "projects" / slug(where) / f"{id}.jsonl", session)
+
+
+def there(talk: Conversation, tree: Tree, *, again: bool = False) -> There | None:
+    """The session that was made of this conversation before, wherever it lies now."""
+    try:
+        file = find_session(tree, session_id(talk, again=again))
+    except NotFound:
+        return None
+    return There(file, _digest(file.path) not in ("", talk.digest))
+
+
+def write(made: Draft) -> Path:
+    """Make the file of a draft. Raises Refused if it would be unsound, or is not what it should be when read back."""
+    if problems := made.violations:
+        raise Refused(problems)
+    path = create(made.path, (item.raw for item in made.session.items))
+    written = Session(path)
+    if request(written).messages != request(made.session).messages:
+        path.unlink()
+        raise Refused([f"{path.name} says otherwise than it should when it is read back"])
+    return path
+
+
+def _violations(session: Session) -> tuple[str, ...]:
+    found = [f"line {damage.line.number} cannot be read" for damage in session.damage]
+    found += [str(problem) for problem in session.graph.problems]
+    found += [f"the call {call.id} would have no result" for call in session.pairing.open]
+    found += [f"the result in line {entry.line.number} would answer no call" for entry in session.pairing.orphans]
+    for version in VERSIONS:
+        sent = request(session, version, "go on")
+        if sent.refusal:
+            found.append(f"a resume by {version} would be refused: {sent.refusal}")
+        found += [f"the API would refuse {told}" for told in lint(sent.messages) if told.is_refused]
+    return tuple(dict.fromkeys(found))
+
+
+def _digest(path: Path) -> str:
+    """The state of the conversation that a session was made of, as it says itself."""
+    with path.open("rb") as file:
+        for line in file:
+            if ORIGIN.encode() in line:
+                try:
+                    told = decode(line)
+                except ValueError:
+                    continue
+                if isinstance(told, dict) and told.get("type") == ORIGIN:
+                    return str(object_of(told, "foreign").get("digest") or "")
+    return ""
