@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html import escape
 
 from clew.view.plain import clean
@@ -11,6 +12,7 @@ _COLOUR = re.compile(r"\x1b\[([0-9;]*)m")
 _STYLES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse", 9: "strike"}
 _ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("inverse",), 29: ("strike",)}
 _GROUNDS = {3: ("fg", 0), 4: ("bg", 0), 9: ("fg", 8), 10: ("bg", 8)}
+State = tuple[tuple[str, str], ...]  # what is set, and the class for it
 _MOST = 4000  # changes of colour in one text; beyond them it is a picture, and shown without
 
 
@@ -22,16 +24,17 @@ def coloured(text: str) -> str:
     if len(parts) > 2 * _MOST:
         return escape(clean(text))
     made = [escape(clean(parts[0]))]
-    state: dict[str, str] = {}
+    state: State = ()
     for codes, part in zip(parts[1::2], parts[2::2], strict=True):
         state = _after(state, codes)
         shown = escape(clean(part))
-        names = " ".join(f"a-{name}" for name in state.values())
+        names = " ".join([f"a-{name}" for _, name in state])
         made.append(f'<span class="{names}">{shown}</span>' if names and shown else shown)
     return "".join(made)
 
 
-def _after(state: dict[str, str], codes: str) -> dict[str, str]:
+@lru_cache(maxsize=256)  # programs use few
+def _after(state: State, codes: str) -> State:
     """The state behind a code: each style by itself, and one colour for the letters and one behind them."""
     now = dict(state)
     numbers = [int(code or 0) for code in codes[:100].split(";")]
@@ -51,7 +54,7 @@ def _after(state: dict[str, str], codes: str) -> dict[str, str]:
         elif number // 10 in _GROUNDS and number % 10 < 8:
             ground, first = _GROUNDS[number // 10]
             _paint(now, ground, first + number % 10)
-    return now
+    return tuple(now.items())
 
 
 def _named(numbers: list[int]) -> int | None:

@@ -17,6 +17,6 @@ def cut(text: str, lines: int | None) -> Cut:
     text = text.strip("\n")
     if lines is None:
         return Cut(text, 0)
-    found = text.split("\n")
-    kept = [line if len(line) <= WIDEST else line[:WIDEST] + "…" for line in found[:lines]]
-    return Cut("\n".join(kept), max(0, len(found) - lines))
+    found = text.split("\n", lines)
+    more = found.pop().count("\n") + 1 if len(found) > lines else 0
+    return Cut("\n".join([line if len(line) <= WIDEST else line[:WIDEST] + "…" for line in found]), more)

@@ -138,12 +138,12 @@ def _output(row: Row) -> str:
 def _diff(row: Row) -> str:
     text, more = cut(clean(row.text), row.limit)
     left = f'<div class="more">… {more} more line{"s" if more > 1 else ""}</div>' if more else ""
-    return f'<pre class="diff">{"".join(map(_diff_line, text.split(chr(10))))}</pre>{left}\n'
+    return f'<pre class="diff">{"".join(map(_diff_line, escape(text).split(chr(10))))}</pre>{left}\n'
 
 
 def _diff_line(line: str) -> str:
     kind = _SIGNS.get(line[:1])
-    return f"<{kind}>{escape(line)}\n</{kind}>" if kind else f"{escape(line)}\n"
+    return f"<{kind}>{line}\n</{kind}>" if kind else f"{line}\n"
 
 
 _SIGNS = {"+": "ins", "-": "del"}

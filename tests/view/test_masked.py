@@ -1,0 +1,41 @@
+"""Masked rows: they are looked through together, and come out as if each had been alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clew.view.document import Row
+from clew.view.masked import Tally, masked
+
+KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 3
+
+
+def test_the_first_rows_do_not_wait_for_those_behind_them() -> None:
+    asked: list[int] = []
+
+    def rows() -> Iterator[Row]:
+        for number in range(100):
+            asked.append(number)
+            yield Row("reply", "x" * 1024)
+
+    found = masked(rows())
+    next(found)
+    assert len(asked) == 1
+    next(found)
+    assert len(asked) == 3
+
+
+def test_secrets_are_masked_wherever_they_stand_among_many_rows() -> None:
+    rows = [Row("result", f"line {n}\nkey {KEY}" if n % 7 == 0 else f"line {n} " * n) for n in range(300)]
+    tally = Tally()
+    found = list(masked(rows, tally))
+    assert tally.secrets == len(range(0, 300, 7))
+    assert not any(KEY in row.text for row in found)
+    assert [row is given for row, given in zip(found, rows, strict=True)] == [n % 7 != 0 for n in range(300)]
+
+
+def test_a_secret_that_a_colour_hides_or_a_fact_holds_is_masked() -> None:
+    rows = [Row("result", KEY[:20] + "\x1b[31m" + KEY[20:]), Row("call", "run", facts={"tool": KEY, "failed": True})]
+    first, second = masked(rows)
+    assert first.text == "[REDACTED:anthropic-key]"
+    assert second.facts == {"tool": "[REDACTED:anthropic-key]", "failed": True}
