@@ -20,6 +20,7 @@ from clew.chat.tools.made import FLAG, TEXT, Made, fields, needed, optional
 from clew.errors import NotFound
 from clew.facts.usage import usage
 from clew.wire.encode import decode
+from tests.chat.test_control import HELLO, Sdk, prompt
 from tests.chat.test_crash import Killed, acknowledged, in_child
 from tests.chat.test_errand import agents, blocks
 from tests.chat.test_resume import ask
@@ -87,7 +88,7 @@ def test_an_agent_in_the_background_is_told_of_when_the_engine_is_idle(tmp_path:
             assert (await engine.submit("go")).text == "Outer."
             assert not engine.has_news and [t.status for t in engine.tasks.values()] == ["running"]
             release.set()
-            await engine.until_news()
+            await engine.news.wait()
             heard = await engine.heed()
             assert heard is not None and heard.text == "Heard." and not engine.has_news
             assert await engine.heed() is None
@@ -152,7 +153,7 @@ def test_what_nobody_heeded_is_said_before_the_next_prompt(tmp_path: Path) -> No
         async def run(engine: Engine, release: asyncio.Event) -> event.Finished:
             await engine.submit("go")
             release.set()
-            await engine.until_news()
+            await engine.news.wait()
             return await engine.submit("more")
 
         assert drive(made, run).text == "More."
@@ -246,7 +247,7 @@ def test_the_person_puts_an_agent_aside(tmp_path: Path) -> None:
             release.set()
             heard = await engine.heed() if engine.has_news else None
             if heard is None:
-                await engine.until_news()
+                await engine.news.wait()
                 heard = await engine.heed()
             assert heard is not None and heard.text == "Heard."
 
@@ -295,7 +296,7 @@ def test_a_command_in_the_background_is_told_of(tmp_path: Path, command: str, st
         async def run(engine: Engine, release: asyncio.Event) -> None:
             await engine.submit("go")
             if not notices(made):
-                await engine.until_news()
+                await engine.news.wait()
                 await engine.heed()
 
         drive(made, run)
@@ -318,7 +319,7 @@ def left_running(made: World, *, is_told: bool = False, is_closed: bool = True) 
         await engine.submit("go")
         if is_told:
             release.set()
-            await engine.until_news()
+            await engine.news.wait()
         return made.path().read_bytes()
 
     found: bytes = drive(made, run)
@@ -410,7 +411,7 @@ def test_what_a_person_takes_back_is_their_own(tmp_path: Path) -> None:
         async def run(engine: Engine, release: asyncio.Event) -> None:
             await engine.submit("go")
             release.set()
-            await engine.until_news()
+            await engine.news.wait()
             engine.queue("never mind")
             assert [said.text for said in engine.dialogue.unqueue()] == ["never mind"]
             assert engine.has_news
@@ -428,9 +429,36 @@ def test_the_person_stops_a_task_and_the_model_hears_of_it(tmp_path: Path) -> No
             with pytest.raises(NotFound):
                 await engine.stop_task("nobody")
             await engine.stop_task(name)
-            await engine.until_news()
+            await engine.news.wait()
             heard = await engine.heed()
             assert heard is not None and heard.text == "Heard."
 
         drive(made, run)
     assert [field_of(text, "status") for text in notices(made)] == ["killed"]
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_an_sdk_gets_the_turn_that_an_agent_begins(tmp_path: Path, is_early: bool) -> None:
+    rules = [INNER, Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    release = asyncio.Event()
+    with world(tmp_path, rules=rules) as made:
+
+        async def talk(sdk: Sdk) -> None:
+            sdk.say(HELLO, prompt("go"))
+            await sdk.result()
+            if is_early:
+                sdk.hang_up()  # the turn is not lost by that
+            release.set()
+            await sdk.result(2)
+            if not is_early:
+                sdk.hang_up()
+
+        sdk = Sdk(made)
+        code = sdk.run(talk, tools=(TASK, waiting(release, asyncio.Event())), tells_state=True)
+    assert code == 0
+    assert [frame["result"] for frame in sdk.of("result")] == ["Outer.", "Heard."]
+    told = [frame for frame in sdk.of("system") if frame["subtype"] in ("task_started", "task_notification")]
+    assert [frame["subtype"] for frame in told] == ["task_started", "task_notification"]
+    assert told[1]["status"] == "completed" and told[1]["output_file"] == str(agents(made)[0])
+    states = [frame["state"] for frame in sdk.of("system") if frame["subtype"] == "session_state_changed"]
+    assert states == ["running", "idle", "running", "idle"]

@@ -28,7 +28,7 @@ def heeded(made: World) -> bytes:
     async def run(engine: Engine, release: asyncio.Event) -> None:
         await engine.submit("go")
         release.set()
-        await engine.until_news()
+        await engine.news.wait()
         await engine.heed()
         await engine.submit("more")
 
@@ -42,7 +42,7 @@ def commanded(made: World) -> bytes:
     async def run(engine: Engine, release: asyncio.Event) -> None:
         await engine.submit("go")
         while not made.of(event.Notified):
-            await engine.until_news()
+            await engine.news.wait()
             await engine.heed()
 
     drive(made, run)

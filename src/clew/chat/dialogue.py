@@ -160,8 +160,10 @@ class Dialogue(Struct):
 
     def notify(self, said: Prompt) -> None:
         """Something has ended in the background: it is told as soon as the model can hear it."""
-        self.enqueue(said)
-        self.heard()
+        try:
+            self.enqueue(said)
+        finally:
+            self.heard()
 
     def something_waits(self) -> bool:
         """Whether something waits to be said. What the model knows by now is taken back."""

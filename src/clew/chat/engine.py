@@ -277,6 +277,10 @@ class Engine:
             dialogue.messages, dialogue.journal.leaf = found.messages, found.leaf
             dialogue.reported, dialogue.weighed = found.reported, found.weighed
             self._closing = list(found.closing)
+            waiting = {said.task for said in dialogue.queue} | {
+                t for t, each in self.tasks.items() if each.status == "running"
+            }
+            self._missed = [Prompt(text, task=task) for task, text in found.missed if task not in waiting]
 
     async def _begin(self) -> tuple[str, ...]:
         """Close what an earlier process left open; once, tell the hooks that the session begins: what they add."""
