@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from clew.api.script import Fault, Rule, Step
 from clew.chat import event
 from clew.chat.engine import Engine
+from clew.chat.permission.decision import Decision
 from clew.chat.tool import Json, Result, Scene
 from clew.chat.tools.background import BASH_OUTPUT, TASK_OUTPUT, TASK_STOP
 from clew.chat.tools.bash import BASH
@@ -20,7 +23,7 @@ from clew.chat.tools.made import FLAG, TEXT, Made, fields, needed, optional
 from clew.errors import NotFound
 from clew.facts.usage import usage
 from clew.wire.encode import decode
-from tests.chat.test_control import HELLO, Sdk, prompt
+from tests.chat.test_control import HELLO, AskFirst, Sdk, prompt
 from tests.chat.test_crash import Killed, acknowledged, in_child
 from tests.chat.test_errand import agents, blocks
 from tests.chat.test_resume import ask
@@ -462,3 +465,55 @@ def test_an_sdk_gets_the_turn_that_an_agent_begins(tmp_path: Path, is_early: boo
     assert told[1]["status"] == "completed" and told[1]["output_file"] == str(agents(made)[0])
     states = [frame["state"] for frame in sdk.of("system") if frame["subtype"] == "session_state_changed"]
     assert states == ["running", "idle", "running", "idle"]
+
+
+def test_an_agent_asks_while_no_turn_runs(tmp_path: Path) -> None:
+    rules = [
+        Rule(prompt="inner", steps=[[use("Save", path="x", text="y")], "Inner."]),
+        Rule(prompt="task-id", steps=["Heard."]),
+        Rule(prompt="go", steps=[[task("inner work")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine) -> None:
+            async with asyncio.timeout(LIMIT):
+                await engine.submit("go")
+                while not (asked := made.of(event.PermissionAsked)):
+                    await asyncio.sleep(0.01)
+                assert not engine.is_busy and not engine.news.is_set()
+                asked[0].answer.set_result(Decision("allow"))
+                await engine.news.wait()
+                await engine.heed()
+            await engine.close()
+
+        made.drive(run, tools=(TASK, SAVE), change=lambda means: replace(means, permits=AskFirst(), can_ask=True))
+    assert (made.project / "x").read_text() == "y"
+    assert [field_of(text, "status") for text in notices(made)] == ["completed"]
+    snapshots = [line["snapshot"] for line in made.lines() if line["type"] == "file-history-snapshot"]
+    assert "x" in snapshots[-1]["trackedFileBackups"]
+
+
+def test_the_person_puts_a_command_aside_and_only_that_one(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    rules = [
+        Rule(prompt="task-id", steps=["Heard."]),
+        Rule(prompt="go", steps=[[use("Bash", command=f"cat {gate}"), use("Bash", command="echo two")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            turn = asyncio.create_task(engine.submit("go"))
+            while not made.of(event.Called):
+                await asyncio.sleep(0.01)
+            engine.put_aside()
+            assert (await turn).text == "Outer."
+            await asyncio.to_thread(gate.write_text, "through")
+            await engine.news.wait()
+            await engine.heed()
+
+        drive(made, run)
+    first, second = [line["toolUseResult"] for line in made.lines() if "toolUseResult" in line]
+    assert "backgroundTaskId" in first and second["stdout"] == "two"
+    [text] = notices(made)
+    assert Path(field_of(text, "output-file")).read_text() == "through"

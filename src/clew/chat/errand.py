@@ -47,8 +47,6 @@ class Errands(Struct, frozen=True):
     async def send(self, input: Json, scene: Scene) -> Result:
         """The result of an agent: its last words, and what it took. Cancelling ends it, with its calls answered."""
         kind = self._kind(str(input.get("subagent_type") or GENERAL))
-        if input.get("isolation"):
-            raise Failed("Agents work in the folder of the conversation here. Leave isolation out.")
         is_background = bool(input.get("run_in_background")) or kind.is_background
         sent = self._sent(kind, input, scene, is_background)
         self.sent.append(sent)

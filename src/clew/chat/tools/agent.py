@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.chat.tool import Failed, Json, Result, Scene
-from clew.chat.tools.made import FLAG, TEXT, Made, choice, fields, needed, optional
+from clew.chat.tools.made import FLAG, TEXT, Made, fields, needed, optional
 
 
 async def send(input: Json, scene: Scene) -> Result:
@@ -23,7 +23,6 @@ _FIELDS = {
     "subagent_type": optional(TEXT, "The kind of agent; general-purpose if not given"),
     "model": optional(TEXT, "The model for it; that of this conversation if not given"),
     "run_in_background": optional(FLAG, "Do not wait for it"),
-    "isolation": optional(choice("worktree"), "Let it work in a git worktree of its own"),
 }
 TASK = Made("Task", _ABOUT, fields(**_FIELDS), send)
 AGENT = Made("Agent", _ABOUT, fields(**_FIELDS), send)
