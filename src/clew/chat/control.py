@@ -13,20 +13,22 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import uuid4
 
-from clew.chat import event
+from clew.chat import consent, event
 from clew.chat.dialogue import Prompt
 from clew.chat.engine import Engine
 from clew.chat.event import Event, Tell
 from clew.chat.frame import LONGEST, Framing, shortened
 from clew.chat.hook import TIMEOUT, Hook
-from clew.chat.mcp import Remote, tools_of
-from clew.chat.permission.decision import Decision, known_mode
+from clew.chat.inside import tools_inside
+from clew.chat.listing import context
+from clew.chat.mcp import Remote
+from clew.chat.model import named
+from clew.chat.permission.decision import known_mode
+from clew.chat.permission.permissions import Permissions
+from clew.chat.race import unless
 from clew.chat.tool import Content, Json
 from clew.errors import ClewError
-from clew.version import __version__
 from clew.wire.encode import decode, encode
-
-PROTOCOL = "2025-06-18"  # of MCP, for servers that live in the SDK's own process
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,16 @@ class Speaking(Protocol):
     @property
     def engine(self) -> Engine: ...
 
+    @property
+    def permissions(self) -> Permissions: ...
+
     async def say(self, text: str) -> event.Finished:
         """What a person typed: commands and mentions are understood."""
         ...
 
 
 Start = Callable[[Brought, Tell], Awaitable[Speaking]]
+Greet = Callable[[Brought], Json]
 Write = Callable[[bytes], None]
 
 
@@ -64,17 +70,21 @@ class Control:
         *,
         servers: Sequence[str] = (),
         tells_state: bool = False,
-        listing: Json | None = None,
+        greet: Greet = lambda brought: {},
+        remark: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`servers` are those that live in the SDK's process; `listing` is what the answer to `initialize` holds."""
+        """`servers` are those that live in the SDK's process; `greet` gives the answer to `initialize`."""
         self._write = write
         self._start = start
         self._framing = framing
         self._servers = servers
         self._tells_state = tells_state
-        self._listing = listing or {}
+        self._greet = greet
+        self._remark = remark
         self._session: Speaking | None = None
         self._brought = Brought()
+        self._first_model = ""
+        self._questions = 0  # that the SDK has not answered yet
         self._greeting: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._inbox: asyncio.Queue[Content | None] = asyncio.Queue()
@@ -119,8 +129,8 @@ class Control:
                 self._tasks[number].cancel()
 
     async def _talk(self) -> None:
-        """Prompts one after the other."""
-        while (content := await self._inbox.get()) is not None:
+        """Prompts one after the other; at the end what agents in the background still bring."""
+        while (content := await self._next()) is not None:
             try:
                 session = await self._started()
                 self._tell_state("running")
@@ -131,6 +141,24 @@ class Control:
                 self._send(self._failed(str(error)))
             self._tell_state("idle")
 
+    async def _next(self) -> Content | None:
+        """The next prompt. What ends in the background before it comes is a turn of its own; None when all is over."""
+        while self._session is not None:
+            engine = self._session.engine
+            taken = await unless(engine.news, self._taken())
+            if taken is not None and (taken[0] is not None or not engine.is_awaited):
+                return taken[0]
+            self._tell_state("running")
+            finished = await (engine.heed() if taken is None else engine.settle())
+            self._has_failed = finished is not None and finished.is_error
+            self._tell_state("idle")
+            if taken is not None:
+                return None
+        return await self._inbox.get()
+
+    async def _taken(self) -> tuple[Content | None]:
+        return (await self._inbox.get(),)
+
     async def _started(self) -> Speaking:
         """The session, begun when it is known what the SDK brings."""
         if self._greeting is not None:
@@ -139,6 +167,7 @@ class Control:
             if self._session is None:
                 self._session = await self._start(self._brought, self.tell)
                 self._framing.session_id = self._session.engine.dialogue.session_id
+                self._first_model = self._session.engine.dialogue.model
         return self._session
 
     def _interrupt(self) -> None:
@@ -154,6 +183,8 @@ class Control:
             self._send(_response(number, error=str(error)))
         else:
             self._send(_response(number, answer))
+            if kind == "set_permission_mode":
+                self._send(self._framing.system("status", status=None, permissionMode=answer["mode"]))
 
     async def _done(self, kind: str, request: Json) -> Json:
         match kind:
@@ -161,46 +192,41 @@ class Control:
                 return await self._initialize(request)
             case "interrupt":
                 self._interrupt()
-                return {}
+                return {"still_queued": []}
             case "set_permission_mode":
                 mode, _ = known_mode(str(request.get("mode")))
                 (await self._started()).engine.use_mode(mode)
-                self._send(self._framing.system("status", status=None, permissionMode=mode))
                 return {"mode": mode}
             case "set_model":
-                engine = (await self._started()).engine
-                engine.use_model(str(request.get("model") or engine.dialogue.model))
-                return {}
+                return await self._use_model(str(request.get("model") or ""))
             case "get_context_usage":
-                return _context((await self._started()).engine)
+                return context((await self._started()).engine)
             case "rewind_files":
                 from clew.chat.back import rewind_files
 
                 message, is_dry = str(request.get("user_message_id")), bool(request.get("dry_run"))
                 return await rewind_files((await self._started()).engine, message, is_dry=is_dry)
+            case "stop_task":
+                await (await self._started()).engine.stop_task(str(request.get("task_id")))
+                return {}
             case "mcp_status":
                 return {"mcpServers": self._framing.listed.get("mcp_servers", [])}
         raise ClewError(f"Unsupported control request: {kind}.")
 
     async def _initialize(self, request: Json) -> Json:
         hooks = tuple(self._hooks(request.get("hooks") or {}))
-        tools = [tool for server in self._servers for tool in await self._tools(server)]
+        tools = [tool for server in self._servers for tool in await tools_inside(server, self._ask)]
         agents = request.get("agents")
         self._brought = Brought(hooks, tuple(tools), agents if isinstance(agents, dict) else {})
-        known = [{"name": server, "status": "connected"} for server in self._servers]
-        self._framing.listed = {**self._framing.listed, "mcp_servers": known}
-        return {
-            "commands": [],
-            "agents": [],
-            "output_style": "default",
-            "available_output_styles": ["default"],
-            "models": [],
-            "account": {},
-            "hooks_applied": True,
-            "hook_on_failure_supported": True,
-            "claude_code_version": __version__,
-            **self._listing,
-        }
+        return self._greet(self._brought)
+
+    async def _use_model(self, name: str) -> Json:
+        """Another model, or without a name the first one again; what is said of it is said as of a command."""
+        engine = (await self._started()).engine
+        model = self._first_model if name in ("", "default") else named(name)
+        engine.use_model(model)
+        self._send(self._framing.printed(f"Set model to `{model}`"))
+        return {"model": model}
 
     def _hooks(self, stated: Mapping[str, Any]) -> list[Hook]:
         return [
@@ -225,55 +251,48 @@ class Control:
 
         return run
 
-    async def _tools(self, server: str) -> list[Remote]:
-        """The tools of a server in the SDK's process."""
-        about = {"name": "clew", "version": __version__}
-        begun = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about}
-        await self._message(server, "initialize", begun)
-        await self._message(server, "notifications/initialized", None)
-        listed = await self._message(server, "tools/list", {})
-
-        async def call(name: str, given: Json) -> Json:
-            return await self._message(server, "tools/call", {"name": name, "arguments": given})
-
-        return tools_of(server, listed.get("tools") or (), call)
-
-    async def _message(self, server: str, method: str, params: Json | None) -> Json:
-        message: Json = {"jsonrpc": "2.0", "method": method}
-        if params is not None:
-            message |= {"id": str(uuid4()), "params": params}
-        answer = await self._ask("mcp_message", {"server_name": server, "message": message})
-        found = answer.get("mcp_response") or {}
-        if "error" in found:
-            raise ClewError(f"The server {server} refused {method}: {found['error'].get('message')}.")
-        result: Json = found.get("result") or {}
-        return result
-
     async def _permit(self, told: event.PermissionAsked) -> None:
-        asked: Json = {
-            "tool_name": told.name,
-            "input": told.input,
-            "permission_suggestions": [],
-            "tool_use_id": told.call_id,
-            "decision_reason": told.decision.reason or None,
-            "blocked_path": told.decision.path,
-        }
+        session = await self._started()
+        self._tell_question(1)
         try:
-            answer = await self._ask("can_use_tool", asked)
+            answer = await self._ask("can_use_tool", consent.asked(told, session.engine))
         except ClewError as error:
             answer = {"behavior": "deny", "message": str(error)}
+        finally:
+            self._tell_question(-1)
+        for update in consent.updates(answer):
+            self._update(session, update)
         if answer.get("interrupt"):
             self._interrupt()
         with suppress(asyncio.InvalidStateError):  # it was broken off meanwhile
-            told.answer.set_result(_decision(answer))
+            told.answer.set_result(consent.decided(answer))
+
+    def _update(self, session: Speaking, update: Json) -> None:
+        """Change permissions as the SDK's user has decided."""
+        try:
+            mode = session.permissions.apply(update)
+        except (ClewError, OSError) as error:
+            self._remark(f"clew: {error}")
+        else:
+            if mode is not None:
+                session.engine.use_mode(mode)
+                self._send(self._framing.system("status", status=None, permissionMode=mode))
+
+    def _tell_question(self, change: int) -> None:
+        self._questions += change
+        if self._questions == (change > 0):
+            self._tell_state("requires_action" if change > 0 else "running")
 
     async def _question(self, told: event.QuestionAsked) -> None:
         """A question for the person goes the way of permissions: the answers come in the input."""
         asked = {"tool_name": "AskUserQuestion", "input": {"questions": list(told.questions)}}
+        self._tell_question(1)
         try:
             answer = await self._ask("can_use_tool", {**asked, "tool_use_id": told.call_id})
         except ClewError:
             answer = {}
+        finally:
+            self._tell_question(-1)
         given = answer.get("updatedInput") or {}
         with suppress(asyncio.InvalidStateError):
             told.answer.set_result(given.get("answers") or {})
@@ -300,6 +319,8 @@ class Control:
                 self._keep(self._permit(told))
             case event.QuestionAsked():
                 self._keep(self._question(told))
+            case event.Noted():
+                self._remark(f"clew: {told.text}")
             case _:
                 for frame in self._framing.frames(told):
                     self._send(frame)
@@ -346,22 +367,3 @@ def _settle(waiting: asyncio.Future[Json], response: Json) -> None:
 def _response(number: str, answer: Json | None = None, error: str = "") -> Json:
     outcome: Json = {"subtype": "error", "error": error} if error else {"subtype": "success", "response": answer or {}}
     return {"type": "control_response", "response": {**outcome, "request_id": number}}
-
-
-def _decision(answer: Json) -> Decision:
-    if answer.get("behavior") == "allow":
-        changed = answer.get("updatedInput")
-        return Decision("allow", input=changed if isinstance(changed, dict) else None)
-    return Decision("deny", message=str(answer.get("message") or "The user declined this call."))
-
-
-def _context(engine: Engine) -> Json:
-    size, window = engine.dialogue.size, engine.means.limits.window
-    return {
-        "totalTokens": size,
-        "maxTokens": window,
-        "rawMaxTokens": window,
-        "percentage": round(100 * size / window, 1) if window else 0,
-        "model": engine.dialogue.model,
-        "categories": [{"name": "Messages", "tokens": size, "color": ""}],
-    }

@@ -14,6 +14,8 @@ from clew.version import __version__
 
 LONGEST = 900_000  # bytes of one line; the SDK for Python gives up above 1 MiB
 INTERRUPTED = "[Request interrupted by user]"
+INTERRUPTED_CALL = "[Request interrupted by user for tool use]"
+_FAILURES = {401: "authentication_failed", 403: "authentication_failed", 429: "rate_limit", 400: "invalid_request"}
 
 
 @dataclass
@@ -28,9 +30,12 @@ class Framing:
     listed: Json = field(
         default_factory=dict
     )  # what the first frame of a turn lists: servers, commands, agents, skills
+    _is_in_tool: bool = False
 
     def frames(self, told: Event) -> Iterator[Json]:
         """The frames of an event, in order; none for what the listener does not want."""
+        if not told.agent and isinstance(told, event.Said | event.Answered | event.Begun):
+            self._is_in_tool = isinstance(told, event.Answered)
         match told:
             case event.Begun() if not told.agent:
                 self.session_id = told.session_id
@@ -69,17 +74,22 @@ class Framing:
         }
 
     def _began(self, told: event.Begun) -> Json:
+        offered: Json = {"mcp_servers": [], "slash_commands": [], "agents": [], "skills": [], "plugins": []}
         return self.system(
             "init",
             cwd=told.cwd,
             tools=list(told.tools),
             model=told.model,
             permissionMode=told.mode,
-            apiKeySource="user",
             claude_code_version=__version__,
             output_style="default",
-            **{"mcp_servers": [], "slash_commands": [], "agents": [], "skills": [], "plugins": [], **self.listed},
+            **{"apiKeySource": "none", **offered, **self.listed},
         )
+
+    def printed(self, text: str) -> Json:
+        """What a command of the program's own prints."""
+        said = f"<local-command-stdout>{text}</local-command-stdout>"
+        return {**self._user(said, Event()), "isReplay": True}
 
     def _user(self, content: Any, told: Event) -> Json:
         said = content if isinstance(content, str) else list(content)
@@ -147,8 +157,27 @@ class Framing:
 
     def _finished(self, told: event.Finished) -> Iterator[Json]:
         if told.is_interrupted:
-            yield self._user([{"type": "text", "text": INTERRUPTED}], told)
+            text = INTERRUPTED_CALL if self._is_in_tool else INTERRUPTED
+            yield self._user([{"type": "text", "text": text}], told)
+        elif told.status is not None and told.errors:
+            yield self._failure(told)
         yield self.result(told)
+
+    def _failure(self, told: event.Finished) -> Json:
+        """An error of the API, said in the model's place."""
+        said = {"type": "text", "text": f"API Error: {told.status} {' '.join(told.errors)}"}
+        message = {
+            "id": self.new_id(),
+            "type": "message",
+            "role": "assistant",
+            "model": "<synthetic>",
+            "content": [said],
+            "stop_reason": "stop_sequence",
+            "stop_sequence": "",
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        }
+        kind = _FAILURES.get(told.status or 0, "server_error" if (told.status or 0) >= 500 else "unknown")
+        return {**self._frame("assistant", told, message=message), "error": kind, "api_error_status": told.status}
 
     def result(self, told: event.Finished) -> Json:
         return result(told, self.session_id, self.new_id())

@@ -21,6 +21,11 @@ def named(name: str) -> str:
     return _SHORT.get(name.lower(), name) if name else ""
 
 
+def choices() -> dict[str, str]:
+    """The models that have a short name, by it."""
+    return {name: model for name, model in _SHORT.items() if model}
+
+
 def offered(current: str) -> list[str]:
     """The models to choose from: those that have a short name, and the one in use."""
-    return list(dict.fromkeys((*filter(None, _SHORT.values()), current)))
+    return list(dict.fromkeys((*choices().values(), current)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clew.chat.event import Finished
+from clew.chat.means import window_of
 from clew.chat.tool import Json
 
 
@@ -20,14 +21,24 @@ def result(finished: Finished, session_id: str, uuid: str) -> Json:
         "session_id": session_id,
         "total_cost_usd": finished.cost or 0,
         "usage": finished.usage,
-        "modelUsage": finished.models,
+        "modelUsage": {model: {**spent, "contextWindow": window_of(model)} for model, spent in finished.models.items()},
         "permission_denials": list(finished.denials),
         "uuid": uuid,
     }
     if finished.cost is None:
         made["hasUnknownModelCost"] = True
+    made["terminal_reason"] = _reason(finished)
     if finished.errors:
         made["errors"] = list(finished.errors)
     if finished.status is not None:
         made["api_error_status"] = finished.status
     return made
+
+
+def _reason(finished: Finished) -> str:
+    """Why the turn ended, in the SDKs' words."""
+    if finished.is_interrupted:
+        return "aborted_tools" if finished.stop_reason == "tool_use" else "aborted_streaming"
+    if finished.ending == "error_max_turns":
+        return "max_turns"
+    return "api_error" if finished.status is not None else "completed"

@@ -69,7 +69,9 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
     if options.system_prompt_file:
         chosen = replace(chosen, system=Path(options.system_prompt_file).read_text(encoding="utf-8"))
     lines = _lines() if prompt is None else _one(prompt)
-    return await serve(replace(wishes, options=chosen), lines, _write, framing, tells_state=wants_state())
+    say = (lambda text: None) if options.quiet else remark
+    wished = replace(wishes, options=chosen)
+    return await serve(wished, lines, _write, framing, tells_state=wants_state(), remark=say)
 
 
 def _write(line: bytes) -> None:

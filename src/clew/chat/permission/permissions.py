@@ -10,7 +10,7 @@ import copy
 import glob
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from clew.chat.permission.blind import blind
@@ -104,20 +104,25 @@ class Permissions:
     def apply(self, update: Json) -> Mode | None:
         """Take over one of the `updatedPermissions` that an SDK's callback answers with; the new mode if it sets one."""
         scope = _SCOPES.get(str(update.get("destination") or "session"), "session")
-        behavior = update.get("behavior", "allow")
-        stated = [_rule_text(table(rule)) for rule in update.get("rules") or []]
-        if update.get("type") in ("addRules", "replaceRules") and behavior in ("allow", "deny", "ask"):
-            if update["type"] == "replaceRules":
-                self.rules[:] = [r for r in self.rules if not (r.kind == behavior and r.scope == scope)]
-            self._add(stated, behavior, scope)
-        elif update.get("type") == "removeRules":
-            self.rules[:] = [
-                r for r in self.rules if not (r.text in stated and r.kind == behavior and r.scope == scope)
-            ]
-        elif update.get("type") == "addDirectories":
-            added = (_real(self.project / folder) for folder in texts(update.get("directories")))
+        kind, behavior = update.get("type"), update.get("behavior", "allow")
+        rules = update.get("rules")
+        stated = [_rule_text(table(rule)) for rule in rules] if isinstance(rules, list) else []
+        folders = texts(update.get("directories"))
+        if kind in ("addRules", "replaceRules", "removeRules") and behavior in ("allow", "deny", "ask"):
+            if kind == "addRules":
+                self._add(stated, behavior, scope)
+            else:
+                self._drop(None if kind == "replaceRules" else stated, behavior, scope)
+                self._add(stated if kind == "replaceRules" else (), behavior, scope)
+        elif kind == "addDirectories":
+            added = (_real(self.project / folder) for folder in folders)
             self.roots += [folder for folder in dict.fromkeys(added) if folder not in self.roots]
-        elif update.get("type") == "setMode":
+            self._save(scope, "additionalDirectories", lambda known: known + [f for f in folders if f not in known])
+        elif kind == "removeDirectories":
+            gone = {_real(self.project / folder) for folder in folders} - {self.project}
+            self.roots[:] = [folder for folder in self.roots if folder not in gone]
+            self._save(scope, "additionalDirectories", lambda known: [f for f in known if f not in folders])
+        elif kind == "setMode":
             return known_mode(str(update.get("mode")))[0]
         return None
 
@@ -168,8 +173,19 @@ class Permissions:
         if wrong:
             raise Refused([f"{wrong[0]!r} is not a rule"])
         self.rules += [rule for _, rule in read if rule]
+        self._save(scope, kind, lambda known: known + [text for text in stated if text not in known])
+
+    def _drop(self, stated: Sequence[str] | None, kind: Kind, scope: Scope) -> None:
+        """Forget these rules of a scope, or all of the kind."""
+        self.rules[:] = [
+            r for r in self.rules if r.kind != kind or r.scope != scope or (stated is not None and r.text not in stated)
+        ]
+        self._save(scope, kind, lambda known: [text for text in known if stated is not None and text not in stated])
+
+    def _save(self, scope: Scope, name: str, change: Callable[[list[str]], list[str]]) -> None:
+        """Change a list in the settings file of a scope, if it has one and the list changes."""
         if scope in ("local", "project", "user"):
-            _save(settings_file(scope, self.project, self.claude_home), kind, stated)
+            _save(settings_file(scope, self.project, self.claude_home), name, change)
 
     def _root(self, scope: Scope) -> Path:
         return self.claude_home if scope == "user" else self.project
@@ -223,8 +239,8 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _save(path: Path, kind: Kind, stated: Sequence[str]) -> None:
-    """Add rules to a settings file; all else in it stays. One that cannot be read is left alone."""
+def _save(path: Path, name: str, change: Callable[[list[str]], list[str]]) -> None:
+    """Change a list of permissions in a settings file; all else in it stays. One that cannot be read is left alone."""
     if path.parent.is_symlink():
         raise Refused([f"{path.parent} is a link, and settings are not written through it"])
     try:
@@ -235,8 +251,10 @@ def _save(path: Path, kind: Kind, stated: Sequence[str]) -> None:
         data = None
     if not isinstance(data, dict) or not isinstance(data.get("permissions", {}), dict):
         raise Refused([f"{path} is not the JSON of settings, and the rule holds for this session only"])
-    permissions = data.setdefault("permissions", {})
-    known = texts(permissions.get(kind))
-    permissions[kind] = known + [text for text in stated if text not in known]
+    known = texts(table(data.get("permissions")).get(name))
+    changed = change(known)
+    if changed == known:
+        return
+    data.setdefault("permissions", {})[name] = changed
     path.parent.mkdir(parents=True, exist_ok=True)
     replace(path, (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode("utf-8"))
