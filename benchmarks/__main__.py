@@ -1,6 +1,6 @@
 """`make bench`: what clew takes, as a ratio to a peer or to a limit measured in the same run.
 
-python -m benchmarks [--size 1G] [--big 50M] [--peers 200M] [--keep DIR]
+python -m benchmarks [--size 1G] [--big 50M] [--peers 200M] [--chat 100M] [--keep DIR]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import collect, export, peer, search, usage, web
+from benchmarks import chat, collect, export, peer, search, usage, web
 from benchmarks.corpus import generate, parse_size
 from benchmarks.measure import Line, Note, cpu_of, in_process, interleaved, start_of, transcripts
 
@@ -24,6 +24,9 @@ def main() -> int:
     parser.add_argument(
         "--peers", type=parse_size, default=200_000_000, help="for the comparison with others; 0 for none"
     )
+    parser.add_argument(
+        "--chat", type=parse_size, default=100_000_000, help="the session that a chat goes on with; 0 for no chat"
+    )
     parser.add_argument("--keep", type=Path, help="keep the tree there, and use it again if it is there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -32,15 +35,18 @@ def main() -> int:
             print(f"Writing {options.size / 1e6:.0f} MB of sessions …", file=sys.stderr)
             generate(root, options.size, 1, options.big)
         lines = []
-        for line in measure(root, Path(scratch), options.peers):
+        for line in measure(root, Path(scratch), options.peers, options.chat):
             print(line, flush=True)
             lines.append(line)
     return 0 if all(line.is_met for line in lines) else 1
 
 
-def measure(root: Path, scratch: Path, peers: int) -> Iterator[Line | Note]:
-    """Usage comes first: a process counts as large as the one that started it, and this one grows with the searches."""
+def measure(root: Path, scratch: Path, peers: int, resumed: int) -> Iterator[Line | Note]:
+    """Usage and chats come first: a process counts as large as the one that started it, and this one grows with the
+    searches."""
     yield from usage.measure(root, scratch)
+    if resumed:
+        yield from chat.measure(scratch, chat.large(scratch / "chat-tree", resumed))
     yield from bulk(root)
     yield from large(root)
     yield from start_up()
