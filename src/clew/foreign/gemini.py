@@ -195,21 +195,21 @@ def _turn(scribe: Scribe, content: Json, number_: int) -> None:
     """One content of a checkpoint: the form in which the model is asked."""
     parts = _parts(content.get("parts"))
     if content.get("role") == "model":
-        for index, part in enumerate(parts):
-            call = object_of(part, "functionCall")
-            if call:
-                scribe.call(text(call, "id") or f"{number_}_{index}", text(call, "name"), object_of(call, "args"))
+        calls = 0
+        for part in parts:
+            if call := object_of(part, "functionCall"):
+                scribe.call(text(call, "id") or f"{number_}_{calls}", text(call, "name"), object_of(call, "args"))
+                calls += 1
             elif part.get("thought"):
                 scribe.think(text(part, "text"), original=part)
             else:
                 scribe.say(text(part, "text"))
         scribe.close()
         return
-    for index, part in enumerate(parts):
-        if answer := _response(part):
-            id = text(answer, "id") or f"{number_ - 1}_{index}"
-            is_error = "error" in object_of(answer, "response")
-            scribe.result(id, tuple(_answer(answer)), is_error=is_error)
+    answers = [answer for part in parts if (answer := _response(part))]
+    for index, answer in enumerate(answers):  # those without an id answer the calls of the content before, in order
+        id = text(answer, "id") or f"{number_ - 1}_{index}"
+        scribe.result(id, tuple(_answer(answer)), is_error="error" in object_of(answer, "response"))
     rest = [part for part in parts if not _response(part)]
     if _words(rest).startswith(_CONTEXT):
         scribe.keep("user message", content)
