@@ -23,7 +23,7 @@ from clew.chat.inside import tools_inside
 from clew.chat.listing import context
 from clew.chat.mcp import Remote
 from clew.chat.model import named
-from clew.chat.permission.decision import known_mode
+from clew.chat.permission.decision import Mode, known_mode
 from clew.chat.permission.permissions import Permissions
 from clew.chat.race import unless
 from clew.chat.tool import Content, Json
@@ -84,6 +84,7 @@ class Control:
         self._session: Speaking | None = None
         self._brought = Brought()
         self._first_model = ""
+        self._mode: Mode = "default"
         self._questions = 0  # that the SDK has not answered yet
         self._greeting: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
@@ -168,6 +169,7 @@ class Control:
                 self._session = await self._start(self._brought, self.tell)
                 self._framing.session_id = self._session.engine.dialogue.session_id
                 self._first_model = self._session.engine.dialogue.model
+                self._mode = self._session.engine.dialogue.mode
         return self._session
 
     def _interrupt(self) -> None:
@@ -183,8 +185,7 @@ class Control:
             self._send(_response(number, error=str(error)))
         else:
             self._send(_response(number, answer))
-            if kind == "set_permission_mode":
-                self._send(self._framing.system("status", status=None, permissionMode=answer["mode"]))
+            self._tell_mode()
 
     async def _done(self, kind: str, request: Json) -> Json:
         match kind:
@@ -276,7 +277,7 @@ class Control:
         else:
             if mode is not None:
                 session.engine.use_mode(mode)
-                self._send(self._framing.system("status", status=None, permissionMode=mode))
+                self._tell_mode()
 
     def _tell_question(self, change: int) -> None:
         self._questions += change
@@ -322,6 +323,7 @@ class Control:
             case event.Noted():
                 self._remark(f"clew: {told.text}")
             case _:
+                self._tell_mode()
                 for frame in self._framing.frames(told):
                     self._send(frame)
 
@@ -329,6 +331,13 @@ class Control:
         number = str(uuid4())
         task = self._tasks[number] = asyncio.create_task(asking)
         task.add_done_callback(lambda _: self._tasks.pop(number, None))
+
+    def _tell_mode(self) -> None:
+        """The mode, if it has changed: by the SDK, by an answer of its user, or because a plan began or was accepted."""
+        mode = self._session.engine.dialogue.mode if self._session else self._mode
+        if mode != self._mode:
+            self._mode = mode
+            self._send(self._framing.system("status", status=None, permissionMode=mode))
 
     def _tell_state(self, state: str) -> None:
         if self._tells_state:

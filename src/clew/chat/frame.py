@@ -31,6 +31,7 @@ class Framing:
         default_factory=dict
     )  # what the first frame of a turn lists: servers, commands, agents, skills
     _is_in_tool: bool = False
+    _held: Json | None = None  # what was said before the turn began: it is told behind the first frame
 
     def frames(self, told: Event) -> Iterator[Json]:
         """The frames of an event, in order; none for what the listener does not want."""
@@ -40,8 +41,15 @@ class Framing:
             case event.Begun() if not told.agent:
                 self.session_id = told.session_id
                 yield self._began(told)
+                if self._held is not None:
+                    yield self._held
+                    self._held = None
             case event.Prompted() if self.shows_prompts and not told.agent:
-                yield {**self._user(told.content, told), "uuid": told.uuid, "isReplay": True}
+                said = {**self._user(told.content, told), "uuid": told.uuid, "isReplay": True}
+                if told.is_queued:
+                    yield said
+                else:
+                    self._held = said
             case event.Streamed() if self.shows_partial:
                 yield self._frame("stream_event", told, event=told.event)
             case event.Said():
@@ -119,6 +127,7 @@ class Framing:
                 yield self.system(
                     "compact_boundary", compact_metadata={"trigger": told.trigger, "pre_tokens": told.before}
                 )
+                yield {**self._user(told.summary, told), "isSynthetic": True}
             case event.AgentBegun():
                 yield self.system(
                     "task_started",
