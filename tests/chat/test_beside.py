@@ -38,7 +38,7 @@ TASK = Made(
     ),
     AGENT.run,
 )  # fmt: skip
-LIMIT = 60.0
+LIMIT = 120.0
 
 
 def task(prompt: str, **more: Any) -> Any:
@@ -517,3 +517,22 @@ def test_the_person_puts_a_command_aside_and_only_that_one(tmp_path: Path) -> No
     assert "backgroundTaskId" in first and second["stdout"] == "two"
     [text] = notices(made)
     assert Path(field_of(text, "output-file")).read_text() == "through"
+
+
+@pytest.mark.parametrize(
+    ("command", "patience", "status"), [("echo out", LIMIT, "completed"), ("sleep 600", 0.1, "killed")]
+)
+def test_a_door_that_asks_once_waits_for_commands_too_but_not_for_ever(
+    tmp_path: Path, command: str, patience: float, status: str
+) -> None:
+    begun = use("Bash", command=command, run_in_background=True)
+    rules = [Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[begun], "Outer."])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            await engine.submit("go")
+            await engine.settle(patience)
+            assert not engine.is_awaited
+
+        drive(made, run)
+    assert [field_of(text, "status") for text in notices(made)] == [status]

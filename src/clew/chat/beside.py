@@ -30,7 +30,7 @@ def watch(task: Background, call_id: str, dialogue: Dialogue, means: Means, agen
         )
     )
     watchers = dialogue.root.watchers
-    watcher = asyncio.create_task(_watch(task, call_id, dialogue, means, agent), name=task.kind)
+    watcher = asyncio.create_task(_watch(task, call_id, dialogue, means, agent))
     watchers.add(watcher)
     watcher.add_done_callback(watchers.discard)
     return watcher

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from clew.chat.rewind import Edits, Plan
     from clew.chat.rewinding import Rewound
 
+PATIENCE = 600.0  # seconds that a door which asks once waits for a command in the background, as the original does
+
 
 class Engine:
     """A session that goes on. One turn runs at a time; what is said meanwhile waits in a queue.
@@ -137,25 +139,29 @@ class Engine:
             raise NotFound(task_id, kind="task")
         await self.tasks[task_id].stop()
 
-    async def settle(self) -> event.Finished | None:
-        """For a door that asks once: wait until no agent works any more, and let the model hear of each. The last turn;
-        None if there was none. Breaking off ends the waiting."""
+    async def settle(self, patience: float = PATIENCE) -> event.Finished | None:
+        """For a door that asks once: wait until nothing goes on in the background any more, and let the model hear of each.
+        The last turn; None if there was none. A command that takes longer is stopped. Breaking off ends the waiting."""
         finished = None
-        while self.is_awaited and await unless(self.stopped, self._happened()):
+        while self.is_awaited and await unless(self.stopped, self._happened(patience)):
             finished = await self.heed() or finished
         return finished
 
-    async def _happened(self) -> bool:
-        """Wait until something in the background has ended."""
-        if not self.has_news:
-            await asyncio.wait(self.dialogue.watchers, return_when=asyncio.FIRST_COMPLETED)
-        return True
-
     @property
     def is_awaited(self) -> bool:
-        """Whether there is something that `settle` would wait for: an agent that works, or an end that is not told yet."""
-        watching = any(each.get_name() == "local_agent" and not each.done() for each in self.dialogue.watchers)
-        return watching or self.has_news
+        """Whether there is something that `settle` would wait for: what goes on, or an end that is not told yet."""
+        return self.has_news or bool(self.dialogue.watchers)
+
+    async def _happened(self, patience: float) -> bool:
+        """Wait until something in the background has ended."""
+        commands = [task for task in self.tasks.values() if task.kind == "local_bash" and task.status == "running"]
+        watchers = self.dialogue.watchers
+        if not self.has_news:
+            late = patience if commands else None
+            done, _ = await asyncio.wait(watchers, timeout=late, return_when=asyncio.FIRST_COMPLETED)
+            for task in () if done else commands:
+                await task.stop()
+        return True
 
     def _look_for_news(self) -> None:
         if self.has_news and not self.is_busy:
