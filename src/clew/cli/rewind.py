@@ -145,21 +145,26 @@ def _files(options: Namespace, found: Session, plan: Plan, edit: Edit | None) ->
 
 
 def _print(options: Namespace, plan: Plan) -> None:
-    from clew.facts.secret import mask
-
     if not options.undo:
-        print(clean(f"Turn {plan.place.number}: {one_line(mask(plan.place.text)[0])}"))
+        print(f"Turn {plan.place.number}: {one_line(_shown(plan.place.text))}")
     for change in plan.changes:
         print(clean(f"  {change.kind:<8} {change.name}"))
         if options.diff:
-            print(clean(mask(change.diff)[0]), end="")
+            print(_shown(change.diff), end="")
     for change in plan.edited:
         print(clean(f"Changed by somebody else since: {change.name}"))
-        print(clean(mask(change.edits)[0]), end="")
+        print(_shown(change.edits), end="")
     for name, why in plan.lost:
         print(clean(f"  cannot be brought back: {name} ({why})"))
     if not plan.changes:
         print("  The files are as they were.")
+
+
+def _shown(text: str) -> str:
+    """A text out of a file or a session: without control codes, which could hide a secret, and without secrets."""
+    from clew.facts.secret import mask
+
+    return mask(clean(text))[0]
 
 
 def _print_done(options: Namespace, found: Session, done: Rewound) -> None:
@@ -172,14 +177,12 @@ def _print_done(options: Namespace, found: Session, done: Rewound) -> None:
 
 
 def _json(options: Namespace, plan: Plan, done: Rewound | None) -> dict[str, Any]:
-    from clew.facts.secret import mask
-
     return {
         "kind": "rewind",
         "session": plan.session_id,
         "turn": plan.place.number,
         "prompt": plan.place.uuid,
-        "text": mask(plan.place.text)[0],
+        "text": _shown(plan.place.text),
         "done": done is not None,
         "number": done.number if done else None,
         "changes": [_change(options, change, done) for change in plan.changes],
@@ -189,9 +192,7 @@ def _json(options: Namespace, plan: Plan, done: Rewound | None) -> dict[str, Any
 
 
 def _change(options: Namespace, change: Change, done: Rewound | None) -> dict[str, Any]:
-    from clew.facts.secret import mask
-
     told: dict[str, Any] = {"name": change.name, "path": str(change.path), "what": change.kind}
-    told["edits"] = mask(change.edits)[0] if change.is_edited else None
+    told["edits"] = _shown(change.edits) if change.is_edited else None
     told["done"] = done is not None and change in done.changed
-    return told | ({"diff": mask(change.diff)[0]} if options.diff else {})
+    return told | ({"diff": _shown(change.diff)} if options.diff else {})
