@@ -16,7 +16,7 @@ import msgspec
 from clew.collect.otlp_span import Source, Span, spans
 from clew.collect.outbox import DELIVERABLE, ROWS, SequenceCursor
 from clew.collect.policy import Policy
-from clew.collect.record import COLUMNS, record
+from clew.collect.record import COLUMNS, records
 from clew.conversation.session import Session
 from clew.facts.price import Prices
 from clew.facts.usage import usage
@@ -140,7 +140,7 @@ class SpanCursor:
 
     def _source(self, host: str, file: _File, policy: Policy) -> Source:
         query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
-        lines = [record(host, row, policy) for row in self.connection.execute(query, (file.generation,))]
+        lines = list(records(host, self.connection.execute(query, (file.generation,)), policy))
         data = b"".join((line.raw or b"") + b"\n" for line in lines)
         conversation = Session(data)
         named = file.session or conversation.id
@@ -159,9 +159,9 @@ class SpanCursor:
 
     def _meta(self, host: str, session: str, agent: str, policy: Policy) -> AgentMeta:
         query = f"{_OF_SESSION} = 'meta' AND f.agent = ?"
-        for row in self.connection.execute(query, (session, agent)):
+        for line in records(host, self.connection.execute(query, (session, agent)), policy):
             try:
-                return msgspec.json.decode(record(host, row, policy).raw or b"", type=AgentMeta)
+                return msgspec.json.decode(line.raw or b"", type=AgentMeta)
             except msgspec.DecodeError:  # it is being written
                 continue
         return AgentMeta()
@@ -170,8 +170,8 @@ class SpanCursor:
         """The call whose result names the agent; older versions tell it nowhere else."""
         lines: dict[int, list[bytes]] = {}
         query = f"{_OF_SESSION} IN ('session', 'agent') ORDER BY o.offset"
-        for row in self.connection.execute(query, (session,)):
-            lines.setdefault(row[6], []).append(record(host, row, policy).raw or b"")
+        for line in records(host, self.connection.execute(query, (session,)), policy):
+            lines.setdefault(line.file, []).append(line.raw or b"")
         for of_file in lines.values():
             for call in Session(b"".join(line + b"\n" for line in of_file)).calls:
                 if call.agent_id == agent:

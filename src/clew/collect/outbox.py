@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import apsw
 
 from clew.collect.policy import Policy
-from clew.collect.record import COLUMNS, Record, record
+from clew.collect.record import COLUMNS, Record, records
 from clew.collect.source import DELIVERED
 from clew.errors import StoreError
 
@@ -80,7 +80,7 @@ class SequenceCursor:
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
         query = f"SELECT {COLUMNS} WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq LIMIT {self.rows}"
         while rows := self.connection.execute(query, (self.position, last)).fetchall():
-            yield from bounded((record(host, row, policy) for row in rows), self.rows, self.size)
+            yield from bounded(records(host, rows, policy), self.rows, self.size)
         if last > self.position:  # over what no sink is given
             self.move(last)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from clew.collect.policy import Policy
 from clew.collect.schema import ABSENT, DEFLATED
 from clew.collect.source import is_whole
+
+_BATCH = 64 << 10  # bytes of lines as they are kept
 
 
 class Record(NamedTuple):
@@ -73,12 +75,31 @@ JOIN content c ON c.id = o.content
 """
 
 
-def record(host: str, row: Sequence[Any], policy: Policy) -> Record:
-    """A row of these columns, with what the policy of its sink lets through."""
-    hash, packing, data = row[12:]
-    names = (row[0], host, *row[1:12], hash.hex())
-    if packing == ABSENT:
-        return Record._make((*names, None, 0, "it is too long to be kept"))
-    raw = zlib.decompress(data) if packing == DEFLATED else data
-    kept = policy.text(raw) if is_whole(row[2]) else policy.line(raw)
-    return Record._make((*names, kept.data, kept.masked, kept.withheld))
+def records(host: str, rows: Iterable[Sequence[Any]], policy: Policy) -> Iterator[Record]:
+    """Rows of these columns, with what the policy of their sink lets through, which many are asked together."""
+    several: list[Sequence[Any]] = []
+    size = 0
+    for row in rows:
+        several.append(row)
+        size += len(row[14] or b"")
+        if size >= _BATCH:
+            yield from _records(host, several, policy)
+            several, size = [], 0
+    yield from _records(host, several, policy)
+
+
+def _records(host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Iterator[Record]:
+    told = [(row, is_whole(row[2]), _raw(row[13], row[14])) for row in rows]
+    lines = policy.lines([raw for _, is_file, raw in told if raw is not None and not is_file])
+    for row, is_file, raw in told:
+        names = (row[0], host, *row[1:12], row[12].hex())
+        if raw is None:
+            yield Record._make((*names, None, 0, "it is too long to be kept"))
+        else:
+            kept = policy.text(raw) if is_file else next(lines)
+            yield Record._make((*names, kept.data, kept.masked, kept.withheld))
+
+
+def _raw(packing: int, data: bytes) -> bytes | None:
+    """What was kept of a line, if anything was."""
+    return None if packing == ABSENT else zlib.decompress(data) if packing == DEFLATED else data

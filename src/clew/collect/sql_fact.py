@@ -13,7 +13,7 @@ import apsw
 
 from clew.collect.outbox import DELIVERABLE
 from clew.collect.policy import Policy
-from clew.collect.record import COLUMNS, record
+from clew.collect.record import COLUMNS, records
 from clew.collect.sql_table import CALL, FILE, REPLY, TURN, Facts, Value
 from clew.conversation.reply import Call, Reply, reply_key
 from clew.conversation.session import Session
@@ -58,7 +58,8 @@ def changed_since(connection: apsw.Connection, seq: int) -> list[Changed]:
 def facts_of(connection: apsw.Connection, host: str, file: Changed, policy: Policy, prices: Prices) -> Facts:
     """The rows of a file. Secrets are masked in its lines, so that nothing made of them holds any."""
     query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
-    lines = [record(host, row, policy).raw or b"" for row in connection.execute(query, (file.generation,))]
+    rows = connection.execute(query, (file.generation,))
+    lines = [line.raw or b"" for line in records(host, rows, policy)]
     return _Maker(host, file, b"".join(line + b"\n" for line in lines), prices).facts(len(lines))
 
 

@@ -18,7 +18,7 @@ import apsw
 
 from clew.collect.outbox import DELIVERABLE, bounded
 from clew.collect.policy import Policy
-from clew.collect.record import COLUMNS, Record, record
+from clew.collect.record import COLUMNS, Record, records
 from clew.collect.source import is_whole
 from clew.wire.encode import decode, encode
 from clew.wire.home import user_home
@@ -102,8 +102,7 @@ class StateCursor:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
         query = f"SELECT {COLUMNS} WHERE g.id = f.generation AND f.id = ? AND o.offset >= ? ORDER BY o.offset"
         for file in files:
-            for row in self.connection.execute(query, (file[3], starts[file[3]])):
-                yield record(host, row, policy)
+            yield from records(host, self.connection.execute(query, (file[3], starts[file[3]])), policy)
 
     def _start(self, point: Point | None, saved: int, mtime: int, offset: int, file: int, kind: str, began: int) -> int:
         """The offset of the state, if a line begins there. A file that began anew since, or is read whole, begins at 0."""
