@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from clew.chat.control import Brought, Control
+from clew.chat.brought import Brought
+from clew.chat.control import Control
 from clew.chat.engine import Engine
 from clew.chat.event import Finished, Tell
 from clew.chat.frame import LONGEST, Framing

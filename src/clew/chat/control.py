@@ -7,21 +7,18 @@ call may be made, what its hooks say, what its own tools do. The engine is start
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import uuid4
 
 from clew.chat import consent, event
+from clew.chat.brought import Brought, brought
 from clew.chat.dialogue import Prompt
 from clew.chat.engine import Engine
 from clew.chat.event import Event, Tell
 from clew.chat.frame import LONGEST, Framing, shortened
-from clew.chat.hook import TIMEOUT, Hook
-from clew.chat.inside import tools_inside
 from clew.chat.listing import context
-from clew.chat.mcp import Remote
 from clew.chat.model import named
 from clew.chat.permission.decision import Mode, known_mode
 from clew.chat.permission.permissions import Permissions
@@ -29,15 +26,6 @@ from clew.chat.race import unless
 from clew.chat.tool import Content, Json
 from clew.errors import ClewError
 from clew.wire.encode import decode, encode
-
-
-@dataclass(frozen=True, slots=True)
-class Brought:
-    """What the SDK brings along: hooks and tools that live in its process, and agents that it describes."""
-
-    hooks: tuple[Hook, ...] = ()
-    tools: tuple[Remote, ...] = ()
-    agents: Mapping[str, Json] = field(default_factory=dict)
 
 
 class Speaking(Protocol):
@@ -215,10 +203,7 @@ class Control:
         raise ClewError(f"Unsupported control request: {kind}.")
 
     async def _initialize(self, request: Json) -> Json:
-        hooks = tuple(self._hooks(request.get("hooks") or {}))
-        tools = [tool for server in self._servers for tool in await tools_inside(server, self._ask)]
-        agents = request.get("agents")
-        self._brought = Brought(hooks, tuple(tools), agents if isinstance(agents, dict) else {})
+        self._brought = await brought(request, self._servers, self._ask)
         return self._greet(self._brought)
 
     async def _use_model(self, name: str) -> Json:
@@ -229,28 +214,7 @@ class Control:
         self._send(self._framing.printed(f"Set model to `{model}`"))
         return {"model": model}
 
-    def _hooks(self, stated: Mapping[str, Any]) -> list[Hook]:
-        return [
-            Hook(
-                name,
-                self._hook(callback),
-                str(group.get("matcher") or ""),
-                float(group.get("timeout") or TIMEOUT),
-                group.get("onFailure") == "block",
-            )
-            for name, groups in stated.items()
-            for group in groups or ()
-            for callback in group.get("hookCallbackIds") or ()
-        ]
-
     # -- what we ask
-
-    def _hook(self, callback: str) -> Callable[[Json], Awaitable[Json]]:
-        async def run(payload: Json) -> Json:
-            asked = {"callback_id": callback, "input": payload, "tool_use_id": payload.get("tool_use_id")}
-            return await self._ask("hook_callback", asked)
-
-        return run
 
     async def _permit(self, told: event.PermissionAsked) -> None:
         session = await self._started()

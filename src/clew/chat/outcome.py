@@ -28,7 +28,7 @@ def result(finished: Finished, session_id: str, uuid: str) -> Json:
     if finished.cost is None:
         made["hasUnknownModelCost"] = True
     made["terminal_reason"] = _reason(finished)
-    if finished.errors:
+    if finished.errors or finished.ending != "success":  # the SDK for TypeScript goes through them without looking
         made["errors"] = list(finished.errors)
     if finished.status is not None:
         made["api_error_status"] = finished.status

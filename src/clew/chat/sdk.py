@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
+from clew.chat.brought import Brought
 from clew.chat.compose import Wishes, session
-from clew.chat.control import Brought, Control, Speaking, Write
+from clew.chat.control import Control, Speaking, Write
 from clew.chat.event import Tell
 from clew.chat.frame import Framing
 from clew.chat.listing import greeting, opening
@@ -29,9 +30,13 @@ async def serve(
     async with AsyncExitStack() as stack:
 
         async def start(brought: Brought, tell: Tell) -> Speaking:
-            made = replace(wishes, hooks=brought.hooks, further=brought.tools, agents=brought.agents)
+            options = wishes.options
+            if brought.system is not None or brought.added_system:
+                added = brought.added_system or options.added_system
+                options = replace(options, system=brought.system, added_system=added)
+            made = replace(wishes, options=options, hooks=brought.hooks, further=brought.tools, agents=brought.agents)
             opened = await stack.enter_async_context(session(made, tell))
-            framing.listed = {**framing.listed, **opening(opened, inside)}
+            framing.listed = {**framing.listed, **opening(opened, brought.servers)}
             return opened
 
         control = Control(
