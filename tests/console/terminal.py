@@ -28,7 +28,7 @@ from clew.wire.encode import decode
 PATIENCE = 60.0  # seconds until a test gives up
 MODEL = "claude-sonnet-4-5"
 ESC, ENTER, TAB, UP, DOWN, SHIFT_TAB = "\x1b", "\r", "\t", "\x1b[A", "\x1b[B", "\x1b[Z"
-CTRL_B, CTRL_C, CTRL_D = "\x02", "\x03", "\x04"
+CTRL_B, CTRL_C, CTRL_D, CTRL_R = "\x02", "\x03", "\x04", "\x12"
 PROMPT = "Ask for something"
 
 

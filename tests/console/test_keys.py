@@ -44,6 +44,7 @@ class Desk:
             aside=told("aside"),
             rewind=told("rewind"),
             verbose=told("verbose"),
+            recall=told("recall"),
             leave=told("leave"),
         )
         self.screen = Screen(

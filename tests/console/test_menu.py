@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from clew.chat import event
@@ -63,13 +64,13 @@ def asked(name: str, rules: tuple[str, ...], **given: Any) -> event.PermissionAs
 
 
 def test_what_can_be_answered_to_a_call() -> None:
-    bash = permission_menu(asked("Bash", ("Bash(make:*)",), command="make"), "default")
+    bash = permission_menu(asked("Bash", ("Bash(make:*)",), command="make"), "default", Path("/p"))
     assert [o.value for o in bash.options] == [YES, ALWAYS, NO]
     assert "Bash(make:*)" in bash.options[1].label
-    edit = permission_menu(asked("Edit", ("Edit(/**)",)), "default")
+    edit = permission_menu(asked("Edit", ("Edit(/**)",)), "default", Path("/p"))
     assert [o.value for o in edit.options] == [YES, MODE, NO]
-    assert [o.value for o in permission_menu(asked("Bash", ()), "default").options] == [YES, NO]
-    assert [o.value for o in permission_menu(asked("ExitPlanMode", ()), "plan").options] == [MODE, YES, NO]
+    assert [o.value for o in permission_menu(asked("Bash", ()), "default", Path("/p")).options] == [YES, NO]
+    assert [o.value for o in permission_menu(asked("ExitPlanMode", ()), "plan", Path("/p")).options] == [MODE, YES, NO]
 
 
 def test_a_question_of_the_model_has_always_another_answer() -> None:

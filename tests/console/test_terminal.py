@@ -12,6 +12,7 @@ from tests.console.terminal import (
     CTRL_B,
     CTRL_C,
     CTRL_D,
+    CTRL_R,
     DOWN,
     ENTER,
     ESC,
@@ -279,6 +280,12 @@ def test_the_shell_files_commands_and_pastes(tmp_path: Path) -> None:
             console.idle()
             console.type(UP)
             console.see("pasted 10")
+            console.type(CTRL_C)
+            console.see(PROMPT)
+            console.type(CTRL_R, "from-the")
+            console.see("What was typed before", "Search: from-the", "❯ !echo from-the-shell; exit 3")
+            console.type(ENTER)
+            console.until(lambda: "Search" not in console.screen and "❯ !echo from" in console.screen, "the old prompt")
             console.type(CTRL_C)
             console.see(PROMPT)
             console.type(SHIFT_TAB, SHIFT_TAB)

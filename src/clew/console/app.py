@@ -19,6 +19,7 @@ from clew.wire.home import terminal_kind, user_home
 
 if TYPE_CHECKING:
     from clew.chat.compose import Wishes
+    from clew.console.menu import Answer
     from clew.console.paint import Painter
     from clew.console.screen import Screen
     from clew.console.talk import Talk
@@ -94,6 +95,7 @@ class _Drawn:
         self.screen: Screen
         self._files: list[str] | None = None
         self._listing = False
+        self._recalling: asyncio.Task[None] | None = None
 
     def hear(self, typed: Typed) -> None:
         if self.talk is None:
@@ -146,6 +148,23 @@ class _Drawn:
     def interrupt(self) -> bool:
         return self.talk.interrupt() if self.talk else False
 
+    def recall(self) -> None:
+        """Look for something that was typed before, and put it into the prompt."""
+        from clew.console.menu import Menu, Option
+
+        found = dict.fromkeys(reversed(self.screen.line.buffer.history.get_strings()))
+        options = [Option(text, text) for text in found]
+        waiting = self.screen.open(Menu("What was typed before", options, is_sought=True))
+        self._recalling = asyncio.get_running_loop().create_task(self._recall(waiting))
+
+    async def _recall(self, waiting: asyncio.Future[Answer | None]) -> None:
+        chosen = await self.screen.closed(waiting)
+        if chosen is not None:
+            line = self.screen.line
+            line.buffer.text = str(chosen.value)
+            line.buffer.cursor_position = len(line.buffer.text)
+            line.close_offers()
+
     def verbose(self) -> None:
         if self.talk:
             self.talk.transcript.is_verbose = not self.talk.transcript.is_verbose
@@ -168,6 +187,7 @@ async def _drawn(started: Started) -> int:
         aside=lambda: drawn.talk.put_aside() if drawn.talk else None,
         rewind=lambda: drawn.talk.begin_rewind() if drawn.talk else None,
         verbose=drawn.verbose,
+        recall=drawn.recall,
         leave=lambda: drawn.screen.leave(),
     )
     screen = drawn.screen = Screen(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from clew.chat import event
@@ -14,7 +15,7 @@ from clew.console.face import Face
 from clew.console.live import Transcript
 from clew.console.menu import Answer, Menu, Option
 from clew.console.outcome import would
-from clew.facts.tool import objects, tool_name
+from clew.facts.tool import objects, subject, tool_name
 from clew.view.document import Row
 
 YES, ALWAYS, MODE, NO = "yes", "always", "mode", "no"
@@ -60,7 +61,7 @@ class Asker:
             if not told.agent:
                 self._transcript.call(told.call_id, told.name, told.input)
                 self._transcript.show_title(told.call_id, would(told.name, told.input, dialogue.state.cwd))
-            menu = permission_menu(told, dialogue.mode)
+            menu = permission_menu(told, dialogue.mode, dialogue.state.cwd)
             answer = await self._answered(menu, told.answer)
             if not told.answer.done():
                 _settle(told.answer, self._decision(answer, told, session))
@@ -120,9 +121,8 @@ class Asker:
                 _settle(told.answer, given)
 
 
-def permission_menu(told: event.PermissionAsked, mode: str) -> Menu:
+def permission_menu(told: event.PermissionAsked, mode: str, cwd: Path) -> Menu:
     """The question whether a call may be made."""
-    who = "An agent wants to: " if told.agent else ""
     no = Option("No, and tell it what to do differently", NO, takes="say what to do instead", opens=True)
     yes = Option("Yes", YES, takes="add a word for the model")
     if told.name == "ExitPlanMode":
@@ -136,9 +136,9 @@ def permission_menu(told: event.PermissionAsked, mode: str) -> Menu:
     elif rules:
         where = "in this session" if told.name == "Read" else "in this project"
         options.append(Option(f"Yes, and don't ask again for {', '.join(rules)} {where}", ALWAYS))
-    about = who + (told.decision.reason[:1].upper() + told.decision.reason[1:] if told.decision.reason else "")
+    about = told.decision.reason.replace(f"{cwd}/", "")
     if told.agent:
-        about = f"{about}: {tool_name(told.name)} {str(told.input)[:200]}"
+        about = f"An agent asks for {tool_name(told.name)} {subject(told.name, told.input, str(cwd))}: {about}"
     return Menu(_TITLES.get(told.name, f"Use {tool_name(told.name)}?"), [*options, no], about)
 
 

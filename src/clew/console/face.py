@@ -34,6 +34,10 @@ class Face(Protocol):
         """Something that is shown has changed."""
         ...
 
+    async def drawn(self) -> None:
+        """Wait until all that was printed can be seen."""
+        ...
+
     async def choose(self, menu: Menu) -> Answer | None:
         """Ask; None if the person would rather not answer. Cancelling takes the question back."""
         ...

@@ -33,6 +33,7 @@ class Actions:
     aside: Callable[[], None]
     rewind: Callable[[], None]
     verbose: Callable[[], None]
+    recall: Callable[[], None]
     leave: Callable[[], None]
 
 
@@ -101,6 +102,10 @@ def _typing(keys: KeyBindings, screen: Screen, actions: Actions, twice: Twice) -
     @keys.add("backspace", filter=typing)
     def _(event: KeyPressEvent) -> None:
         line.delete()
+
+    @keys.add("c-r", filter=typing)
+    def _(event: KeyPressEvent) -> None:
+        actions.recall()
 
     @keys.add("c-g", filter=typing)
     def _(event: KeyPressEvent) -> None:

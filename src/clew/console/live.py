@@ -77,9 +77,11 @@ class Transcript:
             case event.Answered(call_id=call_id, name=name, result=result):
                 call = self.running.pop(call_id, None) or self.call(call_id, name, {})
                 self.running.pop(call_id, None)
-                self._print_title(call_id, call, result.is_error)
+                is_shown = self._titled == call_id  # with what it would do
+                self._print_title(call_id, call, "failed" if result.is_error else "done")
                 for row in rows_of(call.name, call.input, result, self.cwd, self.is_verbose):
-                    self._put(row)
+                    if row.kind != "diff" or not is_shown:
+                        self._put(row)
                 self.doing = "Waiting for the model"
             case event.Retried(number=number, of=of, delay=delay, message=text):
                 self._reset_block()
@@ -114,7 +116,7 @@ class Transcript:
 
     def show_title(self, call_id: str, rows: list[Row]) -> None:
         """Print what is asked about, so that the question can be short: the call, and what it would do."""
-        self._print_title(call_id, self.running[call_id], False)
+        self._print_title(call_id, self.running[call_id], "open")
         for row in rows:
             self.put(row)
         self._titled = call_id
@@ -123,10 +125,10 @@ class Transcript:
         self._titled = ""
         self.put(row)
 
-    def _print_title(self, call_id: str, call: Running, failed: bool) -> None:
+    def _print_title(self, call_id: str, call: Running, state: str) -> None:
         if self._titled != call_id:
             took = self.clock() - call.began if call.began is not None else 0.0
-            facts = {"failed": failed, "seconds": took if took >= 10 else 0}
+            facts = {"failed": state == "failed", "open": state == "open", "seconds": took if took >= 10 else 0}
             self._put(Row("call", f"{tool_name(call.name)} {call.about}".strip(), facts=facts))
 
     def _finish(self, told: event.Finished) -> None:

@@ -79,6 +79,9 @@ class Lines:
         if self._reading:
             asyncio.get_running_loop().call_soon(self._pass_on)
 
+    async def drawn(self) -> None:
+        """It is, at once."""
+
     def fill(self, text: str) -> None:
         if text.strip():
             self._write(f"Not said: {clean(text)}\n")

@@ -147,4 +147,4 @@ class Line:
         if line or wrapped:
             return [("", "  ")]
         is_shell = self.buffer.text.startswith("!")
-        return [("class:mark.shell", "! ")] if is_shell else [("class:mark", "❯ ")]
+        return [("class:mark.shell" if is_shell else "class:mark", "❯ ")]

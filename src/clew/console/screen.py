@@ -117,13 +117,28 @@ class Screen:
         if self._timer is None:
             self._timer = loop.call_later(FRAME, self.draw)
 
+    async def drawn(self) -> None:
+        self.is_drawn.clear()
+        self.draw()
+        await self.is_drawn.wait()
+
     async def choose(self, menu: Menu) -> Answer | None:
+        waiting = self.open(menu)
+        if self.line.buffer.text:
+            self._deaf_until = asyncio.get_running_loop().time() + self._deaf
+        return await self.closed(waiting)
+
+    def open(self, menu: Menu) -> asyncio.Future[Answer | None]:
+        """Let a question stand in the place of the prompt, at once."""
         waiting: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        self.menu, self._answer = menu, waiting
-        self._deaf_until = asyncio.get_running_loop().time() + self._deaf if self.line.buffer.text else 0.0
+        self.menu, self._answer, self._deaf_until = menu, waiting, 0.0
         self.line.close_note()
         self.app.layout.focus(self._menu_window)
         self.touch()
+        return waiting
+
+    async def closed(self, waiting: asyncio.Future[Answer | None]) -> Answer | None:
+        """The answer to an open question; behind it the prompt is back."""
         try:
             return await waiting
         finally:

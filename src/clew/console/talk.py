@@ -15,6 +15,7 @@ from clew.chat.compose import Session, Wishes, session
 from clew.chat.dialogue import Prompt, blocks_of
 from clew.chat.event import Event
 from clew.chat.permission.decision import Mode
+from clew.chat.resume import find, latest
 from clew.chat.tool import Failed, Json
 from clew.chat.tools.picture import picture
 from clew.console import command, shell
@@ -27,6 +28,7 @@ from clew.console.scrollback import newest
 from clew.errors import ClewError
 from clew.view.document import Row
 from clew.wire.history import remember
+from clew.wire.place import Tree
 
 _CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")
 
@@ -56,10 +58,11 @@ class Talk:
         try:
             while wishes is not None:
                 self.wishes = wishes
+                await self._show_again(wishes)
                 async with session(wishes, self._tell) as opened:
                     self.session = opened
                     self.transcript.cwd = str(wishes.options.cwd)
-                    self._greet(opened)
+                    self.face.touch()
                     wishes = await self._converse()
                     self.session = None
         finally:
@@ -73,13 +76,21 @@ class Talk:
         """Leave, when what was typed is done."""
         self._post(Typed("/exit"))
 
-    def _greet(self, opened: Session) -> None:
-        path = opened.engine.dialogue.journal.path
-        options = self.wishes.options
-        if (options.resume or options.is_latest) and path.exists():
-            for row in newest(path):
+    async def _show_again(self, wishes: Wishes) -> None:
+        """What was said last in a session that is gone on with: seen before all of it has been read."""
+        options = wishes.options
+        if not (options.resume or options.is_latest):
+            return
+
+        def rows() -> list[Row]:
+            tree = Tree(options.claude)
+            file = find(tree, options.resume) if options.resume else latest(tree, options.cwd)
+            return list(newest(file.path))
+
+        with suppress(ClewError, OSError):  # opening it says what is wrong
+            for row in await asyncio.to_thread(rows):
                 self.face.put(row)
-        self.face.touch()
+            await self.face.drawn()
 
     async def _converse(self) -> Wishes | None:
         """Say what is typed, until another session is wanted; None to leave."""
