@@ -107,7 +107,7 @@ def resume(path: Path) -> Resumed:
     if made.refusal or made.leaf is None:
         raise Refused([made.refusal or "there is no conversation in this file"])
     along = session.path_to(made.leaf)
-    calls = pair(along).calls
+    calls = pair(made.path).calls  # what was said before a compaction is not known any more
     messages = made.messages
     reported, weighed = _reported(made.path, messages)
     cwd = next((Path(e.cwd) for e in reversed(along) if e.cwd), None)
@@ -136,14 +136,12 @@ def _closing(
     session: Session, messages: Sequence[Json], calls: Sequence[Call], path: Sequence[Entry]
 ) -> Iterator[Json]:
     """The results that no call got, and a word in the model's place behind a prompt that it never answered."""
-    answered = {call.use.id for call in session.calls if call.result is not None}
     lines = {call.use.id: call.entry.uuid for call in calls}
-    for message in messages[-3:]:
-        for block in message["content"] if isinstance(message["content"], list) else ():
-            call = block.get("tool_use_id")
-            is_ours = block.get("type") == "tool_result" and str(block.get("content", "")).startswith(INTERRUPTED_CALL)
-            if is_ours and call in lines and call not in answered:
-                yield entry.result(str(call), Result(str(block["content"]), is_error=True), str(lines[call]))
+    for block in (b for m in messages[-3:] if isinstance(m["content"], list) for b in m["content"]):
+        call = block.get("tool_use_id")
+        is_ours = block.get("type") == "tool_result" and str(block.get("content", "")).startswith(INTERRUPTED_CALL)
+        if is_ours and call in lines and not any(c.use.id == call and c.result is not None for c in session.calls):
+            yield entry.result(str(call), Result(str(block["content"]), is_error=True), str(lines[call]))
     last = next((e for e in reversed(path) if e.type in ("user", "assistant")), None)
     is_closed = last is not None and last.type == "assistant" and last.is_synthetic and last.text == UNANSWERED
     if messages and _text(messages[-1]) == UNANSWERED and messages[-1]["role"] == "assistant" and not is_closed:
