@@ -26,12 +26,14 @@ from clew.chat.means import Anything, Unhooked
 from clew.chat.start import Parts, opened
 from clew.chat.tool import Json
 from clew.conversation.open import read, request
+from clew.conversation.session import Session
 from clew.errors import Refused
 from clew.wire.encode import decode, encode
 from tests.chat.test_resume import options
 from tests.chat.world import MODEL, SESSION, TOOLS, World, use, world
 from tests.oracle.normalise import normalise
 
+LAST = 3  # lines that are cut at every byte
 RULES = [
     Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."]),
     Rule(
@@ -115,9 +117,14 @@ def check_whole(made: World, log: Path) -> None:
 
 
 def check_next(path: Path) -> None:
-    made = request(read(path), prompt="NEXT")
+    check_request(read(path))
+
+
+def check_request(session: Session) -> None:
+    """What would be sent next breaks no rule; only a file without a conversation may be refused."""
+    made = request(session, prompt="NEXT")
     if made.refusal:
-        assert not any(e.type in ("user", "assistant") for e in read(path).entries), made.refusal
+        assert not any(e.type in ("user", "assistant") for e in session.entries), made.refusal
         return
     assert [v for v in lint(made.messages) if v.is_refused] == []
 
@@ -153,8 +160,9 @@ def test_killed_behind_every_write_nothing_acknowledged_is_lost(tmp_path: Path) 
             ended = in_child(lambda made=made, log=log, number=number: talk_it_through(made, Killed(number, log)))  # type: ignore[misc]
             assert ended == -signal.SIGKILL
             check_whole(made, log)
-            if number % 5 == 0:
-                goes_on(made)
+            goes_on(made)
+            for path, lines in acknowledged(log).items():
+                assert [decode(raw) for raw in Path(path).read_bytes().splitlines()][: len(lines)] == lines
 
 
 def test_cut_at_every_byte_of_its_last_lines_it_is_gone_on_from(tmp_path: Path) -> None:
@@ -165,16 +173,17 @@ def test_cut_at_every_byte_of_its_last_lines_it_is_gone_on_from(tmp_path: Path) 
         lines = whole.splitlines(keepends=True)
         checked = 0
         for place in chosen_places(lines):
-            for size in range(ends[place], ends[place + 1], 7):
-                made.path().write_bytes(whole[:size])
-                check_next(made.path())
-                kept = [e.uuid for e in read(made.path()).entries if e.uuid]
-                expected = [decode(line).get("uuid") for line in lines[:place]]
-                assert kept[: len([u for u in expected if u])] == [u for u in expected if u]
+            expected = [uuid for line in lines[:place] if (uuid := decode(line).get("uuid"))]
+            for size in range(ends[place], ends[place + 1], 1 if place >= len(lines) - LAST else 7):
+                session = Session(whole[:size])
+                check_request(session)
+                assert [e.uuid for e in session.entries if e.uuid][: len(expected)] == expected
                 checked += 1
-        assert checked > 400
-        made.path().write_bytes(whole[: ends[-2] + 40])
-        goes_on(made)
+            for size in {ends[place] + 1, (ends[place] + ends[place + 1]) // 2, ends[place + 1] - 1}:
+                made.path().write_bytes(whole[:size])
+                goes_on(made)
+                assert made.path().read_bytes().startswith(whole[:size])
+        assert checked > 1_000
 
 
 def chosen_places(lines: Sequence[bytes]) -> list[int]:
@@ -185,7 +194,7 @@ def chosen_places(lines: Sequence[bytes]) -> list[int]:
         content = data.get("message", {}).get("content")
         block = content[0]["type"] if isinstance(content, list) else "text"
         kinds[f"{data['type']} {data.get('subtype')} {block}"] = place
-    return sorted({*kinds.values(), *range(len(lines) - 3, len(lines))})
+    return sorted({*kinds.values(), *range(len(lines) - LAST, len(lines))})
 
 
 def test_after_a_write_that_failed_the_file_says_what_was_said(tmp_path: Path) -> None:
