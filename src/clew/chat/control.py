@@ -27,6 +27,8 @@ from clew.chat.tool import Content, Json
 from clew.errors import ClewError
 from clew.wire.encode import decode, encode
 
+BYPASS = "--dangerously-skip-permissions or --allow-dangerously-skip-permissions"
+
 
 class Speaking(Protocol):
     """A session that can be spoken to."""
@@ -58,15 +60,18 @@ class Control:
         *,
         servers: Sequence[str] = (),
         tells_state: bool = False,
+        may_bypass: bool = True,
         greet: Greet = lambda brought: {},
         remark: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`servers` are those that live in the SDK's process; `greet` gives the answer to `initialize`."""
+        """`servers` are those that live in the SDK's process; `greet` gives the answer to `initialize`; only with
+        `may_bypass` can questions be switched off later."""
         self._write = write
         self._start = start
         self._framing = framing
         self._servers = servers
         self._tells_state = tells_state
+        self._may_bypass = may_bypass
         self._greet = greet
         self._remark = remark
         self._session: Speaking | None = None
@@ -184,7 +189,7 @@ class Control:
                 return {"still_queued": []}
             case "set_permission_mode":
                 mode, _ = known_mode(str(request.get("mode")))
-                (await self._started()).engine.use_mode(mode)
+                self._use_mode(await self._started(), mode)
                 return {"mode": mode}
             case "set_model":
                 return await self._use_model(str(request.get("model") or ""))
@@ -221,12 +226,12 @@ class Control:
         self._tell_question(1)
         try:
             answer = await self._ask("can_use_tool", consent.asked(told, session.engine))
+            for update in consent.updates(answer):
+                self._update(session, update)
         except ClewError as error:
             answer = {"behavior": "deny", "message": str(error)}
         finally:
             self._tell_question(-1)
-        for update in consent.updates(answer):
-            self._update(session, update)
         if answer.get("interrupt"):
             self._interrupt()
         with suppress(asyncio.InvalidStateError):  # it was broken off meanwhile
@@ -236,12 +241,16 @@ class Control:
         """Change permissions as the SDK's user has decided."""
         try:
             mode = session.permissions.apply(update)
+            if mode is not None:
+                self._use_mode(session, mode)
         except (ClewError, OSError) as error:
             self._remark(f"clew: {error}")
-        else:
-            if mode is not None:
-                session.engine.use_mode(mode)
-                self._tell_mode()
+        self._tell_mode()
+
+    def _use_mode(self, session: Speaking, mode: Mode) -> None:
+        if mode == "bypassPermissions" and not self._may_bypass:
+            raise ClewError(f"The session was not started with {BYPASS}, and the mode cannot be bypassPermissions.")
+        session.engine.use_mode(mode)
 
     def _tell_question(self, change: int) -> None:
         self._questions += change

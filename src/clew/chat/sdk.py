@@ -22,6 +22,7 @@ async def serve(
     framing: Framing,
     *,
     tells_state: bool = False,
+    may_bypass: bool = False,
     remark: Callable[[str], None] = lambda text: None,
 ) -> int:
     """Until the SDK hangs up. The exit code."""
@@ -45,6 +46,7 @@ async def serve(
             framing,
             servers=inside,
             tells_state=tells_state,
+            may_bypass=may_bypass or wishes.options.mode == "bypassPermissions",
             greet=lambda brought: greeting(wishes, brought.agents),
             remark=remark,
         )

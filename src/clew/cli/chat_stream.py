@@ -42,6 +42,9 @@ def arguments(command: ArgumentParser) -> None:
     group.add_argument("--replay-user-messages", action="store_true", help="say prompts back")
     group.add_argument("--forward-subagent-text", action="store_true", help="tell also what agents say")
     group.add_argument("--system-prompt-file", metavar="FILE", default="", help="instead of clew's own")
+    group.add_argument(
+        "--allow-dangerously-skip-permissions", action="store_true", help="the mode bypassPermissions may be set later"
+    )
     group.add_argument("--verbose", action="store_true", help="taken, and of no effect")
     for name, purpose in _TAKEN.items():
         group.add_argument(name, metavar="VALUE", help=f"{purpose}; taken, and of no effect")
@@ -71,7 +74,8 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
     lines = _lines() if prompt is None else _one(prompt)
     say = (lambda text: None) if options.quiet else remark
     wished = replace(wishes, options=chosen)
-    return await serve(wished, lines, _write, framing, tells_state=wants_state(), remark=say)
+    may_bypass: bool = options.allow_dangerously_skip_permissions
+    return await serve(wished, lines, _write, framing, tells_state=wants_state(), may_bypass=may_bypass, remark=say)
 
 
 def _write(line: bytes) -> None:
