@@ -18,6 +18,7 @@ OPEN = "<task-notification>"
 _KINDS = {"local_bash": "Background command", "local_agent": "Agent"}
 _OURS = b'"writer":"clew/'
 _LAUNCHES = (b'"async_launched"', b'"backgroundTaskId"')
+_LOOKS = (b'"task_id"', b'"shellId"')
 _FIRST = re.compile(r"\s*<task-notification>")
 
 
@@ -73,7 +74,7 @@ def unheard(along: Iterable[Entry], queued: Mapping[str, str]) -> Iterator[tuple
         if _OURS in entry.raw and any(mark in entry.raw for mark in _LAUNCHES) and entry.results:
             if launched := _launched(_record(entry), str(entry.results[0].tool_use_id or "")):
                 begun[launched[0]] = launched[1]
-        elif begun and b'"task_id"' in entry.raw:
+        elif begun and any(mark in entry.raw for mark in _LOOKS):
             begun.pop(_heard(_record(entry)), None)
         elif begun and (task := task_of(entry.text)):
             begun.pop(task, None)
@@ -100,5 +101,7 @@ def _heard(record: Mapping[str, Any]) -> str:
     task = record.get("task")
     if isinstance(task, dict):
         return str(task.get("task_id")) if task.get("status") != "running" else ""
+    if "shellId" in record:
+        return str(record["shellId"]) if record.get("status") != "running" else ""
     is_stop = "message" in record and "task_type" in record
     return str(record.get("task_id")) if is_stop else ""

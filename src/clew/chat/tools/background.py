@@ -92,6 +92,8 @@ async def news(input: Json, scene: Scene) -> Result:
     """BashOutput: what a command put out since last time."""
     name = input["bash_id"]
     task = _task(scene, name)
+    if task.status != "running":
+        scene.state.told.add(name)
     text = task.news().rstrip("\r\n")
     if wanted := input.get("filter"):
         text = await matching(wanted, text)
