@@ -41,4 +41,8 @@ def prepared(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:  # half of a character
         text = text.encode("utf-8", "replace").decode()
-    return _WIDE.sub(r" \g<0> ", text)
+    return _WIDE.sub(_apart, text)
+
+
+def _apart(found: re.Match[str]) -> str:
+    return f" {found[0]} "
