@@ -12,30 +12,25 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.oracle.mock_api import Json, MockApi, Reply
+from tests.oracle.npm import Unavailable as Unavailable
+from tests.oracle.npm import installed, need
 
 PACKAGE = "@anthropic-ai/claude-code"
 LATEST = "2.1.325"
 VERSIONS = (LATEST, "2.1.45", "2.1.29", "2.0.50")
-INSTALL_SECONDS = 240
 RUN_SECONDS = 60
-
-
-class Unavailable(RuntimeError):
-    """Claude Code cannot be run here; the message says what to install."""
 
 
 # Installing
@@ -43,29 +38,14 @@ class Unavailable(RuntimeError):
 
 def install(version: str) -> Path:
     """The folder that holds this version, fetched from npm unless it is there."""
-    if sys.platform == "win32":
-        raise Unavailable("the oracle runs on Linux and macOS only")
-    folder = _cache() / version
-    if _entry_point(folder):
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(folder.parent / f"{version}.lock"):
-        if not _entry_point(folder):  # another process may have been faster
-            shutil.rmtree(folder, ignore_errors=True)
-            _fetch(version, folder)
-    return folder
+    return installed(PACKAGE, version, "claude-code", _entry_point)
 
 
 def command(version: str) -> list[str]:
     """How to start this version: the native program, or its script under node."""
     entry = _entry_point(install(version))
     assert entry, f"{version} was installed without a program"
-    return [_need("node"), str(entry)] if entry.suffix == ".js" else [str(entry)]
-
-
-def _cache() -> Path:
-    repository = Path(__file__).resolve().parents[2]
-    return Path(os.environ.get("CLEW_TEST_CACHE") or repository / ".cache").resolve() / "claude-code"
+    return [need("node"), str(entry)] if entry.suffix == ".js" else [str(entry)]
 
 
 def _entry_point(folder: Path) -> Path | None:
@@ -73,45 +53,6 @@ def _entry_point(folder: Path) -> Path | None:
     native = sorted(scope.glob("claude-code-*/claude"))
     script = scope / "claude-code" / "cli.js"
     return native[0] if native else script if script.exists() else None
-
-
-def _fetch(version: str, folder: Path) -> None:
-    """Install beside the folder and move it there whole, so that a folder that exists is complete."""
-    npm = _need("npm")
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{version}-") as temporary:
-        partial = Path(temporary) / "install"
-        options = ["--no-save", "--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund"]
-        try:
-            done = subprocess.run(
-                [npm, "install", "--prefix", str(partial), *options, f"{PACKAGE}@{version}"],
-                capture_output=True,
-                text=True,
-                timeout=INSTALL_SECONDS,
-            )
-        except subprocess.TimeoutExpired as late:
-            raise Unavailable(f"npm install {PACKAGE}@{version} took over {INSTALL_SECONDS} s") from late
-        if done.returncode:
-            errors = [line for line in done.stderr.splitlines() if line.startswith(("npm error", "npm ERR!"))]
-            raise Unavailable(f"npm install {PACKAGE}@{version} failed: {'; '.join(errors[:3])}")
-        if not _entry_point(partial):
-            raise Unavailable(f"{PACKAGE}@{version} has no program for this platform ({sys.platform})")
-        partial.rename(folder)
-
-
-def _need(program: str) -> str:
-    found = shutil.which(program)
-    if not found:
-        raise Unavailable(f"{program} is not on the PATH: install Node.js 18 or newer, which brings node and npm")
-    return found
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    import fcntl  # not on Windows, where `install` ends before this
-
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # let go by the kernel, however the holder ends
-        yield
 
 
 # Running
