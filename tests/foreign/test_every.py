@@ -18,7 +18,7 @@ from clew.conversation.session import Session
 from clew.errors import Refused
 from clew.foreign.build import KEPT, Place, lines, session_id
 from clew.foreign.format import FORMATS, detect, within
-from clew.foreign.step import Conversation
+from clew.foreign.step import Conversation, Prompt
 from clew.foreign.write import Draft, draft, there, write
 from clew.wire.encode import encode
 from clew.wire.place import Tree
@@ -196,6 +196,30 @@ def test_what_is_left_of_a_torn_file_is_imported(name: str, tmp_path: Path) -> N
     whole = path.read_bytes()
     for part in (0.0, 0.3, 0.6, 0.9, 0.999):
         path.write_bytes(whole[: int(len(whole) * part)])
+        for talk in FORMATS[tool].read(path):
+            if not talk.is_empty:
+                assert draft(talk, Tree(tmp_path / "claude"), "/home/ada").violations == ()
+
+
+@pytest.mark.parametrize("name", ["gemini", "opencode, exported", "openai, functions"])
+def test_what_is_whole_of_a_document_that_breaks_off_is_read(name: str, tmp_path: Path) -> None:
+    tool, writer = WRITERS[name]
+    path = writer(tmp_path)
+    whole = path.read_text()
+    path.write_text(whole[: whole.index(SECOND)])
+    [talk] = FORMATS[tool].read(path)
+    first = next(step.content for step in talk.steps if isinstance(step, Prompt) and not step.is_note)
+    assert first in (FIRST, ({"type": "text", "text": FIRST},))
+    assert talk.problems == (f"{path.name}: it breaks off or is damaged; what could be read of it was",)
+
+
+@pytest.mark.parametrize("tool", FORMATS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=200) | st.text(alphabet='#> `@{}[]":,/\nab01', max_size=200).map(str.encode))
+def test_no_bytes_break_a_reader(tool: str, data: bytes, tmp_path: Path) -> None:
+    for name in ("rollout-x.jsonl", "x.json", "x.jsonl", "opencode.db", ".aider.chat.history.md", "conversation.jsonl"):
+        path = tmp_path / name
+        path.write_bytes(data)
         for talk in FORMATS[tool].read(path):
             if not talk.is_empty:
                 assert draft(talk, Tree(tmp_path / "claude"), "/home/ada").violations == ()

@@ -244,6 +244,8 @@ def _complain(options: Namespace, talk: Conversation) -> None:
 
 
 def _json(talk: Conversation) -> dict[str, Any]:
+    from clew.facts.secret import mask
+
     return {
         "kind": "import",
         "tool": talk.tool,
@@ -251,7 +253,7 @@ def _json(talk: Conversation) -> dict[str, Any]:
         "source": talk.id,
         "file": talk.path,
         "folder": talk.cwd or None,
-        "title": _title(talk),
+        "title": mask(_title(talk))[0],
         "turns": talk.turns,
         "time": talk.last_time.isoformat() if talk.last_time else None,
         "problems": list(talk.problems),

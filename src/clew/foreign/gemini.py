@@ -15,7 +15,7 @@ from typing import Any
 
 from clew.foreign.picture import embedded
 from clew.foreign.step import Conversation, Json, Scribe
-from clew.foreign.value import document, number, object_of, objects, records, text, time_of, usage
+from clew.foreign.value import document, document_or_part, number, object_of, objects, records, text, time_of, usage
 from clew.wire.encode import encode
 
 TOOL = "gemini"
@@ -41,12 +41,10 @@ def read(path: Path) -> Iterator[Conversation]:
     if path.suffix == ".jsonl":
         record = _replayed(path, scribe)
     else:
-        found = document(path)
+        found = document_or_part(path, scribe.problems)
         if isinstance(found, list) and any("messageId" in item for item in objects(found)):
             yield from _logged(path, objects(found))
             return
-        if found is None:
-            scribe.damaged(path.name, "not JSON")
         record = found if isinstance(found, dict) else {"history": found}
     _told(scribe, record)
     yield _conversation(path, record, scribe)

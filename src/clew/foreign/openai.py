@@ -15,7 +15,7 @@ from typing import Any
 from clew.foreign.item import Items, arguments
 from clew.foreign.picture import embedded, picture
 from clew.foreign.step import Conversation, Json, Scribe
-from clew.foreign.value import document, number, object_of, objects, records, text, time_of, usage
+from clew.foreign.value import document, document_or_part, number, object_of, objects, records, text, time_of, usage
 
 TOOL = "openai"
 _SPEAKERS = {"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "chatgpt": "assistant"}
@@ -73,10 +73,12 @@ class _Logged:
 def _values(path: Path, scribe: Scribe) -> Iterator[Json]:
     """The objects of a file, whether it is one JSON text or has one on each line."""
     whole = document(path)
-    if whole is not None:
-        yield from [whole] if isinstance(whole, dict) else objects(whole)
-    else:
+    if whole is None and path.suffix == ".json":
+        whole = document_or_part(path, scribe.problems)
+    if whole is None:
         yield from (value for _, value in records(path, scribe))
+    else:
+        yield from [whole] if isinstance(whole, dict) else objects(whole)
 
 
 def _unwrapped(value: Json) -> _Logged:

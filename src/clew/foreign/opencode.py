@@ -12,7 +12,7 @@ from typing import Any
 
 from clew.foreign.picture import picture
 from clew.foreign.step import Content, Conversation, Json, Scribe
-from clew.foreign.value import document, number, object_of, objects, text, time_of, usage
+from clew.foreign.value import document, document_or_part, number, object_of, objects, text, time_of, usage
 from clew.wire.database import DAMAGE
 from clew.wire.encode import decode
 
@@ -51,23 +51,21 @@ def read(path: Path) -> Iterator[Conversation]:
 
 
 def _files(path: Path) -> Iterator[_Stored]:
-    info = document(path)
-    if not isinstance(info, dict):
-        yield _Stored({"id": path.stem}, [], (f"{path.name}: not a JSON object",))
-        return
+    problems: list[str] = []
+    found = document_or_part(path, problems)
+    info: Json = found if isinstance(found, dict) else {"id": path.stem}
     if isinstance(info.get("info"), dict):  # what `opencode export` prints
         told = [(object_of(m, "info"), objects(m.get("parts"))) for m in objects(info.get("messages"))]
-        yield _Stored(info["info"], told)
+        yield _Stored(info["info"], told, tuple(problems))
         return
     is_old = path.parent.name == "info"
     root = path.parent.parent if is_old else path.parent.parent.parent
-    problems: list[str] = []
     messages = []
     for message in _objects(root / "message" / path.stem, problems):
         where = root / "part" / path.stem / text(message, "id") if is_old else root / "part" / text(message, "id")
         parts = [*objects(message.get("parts")), *_objects(where, problems)] if text(message, "id") else []
         messages.append((message, parts))
-    yield _Stored(info, messages, tuple(problems))
+    yield _Stored({"id": path.stem, **info}, messages, tuple(problems))
 
 
 def _objects(folder: Path, problems: list[str]) -> Iterator[Json]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from clew.foreign.step import Json, Scribe
-from clew.wire.encode import decode, encode
-from clew.wire.line import lines
+from clew.wire.encode import decode, decode_cut, encode
+from clew.wire.line import BOM, lines
 from clew.wire.time import instant
 
 _DEEPEST = 60
@@ -105,9 +105,18 @@ def records(path: Path, scribe: Scribe) -> Iterator[tuple[int, Json]]:
 def document(path: Path) -> Any:
     """The JSON of a whole file; None if it is none."""
     try:
-        return decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf").strip())
+        return decode(path.read_bytes().removeprefix(BOM).strip())
     except ValueError:
         return None
+
+
+def document_or_part(path: Path, problems: list[str]) -> Any:
+    """The JSON of a whole file, or what is whole of it, which is told."""
+    found = document(path)
+    if found is None and path.stat().st_size:
+        problems.append(f"{path.name}: it breaks off or is damaged; what could be read of it was")
+        found = decode_cut(path.read_bytes().removeprefix(BOM))
+    return found
 
 
 def changed(path: Path) -> datetime:

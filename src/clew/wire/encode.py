@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import msgspec
@@ -83,6 +84,14 @@ def decode_loosely(raw: bytes) -> Any:
     return scan(raw.decode("utf-8", "replace"))[0]
 
 
+def decode_cut(raw: bytes) -> Any:
+    """What is whole of a JSON text that breaks off or goes wrong somewhere; None if that is nothing."""
+    root: list[Any] = []
+    with suppress(ValueError):
+        _deep(raw.decode("utf-8", "replace"), 0, _LOOSE, root)
+    return root[0] if root else None
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
@@ -117,9 +126,9 @@ def decode_deep(text: str) -> Any:
     return value
 
 
-def _deep(text: str, position: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
-    """As `raw_decode`, with a list for a stack where the C decoder uses its own."""
-    root: list[Any] = []
+def _deep(text: str, position: int, decoder: json.JSONDecoder, root: list[Any] | None = None) -> tuple[Any, int]:
+    """As `raw_decode`, with a list for a stack where the C decoder uses its own. The value grows in `root`."""
+    root = [] if root is None else root
     stack: list[Any] = [root]
     keys: list[str | None] = [None]
     while True:
