@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -136,6 +137,60 @@ def test_a_client_with_hooks_permissions_and_tools_of_its_own(project: Path) -> 
     assert second[-1].result == "Again."
     assert models[-1] == "claude-opus-4-5"
     assert first[-1].session_id == second[-1].session_id
+
+
+def test_what_is_suggested_can_be_kept_and_what_there_is_is_listed(project: Path) -> None:
+    suggested: list[Any] = []
+    commands = project / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "tidy.md").write_text("---\ndescription: Tidy up\n---\nTidy it all.\n")
+
+    async def may(name: str, given: dict[str, Any], context: Any) -> PermissionResultAllow:
+        suggested.append([update.to_dict() for update in context.suggestions])
+        return PermissionResultAllow(updated_permissions=context.suggestions)
+
+    def write(name: str) -> Any:
+        return [use("Write", file_path=str(project / name), content="x\n")]
+
+    make = [use("Bash", command="make all", description="Build")]
+
+    async def talk(server: Server) -> tuple[Any, list[Any], list[Any]]:
+        async with ClaudeSDKClient(options=options(server, project, can_use_tool=may)) as client:
+            await client.query("go")
+            first = await answers(client.receive_response())
+            await client.set_model("claude-opus-4-5")
+            await client.set_model(None)
+            with pytest.raises(Exception, match="dangerously"):
+                await client.set_permission_mode("bypassPermissions")
+            await client.query("again")
+            second = await answers(client.receive_response())
+            info = await client.get_server_info()
+        return info, first, second
+
+    with running(script(make, make, write("a"), write("b"), "Done."), keeps_bodies=True) as server:
+        info, first, second = drive(lambda: talk(server))
+        models = [row["body"]["model"] for row in server.rows if row["path"] == "/v1/messages"]
+    rule = {"rules": [{"toolName": "Bash", "ruleContent": "make all:*"}], "behavior": "allow"}
+    assert suggested == [
+        [{"type": "addRules", "destination": "localSettings", **rule}],
+        [{"type": "setMode", "destination": "session", "mode": "acceptEdits"}],
+    ]
+    kept = json.loads((project / ".claude" / "settings.local.json").read_text())
+    assert kept == {"permissions": {"allow": ["Bash(make all:*)"]}}
+    assert (project / "b").exists()
+    modes = [m.data["permissionMode"] for m in first if isinstance(m, SystemMessage) and m.subtype == "status"]
+    assert modes == ["acceptEdits"]
+    echoes = [m.content for m in second if isinstance(m, UserMessage)]
+    assert echoes == [
+        f"<local-command-stdout>Set model to `{model}`</local-command-stdout>"
+        for model in ("claude-opus-4-5", models[0])
+    ]
+    assert len(set(models)) == 1
+    begun = next(message.data for message in first if isinstance(message, SystemMessage))
+    assert {"tidy", "compact"} <= {command["name"] for command in info["commands"]}
+    assert {"tidy", "compact"} <= set(begun["slash_commands"])
+    assert "general-purpose" in begun["agents"]
+    assert begun["apiKeySource"] == "ANTHROPIC_API_KEY"
 
 
 def test_an_interrupt_ends_the_turn_and_the_session_goes_on(project: Path) -> None:

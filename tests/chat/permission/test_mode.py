@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,6 +170,36 @@ def test_updates_of_an_sdk(tmp_path: Path) -> None:
     assert (
         place.permissions.apply({"type": "setMode", "mode": "acceptEdits", "destination": "session"}) == "acceptEdits"
     )
+
+
+def test_updates_of_an_sdk_are_kept_in_the_file_of_their_scope(tmp_path: Path) -> None:
+    place = Workplace(tmp_path)
+
+    def kept(scope: str) -> Any:
+        path = place.project / ".claude" / scope
+        return json.loads(path.read_text())["permissions"] if path.exists() else None
+
+    rule = {"rules": [{"toolName": "Bash", "ruleContent": "npm publish"}], "behavior": "allow"}
+    other = {"rules": [{"toolName": "WebSearch"}], "behavior": "allow"}
+    place.permissions.apply({"type": "addRules", "destination": "projectSettings", **rule})
+    place.permissions.apply({"type": "addRules", "destination": "localSettings", **rule})
+    assert kept("settings.json") == kept("settings.local.json") == {"allow": ["Bash(npm publish)"]}
+    place.permissions.apply({"type": "removeRules", "destination": "projectSettings", **rule})
+    assert kept("settings.json") == {"allow": []}
+    assert place.bash("npm publish").kind == "allow"
+    place.permissions.apply({"type": "replaceRules", "destination": "localSettings", **other})
+    assert kept("settings.local.json") == {"allow": ["WebSearch"]}
+    assert place.bash("npm publish").kind == "ask"
+    further = {"directories": [str(tmp_path / "elsewhere")], "destination": "localSettings"}
+    place.permissions.apply({"type": "addDirectories", **further})
+    assert kept("settings.local.json")["additionalDirectories"] == further["directories"]
+    assert tmp_path / "elsewhere" in place.permissions.roots
+    place.permissions.apply({"type": "removeDirectories", **further})
+    assert kept("settings.local.json")["additionalDirectories"] == []
+    assert place.permissions.roots == [place.project]
+    place.permissions.apply({"type": "addRules", "rules": "Bash", "destination": "localSettings"})
+    place.permissions.apply({"type": "unheardOf"})
+    assert kept("settings.local.json")["allow"] == ["WebSearch"]
 
 
 def test_what_a_skill_grants_ends_with_it(tmp_path: Path) -> None:
