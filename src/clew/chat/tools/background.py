@@ -78,7 +78,9 @@ class Background(Protocol):
 async def close(state: State) -> None:
     """Stop all that runs in the background: the conversation ends."""
     while state.background:  # what is being stopped may still begin something
-        await state.background.pop(next(iter(state.background))).close()
+        tasks = list(state.background.values())
+        state.background.clear()
+        await asyncio.gather(*(task.close() for task in tasks))
 
 
 def _task(scene: Scene, name: str) -> Background:
