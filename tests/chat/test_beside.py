@@ -537,3 +537,27 @@ def test_a_door_that_asks_once_waits_for_commands_too_but_not_for_ever(
 
         drive(made, run)
     assert [field_of(text, "status") for text in notices(made)] == [status]
+
+
+def test_closing_ends_agents_below_agents_and_their_commands(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    command = use("Bash", command=f"echo $$ >> {pids}; sleep 600")
+    rules = [
+        Rule(prompt="deepest", steps=[[command], "Never."]),
+        Rule(prompt="middle", steps=[[task("deepest 1"), task("deepest 2")], [command], "Never."]),
+        Rule(prompt="go", steps=[[task("middle")], "Outer."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def run(engine: Engine, release: asyncio.Event) -> None:
+            await engine.submit("go")
+            while not pids.exists() or len(pids.read_text().split()) < 3:
+                await asyncio.sleep(0.01)
+
+        drive(made, run)
+    assert [told.status for told in made.of(event.AgentEnded)] == ["stopped"] * 3
+    assert all(paired(path) for path in (made.path(), *agents(made)))
+    for pid in pids.read_text().split():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
+    sound(made.path())

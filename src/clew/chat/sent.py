@@ -95,7 +95,8 @@ class Sent:
     async def close(self) -> None:
         """The same at once."""
         self._is_killed = self._is_killed or not self._task.done()
-        self._task.cancel()
+        if not self._task.cancelling():  # a second time would break off its tidying up
+            self._task.cancel()
         await self.wait()
         for agent in list(self._below):
             await agent.close()
