@@ -86,6 +86,7 @@ def test_only_wire_write_opens_files_for_writing_below_the_claude_folder() -> No
         "wire/write.py": "session files and side files",
         "cli/export.py": "a new file that the user names",
         "cli/sql.py": "a new file that the user names",
+        "cli/replay.py": "a new file that the user names",
         "cli/mock.py": "a ledger, in a file that the user names",
         "cli/run.py": "the null device, when the reader of stdout has gone",
         "cli/search.py": "the null device, when the reader of stdout has gone",

@@ -33,6 +33,7 @@ class Transport(httpx.AsyncBaseTransport):
 
     def __init__(self) -> None:
         self._idle: dict[Origin, list[Connection]] = {}
+        self._broken: list[Connection] = []  # closed, but maybe not to the end yet
         self._trusted: ssl.SSLContext | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -40,11 +41,13 @@ class Transport(httpx.AsyncBaseTransport):
         url = request.url
         origin = (url.scheme, url.host, url.port or _PORTS[url.scheme])
         connection = self._rested(origin) or await self._connect(origin, limits.get("connect"))
+        is_answered = False
         try:
             head = await connection.ask(request, limits)
-        except BaseException:
-            connection.close()
-            raise
+            is_answered = True
+        finally:
+            if not is_answered:
+                self._break(connection)
         return httpx.Response(
             head.status_code,
             headers=head.headers.raw_items(),
@@ -57,11 +60,16 @@ class Transport(httpx.AsyncBaseTransport):
         if connection.is_whole:
             self._idle.setdefault(origin, []).append(connection)
         else:
-            connection.close()
+            self._break(connection)
+
+    def _break(self, connection: Connection) -> None:
+        connection.close()
+        self._broken.append(connection)
 
     async def aclose(self) -> None:
-        held = [connection for rested in self._idle.values() for connection in rested]
+        held = [connection for rested in self._idle.values() for connection in rested] + self._broken
         self._idle.clear()
+        self._broken.clear()
         for connection in held:
             await connection.end()
 

@@ -7,6 +7,7 @@ that no engine plays again are counted with the reason, never dropped in silence
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from clew.wire.block import result_text
 from clew.wire.detail import tagged
 from clew.wire.entry import Entry
 
+_HEADER = re.compile(r"[!-~]+")  # what can be the value of a header
 OWN = "clew/"  # how `writer` begins on lines of ours
 HANG = Fault(stream="hang", after=-2)
 CUT = Fault(stream="cut", after=-2)
@@ -196,9 +198,10 @@ def take_of(reply: Reply, is_own: bool) -> Take:
     if is_own and [block.get("text") for block in blocks] == [NO_CONTENT]:
         blocks = []  # the engine's word for a reply that says nothing
     first, last = reply.entries[0], reply.entries[-1]
-    calls = tuple(str(b["id"]) for b in blocks if b.get("type") == "tool_use" and b.get("id"))
+    uses = [b for b in blocks if b.get("type") == "tool_use"]
+    calls = tuple(str(b["id"]) for b in uses if isinstance(b.get("input"), dict))  # others the engine does not run
     broken = is_own and reply.stop_reason is None
-    reason = stop_reason(reply, calls)
+    reason = stop_reason(reply, [str(b["id"]) for b in uses])
     told = message_of(last)
     usages = [u for e in reply.entries if isinstance(u := message_of(e).get("usage"), dict)]
     usage: Json = max(usages, key=_output) if usages else {}
@@ -209,12 +212,12 @@ def take_of(reply: Reply, is_own: bool) -> Take:
         usage=usage,
         fault=CUT if broken else None,
         id=str(message_of(first).get("id") or ""),
-        request_id=first.request_id or "",
+        request_id=first.request_id if first.request_id and _HEADER.fullmatch(first.request_id) else "",
         model=str(message_of(first).get("model") or ""),
         begun=(usages or [{}])[0],
     )
-    if reason == "max_tokens" and blocks and blocks[-1].get("type") == "tool_use":
-        calls = calls[:-1]  # the engine does not run a call that was cut off
+    if reason == "max_tokens" and uses and blocks[-1] is uses[-1]:
+        calls = tuple(call for call in calls if call != uses[-1]["id"])  # nor one that was cut off
     return Take(step, () if broken else calls, last.cwd or "", last.git_branch or "")
 
 
@@ -294,8 +297,8 @@ def _sound(block: Json) -> Json:
     if kind == "text":
         return block if isinstance(block.get("text"), str) else {**block, "text": ""}
     if kind == "tool_use":
-        wrong = {name: "unknown" for name in ("id", "name") if not isinstance(block.get(name), str)}
-        return {**block, **wrong} if wrong else block
+        wrong: Json = {name: "unknown" for name in ("id", "name") if not isinstance(block.get(name), str)}
+        return {"input": {}, **block, **wrong} if wrong or "input" not in block else block
     return block if isinstance(kind, str) else {**block, "type": "unknown"}
 
 

@@ -32,6 +32,7 @@ _WRITER = ("version", "writer")
 BOOKS = ("turn_duration", "last-prompt", "headline", "queue", "snapshot")
 FOREIGN = "only the program that recorded it writes such lines"
 OURS = "clew writes it where the other program does not"
+UNSENT = "the engine sends one agent for each call of Task or Agent, and no others"
 WORDS = "each program has words of its own for it"
 
 
@@ -108,11 +109,15 @@ def _files(
 ) -> Iterator[tuple[str, Sequence[Entry], Sequence[Json], Cassette]]:
     own = [e for e in session.entries if e.is_sidechain == session.is_agent or e.type not in ("user", "assistant")]
     yield "", own, played.lines, cassette
-    agents = {agent.call.id: agent for agent in session.agents if agent.call}
-    for each in cassette.all():
-        for call, inner in each.agents.items():
-            if call in agents:
-                yield call, agents[call].session.entries, played.agents.get(call, ()), inner
+    inner = {each.agent_id: (call, each) for outer in cassette.all() for call, each in outer.agents.items()}
+    for agent in session.agents:
+        entries = agent.session.entries
+        if agent.id in inner:
+            call, source = inner[agent.id]
+            yield call, entries, played.agents.get(call, ()), source
+        else:
+            why = dict.fromkeys((entry.line.number for entry in entries), UNSENT)
+            yield agent.id, entries, (), Cassette(cassette.session_id, agent_id=agent.id, left_out=why)
 
 
 class _Side:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from clew.chat import cassette as tape
+from clew.chat.call import AGENT_TOOLS
 from clew.chat.cassette import Cassette, Compact, Cut, Done, Hold, Item, Queued, Rename, Save, Say, Sign, Stop, Take
 from clew.chat.compaction import OPENING
 from clew.chat.tool import Json
@@ -34,7 +35,7 @@ def cassette(session: Session, root: Session | None = None) -> Cassette:
     made = reader.made
     for call in session.calls:
         for agent in root.agents_for(call)[:1]:
-            if agent.session is not session and call.id in made.names:
+            if call.name in AGENT_TOOLS and agent.session is not session and call.id in made.names:
                 made.agents[call.id] = cassette(agent.session, root)
                 made.agents[call.id].agent_id = agent.id
     _drop_agent_signs(made)

@@ -58,7 +58,8 @@ class Deck:
         self.reel = Reel(cassette)
         self.queue: Callable[[Prompt], None] = lambda said: None
         self.move: Callable[[str, str], None] = lambda cwd, branch: None
-        self.saved: Json = {}  # the backups at the next change of a file
+        self.saved: Json = {}  # the backups at the prompt
+        self.change: Json | None = None  # those behind the change that a call is about to make, if it is told
         self._now: ContextVar[Reel] = ContextVar("reel", default=self.reel)
 
     @property
@@ -118,12 +119,32 @@ class Deck:
         agent = reel.cassette.agents.get(call)
         if agent is not None and scene.send is not None:
             await self._send(agent, given, scene)
-        outcome = reel.cassette.outcomes.get(call)
         is_there = await self.await_turn(call, scene)
-        if outcome is None or not is_there:
+        return self._recorded(call) if is_there else Result(LOST, is_error=True)
+
+    def settle(self, scene: Scene) -> Result:
+        """The recorded result of a call that is made again, and with it all that the record has of the call."""
+        reel, call = self.now, scene.call_id
+        own = [item for item in reel.items if isinstance(item, _OF_CALLS) and item.call == call]
+        reel.items = deque(item for item in reel.items if item not in own)
+        self.change = next((item.backups for item in own if isinstance(item, Save)), None)
+        self._leave(call, scene)
+        return self._recorded(call)
+
+    def _recorded(self, call: str) -> Result:
+        outcome = self.now.cassette.outcomes.get(call)
+        if outcome is None:
             return Result(LOST, is_error=True)
         found = outcome.result
         return Result(found.content, found.detail, found.is_error, tuple(outcome.notes))
+
+    def _leave(self, call: str, scene: Scene) -> None:
+        """A call is over. Behind the last one the person may have broken off."""
+        reel = self.now
+        reel.running.discard(call)
+        if not reel.running and reel.items and isinstance(reel.items[0], Stop):
+            reel.items.popleft()
+            scene.stopped.set()
 
     async def _send(self, agent: Cassette, given: Json, scene: Scene) -> None:
         assert scene.send is not None
@@ -131,7 +152,7 @@ class Deck:
         reel.load(item for act in agent.acts if isinstance(act, Say) for item in act.items)
         token = self._now.set(reel)
         try:
-            await scene.send({"prompt": "", **given}, scene)
+            await scene.send({"prompt": "", **given, "run_in_background": False}, scene)  # here it is waited for
         except (Failed, Over):
             pass  # what the agent came to is in the record
         finally:
@@ -150,15 +171,13 @@ class Deck:
                 if not isinstance(head, Queued | Hold | Sign | Save | Done):
                     break
                 reel.items.popleft()
+                reel.turn.notify_all()
                 if isinstance(head, _OF_CALLS) and head.call == call:
                     is_there = isinstance(head, Done)
                     await self._tell(head, scene)
                 else:
                     self._pass(head)
-            reel.running.discard(call)
-            if not reel.running and reel.items and isinstance(reel.items[0], Stop):
-                reel.items.popleft()
-                scene.stopped.set()
+            self._leave(call, scene)
             reel.turn.notify_all()
         return is_there
 
@@ -166,7 +185,7 @@ class Deck:
         if isinstance(item, Sign):
             await scene.progress(item.data)
         elif isinstance(item, Save):
-            self.saved = item.backups
+            self.change = item.backups
             scene.before_change(Path(next(reversed(item.backups), "")))
 
 
@@ -229,4 +248,5 @@ class Saved(Backups):
         return entry.snapshot(prompt, prompt, self._deck.saved, time)
 
     def before_change(self, path: Path, line: str, time: str) -> Json | None:
-        return entry.snapshot(line, self._prompt, self._deck.saved, self._when)
+        backups, self._deck.change = self._deck.change, None
+        return entry.snapshot(line, self._prompt, backups, self._when) if backups is not None else None

@@ -1,14 +1,14 @@
 """Replaying: the engine goes through a recorded session again, against the record instead of a model.
 
 The engine is the one that works for people. Its model is a mock that answers with the recorded replies, its tools give
-back what was recorded (or run again, see `live`), and its clock and ids are drawn from a seed, so that two replays of a
+back what was recorded or run again (`live`), and its clock and ids are drawn from a seed, so that two replays of a
 session write the same bytes. Nothing is written to the disk.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +30,7 @@ from clew.chat.engine import Engine
 from clew.chat.entry import Envelope
 from clew.chat.journal import Journal
 from clew.chat.kind import GENERAL, Kind
+from clew.chat.live import Live
 from clew.chat.means import Limits, Means
 from clew.chat.permission.decision import Mode
 from clew.chat.reel import Compacting, Deck, Frozen, Hooked, Over, Saved
@@ -39,8 +40,6 @@ from clew.chat.tool import Json, State, Tool
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 _TICK = timedelta(milliseconds=1)
 _WITHOUT_ERRORS = Script(strict=False)
-
-Tools = Callable[[Deck], Sequence[Tool]]
 
 
 class Played(Struct):
@@ -52,22 +51,22 @@ class Played(Struct):
     unplayed: int = 0  # acts whose replies the engine did not ask for to the end
 
 
-def frozen(cassette: Cassette) -> Tools:
+def frozen(cassette: Cassette, deck: Deck) -> Sequence[Tool]:
     """Tools that give back what was recorded."""
     names = dict.fromkeys(["Read", *(name for each in cassette.all() for name in each.names.values())])
-    return lambda deck: [Frozen(name, deck) for name in names]
+    return [Frozen(name, deck) for name in names]
 
 
-async def play(cassette: Cassette, tools: Tools | None = None, *, folder: Path | None = None, seed: int = 0) -> Played:
-    """Go through a session. `folder` is where tools work; without one the recorded folder is only named."""
+async def play(cassette: Cassette, live: Live | None = None, *, seed: int = 0) -> Played:
+    """Go through a session, with tools that give back what was recorded, or live."""
     with TemporaryDirectory(prefix="clew-replay-") as scratch:
         deck = Deck(cassette)
-        run = _Run(cassette, deck, Path(scratch), folder or Path(cassette.cwd or "/"), seed)
+        run = _Run(cassette, deck, Path(scratch), live, seed)
         transport = Inside(Mock(_WITHOUT_ERRORS, deck.choose), lambda: run.engine.interrupt())
         endpoint = Endpoint("http://127.0.0.1", key="replay", profile=PROFILES["anthropic"])
         retry = Retry(tries=max(each.tries for each in cassette.all()))
         async with Client(endpoint, retry, transport=transport, sleep=_at_once, chance=lambda: 0.0) as client:
-            run.begin(client, (tools or frozen(cassette))(deck))
+            run.begin(client, live.tools(deck) if live else frozen(cassette, deck))
             await run.all()
         return run.played
 
@@ -81,10 +80,11 @@ class _Run:
 
     engine: Engine
 
-    def __init__(self, cassette: Cassette, deck: Deck, scratch: Path, folder: Path, seed: int) -> None:
+    def __init__(self, cassette: Cassette, deck: Deck, scratch: Path, live: Live | None, seed: int) -> None:
         self._cassette = cassette
         self._deck = deck
-        self._folder = folder
+        self._live = live
+        self._folder = live.folder if live else Path(cassette.cwd or "/")
         self._path = scratch / "projects" / "replayed" / f"{cassette.session_id or 'session'}.jsonl"
         self._chance = random.Random(seed)
         self._time = BEGINNING
@@ -115,7 +115,7 @@ class _Run:
             compactor=lambda d, m, stopped: Compacting(d, m, stopped, deck=deck),
         )
         deck.queue = self.engine.queue
-        deck.move = journal.move
+        deck.move = self._move
 
     async def all(self) -> None:
         for number, act in enumerate(self._cassette.acts):
@@ -139,7 +139,7 @@ class _Run:
             messages, dialogue.journal.leaf = self._states[act.back_to]
             dialogue.messages = list(messages)
         if act.cwd:
-            dialogue.journal.move(act.cwd, act.branch)
+            self._move(act.cwd, act.branch)
         mode: Mode | None = next((each for each in get_args(Mode) if each == act.mode), None)
         if mode is not None:
             engine.use_mode(mode)
@@ -156,6 +156,12 @@ class _Run:
             pass
         self.engine.dialogue.queue.clear()
 
+    def _move(self, cwd: str, branch: str) -> None:
+        """The lines say where they were written. Live tools go their own way."""
+        self.engine.dialogue.journal.move(cwd, branch)
+        if self._live is None:
+            self.engine.dialogue.state.cwd = Path(cwd)
+
     # -- what the engine is given
 
     def _clock(self) -> datetime:
@@ -166,7 +172,8 @@ class _Run:
         return str(UUID(int=self._chance.getrandbits(128), version=4))
 
     def _write(self, path: Path, lines: Sequence[Json], sync: bool) -> None:
-        self._files.setdefault(path.stem, []).extend(lines)
+        told = [self._live.there(line) for line in lines] if self._live else lines
+        self._files.setdefault(path.stem, []).extend(told)
 
     def _hear(self, told: event.Event) -> None:
         if isinstance(told, event.AgentBegun):

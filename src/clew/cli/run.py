@@ -29,6 +29,7 @@ COMMANDS = {
     "follow": "watch a session as it is written",
     "resume": "go on with a session, found by its id or by words",
     "chat": "work with a model, in sessions that Claude Code can go on with",
+    "replay": "play a session, record it, or go through it again and compare",
     "acp": "let an editor chat, over the Agent Client Protocol",
     "rewind": "go back to before a prompt: files, conversation or both",
     "trust": "let a folder's own settings run things in a chat",

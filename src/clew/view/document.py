@@ -166,7 +166,8 @@ def call_rows(call: Call, scene: Scene) -> Iterator[Row]:
     agents = scene.agents(call)
     is_said = call.name in _QUIET or bool(agents)  # an edit shows as its diff, an agent's answer as its last words
     if (not is_said or call.failed or options.level >= 3) and call.output.strip():
-        yield Row("failure" if call.failed else "result", call.output, depth, limit=limit)
+        answered = call.result_entry.time if call.result_entry else None
+        yield Row("failure" if call.failed else "result", call.output, depth, answered, limit)
     elif call.is_open and (output := _so_far(call)):
         yield Row("result", output, depth, limit=limit)
     if options.details and call.result:
@@ -197,7 +198,7 @@ def _todo_rows(call: Call, depth: int) -> Iterator[Row]:
 def agent_rows(agent: Agent, scene: Scene) -> Iterator[Row]:
     """An agent's conversation, nested at its call. Its prompt is the call's and is not said twice."""
     facts = {"id": agent.id, "kind": agent.kind, "model": agent.model, **agent.totals}
-    yield Row("agent", agent.description or agent.id, scene.depth + 1, facts=facts)
+    yield Row("agent", agent.description or agent.id, scene.depth + 1, agent.session.started, facts=facts)
     inner = replace(scene, session=agent.session, depth=scene.depth + 1)
     yield from entry_rows((e for e in agent.session.active if speaker(e) != "prompt"), inner)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from io import StringIO
 from typing import TYPE_CHECKING, TextIO
 
 from clew.view.budget import cut
@@ -62,6 +63,28 @@ def print_rows(rows: Iterable[Row], file: TextIO, colour: bool) -> None:
     for row in rows:
         for part in _renderables(row):
             console.print(part, soft_wrap=row.kind in ("diff", "result", "failure"))
+
+
+def painted(row: Row, width: int, colour: bool) -> str:
+    """A row as it looks on a terminal of a width, with its newlines."""
+    if not colour:
+        return "".join(f"{line}\n" for line in lines(row))
+    from rich.console import Console
+
+    drawn = StringIO()
+    console = Console(
+        file=drawn,
+        width=width,
+        force_terminal=True,
+        color_system="standard",
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    for part in _renderables(row):
+        console.print(part)
+    return drawn.getvalue()
 
 
 def lines(row: Row) -> Iterator[str]:
