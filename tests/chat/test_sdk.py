@@ -17,6 +17,7 @@ from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
     HookMatcher,
+    InMemorySessionStore,
     PermissionResultAllow,
     PermissionResultDeny,
     ResultMessage,
@@ -215,6 +216,27 @@ def test_an_interrupt_ends_the_turn_and_the_session_goes_on(project: Path) -> No
     assert (first[-1].subtype, first[-1].is_error) == ("error_during_execution", True)
     assert results(first)[0].is_error is True
     assert (second[-1].subtype, second[-1].result) == ("success", "Again.")
+
+
+def test_a_store_of_the_sdk_gets_every_line(project: Path) -> None:
+    store = InMemorySessionStore()
+    steps: list[Any] = [[use("Task", description="Look", prompt="errand", subagent_type="general-purpose")], "Done."]
+    rules = [Rule(prompt="errand", steps=["Seen."]), Rule(prompt="go", steps=steps)]
+
+    async def talk(server: Server) -> list[Any]:
+        return await answers(query(prompt="go", options=options(server, project, session_store=store)))
+
+    with running(Script(rules=rules)) as server:
+        found = drive(lambda: talk(server))
+    session = clew.find(found[-1].session_id)
+    assert session.path is not None
+    files = [session.path, *session.path.with_suffix("").glob("subagents/*.jsonl")]
+    keys: list[Any] = [{"project_key": session.path.parent.name, "session_id": session.id}]
+    keys += [{**keys[0], "subpath": f"subagents/{path.stem}"} for path in files[1:]]
+    assert len(files) == 2
+    for path, key in zip(files, keys, strict=True):
+        kept = asyncio.run(store.load(key))
+        assert kept == [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_the_session_functions_read_what_was_written(project: Path) -> None:

@@ -23,6 +23,7 @@ class Brought:
     servers: tuple[str, ...] = ()  # that the tools are of
     system: str | None = None
     added_system: str = ""
+    hears_agents: bool = False  # also what they say, not only what they do
 
 
 async def brought(request: Json, servers: Sequence[str], ask: Ask) -> Brought:
@@ -36,6 +37,7 @@ async def brought(request: Json, servers: Sequence[str], ask: Ask) -> Brought:
         known,
         "\n\n".join(texts(system)) if isinstance(system, list) else system if isinstance(system, str) else None,
         str(request.get("appendSystemPrompt") or ""),
+        request.get("forwardSubagentText") is True,
     )
 
 

@@ -18,6 +18,7 @@ from clew.chat.engine import Engine
 from clew.chat.event import Tell
 from clew.chat.expand import Expander, Rules
 from clew.chat.hook import Hook, Hooks
+from clew.chat.journal import Write, put
 from clew.chat.kind import Kind
 from clew.chat.mcp import Server, configured, serving
 from clew.chat.memory import Memories
@@ -53,6 +54,7 @@ class Wishes:
     hooks: Sequence[Hook] = ()
     further: Sequence[Tool] = ()
     around: Callable[[Tool], Tool] = lambda tool: tool  # what a door puts around each tool
+    write: Write = put  # how lines are written down
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
             kinds,
             workshop,
             profile if "user" in wishes.sources else None,
+            write=wishes.write,
             nearby=lambda path: memory.tell(memories.near(path)),
         )
         is_saved = options.saves_files and settings.merged.get("fileCheckpointingEnabled") is not False

@@ -108,6 +108,8 @@ class Control:
         except ValueError:
             said = None
         match said:
+            case {"type": "user", "message": {"content": str(text)}, "client_composed": True}:
+                self._inbox.put_nowait([{"type": "text", "text": text}])  # as it is: no command, no mention
             case {"type": "user", "message": {"content": content}}:
                 self._inbox.put_nowait(content)
             case {"type": "control_request", "request_id": str(number), "request": {"subtype": str(kind)} as request}:
@@ -193,6 +195,9 @@ class Control:
                 return {"mode": mode}
             case "set_model":
                 return await self._use_model(str(request.get("model") or ""))
+            case "rename_session":
+                (await self._started()).engine.rename(str(request.get("title") or ""))
+                return {}
             case "get_context_usage":
                 return context((await self._started()).engine)
             case "rewind_files":

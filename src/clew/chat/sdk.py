@@ -13,6 +13,7 @@ from clew.chat.event import Tell
 from clew.chat.frame import Framing
 from clew.chat.listing import greeting, opening
 from clew.chat.mcp import configured
+from clew.chat.mirror import mirrored
 
 
 async def serve(
@@ -23,6 +24,7 @@ async def serve(
     *,
     tells_state: bool = False,
     may_bypass: bool = False,
+    mirrors: bool = False,
     remark: Callable[[str], None] = lambda text: None,
 ) -> int:
     """Until the SDK hangs up. The exit code."""
@@ -36,6 +38,9 @@ async def serve(
                 added = brought.added_system or options.added_system
                 options = replace(options, system=brought.system, added_system=added)
             made = replace(wishes, options=options, hooks=brought.hooks, further=brought.tools, agents=brought.agents)
+            if mirrors:
+                made = replace(made, write=mirrored(made.write, write, remark))
+            framing.shows_agents = framing.shows_agents or brought.hears_agents
             opened = await stack.enter_async_context(session(made, tell))
             framing.listed = {**framing.listed, **opening(opened, brought.servers)}
             return opened

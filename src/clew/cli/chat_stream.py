@@ -41,6 +41,7 @@ def arguments(command: ArgumentParser) -> None:
     group.add_argument("--include-partial-messages", action="store_true", help="tell every event of the stream")
     group.add_argument("--replay-user-messages", action="store_true", help="say prompts back")
     group.add_argument("--forward-subagent-text", action="store_true", help="tell also what agents say")
+    group.add_argument("--session-mirror", action="store_true", help="tell also every line that is written down")
     group.add_argument("--system-prompt-file", metavar="FILE", default="", help="instead of clew's own")
     group.add_argument(
         "--allow-dangerously-skip-permissions", action="store_true", help="the mode bypassPermissions may be set later"
@@ -74,8 +75,16 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
     lines = _lines() if prompt is None else _one(prompt)
     say = (lambda text: None) if options.quiet else remark
     wished = replace(wishes, options=chosen)
-    may_bypass: bool = options.allow_dangerously_skip_permissions
-    return await serve(wished, lines, _write, framing, tells_state=wants_state(), may_bypass=may_bypass, remark=say)
+    return await serve(
+        wished,
+        lines,
+        _write,
+        framing,
+        tells_state=wants_state(),
+        may_bypass=options.allow_dangerously_skip_permissions,
+        mirrors=options.session_mirror,
+        remark=say,
+    )
 
 
 def _write(line: bytes) -> None:
