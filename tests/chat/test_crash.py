@@ -13,11 +13,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from clew.api.failure import Retry
 from clew.api.rule import lint
 from clew.api.script import AnyStep, Fault, Rule, Step
 from clew.chat.engine import Engine
@@ -33,6 +35,8 @@ from tests.chat.test_resume import options
 from tests.chat.world import MODEL, SESSION, TOOLS, World, use, world
 from tests.oracle.normalise import normalise
 
+BACK = timedelta(hours=-9)
+FAULTS: tuple[Literal["error", "cut", "garbage", "hang", "close"], ...] = ("error", "cut", "garbage", "hang", "close")
 LAST = 3  # lines that are cut at every byte
 RULES = [
     Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."]),
@@ -246,6 +250,56 @@ def test_a_full_disk_ends_the_turn_and_loses_nothing(tmp_path: Path, limit: int)
         lines = made.path().read_bytes().splitlines()
         assert len(lines) in (acknowledged, acknowledged + 1)  # the last one is torn
         assert all(decode(line) for line in lines[:acknowledged])
+        check_next(made.path())
+        goes_on(made)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(Fault(status=status) for status in (400, 401, 429, 500, 529)),
+        *(Fault(stream=kind, after=9) for kind in FAULTS),
+        Fault(status=400, message="prompt is too long: 250000 tokens > 200000 maximum"),
+    ],
+    ids=lambda fault: fault.stream or f"{fault.status} {fault.message}".strip(),
+)
+def test_behind_any_fault_of_the_api_another_process_goes_on(tmp_path: Path, fault: Fault) -> None:
+    rules = [
+        Rule(prompt="go", steps=[["Look:", use("Echo", text="a")], Step(content=["Kept.", "Lost."], fault=fault)]),
+        Rule(prompt="NEXT", steps=["Next."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+        made.run("go", retry=Retry(tries=1, idle=2.0 if fault.stream == "hang" else 60.0))
+        before = made.path().read_bytes()
+        goes_on(made)
+        assert made.path().read_bytes().startswith(before)
+        sent = str(made.sent[-1]["messages"])
+        assert "Look:" in sent and ("Kept." in sent) == bool(fault.stream)
+
+
+def test_a_clock_that_goes_back_leaves_the_lines_in_their_order(tmp_path: Path) -> None:
+    """In the middle of a session by hours, and before the process that resumes it by a day."""
+    start = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    def told(*prompts: str, resume: str = "", hours: Sequence[int]) -> None:
+        times = iter(start + timedelta(hours=hour) for hour in hours)
+
+        async def run() -> None:
+            async with made.client() as client:
+                parts = Parts(client, TOOLS, Anything(), Unhooked(), clock=lambda: next(times, start + BACK))
+                wished = options(made, session_id="" if resume else SESSION, model=MODEL, resume=resume)
+                async with opened(wished, parts, made.events.append) as engine:
+                    for prompt in prompts:
+                        await engine.submit(prompt)
+
+        asyncio.run(run())
+
+    with world(tmp_path, rules=RULES) as made:
+        told("first", "second", hours=(0, 1, 2, -3, 4, -20, 5))
+        told("NEXT", resume=SESSION, hours=(-30, -29))
+        times = [line["timestamp"] for line in made.lines() if line.get("uuid")]
+        assert times == sorted(set(times))
+        assert [turn.text for turn in read(made.path()).turns] == ["first", "second", "NEXT"]
         check_next(made.path())
         goes_on(made)
 
