@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from clew.foreign.item import ADDED, Items, plain
-from clew.foreign.step import Conversation, Json, Kept, Reply, Scribe, Step, with_usage
+from clew.foreign.step import Conversation, Json, Kept, Scribe, Step, with_usage
 from clew.foreign.value import number, object_of, objects, records, text, time_of, usage
 
 TOOL = "codex"
@@ -141,7 +141,7 @@ class _Rollout:
     def _used(self, told: Json) -> None:
         read, written = number(told, "cached_input_tokens"), number(told, "cache_write_input_tokens")
         fresh = max(0, number(told, "input_tokens") - read - written)
-        before = sum(isinstance(step, Reply) for step in self.scribe.steps) + self.scribe.is_open
+        before = self.scribe.replies + self.scribe.is_open
         if found := usage(fresh, number(told, "output_tokens"), read, written):
             self.usages.append((before, found))
 

@@ -132,6 +132,7 @@ class Scribe:
         self.steps: list[Step] = []
         self.problems: list[str] = []
         self.model = ""
+        self.replies = 0
         self._parts: list[Json | Call] = []
         self._began: datetime | None = None
 
@@ -189,6 +190,7 @@ class Scribe:
         """End the reply that is being taken down, if there is one."""
         if self._parts:
             self.steps.append(Reply(tuple(self._parts), self._began, model or self.model, usage or {}))
+            self.replies += 1
         self._parts, self._began = [], None
 
     def damaged(self, where: str, reason: str) -> None:

@@ -10,13 +10,13 @@ from unicodedata import normalize
 from clew.api.rule import lint
 from clew.conversation.open import request
 from clew.conversation.session import Session
-from clew.errors import NotFound, Refused
+from clew.errors import Refused
 from clew.foreign.build import Place, lines, session_id
 from clew.foreign.step import Conversation
 from clew.foreign.value import changed, object_of
 from clew.wire.detail import ORIGIN
 from clew.wire.encode import decode, encode
-from clew.wire.place import SessionFile, Tree, find_session
+from clew.wire.place import SessionFile, Tree, session_at
 from clew.wire.slug import slug
 from clew.wire.write import create
 
@@ -25,18 +25,14 @@ VERSIONS = ("2.1.325", "2.1.29")  # both ends of the format that was observed
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A session that could be written."""
+    """A session that could be written, or may not be: then `violations` say why."""
 
     talk: Conversation
     id: str
     cwd: str
     path: Path
     session: Session
-
-    @property
-    def violations(self) -> tuple[str, ...]:
-        """Why it may not be written; nothing if it may."""
-        return _violations(self.session)
+    violations: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +52,21 @@ def draft(talk: Conversation, tree: Tree, cwd: str, *, again: bool = False) -> D
     start = next((step.time for step in talk.steps if step.time), None) or (changed(source) if source.exists() else now)
     made = lines(talk, Place(id, where, start.astimezone(UTC), now))
     session = Session(b"".join(encode(line) + b"\n" for line in made))
-    return Draft(talk, id, where, tree.root / "projects" / slug(where) / f"{id}.jsonl", session)
+    path = tree.root / "projects" / slug(where) / f"{id}.jsonl"
+    return Draft(talk, id, where, path, session, _violations(session))
 
 
 def there(talk: Conversation, tree: Tree, *, again: bool = False) -> There | None:
     """The session that was made of this conversation before, wherever it lies now."""
-    try:
-        file = find_session(tree, session_id(talk, again=again))
-    except NotFound:
-        return None
-    return There(file, _digest(file.path) not in ("", talk.digest))
+    name = f"{session_id(talk, again=again)}.jsonl"
+    path = next((each for p in tree.projects() if (each := p.folder / name).is_file()), None)
+    return There(session_at(path), _digest(path) not in ("", talk.digest)) if path else None
 
 
 def write(made: Draft) -> Path:
     """Make the file of a draft. Raises Refused if it would be unsound, or is not what it should be when read back."""
-    if problems := made.violations:
-        raise Refused(problems)
+    if made.violations:
+        raise Refused(made.violations)
     path = create(made.path, (item.raw for item in made.session.items))
     written = Session(path)
     if request(written).messages != request(made.session).messages:
