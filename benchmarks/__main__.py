@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import chat, collect, export, peer, search, usage, web
+from benchmarks import chat, collect, console, export, peer, search, usage, web
 from benchmarks.corpus import generate, parse_size
 from benchmarks.measure import Line, Note, cpu_of, in_process, interleaved, start_of, transcripts
 
@@ -47,6 +47,7 @@ def measure(root: Path, scratch: Path, peers: int, resumed: int) -> Iterator[Lin
     yield from usage.measure(root, scratch)
     if resumed:
         yield from chat.measure(scratch, chat.large(scratch / "chat-tree", resumed))
+        yield from console.measure(scratch)
     yield from bulk(root)
     yield from large(root)
     yield from start_up()
