@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +16,25 @@ from clew.api.script import Fault, Rule, Step
 from clew.chat import event
 from clew.chat.engine import Engine
 from clew.chat.hook import HookOutcome
-from clew.chat.likeness import Likeness, compare
+from clew.chat.likeness import FOREIGN, OURS, UNSENT, WORDS, Likeness, compare, stamped
+from clew.chat.live import Live, permissions
 from clew.chat.recorded import cassette
 from clew.chat.replay import Played, play
 from clew.chat.tool import Json
+from clew.chat.toolbox import toolbox
+from clew.chat.tools.bash import BASH
+from clew.conversation.open import read, sessions
 from clew.conversation.session import Session
+from clew.demo.tree import write_demo
+from clew.wire.encode import decode, encode
 from tests.chat.world import World, limited, use, waiting, world
 
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
-def replayed(session: Session, **more: Any) -> tuple[Likeness, Played]:
+
+def replayed(session: Session) -> tuple[Likeness, Played]:
     recorded = cassette(session)
-    made = asyncio.run(play(recorded, **more))
+    made = asyncio.run(play(recorded))
     return compare(session, recorded, made), made
 
 
@@ -198,3 +208,231 @@ def test_a_limit_of_turns(tmp_path: Path) -> None:
     with world(tmp_path, [use("Echo", text="a")], [use("Echo", text="b")], "Done.") as made:
         made.run("go", change=limited(turns=2))
     is_the_same(made)
+
+
+def test_a_shell_that_moves_and_a_way_back(tmp_path: Path) -> None:
+    rules = [
+        Rule(
+            prompt="go",
+            steps=[[use("Bash", command="mkdir -p in && cd in && pwd")], [use("Bash", command="pwd")], "Done."],
+        ),
+        Rule(prompt="other", steps=["Another way."]),
+    ]
+    with world(tmp_path, rules=rules) as made:
+
+        async def drive(engine: Engine) -> None:
+            await engine.submit("go")
+            leaf, messages = engine.dialogue.journal.leaf, list(engine.dialogue.messages)
+            await engine.submit("other one")
+            engine.dialogue.journal.leaf, engine.dialogue.messages = leaf, messages
+            await engine.submit("other two")
+
+        made.drive(drive, tools=(BASH,))
+    assert len({line["cwd"] for line in made.lines() if "cwd" in line}) == 2
+    found, _ = replayed(made.session())
+    assert (found.rest, found.same) == ({}, found.total)
+
+
+def test_two_replays_write_the_same_bytes_and_other_seeds_others(tmp_path: Path) -> None:
+    with world(tmp_path, [use("Echo", text="a")], "Done.") as made:
+        made.run("go")
+    recorded = cassette(made.session())
+    first, second, third = (asyncio.run(play(recorded, seed=seed)) for seed in (1, 1, 2))
+    assert encode(first.lines) == encode(second.lines) != encode(third.lines)
+
+
+def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
+    with world(tmp_path, [use("Echo", text="a")], "Done.") as made:
+        made.run("go")
+    lines = made.lines()
+    result = next(line for line in lines if "toolUseResult" in line)
+    lost = Session(b"".join(encode(line) + b"\n" for line in lines if line is not result))
+    found, _ = replayed(lost)
+    assert found.differs
+    assert not found.identical
+    assert ("extra", "result", "the record has it not") in found.rest
+    played = asyncio.run(play(cassette(made.session())))
+    changed = compare(lost, cassette(lost), played)
+    assert [pair.kind for pair in changed.of("extra")] == ["result"]
+
+
+# -- what others wrote
+
+# Why entries of Claude Code's own sessions do not come out again.
+REASONS = {
+    FOREIGN: "bookkeeping and context of the original program: clew keeps books of its own",
+    OURS: "the same the other way round",
+    WORDS: "caveats, remarks of hooks and outputs of commands are worded by each program",
+    UNSENT: "a Workflow starts many agents with one call, and clew has no such tool",
+    "the program said it in the model's name": "no reply stands behind `No response requested.` and its like",
+    "clew tells the model in a note that its reply was cut": "old versions wrote an error there",
+    "it belongs to no call": "progress of SessionStart hooks",
+    "it is no answer to a command": "the output of a shell command of the person",
+    "the engine does not write it by itself": "shell commands of the person, notifications of background work",
+    "no prompt leads to it": "hand-written files that begin with a reply",
+    "the call has a result already": "hand-written files with two results for one call",
+}
+# What is left: (version, scenario, state, kind), with what the engine does otherwise.
+REST = {
+    ("2.0.50", "tui_queue", "missing", "said"): "a reply that came while the queue was asked on its own",
+    ("2.1.325", "bash_bg", "missing", "said"): "the model was woken by a notification",
+    ("2.1.325", "tui_misc", "missing", "said"): "an answer to a shell command of the person",
+    ("2.1.325", "max_turns", "other", "prompt"): "a permission mode that clew does not have",
+}
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("version", "least"), [("2.0.50", 367), ("2.1.29", 339), ("2.1.325", 477)])
+def test_every_recorded_sample_says_the_same(shared: Path, version: str, least: int) -> None:
+    same = total = 0
+    unexplained = []
+    folder = shared / "oracle" / "samples" / version
+    for path in sorted(folder.glob("*/.claude/projects/*/*.jsonl")):
+        if path.name.startswith("agent-"):
+            continue
+        found, _ = replayed(read(path))
+        same, total = same + found.same, total + found.total
+        scenario = path.relative_to(folder).parts[0]
+        unexplained += [
+            (scenario, *key)
+            for key in found.rest
+            if key[2] not in REASONS and (version, scenario, *key[:2]) not in REST
+        ]
+    print(f"{version}: {same} of {total} entries are the same")
+    assert unexplained == []
+    assert same >= least
+
+
+@pytest.mark.shared
+def test_hand_written_samples_are_played_without_a_crash(shared: Path) -> None:
+    found = [replayed(read(path))[0] for path in sorted((shared / "oracle/samples/acceptance").glob("*.jsonl"))]
+    same, total = sum(each.same for each in found), sum(each.total for each in found)
+    print(f"acceptance: {same} of {total} entries are the same")
+    assert same >= 0.94 * total
+
+
+def test_the_demo_says_the_same(tmp_path: Path) -> None:
+    write_demo(tmp_path, NOW)
+    unexplained: dict[str, Any] = {}
+    same = total = 0
+    for session in sessions(claude=tmp_path):
+        found, _ = replayed(session)
+        same, total = same + found.same, total + found.total
+        rest = [key for key in found.rest if key[2] not in REASONS]
+        if rest:
+            unexplained[session.id[:4]] = rest
+    print(f"demo: {same} of {total} entries are the same")
+    # in 82d8 a notification woke the model: clew wakes it with words of its own, and so for a reply less
+    assert set(unexplained) <= {"82d8"}
+    assert same >= 0.97 * total
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_session_is_played_as_far_as_it_goes(demo: list[bytes], seed: int) -> None:
+    chance = random.Random(seed)
+    session = Session(damaged(chance.choice(demo), chance))
+    found, made = replayed(session)
+    assert found.same <= found.total <= len(session.entries)
+    assert stamped(session, cassette(session), made)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("demo")
+    write_demo(folder, NOW)
+    found = [session.path.read_bytes() for session in sessions(claude=folder) if session.path]
+    return sorted(found, key=len)[:14]
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1.5,
+    "",
+    "x",
+    [],
+    {},
+    [None],
+    {"type": "tool_use"},
+    [{"type": "text"}],
+    "\ud800",
+)
+
+
+def damaged(raw: bytes, chance: random.Random) -> bytes:
+    """A file with lines lost, doubled, torn or out of order, and values of the wrong kind."""
+    lines = raw.splitlines(keepends=True)
+    for _ in range(chance.randint(1, 4)):
+        place = chance.randrange(len(lines))
+        match chance.randint(0, 4):
+            case 0 if len(lines) > 1:
+                del lines[place]
+            case 1:
+                lines.insert(chance.randrange(len(lines)), lines[place])
+            case 2:
+                chance.shuffle(lines)
+            case 3:
+                lines[place] = lines[place][: chance.randrange(len(lines[place]))]
+            case _:
+                lines = lines[: place + 1]
+    return b"".join(_odd(line, chance) if chance.random() < 0.5 else line for line in lines)
+
+
+def _odd(line: bytes, chance: random.Random) -> bytes:
+    def change(value: Any) -> Any:
+        if chance.random() < 0.01:
+            return chance.choice(ODD)
+        if isinstance(value, dict):
+            return {key: change(each) for key, each in value.items() if chance.random() > 0.01}
+        return [change(each) for each in value] if isinstance(value, list) else value
+
+    try:
+        return encode(change(decode(line))) + b"\n"
+    except ValueError:
+        return line
+
+
+# -- live tools
+
+
+def live_session(tmp_path: Path) -> tuple[Path, Session]:
+    """A session that reads, edits and runs something in a folder, and the folder as it was before."""
+    calls: list[Any] = [
+        [use("Read", file_path=f"{tmp_path.resolve()}/project/a.txt")],
+        [use("Edit", file_path=f"{tmp_path.resolve()}/project/a.txt", old_string="one", new_string="two")],
+        [use("Bash", command="cat a.txt"), use("Bash", command="touch /tmp/never-made-by-a-replay")],
+        "Done.",
+    ]
+    with world(tmp_path, *calls) as made:
+        made.project.mkdir()
+        (made.project / "a.txt").write_text("one\n")
+        made.run("go", tools=tuple(toolbox().values()))
+        before = tmp_path / "before"
+        before.mkdir()
+        (before / "a.txt").write_text("one\n")
+        return before.resolve(), made.session()
+
+
+def run_live(session: Session, folder: Path, home: Path) -> Live:
+    recorded = cassette(session)
+    live = Live(recorded, folder, permissions(folder, home / "claude", home, ()))
+    asyncio.run(play(recorded, live))
+    return live
+
+
+def test_live_tools_say_the_same_in_the_same_folder(tmp_path: Path) -> None:
+    folder, session = live_session(tmp_path)
+    live = run_live(session, folder, tmp_path)
+    states = {(run.name, run.state) for run in live.runs}
+    assert states == {("Read", "same"), ("Edit", "same"), ("Bash", "same"), ("Bash", "not run")}
+    assert (folder / "a.txt").read_text() == "two\n"
+    assert (tmp_path / "project" / "a.txt").read_text() == "two\n"
+
+
+def test_a_tool_that_says_another_thing_is_shown_as_a_diff(tmp_path: Path) -> None:
+    folder, session = live_session(tmp_path)
+    (folder / "a.txt").write_text("one\nmore\n")
+    changed = [run for run in run_live(session, folder, tmp_path).runs if run.state == "other"]
+    assert (changed[0].name, changed[-1].name) == ("Read", "Bash")
+    assert "+more" in changed[-1].diff

@@ -116,7 +116,8 @@ def _files(
             call, source = inner[agent.id]
             yield call, entries, played.agents.get(call, ()), source
         else:
-            why = dict.fromkeys((entry.line.number for entry in entries), UNSENT)
+            reason = UNSENT if agent.call else FOREIGN
+            why = dict.fromkeys((entry.line.number for entry in entries), reason)
             yield agent.id, entries, (), Cassette(cassette.session_id, agent_id=agent.id, left_out=why)
 
 
