@@ -100,8 +100,7 @@ def is_inside(path: str, root: str) -> bool:
     return os.path.realpath(path).startswith(root.rstrip(os.sep) + os.sep)
 
 
-@dataclass(frozen=True, slots=True)
-class Inside(SessionFile):
+class Inside(SessionFile, frozen=True):
     """A file of the tree, whose agents are those in the tree."""
 
     root: str = ""
