@@ -178,6 +178,7 @@ UNSOUND: dict[str, tuple[Json, str]] = {
     "a picture of another kind": (body(user([image(kind="image/tiff")])), "image"),
     "a picture that is another": (body(user([image(kind="image/gif")])), "image"),
     "a picture that is no base64": (body(user([image("%%%")])), "image"),
+    "a picture that is not even ASCII": (body(user([image("b\u00e9d")])), "image"),
     "an empty picture": (body(user([image("")])), "image"),
     "a picture too large": (body(user([image(LARGE)])), "image"),
     "a picture by a plain address": (body(user([picture(type="url", url="http://a/x")])), "image"),

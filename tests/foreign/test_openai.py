@@ -84,6 +84,20 @@ def test_blocks_of_the_messages_api(tmp_path: Path) -> None:
     ]
 
 
+def test_half_a_character_in_an_id(tmp_path: Path) -> None:
+    chat = {"conversation_id": "\ud800", "messages": [{"role": "user", "content": "Go \ud800"}]}
+    assert told(session(logs.written(tmp_path / "chat.json", [chat]))) == ["user: Go \ufffd"]
+
+
+def test_a_picture_that_is_no_base64(tmp_path: Path) -> None:
+    parts = [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,b\u00e9d"}},
+        {"type": "text", "text": "This?"},
+    ]
+    found = session(logs.written(tmp_path / "log.jsonl", [{"role": "user", "content": parts}]))
+    assert told(found) == ["user: [File: image/png]", "user: This?"]
+
+
 def test_the_same_id_of_two_calls(tmp_path: Path) -> None:
     """Some servers count calls from nought in every reply."""
     call = {"id": "call_0", "type": "function", "function": {"name": "f", "arguments": "{}"}}

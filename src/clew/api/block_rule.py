@@ -6,7 +6,6 @@ Each kind of block is a row: who may say it, the fields that it must have and th
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -201,7 +200,7 @@ def _document(block: Json, where: str) -> Iterator[Violation]:
 def _bytes(data: Any) -> bytes | None:
     try:
         return base64.b64decode(data, validate=True) if isinstance(data, str) else None
-    except binascii.Error:
+    except ValueError:
         return None
 
 

@@ -42,7 +42,7 @@ class Place:
 
 def session_id(talk: Conversation, *, again: bool = False) -> str:
     """The same for the same conversation; `again`, for the same state of it."""
-    return new_uuid(f"{talk.tool}/{talk.id}", talk.digest if again else "session")
+    return new_uuid(wash(f"{talk.tool}/{talk.id}"), talk.digest if again else "session")
 
 
 def lines(talk: Conversation, place: Place) -> list[Json]:

@@ -19,10 +19,10 @@ _SECONDS = 1e11  # a larger number of seconds would be after the year 5000: it i
 
 
 def text(value: Any, *keys: str) -> str:
-    """The text at the first of these keys that has one, or the value itself."""
+    """The text at the first of these keys that has one, or the value itself; half characters are replaced."""
     for found in (value.get(key) for key in keys) if keys and isinstance(value, dict) else () if keys else (value,):
         if isinstance(found, str):
-            return found
+            return found if found.isascii() else _LONE.sub("\ufffd", found)
     return ""
 
 
