@@ -156,7 +156,8 @@ def test_what_is_suggested_can_be_kept_and_what_there_is_is_listed(project: Path
     make = [use("Bash", command="make all", description="Build")]
 
     async def talk(server: Server) -> tuple[Any, list[Any], list[Any]]:
-        async with ClaudeSDKClient(options=options(server, project, can_use_tool=may)) as client:
+        every: Any = {"type": "preset", "preset": "claude_code"}
+        async with ClaudeSDKClient(options=options(server, project, can_use_tool=may, tools=every)) as client:
             await client.query("go")
             first = await answers(client.receive_response())
             await client.set_model("claude-opus-4-5")
@@ -192,6 +193,7 @@ def test_what_is_suggested_can_be_kept_and_what_there_is_is_listed(project: Path
     assert {"tidy", "compact"} <= set(begun["slash_commands"])
     assert "general-purpose" in begun["agents"]
     assert begun["apiKeySource"] == "ANTHROPIC_API_KEY"
+    assert {"Read", "Write", "Bash"} <= set(begun["tools"])
 
 
 def test_an_interrupt_ends_the_turn_and_the_session_goes_on(project: Path) -> None:

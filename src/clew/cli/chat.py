@@ -145,7 +145,7 @@ def _console(options: Namespace) -> int:
     from clew.wire.home import terminal_kind, wants_colour
     from clew.wire.place import claude_dir
 
-    is_plain = options.plain or terminal_kind() in ("dumb", "")
+    is_plain = options.plain or sys.platform == "win32" or terminal_kind() in ("dumb", "")
     if not is_plain and not (sys.stdin.isatty() and sys.stdout.isatty()):
         remark("clew: the console needs a terminal. Ask once with: clew chat -p PROMPT, or talk in lines with: --plain")
         return 2
@@ -266,7 +266,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
         endpoint=endpoint(options.base_url),
         allowed=_rules(options.allowedTools),
         disallowed=_rules(options.disallowedTools),
-        tools=None if options.tools is None else _rules(options.tools),
+        tools=None if options.tools in (None, ["default"]) else _rules(options.tools),
         settings=options.settings,
         sources=FILED if sources is None else tuple(name.strip() for name in sources.split(",") if name.strip()),
         is_trusted=Trust().holds(cwd),
