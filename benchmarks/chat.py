@@ -25,7 +25,7 @@ from clew.api.server import running
 from clew.wire.slug import slug
 from tests.oracle import claude
 
-ROUNDS = 9
+ROUNDS = 15
 LONG_ROUNDS = 4
 CALLS = 20
 SMALL = 1_000_000  # bytes of other sessions, which nothing is measured on

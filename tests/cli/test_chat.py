@@ -64,6 +64,36 @@ def test_the_answer_is_printed_and_kept(server: Server, tmp_path: Path) -> None:
     assert next(e for e in session.entries if e.type == "user").data["entrypoint"] == "sdk-cli"
 
 
+def test_a_plain_prompt_loads_nothing_that_it_has_no_use_for(server: Server, tmp_path: Path) -> None:
+    """Loading takes most of the time of a short turn: see docs/benchmarks.md."""
+    script = "import sys; from clew.cli import main; main(sys.argv[1:]); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "chat", "-p", "again"],
+        input="",
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=surroundings(server, tmp_path),
+        check=True,
+    )
+    answer, loaded = done.stdout.splitlines()
+    assert answer == "Again, world."
+    heavy = {
+        "rich",
+        "click",
+        "httpcore",
+        "anyio",
+        "html.parser",
+        "tree_sitter",
+        "pathspec",
+        "mcp",
+        "pypdf",
+        "prompt_toolkit",
+    }
+    ours = {"clew.chat.permission.bash", "clew.chat.tools.network", "clew.chat.resume", "clew.conversation.session"}
+    assert (heavy | ours) & set(loaded.split()) == set()
+
+
 def test_the_result_is_an_object_with_its_usage(server: Server, tmp_path: Path) -> None:
     done = chat(server, tmp_path, "-p", "say hello", "--output-format", "json", "--model", "sonnet")
     result = json.loads(done.stdout)
