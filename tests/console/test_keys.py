@@ -80,8 +80,9 @@ def at(tmp_path: Path, drive: Callable[[Desk], Awaitable[None]]) -> Desk:
     async def run() -> Desk:
         with create_pipe_input() as keyboard:
             desk = Desk(keyboard, tmp_path)
-            running = asyncio.create_task(desk.screen.app.run_async())
-            await desk.screen.is_drawn.wait()
+            running = asyncio.create_task(desk.screen.app.run_async(set_exception_handler=False))
+            async with asyncio.timeout(PATIENCE):
+                await desk.screen.is_drawn.wait()
             await drive(desk)
             desk.screen.app.exit(result=0)
             await running

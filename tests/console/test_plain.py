@@ -54,3 +54,67 @@ def test_without_a_key_it_says_what_is_missing(tmp_path: Path) -> None:
         done = talk(made, "hi\n", "--plain", "--base-url", "https://api.anthropic.com", ANTHROPIC_API_KEY="")
         assert done.returncode == 2
         assert "ANTHROPIC_API_KEY" in done.stderr
+
+
+def test_every_command_says_something(tmp_path: Path) -> None:
+    todos = [{"content": "Mend it", "status": "pending", "activeForm": "Mending"}]
+    rules = [Rule(prompt="plan", steps=[[use("TodoWrite", todos=todos)], "Planned."])]
+    with world(tmp_path, rules) as made:
+        (made.project / "CLAUDE.md").write_text("Be brief.\n")
+        (made.project / ".claude" / "commands").mkdir(parents=True)
+        (made.project / ".claude" / "commands" / "greet.md").write_text(
+            "---\ndescription: says hello\n---\nplan $ARGUMENTS\n"
+        )
+        said = [
+            "/help",
+            "plan it",
+            "/todos",
+            "/cost",
+            "/context",
+            "/permissions allow Bash(make:*)",
+            "/permissions",
+            "/memory",
+            "/agents",
+            "/hooks",
+            "/mcp",
+            "/tasks",
+            "/rename The great plan",
+            "/export out.md",
+            "/model haiku",
+            "/status",
+            "/greet you",
+            "/nothing",
+            "/branch A way of its own",
+            "/resume 00000000",
+            "plan again",
+            "/exit",
+        ]
+        done = talk(made, "\n".join([*said, ""]), "--plain")
+        assert done.returncode == 0, done.stderr
+        for text in (
+            "/rewind: go back",
+            "/greet: says hello",
+            "Todo, to do: Mend it",
+            "in all: $",
+            "instructions and tools: ",
+            "allow (local): Bash(make:*)",
+            "CLAUDE.md (",
+            "general-purpose: ",
+            "none: they are set in settings.json",
+            "none: name them in .mcp.json",
+            "Nothing runs in the background.",
+            "The session is now called The great plan.",
+            f"Exported to {made.project / 'out.md'}",
+            "From now on claude-haiku-5-5 is asked.",
+            f"server: {made.server.url}",
+            "Error: There is no command /nothing.",
+            "This goes on in a copy.",
+            "Error: No session answers to '00000000'.",
+        ):
+            assert text in done.stdout, f"{text}\n{done.stdout}"
+        assert "plan it" in (made.project / "out.md").read_text()
+        first, second = sorted(made.claude.glob("projects/*/*.jsonl"), key=lambda path: path.stat().st_size)
+        assert made.session.title == "A way of its own"
+        assert "plan you" in first.read_text()
+        assert "plan again" in second.read_text()
+        assert "plan again" not in first.read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from pathlib import Path
 
 from clew.api.script import Fault, Rule, Step
@@ -25,6 +26,7 @@ from tests.console.terminal import (
 )
 
 HANG = Step(content="One two three.", chunk=4, fault=Fault(stream="hang", after=5))
+DOT = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 WAIT = "while [ ! -e go ]; do sleep 0.05; done; echo went"
 
 
@@ -251,6 +253,7 @@ def test_the_shell_files_commands_and_pastes(tmp_path: Path) -> None:
     rules = [Rule(prompt="", regex="(?s).*", steps=["Heard."])]
     with world(tmp_path, rules) as made:
         (made.project / "notes.txt").write_text("the notes\n")
+        (made.project / "dot.png").write_bytes(DOT)
         with made.console() as console:
             console.idle()
             console.say("!echo from-the-shell; exit 3")
@@ -268,6 +271,8 @@ def test_the_shell_files_commands_and_pastes(tmp_path: Path) -> None:
             pasted = "\n".join(f"pasted {n}" for n in range(1, 11))
             console.type(f"\x1b[200~{pasted}\x1b[201~")
             console.see("[Pasted text #1 +9 lines]")
+            console.type(f"\x1b[200~{made.project / 'dot.png'}\x1b[201~")
+            console.see("[Image #2]")
             console.type(ENTER)
             console.see("● Heard.")
             console.idle()
@@ -275,6 +280,7 @@ def test_the_shell_files_commands_and_pastes(tmp_path: Path) -> None:
             for text in ("<bash-input>echo from-the-shell; exit 3", "the notes", "second line", "pasted 1\\npasted 2"):
                 assert text in texts(told), text
             assert "bash-stderr>Exit code 3" in texts(told)
+            assert '"media_type": "image/png"' in texts(told)
             console.leave()
         with made.console() as console:
             console.idle()

@@ -204,9 +204,9 @@ async def _drawn(started: Started) -> int:
     _head(started)
     working = asyncio.create_task(_work(drawn, screen))
     working.add_done_callback(lambda _: screen.leave())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, screen.leave)
+    if sys.platform != "win32":
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, screen.leave)
     await screen.app.run_async()
     return await _ended(drawn, working)
 

@@ -26,12 +26,18 @@ class Asker:
     """Puts the questions of one session to the person."""
 
     def __init__(
-        self, face: Face, session: Callable[[], Session | None], transcript: Transcript, stop: Callable[[], None]
+        self,
+        face: Face,
+        session: Callable[[], Session | None],
+        transcript: Transcript,
+        stop: Callable[[], None],
+        is_trusted: Callable[[], bool],
     ) -> None:
         self._face = face
         self._session = session
         self._transcript = transcript
         self._stop = stop
+        self._is_trusted = is_trusted
         self._one = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -78,7 +84,10 @@ class Asker:
             scope = "session" if told.name in ("Read", *_EDITS) else "local"
             for rule in told.decision.suggestions:
                 session.permissions.remember(rule, scope)  # type: ignore[arg-type]
-            self._face.put(Row("about", f"From now on allowed: {', '.join(told.decision.suggestions)}"))
+            later = (
+                "" if scope == "session" or self._is_trusted() else "; in later sessions once you trust it: clew trust"
+            )
+            self._face.put(Row("about", f"From now on allowed: {', '.join(told.decision.suggestions)}{later}"))
         if chosen == MODE:
             if told.name == "ExitPlanMode":
                 session.engine.dialogue.mode_before = "acceptEdits"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 from collections import deque
 from typing import TYPE_CHECKING, TextIO
@@ -141,8 +142,8 @@ class Lines:
         """Until the person leaves, or there is nothing more to read."""
         self._talk = talk
         self._read()
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        if sys.platform != "win32":
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
         talking = asyncio.create_task(talk.run())
         talking.add_done_callback(lambda _: self._ended.set())
         await self._ended.wait()

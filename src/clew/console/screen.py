@@ -15,16 +15,14 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input import Input
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
-from prompt_toolkit.layout.controls import FormattedTextControl
-from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.output import ColorDepth, Output
-from prompt_toolkit.styles import Style
 
 from clew.console.keys import Actions, bindings
+from clew.console.look import STYLE, lines, menu_lines, rule
 from clew.console.menu import Answer, Menu
 from clew.console.prompt import Line
 from clew.console.terminal import Resized, Terminal
-from clew.view.plain import clean, one_line
+from clew.view.plain import one_line
 
 if TYPE_CHECKING:
     from clew.console.paint import Painter
@@ -34,23 +32,6 @@ FRAME = 1 / 15  # seconds between two drawings
 TURN = 1 / 8  # seconds between two pictures of what turns
 SMALLEST = 6  # lines of the live part
 DEAF = 0.7  # seconds without a key, behind which a question listens that came while somebody was typing
-_STYLE = Style.from_dict(
-    {
-        "rule": "ansibrightblack",
-        "mark": "bold ansimagenta",
-        "mark.shell": "bold ansired",
-        "hint": "ansibrightblack",
-        "queued": "ansibrightblack italic",
-        "offer": "ansibrightblack",
-        "offer.chosen": "bold ansicyan",
-        "menu.title": "bold",
-        "menu.chosen": "bold ansicyan",
-        "menu.about": "ansibrightblack",
-        "status": "ansibrightblack",
-        "status.mode": "ansicyan",
-        "status.danger": "bold ansired",
-    }
-)
 
 
 class Screen:
@@ -85,11 +66,11 @@ class Screen:
         self.menu: Menu | None = None
         self._answer: asyncio.Future[Answer | None] | None = None
         self._output: Output = output or Terminal(term)
-        self._menu_window = _lines(self._menu_lines, wraps=True, takes_keys=True)
+        self._menu_window = lines(self._menu_lines, wraps=True, takes_keys=True)
         self.app: Application[int] = Resized(
             layout=Layout(self._layout(), focused_element=line.buffer),
             key_bindings=bindings(self, actions),
-            style=_STYLE,
+            style=STYLE,
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             input=input,
             output=self._output,
@@ -246,22 +227,22 @@ class Screen:
         has_live = Condition(lambda: bool(self._shown_live))
         has_waiting = Condition(lambda: bool(self._waiting()))
         has_offers = Condition(lambda: bool(self.line.offers) and self.menu is None)
-        prompt = HSplit([Window(height=1), _rule(), self.line.window(), _rule()])
+        prompt = HSplit([Window(height=1), rule(), self.line.window(), rule()])
         menu = HSplit(
             [
                 self._menu_window,
                 ConditionalContainer(self.line.note_window(), Condition(lambda: self.line.is_noting)),
-                _lines(self._menu_keys),
+                lines(self._menu_keys),
             ]
         )
         return HSplit(
             [
-                ConditionalContainer(_lines(self._live_lines), has_live),
-                ConditionalContainer(_lines(self._waiting_lines), has_waiting),
+                ConditionalContainer(lines(self._live_lines), has_live),
+                ConditionalContainer(lines(self._waiting_lines), has_waiting),
                 ConditionalContainer(prompt, ~asks),
                 ConditionalContainer(menu, asks),
-                ConditionalContainer(_lines(self._offer_lines), has_offers),
-                ConditionalContainer(_lines(self._status_line), ~has_offers & ~asks),
+                ConditionalContainer(lines(self._offer_lines), has_offers),
+                ConditionalContainer(lines(self._status_line), ~has_offers & ~asks),
             ]
         )
 
@@ -302,38 +283,3 @@ class Screen:
         takes = menu.current.takes if menu.current and not menu.current.opens else ""
         words += [f"tab to {takes}"] if takes and not self.line.is_noting else []
         return [("class:hint", f"  {' · '.join([*words, 'esc to cancel'])}")]
-
-
-def menu_lines(menu: Menu, width: int) -> StyleAndTextTuples:
-    """A question and its answers."""
-    made: StyleAndTextTuples = [("", "\n"), ("class:menu.title", f" {clean(menu.title)}\n")]
-    if menu.about:
-        made.append(("class:menu.about", f" {one_line(menu.about, width - 2)}\n"))
-    if menu.is_sought:
-        made.append(("", f" Search: {menu.sought}▏\n"))
-    window = menu.window
-    for index in window:
-        option = menu.options[index]
-        is_here = index == menu.at
-        style = "class:menu.chosen" if is_here else ""
-        mark = ("[x] " if index in menu.chosen else "[ ] ") if menu.is_many and not option.needs_text else ""
-        number = "" if menu.is_sought else f"{index + 1}. "
-        label = one_line(option.label, max(width - 12, 10))
-        made.append((style, f" {'❯' if is_here else ' '} {number}{mark}{label}"))
-        if option.about and width >= 60:
-            made.append(("class:menu.about", f"  {one_line(option.about, max(width - len(label) - 14, 8))}"))
-        made.append(("", "\n"))
-    if len(menu.shown) > len(window):
-        made.append(("class:hint", f"   {len(menu.shown)} in all\n"))
-    if not window:
-        made.append(("class:hint", "   nothing fits\n"))
-    return made[:-1]
-
-
-def _rule() -> Window:
-    return Window(height=1, char="─", style="class:rule")
-
-
-def _lines(text: Callable[[], StyleAndTextTuples], wraps: bool = False, takes_keys: bool = False) -> Window:
-    control = FormattedTextControl(text, focusable=takes_keys, show_cursor=False)
-    return Window(control, dont_extend_height=True, wrap_lines=wraps, height=Dimension(min=1))

@@ -6,28 +6,24 @@ import asyncio
 from collections import deque
 from collections.abc import Coroutine
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from clew.chat import event
 from clew.chat.command import read_line
 from clew.chat.compose import Session, Wishes, session
-from clew.chat.dialogue import Prompt, blocks_of
 from clew.chat.event import Event
 from clew.chat.permission.decision import Mode
 from clew.chat.resume import find, latest
-from clew.chat.tool import Failed, Json
-from clew.chat.tools.picture import picture
 from clew.console import command, shell
 from clew.console.ask import Asker
 from clew.console.face import Face, Typed
 from clew.console.live import Transcript
-from clew.console.paste import recorded
 from clew.console.rewind import rewind
+from clew.console.said import note_down, prompt_of
 from clew.console.scrollback import newest
 from clew.errors import ClewError
 from clew.view.document import Row
-from clew.wire.history import remember
 from clew.wire.place import Tree
 
 _CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")
@@ -43,34 +39,57 @@ class Talk:
         self.session: Session | None = None
         self.last = ""  # the session that something was said in
         self.is_busy = False
+        self._has_opened = False
+        self._left = ""  # the session that was open before
         self._inbox: deque[Typed] = deque()
         self._arrived = asyncio.Event()
         self._stopped = asyncio.Event()  # for what is no turn
         self._in_turn = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._asker = Asker(face, lambda: self.session, transcript, self._stop_turn)
+        self._asker = Asker(face, lambda: self.session, transcript, self._stop_turn, lambda: self.wishes.is_trusted)
 
     # -- sessions
 
     async def run(self) -> None:
         """Until the person leaves. Raises ClewError if the first session cannot be opened."""
-        wishes: Wishes | None = self.wishes
+        wanted: Wishes | None = self.wishes
         try:
-            while wishes is not None:
-                self.wishes = wishes
-                await self._show_again(wishes)
-                async with session(wishes, self._tell) as opened:
-                    self.session = opened
-                    self.transcript.cwd = str(wishes.options.cwd)
-                    self.face.touch()
-                    wishes = await self._converse()
-                    self.session = None
+            while wanted is not None:
+                before, self.wishes = self.wishes, wanted
+                try:
+                    wanted = await self._hold()
+                except ClewError as error:
+                    if not self._has_opened:
+                        raise
+                    self.face.put(Row("error", f"{error} {error.hint}".strip()))
+                    wanted = self._back(before)
         finally:
-            self.session = None
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await self._asker.close()
+
+    async def _hold(self) -> Wishes | None:
+        """One session, until another one is wanted; None to leave."""
+        await self._show_again(self.wishes)
+        async with session(self.wishes, self._tell) as opened:
+            self._has_opened = True
+            self.session = opened
+            self.transcript.cwd = str(self.wishes.options.cwd)
+            self.face.touch()
+            try:
+                return await self._converse()
+            finally:
+                self.session = None
+                dialogue = opened.engine.dialogue
+                self._left = dialogue.session_id if dialogue.journal.path.exists() else ""
+
+    def _back(self, wishes: Wishes) -> Wishes:
+        """The session that was left for one that cannot be opened."""
+        options = replace(
+            wishes.options, resume=self._left, is_latest=False, is_fork=False, at="", session_id="", title=""
+        )
+        return replace(wishes, options=options)
 
     async def finish(self) -> None:
         """Leave, when what was typed is done."""
@@ -79,7 +98,8 @@ class Talk:
     async def _show_again(self, wishes: Wishes) -> None:
         """What was said last in a session that is gone on with: seen before all of it has been read."""
         options = wishes.options
-        if not (options.resume or options.is_latest):
+        is_here = options.is_fork and self._has_opened  # a copy of what stands above
+        if is_here or not (options.resume or options.is_latest):
             return
 
         def rows() -> list[Row]:
@@ -138,9 +158,10 @@ class Talk:
 
     def hear(self, typed: Typed) -> None:
         """Take what was typed: at once if it can be, else when its turn comes."""
-        self._remember(typed)
+        if self.wishes.options.is_kept:
+            note_down(typed, self.wishes.options, self.session.engine.dialogue.session_id if self.session else "")
         line = read_line(typed.meant)
-        if line and line[0] in command.AT_ONCE and self.session is not None:
+        if self._in_turn and line and line[0] in command.AT_ONCE and self.session is not None:
             self._keep(self._at_once(line[0], line[1]))
         elif self._in_turn and line is None and not typed.meant.startswith("!") and self.session is not None:
             self._keep(self._queue(typed))
@@ -160,22 +181,17 @@ class Talk:
         queued = [said.text for said in queue if not said.task]
         return [*queued, *(typed.shown for typed in self._inbox)]
 
-    def _remember(self, typed: Typed) -> None:
-        options = self.wishes.options
-        if options.is_kept:
-            name = self.session.engine.dialogue.session_id if self.session else ""
-            with suppress(OSError):  # a history that cannot be written stops nobody
-                remember(options.claude / "history.jsonl", typed.shown, recorded(typed.pasted), str(options.cwd), name)
-
     async def _at_once(self, name: str, arguments: str) -> None:
         assert self.session is not None
         self.face.put(Row("prompt", f"/{name} {arguments}".strip()))
         await command.COMMANDS[name].run(command.At(self.session, self.face, self.wishes, arguments))
 
     async def _queue(self, typed: Typed) -> None:
-        prompt = await self._prompt(typed)
-        if self._in_turn and self.session is not None:
-            self.session.engine.queue(prompt)
+        session = self.session
+        assert session is not None
+        prompt = await prompt_of(typed, session)
+        if self._in_turn and self.session is session:
+            session.engine.queue(prompt)
         else:
             self._post(typed)
         self.face.touch()
@@ -219,7 +235,7 @@ class Talk:
         if line and line[0] == "compact":
             await self._turn(engine.run_compact(line[1]), typed.shown, "Compacting")
         else:
-            prompt = await self._prompt(typed)
+            prompt = await prompt_of(typed, self.session)
             await self._turn(engine.submit(prompt), typed.shown)
 
     async def _turn(
@@ -238,12 +254,6 @@ class Talk:
         if finished is not None and finished.is_interrupted:
             taken = [said.text for said in dialogue.unqueue()]
             self.face.fill("\n".join(taken) if taken or self.transcript.has_spoken else shown)
-
-    async def _prompt(self, typed: Typed) -> Prompt:
-        assert self.session is not None
-        prompt = await self.session.prompt(typed.meant)
-        pictures = [block for pasted in typed.pasted if pasted.picture for block in _picture(pasted.picture)]
-        return Prompt([*blocks_of(prompt.content), *pictures], prompt.notes) if pictures else prompt
 
     # -- keys
 
@@ -298,11 +308,3 @@ class Talk:
         task = asyncio.get_running_loop().create_task(doing)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _picture(path: Path) -> list[Json]:
-    try:
-        content = picture(path, path.read_bytes()).content
-    except (OSError, Failed) as error:
-        return [{"type": "text", "text": f"({path} could not be read: {error})"}]
-    return blocks_of(content)
