@@ -19,6 +19,8 @@ from clew.view.archive import Exported, Words, index_page
 from clew.view.document import Options, rows
 from clew.view.html import fragments
 from clew.view.page import page
+from clew.view.player import frames, player_rows
+from clew.view.player_page import player_page
 from tests.view.payloads import PAYLOADS, everywhere
 
 if TYPE_CHECKING:
@@ -125,6 +127,49 @@ def test_an_index_searches_from_a_file(tab: Page, tmp_path: Path) -> None:
         field.fill(asked)
         assert tab.locator(".sessions > li:visible").count() == shown
     assert tab.evaluate("window.ran") == []
+
+
+def player(session: Session, path: Path) -> str:
+    """A page that plays a session; where it lies."""
+    shown = player_rows(session, session.turns, WHOLE, is_whole=True)
+    path.write_text("".join(player_page(about(session, None), frames(shown))), encoding="utf-8", errors="replace")
+    return path.as_uri()
+
+
+def test_a_recording_plays_steps_and_jumps(tab: Page, tmp_path: Path) -> None:
+    made = talk().user("dig").reply("Well.", call=bash("ls")).result("spade").user("sow").reply("Sown.")
+    tab.goto(player(Session(made.user("reap").reply("Reaped.").bytes()), tmp_path / "play.html"))
+    shown = tab.locator(".frame:visible")
+    total = tab.locator(".frame").count()
+    assert (shown.count(), total > 6) == (0, True)
+    tab.get_by_role("button", name="Step").click()
+    assert (shown.count(), tab.locator(".said", has_text="dig").is_visible()) == (1, True)
+    tab.get_by_role("button", name="Next turn").click()
+    assert (
+        tab.locator(".said", has_text="sow").is_visible() and not tab.locator(".reply", has_text="Sown.").is_visible()
+    )
+    tab.get_by_role("button", name="Turn before").click()
+    assert shown.count() == 1
+    tab.get_by_label("Speed").select_option("32")
+    tab.get_by_role("button", name="Play").click()
+    sync.expect(shown).to_have_count(total, timeout=60_000)
+    sync.expect(tab.get_by_role("button", name="Play")).to_be_visible(timeout=60_000)
+    assert tab.locator(".reply", has_text="Reaped.").is_visible()
+    tab.get_by_label("Place in the recording").fill("2")
+    assert shown.count() == 2
+    assert tab.evaluate("window.ran") == []
+
+
+def test_a_recording_runs_and_loads_nothing_of_a_transcript(tab: Page, tmp_path: Path) -> None:
+    loaded: list[str] = []
+    tab.on("request", lambda request: loaded.append(request.url))
+    address = player(Session(everywhere("".join(PAYLOADS)).bytes()), tmp_path / "payloads.html")
+    tab.goto(address)
+    tab.get_by_label("Place in the recording").press("End")
+    assert tab.locator(".frame:visible").count() == tab.locator(".frame").count() > 3
+    assert (tab.evaluate("window.ran"), loaded) == ([], [address])
+    tab.set_viewport_size({"width": 360, "height": 700})
+    assert tab.evaluate("document.documentElement.scrollWidth") == 360
 
 
 def test_the_docs_show_a_page(tab: Page, tmp_path: Path) -> None:

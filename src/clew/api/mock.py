@@ -64,11 +64,12 @@ class Plan:
 
 
 class Mock:
-    """Answers requests by a script. `choose` finds the step for a request."""
+    """Answers requests by a script. `choose` finds the step for a request, `checks` holds it against the API's rules."""
 
-    def __init__(self, script: Script = ECHO, choose: Choose = choose) -> None:
+    def __init__(self, script: Script = ECHO, choose: Choose = choose, *, checks: bool = True) -> None:
         self.script = script
         self._choose = choose
+        self._checks = checks
         self._seen: Counter[bytes] = Counter()
         self._cache = Cache()
 
@@ -97,6 +98,8 @@ class Mock:
         if turned_away := self._turned_away(asked, body):
             return turned_away
         counts = asked.path.endswith("count_tokens")
+        if not self._checks and not counts:
+            return self._reply(body, 1, {})
         found = self._broken_rules({"max_tokens": 1, **body} if counts else body, _betas(asked.headers))
         row: Json = {"model": body.get("model"), "stream": bool(body.get("stream"))}
         if found:

@@ -62,7 +62,7 @@ async def play(cassette: Cassette, live: Live | None = None, *, seed: int = 0) -
     with TemporaryDirectory(prefix="clew-replay-") as scratch:
         deck = Deck(cassette)
         run = _Run(cassette, deck, Path(scratch), live, seed)
-        transport = Inside(Mock(_WITHOUT_ERRORS, deck.choose), lambda: run.engine.interrupt())
+        transport = Inside(Mock(_WITHOUT_ERRORS, deck.choose, checks=False), lambda: run.engine.interrupt())
         endpoint = Endpoint("http://127.0.0.1", key="replay", profile=PROFILES["anthropic"])
         retry = Retry(tries=max(each.tries for each in cassette.all()))
         async with Client(endpoint, retry, transport=transport, sleep=_at_once, chance=lambda: 0.0) as client:
