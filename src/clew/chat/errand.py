@@ -49,12 +49,15 @@ class Errands(Struct, frozen=True):
         kind = self._kind(str(input.get("subagent_type") or GENERAL))
         is_background = bool(input.get("run_in_background")) or kind.is_background
         sent = self._sent(kind, input, scene, is_background)
-        self.sent.append(sent)
         data = {"type": "agent_progress", "agentId": sent.id, "prompt": sent.prompt, "description": sent.title}
         await scene.progress(data)
-        if is_background or not await sent.attend(scene):
-            return self._leave(sent, scene)
-        return _result(sent)
+        self.sent.append(sent)
+        try:
+            is_over = not is_background and await sent.attend(scene)
+        finally:
+            if sent.status != "running":
+                self.sent.remove(sent)  # nobody has to remember what it said
+        return _result(sent) if is_over else self._leave(sent, scene)
 
     async def linger(self, stopped: asyncio.Event) -> bool:
         """Wait until an agent that goes on beside this one has ended, or somebody breaks off; False if there is none."""
