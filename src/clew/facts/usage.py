@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from operator import attrgetter
+from sys import intern
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import astuple
@@ -57,16 +59,13 @@ class Count(Struct, frozen=True, gc=False, array_like=True):
         return total((self, other))
 
 
+_COLUMNS = tuple(map(attrgetter, Count.__struct_fields__))
+
+
 def total(counts: Iterable[Count]) -> Count:
     """Counts added up, column by column."""
-    columns = zip(
-        *(
-            (c.input, c.output, c.cache_write_5m, c.cache_write_1h, c.cache_read, c.web_searches, c.web_fetches)
-            for c in counts
-        ),
-        strict=True,
-    )
-    return Count(*map(sum, columns))
+    several = list(counts)
+    return Count(*(sum(map(column, several)) for column in _COLUMNS))
 
 
 class Spend(Struct, frozen=True, array_like=True):
@@ -207,6 +206,9 @@ def usage(source: Session | Iterable[Spoken | Billed]) -> Usage:
     return sum((_spent(a.session.entries) for a in source.agents), _spent(source.entries))
 
 
+_NOTHING: dict[str, Any] = {}  # one for all replies that have none; it is never written to
+
+
 class _Telling:
     """What the lines of one reply have said so far. It keeps no line: they hold on to the bytes that they came from."""
 
@@ -216,14 +218,14 @@ class _Telling:
         self.has_ended = False
         self.is_copy = True
         self.branch = ""
-        self.lengths: dict[str, int] = {}
-        self.calls: dict[str, str] = {}
+        self.lengths: dict[str, int] = _NOTHING
+        self.calls: dict[str, str] = _NOTHING
 
     def take(self, tokens: Tokens, time: str, model: str | None) -> None:
         """The numbers of a line are the better ones."""
         self.tokens = tokens
         self.time = time
-        self.model = model or ""
+        self.model = intern(model or "")
 
     def is_outranked(self, tokens: Tokens, time: str, model: str | None) -> bool:
         """What `Spend.outranks` says; where the output differs it is soon said."""
@@ -240,13 +242,13 @@ class _Telling:
             count(tokens),
             self.model,
             self.time,
-            tokens.service_tier or "",
-            tokens.speed or "",
-            tokens.inference_geo or "",
+            intern(tokens.service_tier or ""),
+            intern(tokens.speed or ""),
+            intern(tokens.inference_geo or ""),
             self.branch,
             self.has_ended,
             self.is_copy,
-            {} if self.has_ended else self.lengths,
+            _NOTHING if self.has_ended else self.lengths,
             self.calls,
         )
 
@@ -302,10 +304,12 @@ def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
             if is_short:
                 length += _length(block)
             if block.id and block.type == "tool_use":
-                telling.calls[block.id] = max(block.name or "", telling.calls.get(block.id, ""))
+                calls = telling.calls = telling.calls or {}
+                calls[block.id] = intern(max(block.name or "", calls.get(block.id, "")))
         if is_short:
             place = entry.uuid or ""
-            telling.lengths[place] = max(length, telling.lengths.get(place, 0))
+            lengths = telling.lengths = telling.lengths or {}
+            lengths[place] = max(length, lengths.get(place, 0))
         if tokens.iterations and ADVISOR in bytes(tokens.iterations):
             _add_advice(key, tokens, entry, extra)
     return Usage({key: telling.spend() for key, telling in found.items()} | extra)
