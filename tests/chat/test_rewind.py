@@ -372,3 +372,54 @@ def test_a_session_that_is_not_kept_cannot_go_back(made: World) -> None:
             engine.plan_rewind("1")
 
     drive(made, work, session_id=SESSION, is_kept=False)
+
+
+def test_what_the_model_knows_follows(tmp_path: Path) -> None:
+    """The list of things to do is that of the turn before, and a file that was put back has to be read again."""
+    project = (tmp_path / "project").resolve()
+    project.mkdir()
+    (project / "a.txt").write_text("one\n")
+    edit = [use("Edit", file_path=str(project / "a.txt"), old_string="one", new_string="two")]
+    rules = [
+        Rule(prompt="first", steps=[[todo("plan")], [use("Read", file_path=str(project / "a.txt"))], "One."]),
+        Rule(prompt="second", steps=[[todo("build")], edit, "Two."]),
+        Rule(prompt="again", steps=[edit, "Three."]),
+    ]
+
+    async def work(engine: Engine) -> None:
+        await engine.submit("first")
+        await engine.submit("second")
+        assert [each["content"] for each in engine.dialogue.state.todos] == ["build"]
+        await engine.rewind(engine.plan_rewind("2"))
+        assert [each["content"] for each in engine.dialogue.state.todos] == ["plan"]
+        assert project / "a.txt" not in engine.dialogue.state.seen
+        await engine.submit("again")
+
+    with world(tmp_path, rules=rules) as made:
+        drive(made, work, session_id=SESSION)
+    assert (project / "a.txt").read_text() == "one\n"
+    assert "has not been read yet" in str(made.sent[-1]["messages"][-1])
+
+
+def todo(text: str) -> Any:
+    return use("TodoWrite", todos=[{"content": text, "status": "pending", "activeForm": f"Doing {text}"}])
+
+
+def test_a_conversation_goes_back_behind_a_compaction(made: World) -> None:
+    async def work(engine: Engine) -> None:
+        await talk(engine)
+        before = engine.plan_rewind("2").place.before
+        await engine.compact(summary="All that was said.")
+        await engine.submit("again")
+        assert [place.text for place in places(read(made.path()))] == ["first", "second", "third", "again"]
+        plan = engine.plan_rewind("2")
+        assert plan.place.before == before
+        await engine.rewind(plan, code=False)
+        assert "All that was said." not in str(engine.dialogue.messages)
+        assert [m["role"] for m in engine.dialogue.messages] == ["user", "assistant", "user", "assistant"]
+        await engine.submit("again")
+        await engine.rewind(engine.plan_undo())
+        await engine.submit("again")
+
+    drive(made, work, session_id=SESSION)
+    sound(made.path())

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from clew.chat.toolbox import toolbox
 from clew.chat.watch import may_change
 from clew.conversation.open import read
 from tests.chat.test_rewind import drive, state, tree
-from tests.chat.world import SESSION, World, use, world
+from tests.chat.world import KINDS, SESSION, World, use, world
 
 __all__ = ["state"]
 
@@ -282,6 +283,29 @@ def test_a_home_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         Shadow(tmp_path, "s").look()
 
 
+def test_a_git_that_was_ended_blocks_nobody_and_a_new_session_knows_the_files(tmp_path: Path) -> None:
+    fill(tmp_path / "project")
+    first = Shadow(tmp_path / "project", "one").look()
+    store = shadow.store_of((tmp_path / "project").resolve())
+    (store / "index-two").write_bytes((store / "index-one").read_bytes())
+    (store / "index-two.lock").touch()
+    for name in ("one", "two", "three"):
+        assert Shadow(tmp_path / "project", name).look() == first
+
+
+def test_projects_that_nobody_works_in_are_forgotten(tmp_path: Path) -> None:
+    for name in ("old", "used", "new"):
+        (tmp_path / name).mkdir()
+    stores = {name: shadow.store_of((tmp_path / name).resolve()) for name in ("old", "used", "new")}
+    for name in ("old", "used"):
+        Shadow(tmp_path / name, "s").look()
+    long_ago = time.time() - (shadow.DAYS + 1) * 86_400
+    for path in (stores["old"], *stores["old"].iterdir(), stores["used"]):
+        os.utime(path, (long_ago, long_ago))
+    Shadow(tmp_path / "new", "s").look()
+    assert [name for name, store in stores.items() if store.exists()] == ["used", "new"]
+
+
 def test_it_can_be_left_out(tmp_path: Path, state: Path) -> None:
     fill(tmp_path / "project")
     with world(tmp_path, rules=[Rule(prompt="go", steps=[[bash("rm old.txt")], "Done."])]) as made:
@@ -352,3 +376,45 @@ def test_only_commands_that_may_change_something_are_watched() -> None:
 def test_states_are_told_apart() -> None:
     assert Held("file", b"x").digest != Held("link", b"x").digest
     assert held(Path("/nowhere/at/all")).kind == "none"
+
+
+def test_a_command_that_was_broken_off_is_taken_back(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    fill(project)
+    before = tree(project)
+    rules = [Rule(prompt="go", steps=[[bash("rm old.txt; touch ../begun; sleep 600")], "Done."])]
+
+    async def work(engine: Engine) -> None:
+        turn = asyncio.create_task(engine.submit("go"))
+        while not (tmp_path / "begun").exists():
+            await asyncio.sleep(0.02)
+        engine.interrupt()
+        await turn
+        plan = engine.plan_rewind("1")
+        assert [change.name for change in plan.changes] == ["old.txt"] and not plan.edited
+        await engine.rewind(plan)
+
+    with world(tmp_path, rules=rules) as made:
+        drive(made, work, session_id=SESSION, is_watched=True)
+    assert tree(project) == before
+
+
+def test_commands_of_agents_are_taken_back(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    fill(project)
+    before = tree(project)
+    rules = [
+        Rule(prompt="inner", steps=[[bash("rm old.txt link; echo x > made")], "Inner."]),
+        Rule(prompt="go", steps=[[use("Task", description="d", prompt="inner")], "Done."]),
+    ]
+
+    async def work(engine: Engine) -> None:
+        await engine.submit("go")
+        assert tree(project) != before
+        plan = engine.plan_rewind("1")
+        assert not plan.edited
+        await engine.rewind(plan)
+
+    with world(tmp_path, rules=rules) as made:
+        drive(made, work, kinds=KINDS, session_id=SESSION, is_watched=True)
+    assert tree(project) == before

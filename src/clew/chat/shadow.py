@@ -12,6 +12,7 @@ import shutil
 import stat
 import subprocess
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -28,6 +29,7 @@ MOST_FILES = 20_000
 MOST_BYTES = 512 << 20  # of all files together
 LARGEST = 8 << 20  # bytes of one file
 SECONDS = 10.0  # for one step of git
+DAYS = 60  # that a store is kept after the last look
 _RECORDS = "records.jsonl"
 _PLAIN = "* -text -eol -ident -filter -working-tree-encoding -diff -merge\n"
 _CONFIG = """[core]
@@ -43,6 +45,8 @@ _CONFIG = """[core]
 \tfsmonitor = false
 \tuntrackedCache = false
 \tlogAllRefUpdates = false
+\tcompression = 1
+\tfsync = none
 [gc]
 \tauto = 0
 """
@@ -89,6 +93,7 @@ class Shadow:
         """The files as they are now. Raises Unseen."""
         with self._alone:
             self._prepare()
+            self._index.with_name(f"{self._index.name}.lock").unlink(missing_ok=True)  # of a git that was ended
             return self._look()
 
     def record(self, prompt: str, line: str, before: Tree, after: Tree, *, is_sure: bool = True) -> list[Done]:
@@ -144,7 +149,11 @@ class Shadow:
             for name, text in (("config", _CONFIG), ("info/attributes", _PLAIN), ("HEAD", "ref: refs/heads/none\n")):
                 if not (self._store / name).exists():
                     place(self._store / name, (text.encode(),), sync=False)
+            _forget_old(self._store.parent)
         self._store.chmod(0o700)
+        others = sorted(self._store.glob("index-*[!k]"), key=lambda path: path.stat().st_mtime)
+        if others and not self._index.exists():
+            place(self._index, (others[-1].read_bytes(),), sync=False)  # it knows most files already
 
     def _note(self, row: dict[str, Any]) -> None:
         path = self._store / _RECORDS
@@ -291,6 +300,15 @@ class Shadow:
 def store_of(project: Path) -> Path:
     """The store of a project, by its path."""
     return Path(state_home()) / "shadow" / sha256(os.fsencode(project)).hexdigest()[:24]
+
+
+def _forget_old(stores: Path) -> None:
+    """Remove the stores of projects that nobody worked in for long."""
+    oldest = time.time() - DAYS * 86_400
+    for store in stores.iterdir():
+        newest = max((path.stat().st_mtime for path in (store, *store.glob("index-*"))), default=0.0)
+        if newest < oldest:
+            shutil.rmtree(store, ignore_errors=True)
 
 
 def _too_large(project: Path, why: str) -> str:
