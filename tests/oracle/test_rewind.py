@@ -233,3 +233,29 @@ def test_the_program_takes_back_what_clew_did(claude: Claude, version: str) -> N
                 )
             cells |= made.cells(what, sent)
     judge("the program on what clew did", version, cells)
+
+
+def test_the_program_goes_on_where_clew_went_back_to(claude: Claude) -> None:
+    """Right behind the rewind for the new one, which heeds pins; behind the next prompt for the old one too."""
+    rules = [Rule(prompt=prompt, steps=["Hello."]) for prompt in ("FIRST", "SECOND", "THIRD")]
+
+    async def back(engine: Engine) -> None:
+        for prompt in ("FIRST", "SECOND"):
+            await engine.submit(prompt)
+        await engine.rewind(engine.plan_rewind("2"))
+
+    async def on(engine: Engine) -> None:
+        await engine.submit("THIRD")
+
+    with claude(LATEST) as box, claude("2.1.29") as older:
+        for each in (box, older):
+            (each.home / ".claude").mkdir()
+            (each.home / "claude").symlink_to(".claude")
+            with world(each.home, rules=rules) as made:
+                drive(made, back, session_id=SESSION)
+                if each is older:
+                    drive(made, on, resume=SESSION)
+        sent = json.dumps(box.resume(SESSION).messages)
+        assert "FIRST" in sent and "NEXT" in sent and "SECOND" not in sent
+        sent = json.dumps(older.resume(SESSION).messages)
+        assert "FIRST" in sent and "THIRD" in sent and "NEXT" in sent and "SECOND" not in sent
