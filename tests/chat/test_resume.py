@@ -21,7 +21,11 @@ from clew.conversation.open import read, request
 from clew.demo.talk import Talk, bash, talk, todo
 from clew.demo.talk import read as look
 from clew.errors import Busy, NotFound, Refused
+from clew.foreign import codex
+from clew.foreign.write import draft, write
+from clew.wire.place import Tree
 from tests.chat.world import MODEL, SESSION, TOOLS, World, sound, use, world
+from tests.foreign import logs
 from tests.oracle.normalise import normalise
 
 RULES = [
@@ -158,6 +162,22 @@ def test_the_state_is_restored(tmp_path: Path) -> None:
     assert (found.model, found.mode, found.cwd) == (MODEL, "acceptEdits", made.project)
     assert [t["content"] for t in found.todos] == ["water the plants"]
     assert list(found.seen) == [file] and found.closing == []
+
+
+def test_the_model_of_another_program_is_not_gone_on_with(tmp_path: Path) -> None:
+    talk_of_codex = next(codex.read(logs.codex(tmp_path / "log")))
+    with world(tmp_path, rules=RULES) as made:
+        made.project.mkdir(parents=True)
+        path = write(draft(talk_of_codex, Tree(made.root / "claude"), str(made.project)))
+        assert resume(path).model == ""
+        ask(made, "NEXT", resume=path.stem, model="haiku")
+        assert resume(path).model == "claude-haiku-5-5"
+    assert logs.FIRST in str(made.sent[-1]["messages"])
+
+
+def test_a_session_that_counted_nothing_is_estimated(tmp_path: Path) -> None:
+    talk_of_codex = next(codex.read(logs.codex_old(tmp_path / "log")))
+    assert resume(write(draft(talk_of_codex, Tree(tmp_path), "/home/ada"))).reported > 100
 
 
 def test_another_model_gets_no_thinking_of_the_first(tmp_path: Path) -> None:

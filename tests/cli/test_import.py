@@ -173,3 +173,13 @@ def test_lineage_and_show_know_it(run: Run, tmp_path: Path, capsys: pytest.Captu
     capsys.readouterr()
     assert main(["check", "--drift", session.id]) == 0
     assert "foreign" not in capsys.readouterr().out
+
+
+def test_a_secret_in_what_is_kept_is_hidden_too(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0iL3oR6"
+    lines = [{"role": "system", "content": f"The key is {key}."}, *logs.openai_messages()]
+    session = made(run(logs.written(tmp_path / "log.jsonl", lines), "--to", tmp_path / "here")[1])
+    assert session.path and key in session.path.read_text()
+    assert main(["redact", session.id]) == 0
+    copy = made(capsys.readouterr().out)
+    assert copy.path and key not in copy.path.read_text()

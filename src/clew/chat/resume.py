@@ -28,6 +28,7 @@ from clew.conversation.reply import Call, pair
 from clew.conversation.request import UNANSWERED
 from clew.conversation.session import Session
 from clew.errors import Ambiguous, NotFound, Refused
+from clew.wire.detail import ORIGIN
 from clew.wire.encode import decode
 from clew.wire.entry import Entry
 from clew.wire.place import Project, SessionFile, Tree, find_session, slugs
@@ -117,7 +118,7 @@ def resume(path: Path) -> Resumed:
         list(_closing(session, messages, calls, made.path)),
         made.leaf.uuid,
         session.ended,
-        model=next((m for e in reversed(made.path) if (m := _model(e))), ""),
+        model=_last_model(session, made.path),
         mode=_mode(along),
         cwd=cwd if cwd and cwd.is_dir() else None,
         branch=session.branch_name or "",
@@ -153,6 +154,13 @@ def _text(message: Json) -> str:
     return content if isinstance(content, str) else "".join(str(b.get("text", "")) for b in content)
 
 
+def _last_model(session: Session, path: Sequence[Entry]) -> str:
+    """The model of the last reply; one of another program's, imported with its conversation, is no model to go on with."""
+    lines = (e.line.number for e in session.entries if e.type == ORIGIN and e.data.get("foreign"))
+    imported = max(lines, default=0)
+    return next((m for e in reversed(path) if e.line.number > imported and (m := _model(e))), "")
+
+
 def _model(said: Entry) -> str:
     is_real = said.type == "assistant" and said.message is not None and not said.is_synthetic
     return (said.message.model or "") if is_real and said.message else ""
@@ -169,6 +177,8 @@ def _reported(path: Sequence[Entry], messages: Sequence[Json]) -> tuple[int, int
     if told is None or told.message is None or told.message.usage is None:
         return tokens(messages), len(messages)
     counted = sum(getattr(told.message.usage, name) or 0 for name in _COUNTED)
+    if not counted:
+        return tokens(messages), len(messages)
     spoken = [i for i, m in enumerate(messages) if m["role"] == "assistant" and _text(m) != UNANSWERED]
     return counted, spoken[-1] + 1 if spoken else 0
 
