@@ -26,6 +26,7 @@ from tests.console.terminal import (
 )
 
 HANG = Step(content="One two three.", chunk=4, fault=Fault(stream="hang", after=5))
+BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"
 DOT = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 WAIT = "while [ ! -e go ]; do sleep 0.05; done; echo went"
 
@@ -92,6 +93,13 @@ def test_what_is_not_to_be_asked_again_is_remembered_and_a_no_can_say_why(tmp_pa
         console.type("commit first", ENTER)
         console.see("says: commit first", "● As you like.")
         assert "commit first" in texts(made.sent[-1])
+        console.idle()
+        console.say("push at last")
+        console.see("Run this command?")
+        console.type(ESC)
+        console.see("Interrupted.")
+        console.until(lambda: "❯ 1. Yes" not in console.screen, "the end of the question")
+        assert made.session.turns[-1].state == "interrupted"
 
 
 def test_esc_interrupts_and_takes_the_queue_back(tmp_path: Path) -> None:
@@ -165,12 +173,15 @@ def test_going_back_leaves_turns_behind_and_brings_files_back(tmp_path: Path) ->
         console.say("second thing")
         console.see("● Second answer.")
         console.idle()
-        assert (made.project / "b.txt").exists()
+        assert (made.project / "b.txt").read_text() == "b\n"
+        (made.project / "b.txt").write_text("mine\n")
         console.type(ESC + ESC)
         console.see("Go back to before which prompt?", "❯ second thing", "first thing")
         console.type(ENTER)
         console.see("What should be as it was then?", "1. The files and the conversation", "3. The files")
         console.type("1")
+        console.see("b.txt was changed after the session left it", "1 + mine", "1. Leave these files as they are")
+        console.type("2")
         console.see("b.txt is as it was", "❯ second thing")
         assert not (made.project / "b.txt").exists()
         console.type(CTRL_C)
@@ -312,6 +323,8 @@ def test_a_flood_arrives_whole_and_once_and_nothing_drives_the_terminal(tmp_path
         shown = (line.strip("● ") for line in console.everything.splitlines())
         found = [line.split()[1] for line in shown if line.startswith("row ")]
         assert found == [str(n) for n in range(1500)]
+        updates = console.bytes[console.bytes.index(BEGIN) :].split(END)[:-1]
+        assert all(update.startswith(BEGIN) for update in updates)  # nothing is sent but whole updates
         assert b"owned" not in console.bytes
         assert b"\x1b[2J" not in console.bytes
         assert not re.search(rb"\x1b\[(?:[0-9;]*;)?(?:[349][0-8])[;m]", console.bytes)  # no colour

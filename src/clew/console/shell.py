@@ -64,5 +64,8 @@ def _tell(
     failed = is_stopped or bool(code)
     error = "Interrupted" if is_stopped else f"Exit code {code}" if code else ""
     dialogue.shell(command, output, error)
-    shown = "\n".join(part for part in (output, error) if part)
-    transcript.put(Row("failure" if failed else "result", shown, limit=None if transcript.is_verbose else SHOWN))
+    lines = output.split("\n") if output else []
+    if (before := len(lines) - SHOWN) > 0 and not transcript.is_verbose:
+        lines = [f"… {before} lines before this", *lines[-SHOWN:]]
+    shown = "\n".join([*lines, *([error] if error else [])])
+    transcript.put(Row("failure" if failed else "result", shown))
