@@ -15,6 +15,7 @@ import pytest
 
 from clew.api.script import Rule
 from clew.chat import entry
+from clew.chat.back import rewind_files
 from clew.chat.engine import Engine
 from clew.chat.held import Held, held
 from clew.chat.means import Anything, Unhooked
@@ -423,3 +424,24 @@ def test_a_conversation_goes_back_behind_a_compaction(made: World) -> None:
 
     drive(made, work, session_id=SESSION)
     sound(made.path())
+
+
+def test_programs_ask_first_what_would_change(made: World) -> None:
+    async def work(engine: Engine) -> None:
+        await talk(engine)
+        (made.project / "a.txt").write_text("mine\n")
+        prompt, before = engine.plan_rewind("2").place.uuid, tree(made.project)
+        told = await rewind_files(engine, prompt, is_dry=True)
+        paths = {name: str(made.project / name) for name in ("a.txt", "b/c.txt", "old.txt")}
+        assert sorted(told.pop("filesChanged")) == sorted(paths.values())
+        assert told == {"canRewind": True, "insertions": 2, "deletions": 3, "filesEdited": [paths["a.txt"]]}
+        nothing = await rewind_files(engine, "2", is_dry=True)
+        assert nothing == {"canRewind": False, "error": "No file checkpoint found for this message."}
+        assert tree(made.project) == before
+        assert (await rewind_files(engine, prompt))["canRewind"]
+        assert (made.project / "a.txt").read_text() == "one\n"
+        assert len(engine.dialogue.messages) > 6
+        with pytest.raises(Refused, match="No file checkpoint found"):
+            await rewind_files(engine, "2")
+
+    drive(made, work, session_id=SESSION)

@@ -72,6 +72,12 @@ def bash(command: str, **more: Any) -> Any:
     return use("Bash", command=command, description="Do it", **more)
 
 
+async def there(path: Path) -> None:
+    async with asyncio.timeout(60):
+        while not path.exists():
+            await asyncio.sleep(0.02)
+
+
 def told(made: World) -> list[str]:
     return [each.text for each in made.of(Noted)]
 
@@ -330,8 +336,7 @@ def test_a_command_in_the_background_is_taken_back_and_nobody_is_sure(tmp_path: 
     async def work(engine: Engine) -> None:
         await engine.submit("go")
         (tmp_path / "go").touch()
-        while not (tmp_path / "done").exists():
-            await asyncio.sleep(0.02)
+        await there(tmp_path / "done")
         await engine.submit("more")
         plan = engine.plan_rewind("1")
         assert [(change.name, change.kind, change.is_edited) for change in plan.changes] == [("late", "delete", True)]
@@ -386,8 +391,7 @@ def test_a_command_that_was_broken_off_is_taken_back(tmp_path: Path) -> None:
 
     async def work(engine: Engine) -> None:
         turn = asyncio.create_task(engine.submit("go"))
-        while not (tmp_path / "begun").exists():
-            await asyncio.sleep(0.02)
+        await there(tmp_path / "begun")
         engine.interrupt()
         await turn
         plan = engine.plan_rewind("1")
