@@ -26,9 +26,9 @@ def call(options: Namespace) -> int:
     try:
         from clew.acp.serve import serve
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("acp", "pydantic"):
+        if (error.name or "clew").partition(".")[0] == "clew":
             raise
-        remark("clew: editors need the package agent-client-protocol.")
+        remark(f"clew: editors need packages that are not installed, such as {error.name}.")
         remark("Install it with: pip install 'clew[acp]'")
         return 2
     from clew.wire.place import Tree, claude_dir
