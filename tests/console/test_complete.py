@@ -18,7 +18,7 @@ def told(before: str) -> list[str]:
 
 
 def test_commands_behind_a_slash_at_the_beginning() -> None:
-    assert told("/") == ["/cost", "/compact", "/context"]
+    assert told("/") == ["/compact", "/context", "/cost"]
     assert told("/con") == ["/context"]
     assert told("/cpt") == ["/compact"]
     assert told("say /con") == []

@@ -122,7 +122,7 @@ def test_offers_are_taken_by_tab_and_commands_run_by_enter(tmp_path: Path) -> No
         await desk.press("\x7ft", lambda: len(desk.line.offers) == 2)
         await desk.press(ENTER, lambda: bool(desk.typed))
 
-    assert at(tmp_path, drive).typed[0].meant == "/stop"
+    assert at(tmp_path, drive).typed[0].meant == "/status"
 
 
 def test_escape_interrupts_or_asks_to_be_pressed_again(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MOST = 8  # offers at once
+MOST = 50  # offers
+SHOWN = 8  # at once
 MOST_FILES = 20_000
 _WORD = re.compile(r"(?:^|(?<=[\s(\[]))@((?:[^\s\\\"]|\\ )*)$")
 _SLASH = re.compile(r"/([\w.:-]*)$")
@@ -37,7 +38,7 @@ class Named:
 def offers(before: str, commands: Sequence[Named], files: Sequence[str]) -> list[Offer]:
     """What could be meant by the text before the cursor, the likeliest first."""
     if found := _SLASH.fullmatch(before):
-        chosen = _ranked(found[1], [command.name for command in commands])
+        chosen = _ranked(found[1], [command.name for command in commands], in_order=True)
         known = {command.name: command for command in commands}
         return [Offer(0, f"/{name}", _about(known[name])) for name in chosen]
     if found := _WORD.search(before):
@@ -58,14 +59,14 @@ def _escaped(name: str) -> str:
     return name.replace(" ", "\\ ")
 
 
-def _ranked(wanted: str, names: Iterable[str]) -> list[str]:
-    """The names that hold the letters in their order: those that begin with them first, then those whose last part does."""
+def _ranked(wanted: str, names: Iterable[str], in_order: bool = False) -> list[str]:
+    """The names that hold the letters in their order: those that begin with them first, then those whose last part does;
+    of two alike the shorter one, or the one that is named before the other."""
     asked = wanted.casefold()
     found: list[tuple[int, int, str]] = []
-    for name in names:
-        given = name.casefold()
-        if (rank := _rank(asked, given)) is not None:
-            found.append((rank, len(name), name))
+    for place, name in enumerate(names):
+        if (rank := _rank(asked, name.casefold())) is not None:
+            found.append((rank, place if in_order else len(name), name))
     return [name for _, _, name in sorted(found)[:MOST]]
 
 

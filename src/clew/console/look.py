@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout import Window
@@ -10,8 +10,9 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.styles import Style
 
+from clew.console.complete import SHOWN, Offer
 from clew.console.menu import Menu
-from clew.view.plain import clean, one_line
+from clew.view.plain import clean, columns, one_line
 
 STYLE = Style.from_dict(
     {
@@ -56,6 +57,21 @@ def menu_lines(menu: Menu, width: int) -> StyleAndTextTuples:
     if not window:
         made.append(("class:hint", "   nothing fits\n"))
     return made[:-1]
+
+
+def offer_lines(offers: Sequence[Offer], chosen: int, width: int) -> StyleAndTextTuples:
+    """What could be meant, around the one that is chosen."""
+    made: StyleAndTextTuples = []
+    first = max(0, min(chosen - SHOWN // 2, len(offers) - SHOWN))
+    shown = offers[first : first + SHOWN]
+    room = min(max((columns(offer.text) for offer in shown), default=0) + 2, max(width - 4, 8))
+    for index, offer in enumerate(shown, first):
+        style = "class:offer.chosen" if index == chosen else "class:offer"
+        name = one_line(offer.text, room)
+        about = one_line(offer.about, width - room - 4) if offer.about and width - room > 12 else ""
+        gap = " " * (room - columns(name))
+        made.append((style, f"{chr(10) if index > first else ''}  {name}{gap}{about}"))
+    return made
 
 
 def rule() -> Window:

@@ -17,8 +17,9 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.output import ColorDepth, Output
 
+from clew.console.complete import SHOWN
 from clew.console.keys import Actions, bindings
-from clew.console.look import STYLE, lines, menu_lines, rule
+from clew.console.look import STYLE, lines, menu_lines, offer_lines, rule
 from clew.console.menu import Answer, Menu
 from clew.console.prompt import Line
 from clew.console.terminal import Resized, Terminal
@@ -220,7 +221,7 @@ class Screen:
 
     def _below(self) -> int:
         """How many lines the prompt and what is around it take, at most."""
-        return 6 + min(self.line.height, 10) + len(self._waiting()) + len(self.line.offers)
+        return 6 + min(self.line.height, 10) + len(self._waiting()) + min(len(self.line.offers), SHOWN)
 
     def _layout(self) -> HSplit:
         asks = Condition(lambda: self.menu is not None)
@@ -255,15 +256,7 @@ class Screen:
         return [("class:queued", "\n".join(f"  ❯ {one_line(text, width - 12)}  (queued)" for text in texts))]
 
     def _offer_lines(self) -> StyleAndTextTuples:
-        made: StyleAndTextTuples = []
-        width = self._output.get_size().columns
-        room = min(max((len(offer.text) for offer in self.line.offers), default=0) + 2, max(width - 4, 8))
-        for index, offer in enumerate(self.line.offers):
-            style = "class:offer.chosen" if index == self.line.offered else "class:offer"
-            name = one_line(offer.text, room)
-            about = one_line(offer.about, width - room - 4) if offer.about and width - room > 12 else ""
-            made.append((style, f"{chr(10) if index else ''}  {name:<{room}}{about}"))
-        return made
+        return offer_lines(self.line.offers, self.line.offered, self._output.get_size().columns)
 
     def _status_line(self) -> StyleAndTextTuples:
         if self.line.remark:
