@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import shutil
+import ssl
+import subprocess
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -154,12 +158,64 @@ def test_a_server_that_is_not_there_is_an_error_of_httpx() -> None:
         asyncio.run(run())
 
 
+@pytest.mark.parametrize("host", ["nowhere.invalid", "a..b", f"{'a' * 64}.test"])
+def test_a_name_that_stands_for_nothing_is_an_error_of_httpx(host: str) -> None:
+    async def run() -> None:
+        async with httpx.AsyncClient(transport=Transport()) as client:
+            await client.get(f"http://{host}:1/")
+
+    with pytest.raises((httpx.ConnectError, httpx.InvalidURL)):
+        asyncio.run(run())
+
+
 def test_silence_is_a_time_out() -> None:
     async def silent(writer: StreamWriter, number: int) -> None:
         return None
 
     with pytest.raises(httpx.ReadTimeout):
         asked(silent, lambda client, peer: client.get("/", timeout=httpx.Timeout(20, read=0.05)))
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
+def test_a_certificate_is_held_against_the_name_and_those_that_are_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def served_as(name: str) -> str:
+        secure = certificate(tmp_path / name, name)
+
+        async def run() -> str:
+            peer = Peer(always(WHOLE))
+            async with await asyncio.start_server(peer.serve, "127.0.0.1", 0, ssl=secure) as server:
+                port = server.sockets[0].getsockname()[1]
+                try:
+                    async with httpx.AsyncClient(transport=Transport(), timeout=20) as client:
+                        return (await client.get(f"https://localhost:{port}/")).text
+                finally:
+                    await asyncio.wait_for(peer.leave(), 20)
+
+        return asyncio.run(run())
+
+    with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+        served_as("localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "localhost" / "cert.pem"))
+    assert served_as("localhost") == "hello"
+    certificate(tmp_path / "other.test", "other.test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "other.test" / "cert.pem"))
+    with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+        served_as("other.test")
+
+
+def certificate(folder: Path, name: str) -> ssl.SSLContext:
+    """A server's certificate, signed by itself; made once for a folder."""
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    if not folder.exists():
+        folder.mkdir()
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        command += ["-keyout", str(key), "-out", str(cert), "-days", "2", "-subj", f"/CN={name}"]
+        subprocess.run([*command, "-addext", f"subjectAltName=DNS:{name}"], check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(cert, key)
+    return context
 
 
 def test_a_proxy_of_the_environment_is_left_to_httpx(monkeypatch: pytest.MonkeyPatch) -> None:

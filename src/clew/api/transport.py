@@ -39,7 +39,7 @@ class Transport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         limits = request.extensions.get("timeout", {})
         url = request.url
-        origin = (url.scheme, url.host, url.port or _PORTS[url.scheme])
+        origin = (url.scheme, url.raw_host.decode("ascii"), url.port or _PORTS[url.scheme])
         connection = self._rested(origin) or await self._connect(origin, limits.get("connect"))
         is_answered = False
         try:
@@ -92,7 +92,7 @@ class Transport(httpx.AsyncBaseTransport):
                 reader, writer = await asyncio.open_connection(host, port, ssl=trusted, happy_eyeballs_delay=0.25)
         except TimeoutError:
             raise httpx.ConnectTimeout("no connection in time") from None
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # a name may be one that nobody could look up
             raise httpx.ConnectError(str(error)) from error
         return Connection(reader, writer)
 
