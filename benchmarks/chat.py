@@ -113,9 +113,7 @@ def measure(scratch: Path, big: Path) -> Iterator[Line | Note]:
         first = _rounds(contenders, server.url, ROUNDS, ONE)
         many = _rounds(contenders, server.url, LONG_ROUNDS, MANY)
         yield from _compared(contenders, first, many)
-        for each in contenders:
-            each.put(big)
-        yield from _resumed(contenders, server.url, big.stem, big.stat().st_size / 1e6)
+        yield from _resumed(contenders, server.url, big)
 
 
 def _contenders(scratch: Path) -> Iterator[Contender]:
@@ -154,11 +152,15 @@ def _script() -> Script:
 
 
 def _rounds(contenders: Sequence[Contender], url: str, rounds: int, prompt: str, *more: str) -> list[Run]:
-    """All in turns, so that a noisy neighbour disturbs them alike; of each the shortest time and the largest memory."""
-    found = [[each.run(url, prompt, *more) for each in contenders] for _ in range(rounds)]
+    """All in turns, so that a noisy neighbour disturbs them alike."""
+    return _best([[each.run(url, prompt, *more) for each in contenders] for _ in range(rounds)])
+
+
+def _best(rounds: Sequence[Sequence[Run]]) -> list[Run]:
+    """Of each the shortest time and the largest memory."""
     return [
         Run(min(r.wall for r in column), min(r.cpu for r in column), max(r.rss_mb for r in column))
-        for column in zip(*found, strict=True)
+        for column in zip(*rounds, strict=True)
     ]
 
 
@@ -179,17 +181,22 @@ def _compared(contenders: Sequence[Contender], first: Sequence[Run], many: Seque
         yield Line(f"clew chat -p: peak memory ÷ {peer}", memory, "×", "≤ 0.5", memory <= 0.5)
 
 
-def _resumed(contenders: Sequence[Contender], url: str, session: str, size: float) -> Iterator[Line | Note]:
-    """The same file for all. It grows by a turn with each round, which is nothing beside it."""
-    what = f"resume of {size:.0f} MB"
+def _resumed(contenders: Sequence[Contender], url: str, session: Path) -> Iterator[Line | Note]:
+    """The same file for all, each time a fresh copy."""
+    what = f"resume of {session.stat().st_size / 1e6:.0f} MB"
+
+    def resumed(each: Contender) -> Run:
+        each.put(session)
+        return each.run(url, NEXT, "--resume", session.stem)
+
     able = []
     for each in contenders:
         try:
-            each.run(url, NEXT, "--resume", session)
+            resumed(each)
             able.append(each)
         except RuntimeError as why:
             yield Note(f"{what}: {why}")
-    ours, *others = _rounds(able, url, LONG_ROUNDS, NEXT, "--resume", session)
+    ours, *others = _best([[resumed(each) for each in able] for _ in range(LONG_ROUNDS)])
     yield Line(f"clew chat -p, {what}: wall", ours.wall, "s", "≤ 2", ours.wall <= 2)
     yield Line(f"clew chat -p, {what}: peak memory", ours.rss_mb, "MB")
     for each, theirs in zip(able[1:], others, strict=True):
