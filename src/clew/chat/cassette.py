@@ -107,9 +107,10 @@ class Say(Struct):
 
 
 class Compact(Struct):
-    """`/compact`, as a person typed it."""
+    """A compaction that the person wanted; `is_typed` if the file has the command too."""
 
     wish: str = ""
+    is_typed: bool = False
     items: list[Item] = field(default_factory=list)
 
 

@@ -227,7 +227,10 @@ def _matched(records: Sequence[str], lines: Sequence[str]) -> list[int | None]:
 
 # -- what a line says
 
-SPOKEN = ("prompt", "note", "said", "result", "interrupt", "summary", "boundary", "command", "output", "error")
+SPOKEN = (
+    *("prompt", "note", "said", "result", "interrupt", "summary", "boundary", "command", "output", "error"),
+    *("bash", "notification", "teammate", "peer", "coordinator"),
+)
 
 
 def kind_of(line: Mapping[str, Any]) -> str:
@@ -268,6 +271,8 @@ def _key(line: Mapping[str, Any], kind: str) -> str:
             return kind
         case "note" if _is_caveat(told.get("content")):
             return "caveat"
+        case "last-prompt":
+            return f"last-prompt {line.get('lastPrompt')}"
         case "queue":
             return f"queue {line.get('operation')} {_json(line.get('content'))}"
         case "snapshot":
@@ -278,7 +283,7 @@ def _key(line: Mapping[str, Any], kind: str) -> str:
         case "command":
             text = str(_first(told.get("content")).get("text"))
             return f"command {tagged(text, 'command-name')} {tagged(text, 'command-args')}"
-        case "prompt" | "note" | "interrupt" | "output" | "error":
+        case "prompt" | "note" | "interrupt" | "output" | "error" | "bash" | "notification":
             return f"{kind} {_json(_blocks(told.get('content')))}"
     return kind
 

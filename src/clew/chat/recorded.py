@@ -135,8 +135,8 @@ class _Reader:
                 self._command(entry)
             case "output":
                 self._output(entry)
-            case "prompt" | "command":
-                self._prompt(entry)
+            case "prompt" | "command" | "bash" | "notification" | "teammate" | "peer" | "coordinator":
+                self._prompt(entry)  # whoever says it, the model is asked
             case _:
                 self.made.left_out[entry.line.number] = "the engine does not write it by itself"
 
@@ -192,7 +192,7 @@ class _Reader:
         made = tape.command_of(entry)
         last = self.made.acts[-1] if self.made.acts else None
         if made.name == "compact" and isinstance(last, Compact):
-            last.wish = made.arguments
+            last.wish, last.is_typed = made.arguments, True
         else:
             self.made.acts.append(made)
 

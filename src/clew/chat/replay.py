@@ -124,7 +124,7 @@ class _Run:
                     await self._say(act)
                 case Compact():
                     self._deck.reel.load(act.items)
-                    await self._quietly(self.engine.run_compact(act.wish))
+                    await self._quietly(self.engine.run_compact(act.wish) if act.is_typed else self.engine.compact())
                 case Command():
                     self.engine.dialogue.command(act.name, act.arguments, act.output)
                 case Rename():
@@ -148,7 +148,7 @@ class _Run:
         self._deck.reel.load(act.items, act.ends)
         await self._quietly(engine.submit(Prompt(act.content, tuple(act.notes))))
 
-    async def _quietly(self, work: Awaitable[event.Finished]) -> None:
+    async def _quietly(self, work: Awaitable[object]) -> None:
         """To the end of the record, which may come before the end of the turn."""
         try:
             await work
