@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.console.history import Typed
+from clew.console.history import Earlier
 from clew.console.paste import Pastes, mark_before, recorded
 from clew.wire.history import prompts, read_history, remember
 
@@ -66,5 +66,5 @@ def test_the_history_is_written_and_read_as_claude_code_has_it(tmp_path: Path) -
     remember(path, "last", {}, "/p", "s1")
     remember(path, "last", {}, "/p", "s1")
     assert [p.display for p in prompts(read_history(path))][:2] == ["first", f"see {mark}"]
-    assert list(Typed(path, "/p").load_history_strings()) == ["last", f"see {LONG}", "first"]
-    assert list(Typed(tmp_path / "none", "/p").load_history_strings()) == []
+    assert list(Earlier(path, "/p").load_history_strings()) == ["last", f"see {LONG}", "first"]
+    assert list(Earlier(tmp_path / "none", "/p").load_history_strings()) == []

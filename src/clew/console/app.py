@@ -171,14 +171,14 @@ class _Drawn:
 
 
 async def _drawn(started: Started) -> int:
-    from clew.console.history import Typed as History
+    from clew.console.history import Earlier
     from clew.console.keys import Actions
     from clew.console.prompt import Line
     from clew.console.screen import Screen
 
     drawn = _Drawn(started)
     pastes = Pastes()
-    history = History(started.claude / "history.jsonl", str(started.cwd))
+    history = Earlier(started.claude / "history.jsonl", str(started.cwd))
     line = Line(started.cwd, history, drawn.commands, drawn.files, pastes)
     actions = Actions(
         submit=drawn.submit,

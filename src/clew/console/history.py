@@ -11,7 +11,7 @@ REACH = 1 << 20  # bytes from the end of the file
 MOST = 1000
 
 
-class Typed(History):
+class Earlier(History):
     """What was typed in this project. It is written down elsewhere, with all that belongs to it."""
 
     def __init__(self, path: Path, project: str) -> None:
