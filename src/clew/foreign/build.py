@@ -15,7 +15,7 @@ from typing import Any
 
 from clew.foreign.step import Call, Content, Conversation, Json, Kept, Outcome, Prompt, Reply, Summary
 from clew.foreign.tool import translated
-from clew.foreign.value import usage, wash
+from clew.foreign.value import wash
 from clew.version import __version__
 from clew.wire.detail import ORIGIN
 from clew.wire.reference import new_uuid
@@ -28,6 +28,9 @@ NO_BEGINNING = "[The beginning of this conversation was not recorded.]"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TICK = timedelta(milliseconds=1)
 _LONGEST_PROMPT = 200
+_NO_USAGE = dict.fromkeys(
+    ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"), 0
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,9 @@ class _Builder:
 
     def _reply(self, step: Reply) -> None:
         ident = "msg_" + new_uuid(self.place.id, f"message {len(self.chain)}").replace("-", "")[:24]
-        told = {**usage(0, 1), "output_tokens": 0, **step.usage}
+        stop = "tool_use" if any(isinstance(part, Call) for part in step.parts) else "end_turn"
         calls: list[tuple[Call, str, str]] = []
-        for part in step.parts:
-            is_last = part is step.parts[-1]
+        for index, part in enumerate(step.parts, 1):
             block, changed = self._block(part)
             message = {
                 "id": ident,
@@ -105,11 +107,9 @@ class _Builder:
                 "role": "assistant",
                 "model": step.model or "unknown",
                 "content": [block],
-                "stop_reason": ("tool_use" if any(isinstance(p, Call) for p in step.parts) else "end_turn")
-                if is_last
-                else None,
+                "stop_reason": stop if index == len(step.parts) else None,
                 "stop_sequence": None,
-                "usage": told,
+                "usage": {**_NO_USAGE, **step.usage},
             }
             uuid = self._link({"type": "assistant", "message": message, **changed}, step.time)
             if isinstance(part, Call):

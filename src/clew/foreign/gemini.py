@@ -123,8 +123,8 @@ def _told(scribe: Scribe, record: Json) -> None:
     late = {text(r, "id"): r for m in messages for p in _parts(m.get("content")) if (r := _response(p))}
     for message in messages:
         _message(scribe, message, late)
-    for number_, content in enumerate(objects(record.get("clientHistory") or record.get("history"))):
-        _turn(scribe, content, number_)
+    for place, content in enumerate(objects(record.get("clientHistory") or record.get("history"))):
+        _turn(scribe, content, place)
 
 
 def _message(scribe: Scribe, message: Json, late: dict[str, Json]) -> None:
@@ -189,14 +189,14 @@ def _answer(answer: Json) -> Iterator[Json]:
     yield from _content(objects(answer.get("parts")))
 
 
-def _turn(scribe: Scribe, content: Json, number_: int) -> None:
+def _turn(scribe: Scribe, content: Json, place: int) -> None:
     """One content of a checkpoint: the form in which the model is asked."""
     parts = _parts(content.get("parts"))
     if content.get("role") == "model":
         calls = 0
         for part in parts:
             if call := object_of(part, "functionCall"):
-                scribe.call(text(call, "id") or f"{number_}_{calls}", text(call, "name"), object_of(call, "args"))
+                scribe.call(text(call, "id") or f"{place}_{calls}", text(call, "name"), object_of(call, "args"))
                 calls += 1
             elif part.get("thought"):
                 scribe.think(text(part, "text"), original=part)
@@ -206,7 +206,7 @@ def _turn(scribe: Scribe, content: Json, number_: int) -> None:
         return
     answers = [answer for part in parts if (answer := _response(part))]
     for index, answer in enumerate(answers):  # those without an id answer the calls of the content before, in order
-        id = text(answer, "id") or f"{number_ - 1}_{index}"
+        id = text(answer, "id") or f"{place - 1}_{index}"
         scribe.result(id, tuple(_answer(answer)), is_error="error" in object_of(answer, "response"))
     rest = [part for part in parts if not _response(part)]
     if _words(rest).startswith(_CONTEXT):

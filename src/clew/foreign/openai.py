@@ -42,12 +42,12 @@ def read(path: Path) -> Iterator[Conversation]:
         logged = [_Logged([value for value in values if "role" in value or "type" in value])]
         logged[0].other = [value for value in values if not ("role" in value or "type" in value)]
     whole = _joined(logged)
-    for number_, each in enumerate(whole):
-        told = scribe if number_ == 0 else Scribe()
+    for place, each in enumerate(whole):
+        told = scribe if place == 0 else Scribe()
         _Taker(told, each).take()
         yield Conversation(
             tool=TOOL,
-            id=each.id or f"{path.resolve()}#{number_}",
+            id=each.id or f"{path.resolve()}#{place}",
             path=str(path),
             steps=tuple(told.steps),
             title=each.title,
