@@ -52,7 +52,7 @@ ABSENT = Held()
 
 
 def held(path: Path, top: Path | None = None) -> Held:
-    """What stands at a path. A folder, a device, or a file too large to look at is `other`.
+    """What stands at a path. A folder, a device, or a file that is too large or not ours to look at is `other`.
 
     Behind a link below `top` nothing stands: it leads elsewhere.
     """
@@ -67,6 +67,8 @@ def held(path: Path, top: Path | None = None) -> Held:
         return Held("file", path.read_bytes(), stat.S_IMODE(facts.st_mode))
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
+    except PermissionError:
+        return Held("other")
 
 
 def _between(path: Path, top: Path) -> Iterator[Path]:

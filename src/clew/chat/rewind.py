@@ -221,7 +221,7 @@ def plan(session: Session, asked: str, ground: Ground) -> Plan:
     kept = [change for change in made.values() if not change.before.is_like(change.after)]
     for change in [c for c in kept if c.before.kind == "other" and not _is_emptied(c.path, kept)]:
         kept.remove(change)
-        lost.append((change.name, "a folder or something else stands there"))
+        lost.append((change.name, "what stands there is no file that could be read"))
     turns = sum(1 for turn in session.turns if turn.number >= place.number)
     return Plan(session.id, place, tuple(_ordered(kept)), tuple(lost), turns, ground.store, top)
 

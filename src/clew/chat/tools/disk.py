@@ -137,10 +137,10 @@ def put_back(target: Path, data: bytes, mode: int, *, is_link: bool = False) -> 
 
 
 def clear(target: Path) -> None:
-    """Remove what a killed `put_back` left beside its target."""
+    """Remove what a killed `put_back` left beside its target; behind a link there is nothing of it."""
     try:
         folder = _folder(target.parent, makes=False)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return
     try:
         with suppress(FileNotFoundError):
