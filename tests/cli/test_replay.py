@@ -18,6 +18,7 @@ from typing import Any
 import pyte
 import pytest
 
+from clew.api.script import read
 from clew.chat.toolbox import toolbox
 from clew.cli.keys import names
 from clew.cli.run import run
@@ -105,6 +106,18 @@ def test_live_calls_run_in_a_copy(own: tuple[Path, str], tmp_path: Path, capsys:
 def test_names_of_keys() -> None:
     assert names("\x1b[C") == ["right"] and names("\x1b") == ["escape"] and names("\x1b[99~") == []
     assert names("3g\n") == ["3", "g", "enter"]
+
+
+def test_a_mock_serves_what_was_recorded(own: tuple[Path, str], tmp_path: Path) -> None:
+    path = tmp_path / "script.json"
+    assert replay(own, "--record", str(path)) == 0
+    script = read(path.read_bytes())
+    with world(tmp_path / "again", rules=script.rules) as made:
+        made.run("go and dig", "go on")
+    said = [line["message"] for line in made.lines() if line["type"] == "assistant"]
+    session = next(own[0].rglob(f"{own[1]}.jsonl"))
+    lines = [decode(line) for line in session.read_bytes().splitlines()]
+    assert said == [line["message"] for line in lines if line["type"] == "assistant"]
 
 
 class Terminal:

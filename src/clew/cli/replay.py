@@ -42,7 +42,9 @@ def arguments(command: ArgumentParser) -> None:
     part_arguments(command)
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     command.add_argument(
-        "--record", metavar="FILE", help="write it to a new file (0600): .cast for asciinema, .html for a page"
+        "--record",
+        metavar="FILE",
+        help="write it to a new file (0600): .cast for asciinema, .html for a page, .json for clew mock to serve",
     )
     command.add_argument(
         "--check", action="store_true", help="go through it again with clew's own engine, and compare what it writes"
@@ -116,8 +118,8 @@ def _record(session: Session, options: Namespace) -> int:
     from clew.view.masked import Tally
 
     path = Path(options.record)
-    if path.suffix.lower() not in (".cast", ".html", ".htm"):
-        remark("clew: a recording is a .cast or an .html file. Name one with --record FILE.cast or FILE.html.")
+    if path.suffix.lower() not in (".cast", ".html", ".htm", ".json"):
+        remark("clew: a recording is a .cast, an .html or a .json file. Name one with --record FILE.cast.")
         return 2
     tally = None if options.reveal else Tally()
     head = about(session, tally)
@@ -127,6 +129,8 @@ def _record(session: Session, options: Namespace) -> int:
         from clew.view.player_cast import cast
 
         parts = cast(frames, head.title, head.started)
+    elif path.suffix.lower() == ".json":
+        parts = _script(session, tally)
     else:
         from clew.view.player_page import player_page
 
@@ -139,6 +143,19 @@ def _record(session: Session, options: Namespace) -> int:
     if tally and tally.secrets and not options.quiet:
         remark(f"Secrets were masked in {tally.secrets} place{'s' if tally.secrets > 1 else ''}. --reveal leaves them.")
     return 0
+
+
+def _script(session: Session, tally: Tally | None) -> Iterator[bytes]:
+    from clew.chat.cassette_script import script
+    from clew.chat.recorded import cassette
+    from clew.facts.secret import mask_data
+    from clew.wire.encode import decode, encode
+
+    made = decode(encode(script(cassette(session))))
+    if tally is not None:
+        made, secrets = mask_data(made)
+        tally.secrets += secrets
+    yield encode(made) + b"\n"
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> None:
