@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from clew.api.script import Rule
 from clew.chat.brought import Brought
 from clew.chat.control import Control
 from clew.chat.engine import Engine
@@ -25,6 +26,7 @@ from clew.wire.encode import decode, encode
 from tests.chat.world import TOOLS, World, use, waiting, world
 
 HELLO = {"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize", "hooks": None}}
+GOES = Rule(prompt="go", steps=[[use("Wait")], "done"])
 Answer = Callable[[Json], Json | None]
 
 
@@ -254,6 +256,43 @@ def test_an_interrupt_is_answered_at_once_and_ends_the_turn(tmp_path: Path) -> N
         last = sdk.of("result")[0]
         assert (code, last["subtype"], last["is_error"]) == (1, "error_during_execution", True)
         assert sdk.of("user")[-1]["message"]["content"][0]["text"].startswith("[Request interrupted by user")
+
+
+def test_what_is_said_while_a_call_runs_is_heard_with_its_result(tmp_path: Path) -> None:
+    with world(tmp_path, rules=[Rule(prompt="also", steps=["both"]), GOES]) as here:
+        sdk = Sdk(here)
+
+        async def drive(sdk: Sdk) -> None:
+            begun, release = asyncio.Event(), asyncio.Event()
+            tools.append(waiting(release, begun))
+            sdk.say(HELLO, prompt("go"))
+            await begun.wait()
+            sdk.say(prompt("also"), ask("get_context_usage"))
+            await sdk.heard(lambda f: f["type"] == "control_response" and f["response"]["request_id"] != "r0")
+            release.set()
+            await sdk.result()
+
+        tools: list[Any] = list(TOOLS)
+        sdk.run(drive, tools=tools)
+        assert [f["result"] for f in sdk.of("result")] == ["both"]
+
+
+def test_what_is_said_while_a_call_is_broken_off_is_said_next(tmp_path: Path) -> None:
+    with world(tmp_path, rules=[Rule(prompt="also", steps=["Next."]), GOES]) as here:
+        sdk = Sdk(here)
+
+        async def drive(sdk: Sdk) -> None:
+            begun, never = asyncio.Event(), asyncio.Event()
+            tools.append(waiting(never, begun))
+            sdk.say(HELLO, prompt("go"))
+            await begun.wait()
+            sdk.say(prompt("also"), ask("interrupt"))
+            await sdk.heard(lambda f: f["type"] == "result" and not f["is_error"])
+
+        tools: list[Any] = list(TOOLS)
+        sdk.run(drive, tools=tools)
+        assert [f["subtype"] for f in sdk.of("result")] == ["error_during_execution", "success"]
+        assert sdk.of("result")[1]["result"] == "Next."
 
 
 def test_modes_models_and_what_nobody_knows(tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ class Control:
             except ClewError as error:
                 self._has_failed = True
                 self._send(self._failed(str(error)))
+            self._take_back()
             self._tell_state("idle")
 
     async def _next(self) -> Content | None:
@@ -147,6 +148,7 @@ class Control:
             self._tell_state("running")
             finished = await (engine.heed() if taken is None else engine.settle())
             self._has_failed = finished is not None and finished.is_error
+            self._take_back()
             self._tell_state("idle")
             if taken is not None:
                 return None
@@ -154,6 +156,24 @@ class Control:
 
     async def _taken(self) -> tuple[Content | None]:
         return (await self._inbox.get(),)
+
+    def _pass_on(self) -> None:
+        """What was said while a call ran is heard with its result; a command, and what comes behind it, waits."""
+        waiting = self._waiting_words()
+        if self._session is not None and not self._session.engine.stopped.is_set():
+            while waiting and waiting[0] is not None and not _is_command(waiting[0]):
+                self._session.engine.queue(Prompt(waiting.pop(0) or ""))
+        for content in waiting:
+            self._inbox.put_nowait(content)
+
+    def _take_back(self) -> None:
+        """What the turn ended before it could be heard is said next."""
+        passed = self._session.engine.dialogue.unqueue() if self._session is not None else []
+        for content in (*(said.content for said in passed), *self._waiting_words()):
+            self._inbox.put_nowait(content)
+
+    def _waiting_words(self) -> list[Content | None]:
+        return [self._inbox.get_nowait() for _ in range(self._inbox.qsize())]
 
     async def _started(self) -> Speaking:
         """The session, begun when it is known what the SDK brings."""
@@ -304,6 +324,8 @@ class Control:
                 self._tell_mode()
                 for frame in self._framing.frames(told):
                     self._send(frame)
+                if isinstance(told, event.Answered) and not told.agent:
+                    self._pass_on()
 
     def _keep(self, asking: Any) -> None:
         number = str(uuid4())
@@ -340,6 +362,10 @@ class Control:
         if len(line) > LONGEST:
             line = encode(shortened(frame, len(line)))
         self._write(line + b"\n")
+
+
+def _is_command(content: Content) -> bool:
+    return isinstance(content, str) and content.lstrip().startswith("/")
 
 
 def _settle(waiting: asyncio.Future[Json], response: Json) -> None:
