@@ -135,6 +135,7 @@ FOLDERS = {
     "tui": "the browser in the terminal",
     "console": "a chat in the scrollback of a terminal, or in lines",
     "web": "the browser on the web",
+    "acp": "a chat for editors, over the Agent Client Protocol",
     "mcp": "sessions for models",
 }
 
