@@ -79,7 +79,7 @@ async def _trusts(face: Face, cwd: Path, found: Sequence[str]) -> bool:
 
 def farewell(talk: Talk | None, session_id: str) -> None:
     if talk is not None and session_id:
-        print(f"Go on with: clew chat --resume {session_id}")
+        print(f"\nGo on with: clew chat --resume {session_id}")
 
 
 # -- with a screen
