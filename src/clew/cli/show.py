@@ -44,6 +44,9 @@ def call(options: Namespace) -> int:
 
         made = masked(made)
     print_rows(made, sys.stdout, is_terminal())
+    if not options.quiet:
+        sys.stdout.flush()
+        _remarks(session, options.branch, options.reveal)
     return 0
 
 
@@ -64,8 +67,6 @@ def _rows(session: Session, options: Namespace) -> Iterator[Row]:
     found = rows(session, turns_of(session, options), wanted) if is_part(options) else opening(session, wanted)
     yield from _header(session)
     yield from found
-    if not options.quiet:
-        _remarks(session, options.branch, options.reveal)
 
 
 def _header(session: Session) -> Iterator[Row]:
