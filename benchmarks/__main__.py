@@ -42,8 +42,10 @@ def main() -> int:
 
 
 def measure(root: Path, scratch: Path, peers: int, resumed: int) -> Iterator[Line | Note]:
-    """Usage and chats come first: a process counts as large as the one that started it, and this one grows with the
-    searches."""
+    """What is held to its memory comes first: a process counts as large as the one that started it, and this one grows
+    with the searches."""
+    if peers:
+        yield from collect.measure(peer.tree(scratch, peers), scratch)
     yield from usage.measure(root, scratch)
     if resumed:
         yield from chat.measure(scratch, chat.large(scratch / "chat-tree", resumed))
@@ -56,7 +58,6 @@ def measure(root: Path, scratch: Path, peers: int, resumed: int) -> Iterator[Lin
     yield from web.measure(root, scratch)
     if peers:
         yield from peer.compare(scratch, peers)
-        yield from collect.measure(scratch / "peers" / ".claude", scratch)
 
 
 def bulk(root: Path) -> list[Line]:

@@ -86,10 +86,17 @@ PEERS = (
 )
 
 
+def tree(scratch: Path, size: int) -> Path:
+    """The tree that all are compared on, in a home of its own."""
+    root = scratch / "peers" / ".claude"
+    if not root.exists():
+        generate(root, size, 2)
+    return root
+
+
 def compare(scratch: Path, size: int) -> Iterator[Line | Note]:
     """Clew and its peers on one tree: what a first index takes, how large it is, how long a query takes as a process."""
-    home = scratch / "peers"
-    generate(home / ".claude", size, 2)
+    home = tree(scratch, size).parent
     amount = sum(Path(path).stat().st_size for path in transcripts(home / ".claude"))
     build = "import sys; from clew.index.search import Index; Index.open(*sys.argv[1:]).refresh()"
     cache = home / ".cache" / "clew"
