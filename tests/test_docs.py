@@ -192,8 +192,8 @@ def test_commands_of_the_readme(demo: Path) -> None:
         [f"export CLAUDE_CONFIG_DIR={demo}", *(f"{line} >/dev/null; echo $?" for line in commands)], demo.parent
     )
     ends = {command: code.split()[-1] for command, code in zip(commands, codes[1:], strict=True)}
-    assert set(ends.values()) <= {"0", "2"}, ends
-    assert [command for command, end in ends.items() if end == "2"] == ["clew check --all"]
+    others = {"clew check --all": "2", "clew chat": "2", "clew import --list": "1"}  # damage, no terminal, nothing there
+    assert {command: end for command, end in ends.items() if end != "0"} == others
 
 
 def test_public_names_are_told() -> None:

@@ -399,7 +399,7 @@ def live_session(tmp_path: Path) -> tuple[Path, Session]:
     calls: list[Any] = [
         [use("Read", file_path=f"{tmp_path.resolve()}/project/a.txt")],
         [use("Edit", file_path=f"{tmp_path.resolve()}/project/a.txt", old_string="one", new_string="two")],
-        [use("Bash", command="cat a.txt"), use("Bash", command="touch /tmp/never-made-by-a-replay")],
+        [use("Bash", command="cat a.txt"), use("Bash", command=f"touch {tmp_path.resolve()}/never-made-by-a-replay")],
         "Done.",
     ]
     with world(tmp_path, *calls) as made:

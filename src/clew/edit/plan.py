@@ -65,8 +65,10 @@ class Plan:
 
     def end_with(self, place: int | str) -> Plan:
         """Up to a place: the end of a turn by its number, of a branch (`b2`), or an entry by its uuid."""
-        named = f"turn {place}" if isinstance(place, int) else place
-        return self.then(turn.end_with(self.session, str(place)), f"end with {named}")
+        named = str(place)
+        return self.then(
+            turn.end_with(self.session, named), f"end with {'turn ' if named.lstrip('-').isdigit() else ''}{named}"
+        )
 
     # -- what it holds
 
