@@ -89,7 +89,9 @@ class Transport(httpx.AsyncBaseTransport):
         trusted = self._trusted if scheme == "https" else None
         try:
             async with asyncio.timeout(limit):
-                reader, writer = await asyncio.open_connection(host, port, ssl=trusted, happy_eyeballs_delay=0.25)
+                # a race between addresses loses a socket when it is broken off, and one address needs none
+                delay = None if host in ("127.0.0.1", "::1") else 0.25
+                reader, writer = await asyncio.open_connection(host, port, ssl=trusted, happy_eyeballs_delay=delay)
         except TimeoutError:
             raise httpx.ConnectTimeout("no connection in time") from None
         except (OSError, UnicodeError) as error:  # a name may be one that nobody could look up
