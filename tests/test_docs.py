@@ -192,7 +192,11 @@ def test_commands_of_the_readme(demo: Path) -> None:
         [f"export CLAUDE_CONFIG_DIR={demo}", *(f"{line} >/dev/null; echo $?" for line in commands)], demo.parent
     )
     ends = {command: code.split()[-1] for command, code in zip(commands, codes[1:], strict=True)}
-    others = {"clew check --all": "2", "clew chat": "2", "clew import --list": "1"}  # damage, no terminal, nothing there
+    others = {
+        "clew check --all": "2",
+        "clew chat": "2",
+        "clew import --list": "1",
+    }  # damage, no terminal, nothing there
     assert {command: end for command, end in ends.items() if end != "0"} == others
 
 
