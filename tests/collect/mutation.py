@@ -85,7 +85,7 @@ MUTATIONS = (
     Mutation("R26 cursor kept", "outbox", "sent += self._send(batch)\n                self.cursor.accept(batch)",
              "sent += self._send(batch)\n                return None", "moves_the_cursor_behind_what_was_accepted"),
     Mutation("R28 poison", "outbox", "if len(batch) == 1:", "if True:", "finds_the_poison_in_a_batch"),
-    Mutation("R29 masked", "record", "else policy.line(raw)", "else Policy().line(raw)", "sends_no_secret"),
+    Mutation("R29 masked", "record", "lines = policy.lines(", "lines = Policy().lines(", "sends_no_secret"),
     Mutation("R321 stubs", "take", "self.writer.make_stub(generation)", "pass", "sends_no_stub_unless_it_goes_on"),
     Mutation("R321 stubs that go on", "write", "seq = (SELECT max(seq) + 1 FROM occurrence)", "seq = seq",
              "sends_no_stub_unless_it_goes_on"),
