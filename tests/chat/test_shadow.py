@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -422,3 +423,21 @@ def test_commands_of_agents_are_taken_back(tmp_path: Path) -> None:
     with world(tmp_path, rules=rules) as made:
         drive(made, work, kinds=KINDS, session_id=SESSION, is_watched=True)
     assert tree(project) == before
+
+
+def test_sessions_that_begin_at_once_share_a_store(tmp_path: Path, state: Path) -> None:
+    for number in range(8):
+        project = tmp_path / f"project{number}"
+        fill(project)
+        with ThreadPoolExecutor(4) as several:
+            watching = [Shadow(project, f"session{each}") for each in range(4)]
+            seen = list(several.map(Shadow.look, watching))
+            (project / "old.txt").write_text("new\n")
+            now = list(several.map(Shadow.look, watching))
+            list(several.map(Shadow.record, watching, "abcd", "abcd", seen, now))
+        assert {tree.id for tree in seen} == {seen[0].id} != {tree.id for tree in now}
+        found = Shadow(project, "another").since("abcd")
+        assert {name: (before.data, after and after.data) for name, (before, after) in found.items()} == {
+            "old.txt": (b"old\r\n$Id$\n", b"new\n")
+        }
+        assert len((shadow.store_of(project) / "records.jsonl").read_bytes().splitlines()) == 4

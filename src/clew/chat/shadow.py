@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -147,20 +148,22 @@ class Shadow:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 folder.chmod(0o700)
             for name, text in (("config", _CONFIG), ("info/attributes", _PLAIN), ("HEAD", "ref: refs/heads/none\n")):
-                if not (self._store / name).exists():
+                with suppress(FileExistsError):  # another session may be making it too
                     place(self._store / name, (text.encode(),), sync=False)
             _forget_old(self._store.parent)
         self._store.chmod(0o700)
-        others = sorted(self._store.glob("index-*[!k]"), key=lambda path: path.stat().st_mtime)
-        if others and not self._index.exists():
-            place(self._index, (others[-1].read_bytes(),), sync=False)  # it knows most files already
+        if not self._index.exists():
+            with suppress(FileNotFoundError):  # another session may have forgotten its own meanwhile
+                others = sorted(self._store.glob("index-*[!k]"), key=lambda path: path.stat().st_mtime)
+                if others:
+                    place(self._index, (others[-1].read_bytes(),), sync=False)  # it knows most files already
 
     def _note(self, row: dict[str, Any]) -> None:
         path = self._store / _RECORDS
-        if path.exists():
-            append(path, [row], sync=True)
-        else:
+        try:
             create(path, [row])
+        except FileExistsError:
+            append(path, [row], sync=True)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         try:
