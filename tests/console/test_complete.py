@@ -63,3 +63,14 @@ def test_the_files_of_a_repository_are_those_that_git_does_not_ignore(tmp_path: 
     (tmp_path / "kept.txt").touch()
     (tmp_path / "left.log").touch()
     assert sorted(project_files(tmp_path)) == [".gitignore", "kept.txt"]
+
+
+def test_a_repository_of_a_stranger_runs_nothing(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "kept.txt").touch()
+    program, trace = tmp_path / "program.sh", tmp_path / "trace"
+    program.write_text(f"#!/bin/sh\ntouch {trace}\n")
+    program.chmod(0o755)
+    subprocess.run(["git", "config", "core.fsmonitor", str(program)], cwd=tmp_path, check=True)
+    assert sorted(project_files(tmp_path)) == ["kept.txt", "program.sh"]
+    assert not trace.exists()

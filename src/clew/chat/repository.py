@@ -1,8 +1,12 @@
-"""The repository around a folder: read from its files, because a program for it would cost more than a whole turn."""
+"""The repository around a folder: what each turn needs is read from its files, since git would cost more than the turn."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
+
+from clew.wire.home import surroundings
 
 _HEAD = "ref: refs/heads/"
 
@@ -30,3 +34,16 @@ def _store(git: Path) -> Path:
         return git
     named = git.read_text(encoding="utf-8", errors="replace").partition("gitdir:")[2].strip()
     return git.parent / named
+
+
+def listed(folder: Path, seconds: float | None = None) -> list[str] | None:
+    """The files below a folder that git tracks or would track; None if it cannot tell, or not in time.
+
+    A repository can name a program for git to run here, and may be a stranger's: it is not run.
+    """
+    words = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run(words, cwd=folder, capture_output=True, timeout=seconds, check=True, env=surroundings())
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]

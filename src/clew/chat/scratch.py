@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from clew.chat.repository import listed
 from clew.errors import Refused
-from clew.wire.home import surroundings
 
 LARGEST = 1 << 30  # bytes of a project that are copied
 
@@ -33,20 +32,10 @@ def copy(folder: Path, into: Path) -> Path:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    listed = _git_files(folder)
-    if listed is not None:
-        yield from (folder / name for name in listed)
+    known = listed(folder)
+    if known is not None:
+        yield from (folder / name for name in known)
         return
     for parent, folders, names in os.walk(folder):
         links = [name for name in folders if Path(parent, name).is_symlink()]
         yield from (Path(parent, name) for name in (*names, *links))
-
-
-def _git_files(folder: Path) -> list[str] | None:
-    """The files that git tracks or would track; None if there is no git, or this is not its folder."""
-    words = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    try:
-        done = subprocess.run(words, cwd=folder, capture_output=True, check=False, env=surroundings())
-    except OSError:
-        return None
-    return None if done.returncode else [name for name in os.fsdecode(done.stdout).split("\0") if name]

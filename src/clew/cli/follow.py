@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.cli.choose import session as chosen
-from clew.cli.output import common, count, is_terminal, one_line, print_json, remark
+from clew.cli.output import common, count, is_terminal, number, one_line, print_json, remark
 from clew.conversation.prompt import is_prompt, prompt_text, speaker
 from clew.conversation.reply import Call, reply_key
 from clew.conversation.session import Session
@@ -45,22 +45,12 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--results", action="store_true", help="also what calls gave back, and what they changed")
     command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
     command.add_argument("--switch", action="store_true", help="go over to a newer session when one begins")
-    command.add_argument("--interval", metavar="S", type=seconds, default=0.5, help="look so often (default 0.5)")
+    command.add_argument("--interval", metavar="S", type=number, default=0.5, help="look so often (default 0.5)")
     ending = command.add_mutually_exclusive_group()
-    ending.add_argument("--until-idle", metavar="S", type=seconds, help="end when nothing was written for so long")
+    ending.add_argument("--until-idle", metavar="S", type=number, help="end when nothing was written for so long")
     ending.add_argument("--once", action="store_true", help="end when all there is has been printed")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     common(command)
-
-
-def seconds(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1
-    if not 0 <= found < 1e6:
-        raise ArgumentTypeError(f"{text!r} is no number of seconds")
-    return found
 
 
 def call(options: Namespace) -> int:

@@ -12,7 +12,19 @@ from clew.view.plain import ago, clean, one_line, size
 from clew.wire.encode import encode
 from clew.wire.time import moment
 
-__all__ = ["ago", "clean", "common", "count", "is_terminal", "one_line", "print_json", "remark", "size", "when"]
+__all__ = [
+    "ago",
+    "clean",
+    "common",
+    "count",
+    "is_terminal",
+    "number",
+    "one_line",
+    "print_json",
+    "remark",
+    "size",
+    "when",
+]
 
 SCHEMA = 1  # of the JSON lines; raised when a field changes its meaning or goes
 
@@ -60,3 +72,14 @@ def count(text: str) -> int:
     if not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of things")
     return int(text)
+
+
+def number(text: str, of: str = "seconds") -> float:
+    """A number of seconds, or of something else, that is not less than none."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of {of}")
+    return found

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.choose import session as chosen
-from clew.cli.output import clean, common, count, is_terminal, print_json, remark
+from clew.cli.output import clean, common, count, is_terminal, number, print_json, remark
 from clew.cli.part import is_part, part_arguments, turns_of
 from clew.view.document import DEPTHS, Options
 from clew.view.plain import duration, one_line
@@ -33,7 +33,7 @@ def arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--speed", metavar="X", type=_positive, default=1.0, help="so many times as fast (default 1)")
     command.add_argument(
-        "--max-idle", metavar="S", type=_seconds, default=2.0, help="seconds that nothing happens, at most (default 2)"
+        "--max-idle", metavar="S", type=number, default=2.0, help="seconds that nothing happens, at most (default 2)"
     )
     command.add_argument("--jump", metavar="N", type=count, help="begin at this turn")
     command.add_argument("--depth", choices=DEPTHS, default="calls", help="how much of it (default: calls)")
@@ -228,17 +228,7 @@ class _Screen:
 
 
 def _positive(text: str) -> float:
-    found = _seconds(text)
+    found = number(text, of="times")
     if not found:
         raise ArgumentTypeError("a speed is more than 0")
-    return found
-
-
-def _seconds(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found < 1e6:
-        raise ArgumentTypeError(f"{text!r} is no number of this kind")
     return found

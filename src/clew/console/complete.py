@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew.chat.repository import listed
+
 MOST = 50  # offers
 SHOWN = 8  # at once
 MOST_FILES = 20_000
+PATIENCE = 5.0  # seconds for git to list them
 _WORD = re.compile(r"(?:^|(?<=[\s(\[]))@((?:[^\s\\\"]|\\ )*)$")
 _SLASH = re.compile(r"/([\w.:-]*)$")
 _LEFT_OUT = frozenset({".git", "node_modules", "__pycache__", ".venv", ".hg", ".svn", ".mypy_cache", ".ruff_cache"})
@@ -88,8 +90,8 @@ def _rank(asked: str, given: str) -> int | None:
 
 def project_files(folder: Path) -> list[str]:
     """The files of a folder and the folders in it, relative: as git lists them, else as they are found."""
-    listed = _by_git(folder)
-    files = listed if listed is not None else _by_walk(folder)
+    known = listed(folder, PATIENCE)
+    files = known[:MOST_FILES] if known is not None else _by_walk(folder)
     folders = dict.fromkeys(f"{parent}/" for file in files for parent in _parents(file))
     return [*folders, *files]
 
@@ -97,15 +99,6 @@ def project_files(folder: Path) -> list[str]:
 def _parents(file: str) -> Iterable[str]:
     while file := file.rpartition("/")[0]:
         yield file
-
-
-def _by_git(folder: Path) -> list[str] | None:
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=5, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name][:MOST_FILES]
 
 
 def _by_walk(folder: Path) -> list[str]:
