@@ -18,11 +18,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+# What code that reads a file can raise when a value in it is not what the code assumed. The fence around each file
+# (`wire.fence`) and the outermost handler (`cli.run`) catch these and nothing more: no KeyboardInterrupt, no SystemExit.
+UNFORESEEN = (
+    ArithmeticError,  # OverflowError, ZeroDivisionError
+    AssertionError,
+    AttributeError,
+    LookupError,  # KeyError, IndexError
+    MemoryError,
+    RuntimeError,  # RecursionError
+    StopIteration,
+    SystemError,
+    TypeError,
+    ValueError,  # UnicodeError
+)
+
 
 class ClewError(Exception):
     """The base of all errors of this package."""
 
     hint: str = ""
+
+
+UNREADABLE = (ClewError, OSError, *UNFORESEEN)
 
 
 class NotFound(ClewError):

@@ -138,3 +138,14 @@ def test_a_datetime_is_taken_as_it_is(zone: Zone) -> None:
 def test_what_is_no_time_is_refused_in_a_sentence(odd: str) -> None:
     with pytest.raises(ValueError, match="is no time: write 7d"):
         moment(odd, NINE)
+
+
+@pytest.mark.parametrize("value", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59.999Z", 1e308, 10**30, -(10**18)])
+def test_a_time_that_no_zone_could_show_is_none(value: str | float) -> None:
+    assert instant(value) is None
+
+
+def test_an_instant_is_in_utc_and_can_be_shifted_by_days() -> None:
+    found = instant("9998-12-30T23:59:59+14:00")
+    assert found is not None and found.tzinfo is UTC
+    assert (found + timedelta(days=30)).astimezone(timezone(timedelta(hours=14)))

@@ -13,8 +13,9 @@ from keyword import iskeyword
 from typing import NoReturn
 
 from clew.cli.output import remark
-from clew.errors import Ambiguous, ClewError, NotFound
+from clew.errors import UNFORESEEN, Ambiguous, ClewError, NotFound
 from clew.version import __version__
+from clew.wire.home import is_debugging
 
 COMMANDS = {
     "ls": "list sessions, projects, agents or prompts",
@@ -105,8 +106,10 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except ClewError as error:
         return _explain(str(error), error.hint, next(code for kind, code in _CODES if isinstance(error, kind)))
-    except (OSError, ValueError) as error:
+    except OSError as error:
         return _explain(_sentence(error), next((step for kind, step in _STEPS if isinstance(error, kind)), ""), FAILED)
+    except _unforeseen() as error:
+        return _fail(error)
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -147,7 +150,26 @@ def _explain(sentence: str, hint: str, code: int) -> int:
     return code
 
 
-def _sentence(error: OSError | ValueError) -> str:
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}."
-    return str(error)
+def _sentence(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}." if error.filename else str(error)
+
+
+def _unforeseen() -> tuple[type[Exception], ...]:
+    """Errors that no command explains by itself. Evaluated only after one was raised: few commands need the database."""
+    from apsw import Error
+
+    return (*UNFORESEEN, Error)
+
+
+def _fail(error: Exception) -> int:
+    """Explain an error in one sentence. A plain ValueError is about the user's input; all else is a bug of ours."""
+    if is_debugging():
+        import traceback
+
+        traceback.print_exception(error)
+    if type(error) is ValueError:
+        return _explain(str(error), "", FAILED)
+    if isinstance(error, MemoryError):
+        return _explain("There is not enough memory for this.", "", FAILED)
+    sentence = f"Internal error: {type(error).__name__}: {error}"
+    return _explain(sentence, "This is a bug in clew. CLEW_DEBUG=1 prints the traceback to report with it.", FAILED)

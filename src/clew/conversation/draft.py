@@ -14,7 +14,7 @@ from msgspec import Raw
 from clew.conversation.era import Era
 from clew.conversation.path import reply_id
 from clew.wire.detail import Attachment
-from clew.wire.encode import decode
+from clew.wire.encode import decode, encode
 from clew.wire.entry import Entry
 
 Json = dict[str, Any]
@@ -178,7 +178,16 @@ def _texts(part: Any) -> list[str] | None:
 def _blocks(content: Any) -> list[Json]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
-    return [dict(b) for b in content or () if isinstance(b, dict)] if isinstance(content, list) else []
+    return [_named(b) for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+
+
+def _named(block: Json) -> Json:
+    """A copy of a block whose names can be looked up: a list or an object in the place of one becomes its JSON text."""
+    odd = {key: encode(block[key]).decode() for key in _NAMES if isinstance(block.get(key), list | dict)}
+    return {**block, **odd}
+
+
+_NAMES = ("type", "id", "tool_use_id", "name")
 
 
 def _answer_calls(made: list[Draft], era: Era) -> list[Draft]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from clew.wire.block import Block, Tokens
-from clew.wire.encode import decode
+from clew.wire.encode import decode_readable
 from clew.wire.entry import Entry
 
 
@@ -138,7 +138,7 @@ class Call:
     @property
     def detail(self) -> Any:
         """The program's own record of the result (`toolUseResult`): never sent to the model."""
-        return decode(self.result_entry.tool_use_result) if self.result_entry else None
+        return decode_readable(self.result_entry.tool_use_result) if self.result_entry else None
 
     @property
     def failed(self) -> bool:

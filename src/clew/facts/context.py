@@ -17,7 +17,7 @@ from clew.conversation.path import after_compaction, reply_id, with_siblings
 from clew.conversation.prompt import is_prompt
 from clew.conversation.session import Session
 from clew.wire.block import Block, Tokens
-from clew.wire.encode import decode
+from clew.wire.encode import decode_readable
 from clew.wire.entry import Entry
 
 CATEGORIES = ("prompts", "replies", "thinking", "tool input", "tool result", "images", "added")
@@ -170,7 +170,7 @@ def weigh(entry: Entry, model: str | None) -> list[tuple[str, Share]]:
     if entry.type == "attachment":
         return [("added", _share(text)) for text in _rendered(entry)]
     if entry.type == "system" and entry.subtype == "local_command":
-        return [("added", _share(decode(entry.content)))]
+        return [("added", _share(decode_readable(entry.content)))]
     return []
 
 

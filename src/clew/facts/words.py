@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clew.conversation.prompt import prompt_text, speaker
 from clew.wire.block import Block
-from clew.wire.encode import decode
+from clew.wire.encode import decode_readable
 from clew.wire.entry import Spoken
 
 FIELDS = ("prompt", "reply", "thinking", "input", "result", "meta")
@@ -83,7 +83,7 @@ def _attached(entry: Spoken) -> list[Words]:
     """Of the attachments only what a person typed while the model was busy."""
     if b"queued_command" not in bytes(entry.attachment):
         return []
-    value: Any = decode(entry.attachment)
+    value: Any = decode_readable(entry.attachment)
     if not isinstance(value, dict) or value.get("type") != "queued_command":
         return []
     origin = value.get("origin")

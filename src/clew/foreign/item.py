@@ -10,7 +10,7 @@ from typing import Any
 from clew.foreign.picture import picture
 from clew.foreign.step import INTERRUPTED, Content, Json, Kept, Prompt, Scribe
 from clew.foreign.value import object_of, objects, text
-from clew.wire.encode import decode
+from clew.wire.encode import decode_readable
 
 ADDED = (  # what Codex puts into the mouth of the person
     "<environment_context>",
@@ -101,7 +101,7 @@ def _rest(item: Json) -> Json:
 def arguments(value: Any) -> Json:
     """The arguments of a call, which stand there as text."""
     try:
-        found = decode(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
+        found = decode_readable(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
     except ValueError:
         found = None
     return found if isinstance(found, dict) else {"arguments": value} if value else {}

@@ -14,7 +14,7 @@ from clew.foreign.picture import picture
 from clew.foreign.step import Content, Conversation, Json, Scribe
 from clew.foreign.value import document, document_or_part, number, object_of, objects, text, time_of, usage
 from clew.wire.database import DAMAGE
-from clew.wire.encode import decode
+from clew.wire.encode import decode_readable
 
 TOOL = "opencode"
 _UNNAMED = ("New session - ", "Child session - ")
@@ -125,7 +125,7 @@ def _row(row: Sequence[Any], names: list[str]) -> Json:
 
 def _data(value: Any, where: str, problems: list[str]) -> Json:
     try:
-        found = decode(value.encode() if isinstance(value, str) else bytes(value or b""))
+        found = decode_readable(value.encode() if isinstance(value, str) else bytes(value or b""))
     except (ValueError, TypeError):
         found = None
     if isinstance(found, dict):

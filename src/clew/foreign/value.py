@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.foreign.step import Json, Scribe
-from clew.wire.encode import decode, decode_cut, encode
+from clew.wire.encode import decode_cut, decode_readable, encode
 from clew.wire.line import BOM, lines
 from clew.wire.time import instant
 
@@ -92,7 +92,7 @@ def records(path: Path, scribe: Scribe) -> Iterator[tuple[int, Json]]:
         if not line.json:
             continue
         try:
-            value = decode(line.json)
+            value = decode_readable(line.json)
         except ValueError:
             value = None
         if isinstance(value, dict):
@@ -105,7 +105,7 @@ def records(path: Path, scribe: Scribe) -> Iterator[tuple[int, Json]]:
 def document(path: Path) -> Any:
     """The JSON of a whole file; None if it is none."""
     try:
-        return decode(path.read_bytes().removeprefix(BOM).strip())
+        return decode_readable(path.read_bytes().removeprefix(BOM).strip())
     except ValueError:
         return None
 

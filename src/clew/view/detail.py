@@ -11,7 +11,7 @@ from clew.conversation.turn import Turn
 from clew.facts.tool import TOOLS
 from clew.facts.usage import count, total
 from clew.wire.block import Block
-from clew.wire.encode import decode, encode
+from clew.wire.encode import decode_readable, encode
 
 LONG = 160  # characters of the line that names a call; longer values are told as its input
 _STARTS = {
@@ -51,7 +51,7 @@ class Picture(NamedTuple):
 
 def picture(block: Block) -> Picture | None:
     """The picture of a block of a prompt."""
-    return _picture(block.type, decode(block.source))
+    return _picture(block.type, decode_readable(block.source))
 
 
 def pictures(content: Any) -> Iterator[Picture]:

@@ -6,7 +6,7 @@ from msgspec import Raw, Struct, field
 from msgspec.json import Decoder
 
 from clew.wire.block import NOTHING, Tokens
-from clew.wire.encode import decode
+from clew.wire.encode import decode_readable
 from clew.wire.entry import REFUSALS
 from clew.wire.soften import soften
 
@@ -55,7 +55,7 @@ def progress(raw: Raw) -> Progress:
     try:
         return _PROGRESS.decode(raw)
     except REFUSALS:
-        value = decode(raw)
+        value = decode_readable(raw)
         return soften(Progress, value) if isinstance(value, dict) else Progress()
 
 

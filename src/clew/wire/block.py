@@ -10,31 +10,33 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
+from clew.wire.number import Count
+
 NOTHING = Raw()
 
 
 class CacheCreation(Struct, frozen=True, gc=False):
-    ephemeral_5m: int | None = field(default=None, name="ephemeral_5m_input_tokens")
-    ephemeral_1h: int | None = field(default=None, name="ephemeral_1h_input_tokens")
+    ephemeral_5m: Count | None = field(default=None, name="ephemeral_5m_input_tokens")
+    ephemeral_1h: Count | None = field(default=None, name="ephemeral_1h_input_tokens")
 
 
 class ServerToolUse(Struct, frozen=True, gc=False):
-    web_search: int | None = field(default=None, name="web_search_requests")
-    web_fetch: int | None = field(default=None, name="web_fetch_requests")
+    web_search: Count | None = field(default=None, name="web_search_requests")
+    web_fetch: Count | None = field(default=None, name="web_fetch_requests")
 
 
 class OutputDetails(Struct, frozen=True, gc=False):
-    thinking_tokens: int | None = None
+    thinking_tokens: Count | None = None
 
 
 class Tokens(Struct, frozen=True, gc=False):
     """`message.usage` as the API reported it; every field may be missing."""
 
-    input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
+    input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
     cache_creation: CacheCreation | None = None
-    output_tokens: int | None = None
+    output_tokens: Count | None = None
     output_tokens_details: OutputDetails | None = None
     service_tier: str | None = None
     server_tool_use: ServerToolUse | None = None

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self
 
 from msgspec import Raw, Struct, field
 
-from clew.wire.encode import decode
+from clew.wire.encode import decode_readable
 from clew.wire.entry import Entry
+from clew.wire.number import Amount, Count
 from clew.wire.soften import soften
 
 ORIGIN = "clew-origin"  # a line that readers pass over: where the session came from
@@ -102,11 +103,11 @@ class WorktreeState(Detail, frozen=True):
 class CostState(Detail, frozen=True):
     """The program's own totals at its exit."""
 
-    total_cost: float | int = field(default=0, name="totalCostUSD")
-    total_duration: float | int = 0
-    total_api_duration: float | int = field(default=0, name="totalAPIDuration")
-    total_lines_added: int = 0
-    total_lines_removed: int = 0
+    total_cost: Amount = field(default=0, name="totalCostUSD")
+    total_duration: Amount = 0
+    total_api_duration: Amount = field(default=0, name="totalAPIDuration")
+    total_lines_added: Count = 0
+    total_lines_removed: Count = 0
     model_usage: Raw = Raw()
     has_unknown_model_cost: bool = False
 
@@ -123,14 +124,14 @@ class QueueOperation(Detail, frozen=True):
 
     @property
     def text(self) -> str:
-        value = decode(self.content)
+        value = decode_readable(self.content)
         if isinstance(value, list):
             return "\n".join(str(b.get("text", "")) for b in value if isinstance(b, dict))
         return value if isinstance(value, str) else ""
 
 
 class PrLink(Detail, frozen=True):
-    number: int | None = field(default=None, name="prNumber")
+    number: Count | None = field(default=None, name="prNumber")
     url: str = field(default="", name="prUrl")
     repository: str = field(default="", name="prRepository")
 
@@ -139,7 +140,7 @@ class Backup(Struct, frozen=True, rename="camel"):
     """A saved state of one file; `name` is its file in file-history/, None for a file that did not exist."""
 
     name: str | None = field(default=None, name="backupFileName")
-    version: int | None = None
+    version: Count | None = None
     time: str | None = field(default=None, name="backupTime")
     parent_dir: str | None = field(default=None, name="realParentDir")
     content: str | None = field(default=None, name="(content)")
@@ -169,7 +170,7 @@ class Snapshot(Detail, frozen=True):
 
     @property
     def _inner(self) -> dict[str, Any]:
-        value = decode(self.snapshot)
+        value = decode_readable(self.snapshot)
         return value if isinstance(value, dict) else {}
 
 
@@ -194,7 +195,7 @@ class ApiRequest(Detail, frozen=True):
     query_source: str = ""
     shape_hash: str = ""
     base: str | None = None
-    keep: int = 0
+    keep: Count = 0
     tail: list[str] = []
 
 
@@ -217,10 +218,10 @@ class Compaction(Detail, frozen=True):
 
     inside: ClassVar[str] = "compactMetadata"
     trigger: str = ""
-    pre_tokens: int | None = None
-    post_tokens: int | None = None
-    dropped_tokens: int | None = field(default=None, name="cumulativeDroppedTokens")
-    duration_ms: float | int | None = None
+    pre_tokens: Count | None = None
+    post_tokens: Count | None = None
+    dropped_tokens: Count | None = field(default=None, name="cumulativeDroppedTokens")
+    duration_ms: Amount | None = None
     segment: Segment | None = field(default=None, name="preservedSegment")
     messages: Preserved | None = field(default=None, name="preservedMessages")
 
@@ -231,8 +232,8 @@ class Compaction(Detail, frozen=True):
 
 
 class TurnDuration(Detail, frozen=True):
-    duration_ms: float | int = 0
-    message_count: int | None = None
+    duration_ms: Amount = 0
+    message_count: Count | None = None
 
 
 class LocalCommand(Detail, frozen=True):
@@ -260,13 +261,13 @@ class LocalCommand(Detail, frozen=True):
 
 class ApiFailure(Detail, frozen=True):
     level: str = ""
-    retry_ms: float | int | None = field(default=None, name="retryInMs")
-    attempt: int | None = field(default=None, name="retryAttempt")
-    max_retries: int | None = None
+    retry_ms: Amount | None = field(default=None, name="retryInMs")
+    attempt: Count | None = field(default=None, name="retryAttempt")
+    max_retries: Count | None = None
 
 
 class StopHooks(Detail, frozen=True):
-    hook_count: int = 0
+    hook_count: Count = 0
     hook_errors: list[str] = []
     prevented: bool = field(default=False, name="preventedContinuation")
     stop_reason: str = ""
@@ -293,7 +294,7 @@ class Progress(Detail, frozen=True):
     hook_name: str = ""
     command: str = ""
     query: str = ""
-    result_count: int | None = None
+    result_count: Count | None = None
     task_description: str = ""
     task_type: str = ""
     agent_id: str | None = None

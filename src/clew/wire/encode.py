@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 
 _LONE = re.compile("[\ud800-\udfff]")
+_REPLACED = re.compile(rb"((?<!\\)(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")  # an escape, not an escaped backslash and letters
 
 
 def encode(value: Any) -> bytes:
@@ -60,6 +61,19 @@ def _text(value: str) -> bytes:
     return _LONE.sub(lambda m: f"\\u{ord(m[0]):04x}", json.dumps(value, ensure_ascii=False)).encode()
 
 
+def replace_surrogates(value: Any) -> Any:
+    """A decoded JSON value in which every lone surrogate is U+FFFD; the value itself if it has none."""
+    if isinstance(value, str):
+        return value if value.isascii() else _LONE.sub("\ufffd", value)
+    if not isinstance(value, dict | list):
+        return value
+    try:
+        msgspec.json.encode(value)
+        return value
+    except (UnicodeEncodeError, RecursionError):
+        return decode(_REPLACED.sub(rb"\1\\ufffd", encode_slowly(value)))
+
+
 def decode(raw: bytes | msgspec.Raw) -> Any:
     """The value of a JSON text; None for no text at all. Raises ValueError if it is not JSON."""
     if not raw:
@@ -68,6 +82,16 @@ def decode(raw: bytes | msgspec.Raw) -> Any:
         return msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return decode_slowly(bytes(raw))
+
+
+def decode_readable(raw: bytes | msgspec.Raw) -> Any:
+    """As `decode`, for what is shown, counted or stored and not written back: without lone surrogates."""
+    if not raw:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return replace_surrogates(decode_slowly(bytes(raw)))
 
 
 def decode_slowly(raw: bytes) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from clew.wire.damage import damaged
-from clew.wire.encode import decode
+from clew.wire.encode import decode_readable
 from clew.wire.entry import Damaged, Entry
 from clew.wire.line import Line, Source, lines
 from clew.wire.time import instant
@@ -95,7 +95,7 @@ def _read(source: Source) -> Iterator[HistoryPrompt | Damaged]:
 
 def _parse(line: Line, json: bytes) -> HistoryPrompt | Damaged:
     try:
-        value = decode(json)
+        value = decode_readable(json)
     except ValueError as error:
         return damaged(line, str(error))
     if not isinstance(value, dict):

@@ -57,6 +57,11 @@ def foreign_homes() -> dict[str, tuple[str, ...]]:
     }
 
 
+def is_debugging() -> bool:
+    """Whether the user wants the traceback of an internal error: `CLEW_DEBUG` is set."""
+    return bool(os.environ.get("CLEW_DEBUG"))
+
+
 def current_session() -> str | None:
     """The session that clew is being run from, if Claude Code says so."""
     return os.environ.get("CLAUDE_SESSION_ID") or os.environ.get("CLAUDE_CODE_SESSION_ID") or None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -54,7 +54,7 @@ class Tree(Struct, frozen=True):
     root: Path
 
     def projects(self) -> list[Project]:
-        return [Project(Path(e.path)) for e in _scan(self.root / "projects") if e.is_dir()]
+        return [Project(Path(e.path)) for e in _scan(self.root / "projects") if _holds(e.is_dir)]
 
     @property
     def history(self) -> Path:
@@ -337,33 +337,41 @@ def _near(asked: str, names: dict[str, str]) -> list[str]:
 
 
 def _scan(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, by name; a folder that is not there holds nothing."""
+    """What is in a folder, by name. One that is not there, or that we may not read, holds nothing; `walk` reports it."""
     try:
         with os.scandir(folder) as found:
             return sorted(found, key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return []
 
 
+def _holds(check: Callable[[], bool]) -> bool:
+    """`is_dir` or `is_file` of an entry; False for a link that loops."""
+    try:
+        return check()
+    except OSError:
+        return False
+
+
 def _files(folder: Path, suffix: str = "") -> list[Path]:
-    return [Path(e.path) for e in _scan(folder) if e.name.endswith(suffix) and e.is_file()]
+    return [Path(e.path) for e in _scan(folder) if e.name.endswith(suffix) and _holds(e.is_file)]
 
 
 def _existing(path: Path) -> Path | None:
-    return path if path.is_file() else None
+    return path if os.path.isfile(path) else None
 
 
 def _sessions(folder: Path, beginning: str = "") -> Iterator[SessionFile]:
     for entry in _scan(folder):
         name, _, suffix = entry.name.rpartition(".")
         is_session = suffix == "jsonl" and _UUID.fullmatch(name) and name.lower().startswith(beginning)
-        if is_session and entry.is_file() and (stat := _stat(entry)):
+        if is_session and _holds(entry.is_file) and (stat := _stat(entry)):
             yield SessionFile(Path(entry.path), folder, stat.st_size, stat.st_mtime_ns)
 
 
 def _agents(folder: Path, project: Path, layout: Layout) -> Iterator[AgentFile]:
     for entry in _scan(folder):
-        if _AGENT.fullmatch(entry.name) and entry.is_file():
+        if _AGENT.fullmatch(entry.name) and _holds(entry.is_file):
             if stat := _stat(entry):
                 yield AgentFile(Path(entry.path), layout, project, stat.st_size, stat.st_mtime_ns)
         elif layout != "flat" and entry.is_dir(follow_symlinks=False):
@@ -371,10 +379,10 @@ def _agents(folder: Path, project: Path, layout: Layout) -> Iterator[AgentFile]:
 
 
 def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
-    """The state of a file, or None if it vanished since it was listed."""
+    """The state of a file, or None if it vanished since it was listed, or cannot be looked at."""
     try:
         return entry.stat()
-    except FileNotFoundError:
+    except OSError:
         return None
 
 
@@ -385,5 +393,5 @@ def _head(path: Path) -> Iterator[Entry]:
             yield from entries(map(parse, lines(buffer)))
             if at + len(buffer) >= _REACH:
                 return
-    except (FileNotFoundError, PermissionError):
+    except OSError:
         return

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Struct, field, structs
 
-from clew.wire.encode import decode, encode
+from clew.wire.encode import decode_readable, encode
 from clew.wire.line import BOM
+from clew.wire.number import MOST, Amount, Count
 from clew.wire.soften import soften
 from clew.wire.time import instant, stamp
 from clew.wire.write import back_up, replace
@@ -41,17 +42,17 @@ class IndexEntry(Struct, frozen=True, rename="camel"):
 
     session_id: str = ""
     full_path: str = ""
-    file_mtime: int | float = 0
+    file_mtime: Amount = 0
     first_prompt: str = ""
     summary: str | None = None
     custom_title: str | None = None
-    message_count: int = 0
+    message_count: Count = 0
     created: datetime | None = None
     modified: datetime | None = None
     git_branch: str = ""
     project_path: str = ""
     is_sidechain: bool = False
-    pr_number: int | None = None
+    pr_number: Count | None = None
     pr_url: str | None = None
     pr_repository: str | None = None
 
@@ -132,19 +133,19 @@ def _index_row(entry: IndexEntry) -> dict[str, Any]:
 
 
 class ModelTokens(Struct, frozen=True, rename="camel"):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read: int = field(default=0, name="cacheReadInputTokens")
-    cache_creation: int = field(default=0, name="cacheCreationInputTokens")
-    web_searches: int = field(default=0, name="webSearchRequests")
-    cost: int | float = field(default=0, name="costUSD")
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cache_read: Count = field(default=0, name="cacheReadInputTokens")
+    cache_creation: Count = field(default=0, name="cacheCreationInputTokens")
+    web_searches: Count = field(default=0, name="webSearchRequests")
+    cost: Amount = field(default=0, name="costUSD")
 
 
 class DayActivity(Struct, frozen=True, rename="camel"):
     day: date | None = field(default=None, name="date")
-    messages: int = field(default=0, name="messageCount")
-    sessions: int = field(default=0, name="sessionCount")
-    tool_calls: int = field(default=0, name="toolCallCount")
+    messages: Count = field(default=0, name="messageCount")
+    sessions: Count = field(default=0, name="sessionCount")
+    tool_calls: Count = field(default=0, name="toolCallCount")
 
 
 class DayTokens(Struct, frozen=True):
@@ -154,8 +155,8 @@ class DayTokens(Struct, frozen=True):
 
 class LongestSession(Struct, frozen=True, rename="camel"):
     session_id: str = ""
-    duration: int | float = 0
-    message_count: int = 0
+    duration: Amount = 0
+    message_count: Count = 0
     timestamp: str | int | float | None = None
 
     @property
@@ -167,8 +168,8 @@ class Stats(Struct, frozen=True, rename="camel"):
     """Totals over all sessions up to `last_computed`; `duration` in milliseconds, hours from 0 to 23."""
 
     version: int = 0
-    total_sessions: int = 0
-    total_messages: int = 0
+    total_sessions: Count = 0
+    total_messages: Count = 0
     last_computed: date | None = field(default=None, name="lastComputedDate")
     longest_session: LongestSession | None = None
     first_session: datetime | None = field(default=None, name="(first)")
@@ -215,7 +216,7 @@ class AgentMeta(Struct, frozen=True, rename="camel"):
     description: str | None = None
     tool_use_id: str | None = None
     parent_agent: str | None = field(default=None, name="parentAgentId")
-    spawn_depth: int | None = None
+    spawn_depth: Count | None = None
     name: str | None = None
     model: str | None = None
     worktree_path: str | None = None
@@ -247,7 +248,7 @@ class Task(Struct, frozen=True, rename="camel"):
 class Settings(Struct, frozen=True, rename="camel"):
     """The few settings that matter here: after how many days the program deletes sessions, if that is set."""
 
-    cleanup_period_days: int | None = None
+    cleanup_period_days: Count | None = None
 
 
 class _Title(Struct, frozen=True, rename="camel"):
@@ -290,7 +291,7 @@ def find_backup(root: Where, session_id: str, name: str | None) -> Path | None:
     if not name or not is_plain(name) or not is_plain(session_id):
         return None
     path = Path(root) / "file-history" / session_id / name
-    return path if path.is_file() else None
+    return path if os.path.isfile(path) else None
 
 
 def is_plain(name: str) -> bool:
@@ -303,7 +304,7 @@ def is_plain(name: str) -> bool:
 
 def _load(path: Where) -> Any:
     try:
-        return decode(Path(path).read_bytes().removeprefix(BOM))
+        return decode_readable(Path(path).read_bytes().removeprefix(BOM))
     except (OSError, ValueError):
         return None
 
@@ -327,7 +328,8 @@ def _map(value: Any) -> dict[str, Any]:
 
 
 def _counts(value: Any) -> dict[str, int]:
-    return {key: n for key, n in _map(value).items() if isinstance(n, int) and not isinstance(n, bool)}
+    whole = {key: n for key, n in _map(value).items() if isinstance(n, int) and not isinstance(n, bool)}
+    return {key: n for key, n in whole.items() if 0 <= n <= MOST}
 
 
 def _time(value: Any) -> datetime | None:

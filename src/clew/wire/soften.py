@@ -1,4 +1,8 @@
-"""A lenient conversion of decoded JSON into the typed shapes: what does not fit falls back to its default."""
+"""A lenient conversion of decoded JSON into the typed shapes: what does not fit falls back to its default.
+
+Every text in the result can be encoded: a lone surrogate, which JSON can hold and UTF-8 cannot, becomes U+FFFD. A `Raw`
+field stays exact, and so do the bytes of the line; `decode_readable` reads them in the same way.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from clew.wire.encode import encode
+from clew.wire.encode import encode, replace_surrogates
 
 T = TypeVar("T", bound=Struct)
 
@@ -36,9 +40,11 @@ _MISFIT = object()
 
 def _fit(kind: Any, value: Any) -> Any:
     if kind is Any:
-        return value
+        return replace_surrogates(value)
     if kind is Raw:
         return Raw(encode(value))
+    if isinstance(value, str):
+        value = replace_surrogates(value)
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(value, dict):
         shape = next((k for k in kinds if isinstance(k, type) and issubclass(k, Struct)), None)
@@ -47,7 +53,8 @@ def _fit(kind: Any, value: Any) -> Any:
         items = next((get_args(k)[0] for k in kinds if get_args(k)), None)
         if isinstance(items, type) and issubclass(items, Struct):
             return [soften(items, v) for v in value if isinstance(v, dict)]
+        value = replace_surrogates(value)
     try:
         return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, UnicodeEncodeError):
+    except msgspec.ValidationError:
         return _MISFIT

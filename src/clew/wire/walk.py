@@ -38,7 +38,7 @@ def walk(root: str, missed: list[str] | None = None) -> list[Found]:
     if not os.path.isdir(root):
         missed.append(root)
     for project in _entries(os.path.join(root, "projects"), missed):
-        if project.is_dir():
+        if _is_folder(project, missed):
             _project(project.path, project.name, found, missed)
     return found
 
@@ -51,9 +51,9 @@ def _project(path: str, folder: str, found: list[Found], missed: list[str]) -> N
             session = "" if agent else name[:-6]
             if agent or _is_uuid(session):
                 _add(entry, (folder, session, agent), found, missed)
-        elif _is_uuid(name) and entry.is_dir():
+        elif _is_uuid(name) and _is_folder(entry, missed):
             _agents(os.path.join(entry.path, "subagents"), folder, name, found, missed)
-        elif name == "subagents" and entry.is_dir():
+        elif name == "subagents" and _is_folder(entry, missed):
             _agents(entry.path, folder, "", found, missed)
 
 
@@ -62,8 +62,17 @@ def _agents(path: str, folder: str, session: str, found: list[Found], missed: li
         agent = _agent(entry.name)
         if agent:
             _add(entry, (folder, session, agent), found, missed)
-        elif not entry.name.endswith((".json", ".jsonl")) and entry.is_dir():
+        elif not entry.name.endswith((".json", ".jsonl")) and entry.is_dir(follow_symlinks=False):  # links may loop
             _agents(entry.path, folder, session, found, missed)
+
+
+def _is_folder(entry: os.DirEntry[str], missed: list[str]) -> bool:
+    """Whether an entry is a folder, or a link to one; a link that loops, or leads where we may not look, is missed."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        missed.append(entry.path)
+        return False
 
 
 def _add(entry: os.DirEntry[str], names: tuple[str, str, str], found: list[Found], missed: list[str]) -> None:
