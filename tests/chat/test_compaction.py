@@ -14,7 +14,7 @@ from clew.chat import event
 from clew.chat.compaction import LEFT_OUT, OPENING, threshold
 from clew.chat.engine import Engine
 from clew.conversation.open import read, request
-from tests.chat.world import ECHO, World, counts, sound, use, world
+from tests.chat.world import ECHO, World, counts, sound, use, waiting, world
 from tests.oracle.normalise import normalise
 
 SUMMARY = Rule(prompt="Sum up this conversation", steps=["All that was said."])
@@ -91,6 +91,24 @@ def test_a_prompt_that_is_too_long_is_compacted_once(tmp_path: Path) -> None:
         done = made.run("first", "next " * 200)
     assert len(made.of(event.Compacted)) == 1 and done.text == "Two."
     assert "word for word" in made.sent[-1]["messages"][0]["content"][0]["text"]
+    sound(made.path())
+
+
+def test_the_summary_quotes_the_users_words_and_not_the_marker_of_an_interrupt(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+    rules = [SUMMARY, Rule(prompt="please wait", steps=[[use("Wait")]])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def drive(engine: Engine) -> None:
+            turn = asyncio.create_task(engine.submit("please wait"))
+            await begun.wait()
+            engine.interrupt()
+            await turn
+            assert await engine.compact()
+            await engine.submit("next")
+
+        made.drive(drive, tools=(waiting(asyncio.Event(), begun),))
+    assert "Request interrupted" not in str(made.sent[-1]["messages"])
     sound(made.path())
 
 

@@ -165,22 +165,31 @@ def test_breaking_off_at_a_question_declines_it(tmp_path: Path) -> None:
     sound(made.path())
 
 
-def test_breaking_off_in_the_middle_of_a_text_keeps_the_complete_blocks(tmp_path: Path) -> None:
+def test_an_interrupt_in_the_middle_of_a_text_keeps_what_was_shown(tmp_path: Path) -> None:
     step = Step(content=[{"thinking": "Hm."}, "One.", "Two and more."], pace=0.05, chunk=1)
     with world(tmp_path, step, "Again.") as made:
 
-        async def drive(engine: Engine) -> event.Finished:
+        def shown() -> str:
+            deltas = [each.event.get("delta", {}) for each in made.of(event.Streamed)]
+            return "".join(delta.get("text", "") for delta in deltas)
+
+        async def drive(engine: Engine) -> tuple[event.Finished, str]:
             turn = asyncio.create_task(engine.submit("go"))
-            while len(made.of(event.Said)) < 2:
+            while not shown().startswith("One.Two"):
                 await asyncio.sleep(0)
             engine.interrupt()
-            done = await turn
+            done, text = await turn, shown()
             assert (await engine.submit("go on")).ending == "success"
-            return done
+            return done, text
 
-        done = made.drive(drive)
-    assert done.is_interrupted and done.ending == "error_during_execution"
-    assert made.kinds()[:6] == ["snapshot", "user", "said:thinking", "said:text", "interrupted", "turn_duration"]
+        done, text = made.drive(drive)
+    assert done.is_interrupted and done.ending == "error_during_execution" and done.text == text
+    kept = ["said:thinking", "said:text", "said:text", "interrupted", "turn_duration"]
+    assert made.kinds()[:7] == ["snapshot", "user", *kept]
+    assert [line.get("isAbortedMidStream") for line in made.lines()[2:5]] == [None, None, True]
+    partial = {"type": "text", "text": text.removeprefix("One.")}
+    assert made.sent[-1]["messages"][1]["content"][1:] == [{"type": "text", "text": "One."}, partial]
+    assert [said.message["content"] for said in made.of(event.Said)][2] == [partial]
     agrees(made)
 
 

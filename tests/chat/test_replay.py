@@ -105,6 +105,24 @@ def test_breaking_off_in_a_stream(tmp_path: Path) -> None:
     is_the_same(made)
 
 
+def test_an_interrupt_in_the_middle_of_a_text(tmp_path: Path) -> None:
+    stalled = Step(content=["One.", "Two three."], chunk=2, fault=Fault(stream="hang", after=9))
+    rules = [Rule(prompt="again", steps=["Again."]), Rule(prompt="go", steps=[stalled])]
+    with world(tmp_path, rules=rules) as made:
+
+        async def drive(engine: Engine) -> None:
+            going = asyncio.create_task(engine.submit("go"))
+            while not any("Tw" in str(each.event) for each in made.of(event.Streamed)):
+                await asyncio.sleep(0.01)
+            engine.interrupt()
+            await going
+            await engine.submit("again")
+
+        made.drive(drive)
+    assert any(line.get("isAbortedMidStream") for line in made.lines())
+    is_the_same(made)
+
+
 def test_breaking_off_before_a_word(tmp_path: Path) -> None:
     with world(tmp_path, Step(content="a", fault=Fault(stream="hang", after=1))) as made:
 

@@ -114,6 +114,7 @@ def test_esc_interrupts_and_takes_the_queue_back(tmp_path: Path) -> None:
         console.until(lambda: "❯ and then" in console.screen and "queued" not in console.screen, "the words taken back")
         operations = [line["operation"] for line in made.lines if line["type"] == "queue-operation"]
         assert operations == ["enqueue", "remove"]
+        assert made.session.turns[-1].replies[-1].text.startswith("One two")
         console.type(CTRL_C)
         console.see(PROMPT)
         console.type(CTRL_C)

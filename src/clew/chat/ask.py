@@ -62,6 +62,7 @@ class Asking(Struct):
     api_seconds: float = 0.0
     most_output: int = 1 << 30  # tokens that the model was found to allow
     last: Received = field(default_factory=lambda: Received(Reply({})))
+    _partial_text: list[str] = field(default_factory=list)  # of the text block that is being streamed
     _writing: Replying | None = None
     _begun: Json = field(default_factory=dict)
     _error: ApiError | None = None
@@ -96,8 +97,13 @@ class Asking(Struct):
         return True
 
     async def ask(self, stopped: asyncio.Event) -> Received:
-        """The reply. It ends early if the API fails or `stopped` is set; what was complete by then is kept."""
+        """Ask for a reply. It ends early if the API fails or `stopped` is set.
+
+        Complete blocks are kept either way. After a stop the text received so far is kept too, as Claude Code does;
+        a thought without its signature or a call without its whole input cannot be sent back and is dropped.
+        """
         self._writing, self._begun, self._error, self._reply = None, {}, None, None
+        self._partial_text = []
         try:
             request = self.request()
         except ApiError as error:
@@ -128,6 +134,7 @@ class Asking(Struct):
                 self._writing = Replying(self.dialogue.journal, message, request_id)
                 self._tell_stream({"type": "message_start", "message": message})
             case Piece(_, raw):
+                self._collect_text(raw)
                 self._tell_stream(raw)
             case Block(index, block):
                 self._block(index, block)
@@ -147,16 +154,27 @@ class Asking(Struct):
                 self._tell_note(f"The model stayed overloaded; {model} is asked instead.", "warning")
 
     def _block(self, index: int, block: Json) -> None:
+        self._partial_text = []
+        self._write_block(block)
+        self._tell_stream({"type": "content_block_stop", "index": index})
+
+    def _write_block(self, block: Json, is_aborted: bool = False) -> None:
         assert self._writing is not None
-        uuid = self._writing.take(block)
+        uuid = self._writing.take(block, is_aborted)
         message = {**self._begun, "content": [block], "stop_reason": None}
         self.means.tell(event.Said(agent=self.agent, uuid=uuid, message=message))
-        self._tell_stream({"type": "content_block_stop", "index": index})
+
+    def _collect_text(self, raw: Json) -> None:
+        match raw:
+            case {"type": "content_block_start", "content_block": {"type": "text", "text": str(text)}}:
+                self._partial_text = [text]
+            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
+                self._partial_text.append(text)
 
     def _retry(self, failed: Retrying) -> None:
         """Nothing of the failed try was written; what it was charged is."""
         error, usage = failed.error, failed.so_far.usage
-        self._writing, self._begun = None, {}
+        self._writing, self._begun, self._partial_text = None, {}, []
         self.means.tally.add(failed.so_far.model or self.dialogue.model, usage)
         line = entry.retry(str(error), error.status, failed.delay, failed.number, failed.of, usage)
         self.dialogue.journal.add(line)
@@ -179,6 +197,8 @@ class Asking(Struct):
             writing.take(
                 {"type": "text", "text": NO_CONTENT}
             )  # an empty reply cannot be sent back, but it was paid for
+        if writing is not None and is_stopped and (text := "".join(self._partial_text)).strip():
+            self._write_block({"type": "text", "text": text}, is_aborted=True)
         if writing is not None:
             writing.finish(reply)
         self.means.tally.add(reply.model or self.dialogue.model, reply.usage)

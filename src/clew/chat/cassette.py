@@ -24,6 +24,7 @@ from clew.wire.entry import Entry
 _HEADER = re.compile(r"[!-~]+")  # what can be the value of a header
 OWN = "clew/"  # how `writer` begins on lines of ours
 HANG = Fault(stream="hang", after=-2)
+HANG_IN_BLOCK = Fault(stream="hang", after=-3)  # before the end of the last block
 CUT = Fault(stream="cut", after=-2)
 
 
@@ -34,6 +35,7 @@ class Take(Struct, frozen=True):
     calls: tuple[str, ...] = ()
     cwd: str = ""
     branch: str = ""
+    is_aborted: bool = False  # its last block was cut off by an interrupt
 
 
 class Fail(Struct, frozen=True):
@@ -219,7 +221,7 @@ def take_of(reply: Reply, is_own: bool) -> Take:
     )
     if reason == "max_tokens" and uses and blocks[-1] is uses[-1]:
         calls = tuple(call for call in calls if call != uses[-1]["id"])  # nor one that was cut off
-    return Take(step, () if broken else calls, last.cwd or "", last.git_branch or "")
+    return Take(step, () if broken else calls, last.cwd or "", last.git_branch or "", last.is_aborted)
 
 
 def outcome_of(entry: Entry, call: str) -> Outcome:

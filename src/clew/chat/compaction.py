@@ -32,6 +32,7 @@ LONGEST = 20_000  # tokens of a summary
 MOST_FAILURES = 3
 LEFT_OUT = "[This old result was left out to save room. Make the call again if it is needed.]"
 
+_NOT_THE_USERS = ("<system-reminder>", "[Request interrupted", "<local-command-", "<command-", "<bash-", "<task-")
 OPENING = "The conversation up to here was summed up, and goes on from this summary alone:"
 INSTRUCTION = """\
 Sum up this conversation so that the work can go on from your summary alone. Write plain text under these headings, and \
@@ -122,12 +123,12 @@ class Compactor(Struct):
         return True
 
     def _unanswered(self) -> str:
-        """What the person said last, if there is no reply to it yet: no summary stands for that."""
+        """The user's last words, if there is no reply to them yet: the summary does not contain them."""
         last = self.dialogue.messages[-1] if self.dialogue.messages else {}
         if last.get("role") != "user":
             return ""
         texts = [str(b["text"]) for b in last["content"] if b.get("type") == "text"]
-        said = "\n".join(text for text in texts if not text.startswith("<system-reminder>"))
+        said = "\n".join(text for text in texts if not text.startswith(_NOT_THE_USERS))
         return f"\n\nThe user's last message, word for word:\n{said}" if said else ""
 
     def _give_up(self, why: str) -> bool:

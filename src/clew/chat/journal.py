@@ -158,12 +158,14 @@ class Replying:
         self._message = message
         self._request_id = request_id
         self._held: tuple[str, Json] | None = None
+        self._is_aborted = False  # the held block was cut off by an interrupt
         self.lines: list[tuple[str, Json]] = []  # the uuid of each block's line
 
-    def take(self, block: Json) -> str:
-        """A block is complete: the one before it is written. The uuid that its line will have."""
+    def take(self, block: Json, is_aborted: bool = False) -> str:
+        """Hold a block and write the one before it. Returns the uuid that the block's line will have."""
         self._put(None, self._message.get("usage"))
         self._held = (self._journal.new_id(), block)
+        self._is_aborted = is_aborted
         self.lines.append(self._held)
         return self._held[0]
 
@@ -177,4 +179,5 @@ class Replying:
         if self._held is not None:
             uuid, block = self._held
             self._held = None
-            self._journal.add(entry.said(self._message, block, self._request_id, stop, usage), uuid=uuid)
+            line = entry.said(self._message, block, self._request_id, stop, usage)
+            self._journal.add(line | ({"isAbortedMidStream": True} if self._is_aborted else {}), uuid=uuid)

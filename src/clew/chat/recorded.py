@@ -339,5 +339,6 @@ def _heard(act: Say) -> bool:
 
 
 def _hanging(take: Take) -> Take:
-    """A reply in the middle of which the person breaks off."""
-    return replace(take, step=replace(take.step, fault=tape.HANG), calls=())
+    """A reply that the user interrupts."""
+    fault = tape.HANG_IN_BLOCK if take.is_aborted else tape.HANG
+    return replace(take, step=replace(take.step, fault=fault), calls=())
