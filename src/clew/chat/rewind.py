@@ -25,6 +25,7 @@ from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.errors import NotFound
 from clew.facts.change import changes as changed_by
+from clew.wire import shell
 from clew.wire.detail import Backup
 from clew.wire.home import state_home
 from clew.wire.sidecar import is_plain
@@ -176,7 +177,7 @@ def place_of(session: Session, asked: str) -> Place:
         if prompt.uuid == asked:
             return _place(session, session.turns_to(prompt)[-1], known)
     missing = NotFound(asked, kind="turn or prompt")
-    missing.hint = f"{session.id[:8]} has {len(found)} turns: clew show {session.id[:8]}"
+    missing.hint = f"{session.id[:8]} has {len(found)} turns: {shell.on('show', session.id)}"
     raise missing
 
 

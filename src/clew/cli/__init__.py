@@ -7,7 +7,16 @@ import sys
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; the exit code is 0 done or found, 1 nothing matched, 2 failed or damaged, 130 interrupted."""
-    arguments = sys.argv[1:] if argv is None else argv
+    from clew.cli import stream
+
+    before = stream.install()
+    try:
+        return _main(sys.argv[1:] if argv is None else argv)
+    finally:
+        stream.restore(before)
+
+
+def _main(arguments: list[str]) -> int:
     if arguments in (["--version"], ["-V"]):
         from clew.version import __version__
 

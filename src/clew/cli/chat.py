@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli import chat_stream
-from clew.cli.output import clean, common, count, print_json, remark
+from clew.cli.output import clean, common, count, print_data, print_json, remark
 
 if TYPE_CHECKING:
     from clew.chat.compose import Wishes
@@ -157,7 +157,11 @@ def _console(options: Namespace) -> int:
         wished = wishes(options)
         return replace(wished, options=replace(wished.options, entrypoint="cli", can_ask=True))
 
+    from clew.cli.stream import release
     from clew.console.app import Started, run
+
+    if not is_plain:
+        release()  # the console draws the terminal, and cleans all text where it is painted
 
     started = Started(
         make,
@@ -192,12 +196,13 @@ async def _run(options: Namespace, prompt: str) -> int:
 
 def _shown(finished: Finished, session_id: str, uuid: str, options: Namespace) -> int:
     from clew.chat.outcome import result
+    from clew.wire.control import escape_json_bytes
     from clew.wire.encode import encode
 
     if options.json:
         print_json([{"kind": "result", **result(finished, session_id, uuid)}])
     elif options.output_format == "json":
-        sys.stdout.buffer.write(encode(result(finished, session_id, uuid)) + b"\n")
+        print_data([escape_json_bytes(encode(result(finished, session_id, uuid))), b"\n"], is_json=True)
     else:
         if finished.text:
             print(clean(finished.text))

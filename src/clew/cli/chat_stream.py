@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import remark
+from clew.cli.output import print_data, remark
+from clew.wire.control import escape_json_bytes
 from clew.wire.encode import encode
 
 if TYPE_CHECKING:
@@ -88,8 +89,7 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
 
 
 def _write(line: bytes) -> None:
-    sys.stdout.buffer.write(line)
-    sys.stdout.buffer.flush()
+    print_data([escape_json_bytes(line)], is_json=True)
 
 
 async def _lines() -> AsyncIterator[bytes]:
@@ -108,10 +108,19 @@ async def _one(prompt: str) -> AsyncIterator[bytes]:
 
 def main() -> int:
     """`clew-agent`: as an Agent SDK starts it."""
+    from clew.cli import stream
+
+    before = stream.install()
+    try:
+        return _main(sys.argv[1:])
+    finally:
+        stream.restore(before)
+
+
+def _main(words: list[str]) -> int:
     from clew.cli.run import parser, run
     from clew.version import __version__
 
-    words = sys.argv[1:]
     if words in (["-v"], ["--version"]):
         print(f"{LEVEL} (the level of the format; clew {__version__})")
         return 0

@@ -14,7 +14,7 @@ from typing import Any
 
 from clew.cli.choose import files, tree
 from clew.cli.choose import session as chosen
-from clew.cli.output import clean, common, is_terminal, one_line, print_json, remark, size
+from clew.cli.output import clean_name, common, is_terminal, one_line, print_json, remark, size
 from clew.conversation.session import Session
 from clew.facts.drift import Drift, Unknown, drift, known
 from clew.facts.health import (
@@ -388,11 +388,11 @@ def _print(lines: Iterable[Line]) -> None:
     """Plain text, or with colours on a terminal."""
     if not is_terminal():
         for _, text in lines:
-            print(clean(text))
+            print(clean_name(text))
         return
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
     for style, text in lines:
-        console.print(Text(clean(text), style=style))
+        console.print(Text(clean_name(text), style=style))

@@ -13,6 +13,7 @@ from clew.collect.attic import attic_of, open_attic
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.errors import Ambiguous, NotFound
+from clew.wire import shell
 from clew.wire.place import SessionFile, Tree, claude_dir, find_project, find_session
 
 
@@ -43,12 +44,14 @@ def find(options: Namespace, asked: str, archived: bool) -> SessionFile:
             raise missing from None
         is_rebuilt = file.id in attic.reconstructed
         if not archived:
-            missing.hint = "It is lost." if is_rebuilt else f"It is in the archive: clew restore {file.id[:8]}"
+            missing.hint = "It is lost." if is_rebuilt else f"It is in the archive: {shell.on('restore', file.id)}"
             raise missing from None
         if not options.quiet:
-            kept = "This session is in the archive alone. Bring it back: clew restore"
+            kept = "This session is in the archive alone. Bring it back:"
             remark(
-                "This session was reconstructed from what was left of it." if is_rebuilt else f"{kept} {file.id[:8]}"
+                "This session was reconstructed from what was left of it."
+                if is_rebuilt
+                else f"{kept} {shell.on('restore', file.id)}"
             )
         return file
 

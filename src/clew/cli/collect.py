@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import clean, common, print_json, remark, size
+from clew.cli.output import clean_name, common, print_json, remark, size
 from clew.errors import NotFound, Refused
 from clew.wire.place import claude_dir
 
@@ -139,7 +139,7 @@ def _tell_outcome(outcome: Outcome, options: Namespace) -> None:
         error = str(outcome.error) if outcome.error else None
         print_json([{"kind": "delivered", **outcome._asdict(), "error": error}])
     elif outcome.sent and not outcome.sink.endswith(FACTS):
-        print(clean(f"{outcome.sent} record{'' if outcome.sent == 1 else 's'} went to {outcome.sink}"), flush=True)
+        print(clean_name(f"{outcome.sent} record{'' if outcome.sent == 1 else 's'} went to {outcome.sink}"), flush=True)
     if outcome.rejected:
         remark(f"{outcome.sink} cannot take {outcome.rejected} records; they stay in the archive.")
     if outcome.error:
@@ -216,7 +216,7 @@ def _preview(job: Job, options: Namespace) -> int:
         print_json({"kind": "source", "path": f.path, "source": f.kind, "bytes": f.state.size} for f in files)
         return 0
     for file in files:
-        print(clean(file.path))
+        print(clean_name(file.path))
     if not options.quiet:
         remark(f"{len(files)} files would be read, {size(sum(f.state.size for f in files))}; nothing was written.")
     return 0
@@ -227,7 +227,7 @@ def _tell(report: Report, job: Job, options: Namespace) -> None:
         print_json([{"kind": "collected", "archive": job.archive, **_plain(report)}])
     else:
         what = f"{report.lines} line{'' if report.lines == 1 else 's'} ({size(report.bytes)})"
-        print(clean(f"{what} from {report.files} files are new in {job.archive}"), flush=True)
+        print(clean_name(f"{what} from {report.files} files are new in {job.archive}"), flush=True)
     if not options.quiet:
         for text in _remarks(report):
             remark(text)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from argparse import Namespace
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean, print_json, remark
+from clew.cli.output import clean, clean_name, print_json, remark
 from clew.errors import Refused
+from clew.wire import shell
 from clew.wire.place import claude_dir
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def install(options: Namespace) -> int:
     elif is_agreed:
         print("Done.")
         for path in kept:
-            print(clean(f"The old one is {path}"))
+            print(clean_name(f"The old one is {path}"))
     elif not options.dry_run:
         remark("Nothing was changed.")
         return 1
@@ -66,7 +66,7 @@ def _show(plan: Plan) -> None:
         if change.before != change.after:
             print(clean(_difference(change)))
     for command in plan.commands:
-        print(clean(f"$ {shlex.join(command)}"))
+        print(f"$ {shell.join(command)}")
 
 
 def _difference(change: Change) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean, print_json, size
+from clew.cli.output import clean_name, print_json, size
 
 if TYPE_CHECKING:
     from clew.collect.health import Health
@@ -30,7 +30,7 @@ def status(options: Namespace) -> int:
         print_json([{"kind": "archive", "path": path, **asdict(found)}])
     else:
         for row in (path, *_rows(found)):
-            print(clean(row))
+            print(clean_name(row))
     return 2 if found.is_sound is False else 0
 
 

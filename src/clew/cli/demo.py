@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clew.cli.output import clean, common, print_json
+from clew.cli.output import clean_name, common, print_json
 from clew.demo.tree import write_demo
+from clew.wire import shell
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -22,6 +22,6 @@ def call(options: Namespace) -> int:
     if options.json:
         print_json([{"kind": "demo", "path": str(root), "sessions": len(made.sessions), "projects": made.projects}])
     else:
-        print(clean(f"{root}: {len(made.sessions)} sessions in {made.projects} projects."))
-        print(clean(f"Look at them: clew ls --claude-dir {shlex.quote(str(root))}"))
+        print(clean_name(f"{root}: {len(made.sessions)} sessions in {made.projects} projects."))
+        print(f"Look at them: {shell.clew('ls', '--claude-dir', str(root))}")
     return 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import clean, common, is_terminal, print_json, remark, size
+from clew.cli.output import clean, clean_name, common, is_terminal, print_json, remark, size
+from clew.wire import shell
 
 if TYPE_CHECKING:
     from clew.edit.plan import Plan
@@ -86,12 +86,12 @@ def _print(plan: Plan, written: Written | None, violations: tuple[str, ...]) -> 
     source, made = plan.source, plan.session
     kept = f"{len(made.turns)} of {len(source.turns)} turns, {len(made.entries)} of {len(source.entries)} entries"
     sizes = f"{size(_bytes(made.items))} of {size(_bytes(source.items))}"
-    print(clean(f"{'Made' if written else 'Would make'} a session of {source.id[:8]}: {kept}, {sizes}."))
+    print(clean_name(f"{'Made' if written else 'Would make'} a session of {source.id[:8]}: {kept}, {sizes}."))
     for step in plan.steps:
-        print(clean(f"  {step}"))
+        print(clean_name(f"  {step}"))
     if written:
-        print(clean(written.id))
-        print(clean(f"Go on with:  {resume_line(plan, written)}"))
+        print(clean_name(written.id))
+        print(f"Go on with:  {resume_line(plan, written)}")
         if is_terminal():
             print(f"Take it back with:  clew undo {written.number}", file=sys.stderr)
 
@@ -99,7 +99,7 @@ def _print(plan: Plan, written: Written | None, violations: tuple[str, ...]) -> 
 def resume_line(plan: Plan, written: Written) -> str:
     """How to go on with the new session, as a line for a shell."""
     cwd = plan.cwd or plan.source.cwd
-    return f"cd {shlex.quote(cwd)} && claude -r {written.id}" if cwd else f"claude -r {written.id}"
+    return shell.resume(written.id, cwd or "")
 
 
 def _bytes(items: Any) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator
 from errno import EEXIST
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from clew.cli.choose import outlines
 from clew.cli.choose import session as chosen
-from clew.cli.output import SCHEMA, clean, common, print_json, remark
+from clew.cli.output import SCHEMA, clean_name, common, print_data, print_json, remark
 from clew.cli.part import is_part, part_arguments, turns_of
 from clew.conversation.session import Session
 from clew.errors import NotFound
@@ -24,6 +23,7 @@ from clew.view.html import fragments
 from clew.view.markdown import markdown
 from clew.view.masked import Tally, masked
 from clew.view.page import page
+from clew.wire.control import escape_json_bytes
 from clew.wire.encode import encode
 
 LINES, DIFF_LINES = 60, 200  # of a result and of a diff, unless everything is asked for
@@ -93,9 +93,8 @@ def _one(options: Namespace, tally: Tally) -> int:
     head = _about(session, options, tally)
     data = _data(session, head, options, tally)
     if options.output is None:
-        for part in data:
-            sys.stdout.buffer.write(part)
-        sys.stdout.buffer.flush()
+        parts = map(escape_json_bytes, data) if options.format == "json" else data
+        print_data(parts, is_json=options.format in ("json", "jsonl"))
         return 0
     path = Path(options.output)
     if path.is_dir():
@@ -205,4 +204,4 @@ def _tell(options: Namespace, kind: str, path: Path, session: str | None = None)
     if options.json:
         print_json([{"kind": kind, **({"session": session} if session else {}), "path": str(path.resolve())}])
     else:
-        print(clean(str(path.resolve())), flush=True)
+        print(clean_name(str(path.resolve())), flush=True)

@@ -22,6 +22,7 @@ from clew.facts.tool import label
 from clew.view.document import Options, Row, Scene, call_rows, entry_rows, rows
 from clew.view.masked import masked
 from clew.view.terminal import print_rows
+from clew.wire import shell
 from clew.wire.block import Block
 from clew.wire.detail import Progress
 from clew.wire.entry import Damaged, Entry, Item, entries
@@ -316,7 +317,7 @@ class Watch:
             return False
         newest = max(newer, key=lambda file: file.mtime_ns)
         if not self.wish.switch:
-            self._remark(f"A newer session has begun here. Follow it with: clew follow {newest.id[:8]}")
+            self._remark(f"A newer session has begun here. Follow it with: {shell.on('follow', newest.id)}")
             return False
         self._remark(f"Going over to {newest.id}.")
         self.file = newest

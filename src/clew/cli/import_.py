@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
@@ -13,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.choose import folder, tree
-from clew.cli.output import ago, clean, common, is_terminal, one_line, print_json, remark
+from clew.cli.output import ago, clean_name, common, is_terminal, one_line, print_json, remark
 from clew.errors import NotFound, Refused
+from clew.wire import shell
 
 if TYPE_CHECKING:
     from clew.foreign.step import Conversation
@@ -137,7 +137,7 @@ def _list(options: Namespace, place: Tree, found: Iterable[Conversation]) -> int
         marks = {THERE: "  (imported)", BEHIND: "  (imported, has grown since)"}
         title = one_line(mask(_title(talk))[0], 60)
         turns = f"{talk.turns} turn{'' if talk.turns == 1 else 's'}"
-        print(clean(f"{_id(talk)[:8]}  {talk.tool:<8}  {when:<12}  {turns:<10}  {title}{marks.get(state, '')}"))
+        print(clean_name(f"{_id(talk)[:8]}  {talk.tool:<8}  {when:<12}  {turns:<10}  {title}{marks.get(state, '')}"))
     if not count and not options.quiet:
         remark("Nothing was found that could be imported. Name a file or a folder: clew import FILE")
     return 0 if count else 1
@@ -218,15 +218,19 @@ def _print(options: Namespace, done: Done) -> None:
         case "refused":
             remark(f"clew: {name} may not be written: {'; '.join(done.violations)}.")
         case "there" | "behind":
-            print(clean(f"{done.id}  is there already, of {name}."))
+            print(clean_name(f"{done.id}  is there already, of {name}."))
             if done.state == BEHIND and not options.quiet:
                 remark("The conversation has changed since. Make another session of it with --again.")
         case _:
             verb = "Imported" if done.state == MADE else "Would import"
             turns = f"{talk.turns} turn{'' if talk.turns == 1 else 's'}"
-            print(clean(f"{verb} {name}: {turns}, {done.entries} entries, {done.kept} more records kept beside them."))
+            print(
+                clean_name(
+                    f"{verb} {name}: {turns}, {done.entries} entries, {done.kept} more records kept beside them."
+                )
+            )
             print(done.id)
-            print(clean(f"Go on with:  cd {shlex.quote(done.cwd)} && claude -r {done.id}"))
+            print(f"Go on with:  {shell.resume(done.id, done.cwd)}")
     if done.undo and is_terminal():
         print(f"Take it back with:  clew undo {done.undo}", file=sys.stderr)
     if done.cwd and not os.path.isdir(done.cwd) and not options.quiet:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.choose import session, tree
-from clew.cli.output import clean, common, one_line, print_json
+from clew.cli.output import clean_name, common, one_line, print_json
 
 if TYPE_CHECKING:
     from clew.edit.lineage import Lineage
@@ -32,7 +32,7 @@ def call(options: Namespace) -> int:
         print_json([_json(made, known)])
         return 0
     for line in _drawn(made, known, options.ascii):
-        print(clean(line))
+        print(clean_name(line))
     return 0
 
 

@@ -15,6 +15,7 @@ from clew.conversation.outline import Outline
 from clew.errors import NotFound
 from clew.facts.secret import mask, mask_data
 from clew.view.plain import columns as cell_width
+from clew.wire import shell
 from clew.wire.history import prompts, read_history
 from clew.wire.place import AgentFile, Project, find_project, slugs
 from clew.wire.time import stamp
@@ -63,7 +64,7 @@ def _kept(outline: Outline, attic: Attic | None) -> Json:
     if attic is None or not outline.file.path.is_relative_to(attic.folder):
         return {}
     kept = "reconstructed" if outline.id in attic.reconstructed else "archived"
-    return {"kept": kept, "resume": None if kept == "reconstructed" else f"clew restore {outline.id}"}
+    return {"kept": kept, "resume": None if kept == "reconstructed" else shell.on("restore", outline.id, whole=True)}
 
 
 def _session(outline: Outline, paths: dict[str, str]) -> Json:
@@ -81,7 +82,7 @@ def _session(outline: Outline, paths: dict[str, str]) -> Json:
         "ended": stamp(outline.when),
         "bytes": outline.file.size,
         "path": str(outline.file.path),
-        "resume": f"claude -r {outline.id}",
+        "resume": shell.join(shell.resuming(outline.id)),
         "when": outline.when,
     }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clew.cli import edited
 from clew.cli.choose import session
-from clew.cli.output import clean
+from clew.cli.output import clean_name
 
 if TYPE_CHECKING:
     from clew.edit.merge import Merged
@@ -33,7 +33,7 @@ def call(options: Namespace) -> int:
     if not options.json and not options.diff:
         for asked, merged in zip(options.others, found, strict=True):
             for line in _report(asked, merged):
-                print(clean(line))
+                print(clean_name(line))
     return edited.finish(options, made, {"merged": [asdict(merged) for merged in found]})
 
 

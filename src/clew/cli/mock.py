@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import clean, common, count, print_json, remark
+from clew.cli.output import clean, clean_name, common, count, print_json, remark
 
 if TYPE_CHECKING:
     from clew.api.script import Script
@@ -171,7 +171,7 @@ def _lint(options: Namespace) -> int:
         )
     else:
         for violation in found:
-            print(clean(f"{'refused' if violation.is_refused else 'advice'}  {violation}"))
+            print(clean_name(f"{'refused' if violation.is_refused else 'advice'}  {violation}"))
         if not found and not options.quiet:
             remark("Nothing that the API would refuse.")
     return 2 if any(v.is_refused for v in found) else 0

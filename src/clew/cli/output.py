@@ -1,25 +1,33 @@
-"""Output: data on stdout, remarks on stderr, and no control codes out of a transcript on either."""
+"""Output: the writers of the command line. Data goes to stdout, remarks to stderr.
+
+Human text, JSON and CSV have one writer each, and none of them passes on a control character of a transcript: text is
+cleaned, JSON is escaped (equal in value), CSV is cleaned on a terminal and lossless in a pipe or a file.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TextIO
 
 from clew.view.plain import ago, clean, one_line, size
+from clew.wire.control import clean_name, escape_json_bytes
 from clew.wire.encode import encode
 from clew.wire.time import moment
 
 __all__ = [
     "ago",
     "clean",
+    "clean_name",
     "common",
     "count",
     "is_terminal",
     "number",
     "one_line",
+    "print_csv",
+    "print_data",
     "print_json",
     "remark",
     "size",
@@ -30,7 +38,8 @@ SCHEMA = 1  # of the JSON lines; raised when a field changes its meaning or goes
 
 
 def remark(text: str) -> None:
-    print(clean(text), file=sys.stderr)
+    """One line on stderr."""
+    print(clean_name(text), file=sys.stderr)
 
 
 def is_terminal() -> bool:
@@ -41,9 +50,55 @@ def print_json(values: Iterable[Mapping[str, Any]]) -> int:
     """JSON lines, each with the version of its form; returns how many."""
     count = 0
     for value in values:
-        sys.stdout.buffer.write(encode({"clew": SCHEMA, **value}) + b"\n")
+        sys.stdout.buffer.write(json_line(value))
         count += 1
     sys.stdout.buffer.flush()
+    return count
+
+
+def json_line(value: Mapping[str, Any]) -> bytes:
+    """One line of JSON with the version of its form."""
+    return escape_json_bytes(encode({"clew": SCHEMA, **value})) + b"\n"
+
+
+def print_data(parts: Iterable[bytes], *, is_json: bool = False) -> None:
+    """Bytes of a document on stdout: as they are in a pipe; on a terminal JSON is escaped and text is cleaned."""
+    is_shown = is_terminal()
+    for part in parts:
+        if is_json and is_shown:
+            part = escape_json_bytes(part)
+        elif is_shown:
+            part = clean(part.decode("utf-8", "replace")).encode("utf-8", "replace")
+        sys.stdout.buffer.write(part)
+    sys.stdout.buffer.flush()
+
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins so
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Iterable[Any]], file: TextIO | None = None) -> int:
+    """Rows as CSV, on stdout or in a file; returns how many.
+
+    A text that a spreadsheet would run gets an apostrophe in front. On a terminal each cell is cleaned and stays on its
+    line; in a pipe or a file values are as they are.
+    """
+    import csv
+
+    target = file if file is not None else sys.stdout
+    if not target.isatty():
+        target = getattr(target, "stream", target)  # lossless: not through the guard
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        safe = f"'{value}" if value.startswith(_FORMULAS) else value
+        return clean_name(safe) if target.isatty() else safe.encode("utf-8", "replace").decode()
+
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(map(cell, columns))
+    count = 0
+    for count, row in enumerate(rows, 1):  # noqa: B007 - the number is returned
+        writer.writerow(map(cell, row))
     return count
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.cli import chat, compare
 from clew.cli.choose import session as chosen
-from clew.cli.output import clean, common, print_json, remark
+from clew.cli.output import clean_name, common, print_json, remark
 from clew.errors import NotFound, Refused
+from clew.wire import shell
 
 if TYPE_CHECKING:
     from clew.chat.compose import Wishes
@@ -148,8 +149,8 @@ def _print(run: Run) -> None:
     finished = run.finished
     money = f"${finished.cost:.4f}" if finished.cost is not None else "no price"
     took = f"{finished.turns} repl{'y' if finished.turns == 1 else 'ies'}, {finished.milliseconds / 1000:.1f} s"
-    print(clean(f"{run.model}  {took}, {finished.usage.get('output_tokens', 0)} tokens out, {money}"))
-    print(clean(f"  cd {run.folder} && claude -r {run.path.stem}"))
+    print(clean_name(f"{run.model}  {took}, {finished.usage.get('output_tokens', 0)} tokens out, {money}"))
+    print(f"  {shell.resume(run.path.stem, str(run.folder))}")
     for error in finished.errors:
         remark(f"{run.model}: {error}")
 

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from clew.cli.choose import tree
-from clew.cli.output import ago, clean, common, count, one_line, print_json, remark
+from clew.cli.output import ago, clean, clean_name, common, count, one_line, print_json, remark
 from clew.errors import Refused
 from clew.index import recall as kept
 from clew.index.recall import Quote, Recall, Remembered, Saved
+from clew.wire import shell
 from clew.wire.home import current_session
 from clew.wire.write import create
 
@@ -71,9 +72,9 @@ def _save(options: Namespace, query: str) -> int:
         print_json([{"kind": "saved", "path": str(path) if path else None, **_json(path.stem if path else "", made)}])
         return 0
     sessions = f"{len(made.results)} session{'' if len(made.results) == 1 else 's'}"
-    print(clean(f"{path}: {sessions}." if path else f"Would keep {sessions}."))
+    print(clean_name(f"{path}: {sessions}." if path else f"Would keep {sessions}."))
     if path and not options.quiet:
-        remark(f"Read it again: clew recall load {path.stem}")
+        remark(f"Read it again: {shell.clew('recall', 'load', path.stem)}")
     return 0
 
 
@@ -163,7 +164,7 @@ def _export(options: Namespace, made: Recall) -> int:
     if options.json:
         print_json([{"kind": "exported", "path": str(path.resolve())}])
     else:
-        print(clean(str(path.resolve())))
+        print(clean_name(str(path.resolve())))
     return 0
 
 

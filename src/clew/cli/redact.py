@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.cli import edited
 from clew.cli.choose import session
-from clew.cli.output import clean, remark
+from clew.cli.output import clean_name, remark
 
 if TYPE_CHECKING:
     from clew.edit.redact import Tally
@@ -41,7 +41,7 @@ def call(options: Namespace) -> int:
         return 1
     if not options.json and not options.diff:
         for line in _report(tally):
-            print(clean(line))
+            print(clean_name(line))
     return edited.finish(options, made, _json(tally))
 
 

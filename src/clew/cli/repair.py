@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clew.cli import edited
 from clew.cli.choose import session as chosen
 from clew.cli.choose import tree
-from clew.cli.output import clean, print_json, remark
+from clew.cli.output import clean_name, print_json, remark
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.conversation.title import first_prompt, summary_of
@@ -57,17 +57,17 @@ def _session(options: Namespace) -> int:
                 [{"kind": "edit", "source": source.id, "fixes": [], "written": False, "verdict": [before.verdict] * 2}]
             )
         else:
-            print(clean(f"{source.id} {verdict(before)} There is nothing to repair."))
+            print(clean_name(f"{source.id} {verdict(before)} There is nothing to repair."))
         return 0
     after = health(made.session)
     if not options.json and not options.diff:
-        print(clean(f"{source.id} {verdict(before)}"))
+        print(clean_name(f"{source.id} {verdict(before)}"))
         for line in _report(fixes, VERSIONS):
-            print(clean(line))
+            print(clean_name(line))
         if gone := sum(damage.prompt for damage in before.damage):
             seems = "looks like a prompt" if gone == 1 else "look like prompts"
             print(f"  {gone} of the unreadable lines {seems}; only the original holds what is left of it.")
-        print(clean(f"The repaired one {verdict(after)}"))
+        print(clean_name(f"The repaired one {verdict(after)}"))
     return edited.finish(options, made, _json(fixes, VERSIONS) | {"verdict": [before.verdict, after.verdict]})
 
 
@@ -119,9 +119,11 @@ def _index(options: Namespace) -> int:
         print_json([made])
     else:
         done = "Would write" if options.dry_run else "Wrote"
-        print(clean(f"{done} {made['path']}: {len(index.entries)} session{'' if len(index.entries) == 1 else 's'}."))
+        print(
+            clean_name(f"{done} {made['path']}: {len(index.entries)} session{'' if len(index.entries) == 1 else 's'}.")
+        )
         if old:
-            print(clean(f"The old one is {old}"))
+            print(clean_name(f"The old one is {old}"))
     return 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.choose import session as chosen
-from clew.cli.output import clean, common, count, is_terminal, number, print_json, remark
+from clew.cli.output import clean_name, common, count, is_terminal, number, print_json, remark
 from clew.cli.part import is_part, part_arguments, turns_of
 from clew.view.document import DEPTHS, Options
 from clew.view.plain import duration, one_line
@@ -139,7 +139,7 @@ def _record(session: Session, options: Namespace) -> int:
     if options.json:
         print_json([{"kind": "recorded", "session": session.id, "path": str(path.resolve())}])
     else:
-        print(clean(str(path.resolve())))
+        print(clean_name(str(path.resolve())))
     if tally and tally.secrets and not options.quiet:
         remark(f"Secrets were masked in {tally.secrets} place{'s' if tally.secrets > 1 else ''}. --reveal leaves them.")
     return 0

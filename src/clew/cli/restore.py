@@ -6,8 +6,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean, common, print_json, remark, size
+from clew.cli.output import clean_name, common, print_json, remark, size
 from clew.errors import NotFound
+from clew.wire import shell
 
 if TYPE_CHECKING:
     from clew.collect.archive import Archive, Kept
@@ -50,7 +51,7 @@ def call(options: Namespace) -> int:
         )
         return 0
     for step in new:
-        print(clean(str(step.target)))
+        print(clean_name(str(step.target)))
     if not options.quiet:
         _remarks(options, session.session, len(steps) - len(new), sum(step.file.size for step in new))
     return 0
@@ -65,7 +66,7 @@ def _found(archive: Archive, options: Namespace) -> Kept:
     except NotFound as missing:
         attic = open_attic(options.claude_dir)
         if attic and any(id.startswith(options.id.lower()) for id in attic.reconstructed):
-            missing.hint = f"It was reconstructed from what was left of it. Read that: clew show {options.id}"
+            missing.hint = f"It was reconstructed from what was left of it. Read that: {shell.clew('show', options.id)}"
         raise
 
 
@@ -75,5 +76,5 @@ def _remarks(options: Namespace, session: str, there: int, written: int) -> None
     if options.dry_run:
         remark(f"{size(written)} would be written.")
     elif written:
-        where = f" --claude-dir {options.to}" if options.to else ""
-        remark(f"{size(written)} written. Read it: clew show {session[:8]}{where}")
+        where = ("--claude-dir", options.to) if options.to else ()
+        remark(f"{size(written)} written. Read it: {shell.on('show', session, *where)}")

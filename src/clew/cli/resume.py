@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
@@ -11,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clew.cli.choose import tree
-from clew.cli.output import ago, clean, common, one_line, print_json, remark
+from clew.cli.output import ago, clean, clean_name, common, one_line, print_json, remark
 from clew.conversation.outline import Outline
 from clew.errors import Ambiguous, NotFound
 from clew.facts.secret import mask
+from clew.wire import shell
 from clew.wire.home import current_session
 from clew.wire.place import Project, SessionFile, Tree, find_session, slugs
 
@@ -30,12 +30,20 @@ class Way:
     file: SessionFile
     title: str
     cwd: str
-    words: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    config: str = ""  # the folder of Claude Code, if it is not the usual one
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What to run, from the folder `cwd`."""
+        elsewhere = ("env", f"CLAUDE_CONFIG_DIR={self.config}") if self.config else ()
+        return (*elsewhere, *shell.resuming(self.file.id, *self.flags))
 
     @property
     def line(self) -> str:
         """The same as a line for a shell."""
-        return f"cd {shlex.quote(self.cwd)} && {_typed(self.words)}" if self.cwd else _typed(self.words)
+        variables = {"CLAUDE_CONFIG_DIR": self.config} if self.config else None
+        return shell.resume(self.file.id, self.cwd, self.flags, variables)
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -61,7 +69,7 @@ def call(options: Namespace, execute: Execute | None = None) -> int:
         print_json([_json(way)])
         return 0
     if options.print:
-        print(clean(way.line))
+        _print_line(way, options.quiet)
         return 0
     return go(way, options.quiet, execute or _execute)
 
@@ -99,7 +107,7 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
     found = [file for session in near if (file := _existing(place, session))]
     if not found:
         missing = NotFound(query)
-        missing.hint = f"Search with: clew search {shlex.quote(query)}"
+        missing.hint = f"Search with: {shell.clew('search', query)}"
         raise missing
     if results.instead and not options.quiet:
         remark(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
@@ -152,9 +160,9 @@ def _title(outline: Outline) -> str:
 
 def _way(file: SessionFile, options: Namespace) -> Way:
     outline = Outline(file)
-    elsewhere = ("env", f"CLAUDE_CONFIG_DIR={tree(options).root.absolute()}") if options.claude_dir else ()
-    words = (*elsewhere, "claude", "-r", file.id, *(("--fork-session",) if options.fork else ()))
-    return Way(file, _title(outline), _folder(outline), words)
+    config = str(tree(options).root.absolute()) if options.claude_dir else ""
+    flags = ("--fork-session",) if options.fork else ()
+    return Way(file, _title(outline), _folder(outline), flags, config)
 
 
 def _folder(outline: Outline) -> str:
@@ -166,11 +174,6 @@ def _folder(outline: Outline) -> str:
     return known.path if known.source != "guess" else outline.cwd or ""
 
 
-def _typed(words: Sequence[str]) -> str:
-    """Words as they are typed; a variable before a command needs no `env` in a shell."""
-    return " ".join(shlex.quote(word) for word in words).removeprefix("env ")
-
-
 def _json(way: Way) -> dict[str, object]:
     return {
         "kind": "resume",
@@ -180,24 +183,32 @@ def _json(way: Way) -> dict[str, object]:
         "exists": os.path.isdir(way.cwd),
         "path": str(way.file.path),
         "command": way.line,
+        **({"command_cmd": shell.for_cmd(way.file.id, way.cwd) or None} if shell.is_windows(way.cwd) else {}),
     }
 
 
 def go(way: Way, quiet: bool, execute: Execute) -> int:
     """Become Claude Code in the session's folder; what prevents it is said, with the command to type."""
     if not os.path.isdir(way.cwd):
-        remark(f"clew: the folder of this session is gone: {way.cwd or '(unknown)'}")
+        remark(f"clew: the folder of this session is gone: {clean_name(way.cwd) or '(unknown)'}")
     elif shutil.which("claude") is None:
         remark("clew: there is no program called claude on the path.")
     else:
         if not quiet:
-            remark(f"{way.title}\n{way.line}")
+            remark(one_line(way.title))
+            remark(way.line)
         sys.stdout.flush()
         os.chdir(way.cwd)
         execute(way.words[0], way.words)
         return 0
-    print(clean(way.line))
+    _print_line(way, quiet)
     return 2
+
+
+def _print_line(way: Way, quiet: bool) -> None:
+    print(way.line)
+    if shell.is_windows(way.cwd) and not quiet and (line := shell.for_cmd(way.file.id, way.cwd)):
+        remark(f"This is for PowerShell. In cmd.exe: {line}")
 
 
 def _execute(program: str, words: Sequence[str]) -> object:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clew.cli.choose import session
-from clew.cli.output import clean, common, print_json
+from clew.cli.output import clean_name, common, print_json
 
 if TYPE_CHECKING:
     from clew.edit.name import Named
@@ -36,8 +36,8 @@ def told(options: Namespace, id: str, named: Named, field: str) -> int:
     what = "title" if field == "customTitle" else field
     before = f" It was {former!r}." if former and former != value else ""
     if former == value:
-        print(clean(f"{id[:8]} has {f'the {what} {value!r}' if value else f'no {what}'} already."))
+        print(clean_name(f"{id[:8]} has {f'the {what} {value!r}' if value else f'no {what}'} already."))
     else:
         verb = "Would give" if options.dry_run else "Gave"
-        print(clean(f"{verb} {id[:8]} {f'the {what} {value!r}' if value else f'no {what}'}.{before}"))
+        print(clean_name(f"{verb} {id[:8]} {f'the {what} {value!r}' if value else f'no {what}'}.{before}"))
     return 0

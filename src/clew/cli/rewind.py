@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.choose import session, tree
-from clew.cli.output import clean, common, one_line, print_json, remark
+from clew.cli.output import clean, clean_name, common, one_line, print_json, remark
 from clew.errors import ClewError, Refused
+from clew.wire import shell
 
 if TYPE_CHECKING:
     from clew.chat.rewind import Change, Plan
@@ -148,14 +149,14 @@ def _print(options: Namespace, plan: Plan) -> None:
     if not options.undo:
         print(f"Turn {plan.place.number}: {one_line(_shown(plan.place.text))}")
     for change in plan.changes:
-        print(clean(f"  {change.kind:<8} {change.name}"))
+        print(clean_name(f"  {change.kind:<8} {change.name}"))
         if options.diff:
             print(_shown(change.diff), end="")
     for change in plan.edited:
-        print(clean(f"Changed by somebody else since: {change.name}"))
+        print(clean_name(f"Changed by somebody else since: {change.name}"))
         print(_shown(change.edits), end="")
     for name, why in plan.lost:
-        print(clean(f"  cannot be brought back: {name} ({why})"))
+        print(clean_name(f"  cannot be brought back: {name} ({why})"))
     if not plan.changes:
         print("  The files are as they were.")
 
@@ -169,11 +170,11 @@ def _shown(text: str) -> str:
 
 def _print_done(options: Namespace, found: Session, done: Rewound) -> None:
     for change in done.kept:
-        print(clean(f"  left as it is: {change.name}"))
+        print(clean_name(f"  left as it is: {change.name}"))
     for name, why in done.failed:
-        print(clean(f"  failed: {name} ({why})"))
+        print(clean_name(f"  failed: {name} ({why})"))
     if done.changed and not options.quiet:
-        remark(f"Take it back with: clew rewind {found.id[:8]} --undo")
+        remark(f"Take it back with: {shell.on('rewind', found.id, '--undo')}")
 
 
 def _json(options: Namespace, plan: Plan, done: Rewound | None) -> dict[str, Any]:

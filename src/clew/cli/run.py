@@ -13,8 +13,10 @@ from keyword import iskeyword
 from typing import NoReturn
 
 from clew.cli.output import remark
+from clew.cli.stream import Guarded
 from clew.errors import UNFORESEEN, Ambiguous, ClewError, NotFound
 from clew.version import __version__
+from clew.wire.control import clean_name
 from clew.wire.home import is_debugging
 
 COMMANDS = {
@@ -90,8 +92,9 @@ def parser(only: str | None = None) -> Parser:
 
 def run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every terminal has every letter
+        plain = stream.stream if isinstance(stream, Guarded) else stream
+        if isinstance(plain, io.TextIOWrapper):
+            plain.reconfigure(errors="replace")  # not every terminal has every letter
     try:
         if not arguments and sys.stdin.isatty() and sys.stdout.isatty() and find_spec("textual"):
             return int(import_module("clew.cli.browse").browse())
@@ -151,7 +154,7 @@ def _explain(sentence: str, hint: str, code: int) -> int:
 
 
 def _sentence(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}." if error.filename else str(error)
+    return f"{clean_name(str(error.filename))}: {error.strerror}." if error.filename else str(error)
 
 
 def _unforeseen() -> tuple[type[Exception], ...]:

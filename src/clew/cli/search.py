@@ -230,6 +230,7 @@ def _rounded(similarity: float | None) -> float | None:
 
 
 def _print(found: list[Result]) -> None:
+    from clew.wire import shell
     from clew.wire.home import wants_colour
 
     colour = sys.stdout.isatty() and wants_colour()
@@ -237,8 +238,7 @@ def _print(found: list[Result]) -> None:
         print(_heading(result, colour))
         for passage in result.passages:
             print(f"    {_passage(passage, colour)}")
-        place = f"cd {_plain(result.cwd)} && " if result.cwd else ""
-        print(_styled(f"    {place}{result.command}", "2", colour) + "\n")
+        print(_styled(f"    {shell.resume(result.session, result.cwd)}", "2", colour) + "\n")
     sys.stdout.flush()
 
 
@@ -246,7 +246,7 @@ def _heading(result: Result, colour: bool) -> str:
     name = os.path.basename(result.cwd.replace("\\", "/").rstrip("/")) or result.folder
     facts = [_ago(result.ended), _plain(name), _plain(result.branch), f"{result.messages} messages"]
     about = " · ".join(fact for fact in facts if fact)
-    styled = ((result.session[:8], "33"), (_plain(result.title), "1"), (about, "2"))
+    styled = ((_plain(result.session[:8]), "33"), (_plain(result.title), "1"), (about, "2"))
     return "  ".join(_styled(text, style, colour) for text, style in styled)
 
 
@@ -265,12 +265,13 @@ def _styled(text: str, style: str, colour: bool) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
 
 
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160), *range(8234, 8239), *range(8294, 8298)), "·")
-
-
 def _plain(text: str) -> str:
     """Text of a transcript on one line that cannot drive a terminal."""
-    return text.translate(_CONTROLS).encode("utf-8", "replace").decode()
+    if text.isprintable():
+        return text
+    from clew.wire.control import clean_name
+
+    return clean_name(text)
 
 
 def _ago(then: int | None) -> str:

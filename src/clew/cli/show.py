@@ -16,6 +16,7 @@ from clew.view.document import DEPTHS, Options, Row, rows
 from clew.view.export import turn_json
 from clew.view.opening import opening
 from clew.view.terminal import print_rows
+from clew.wire import shell
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -84,7 +85,7 @@ def _header(session: Session) -> Iterator[Row]:
     ]
     yield Row("title", one_line(outline.title) or "(no prompt)")
     yield Row("about", " · ".join(one_line(part) for part in about if part))
-    yield Row("about", f"claude -r {session.id}")
+    yield Row("about", shell.join(shell.resuming(session.id)))
 
 
 def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
@@ -97,9 +98,9 @@ def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
         texts = said if reveal else [mask(text)[0] for text in said]
         names = ", ".join(f"{b.number} ({one_line(text, 40)})" for b, text in zip(others, texts, strict=False))
         remark(
-            f"{len(others)} other branch{'es' if len(others) > 1 else ''}: {names}. See: clew trace {session.id[:8]}"
+            f"{len(others)} other branch{'es' if len(others) > 1 else ''}: {names}. See: {shell.on('trace', session.id)}"
         )
     if session.damage:
         count, saved = len(session.damage), sum(len(d.salvaged) for d in session.damage)
         entries = f"{saved} entr{'y' if saved == 1 else 'ies'} saved from {'it' if count == 1 else 'them'}"
-        remark(f"{count} damaged line{'s' if count > 1 else ''}, {entries}. See: clew check {session.id[:8]}")
+        remark(f"{count} damaged line{'s' if count > 1 else ''}, {entries}. See: {shell.on('check', session.id)}")

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from clew.cli.choose import tree
-from clew.cli.output import clean, common, print_json
+from clew.cli.output import clean_name, common, print_json
 from clew.errors import Refused
 from clew.version import __version__
 from clew.wire.write import back_up, create, replace
@@ -116,9 +116,9 @@ def call(options: Namespace) -> int:
         print_json([{**made, "backup": str(old) if old else None}])
         return 0
     done = "Already there" if state == "same" else "Would write" if options.dry_run else "Wrote"
-    print(clean(f"{done}: {path}"))
+    print(clean_name(f"{done}: {path}"))
     if old:
-        print(clean(f"The old one is {old}"))
+        print(clean_name(f"The old one is {old}"))
     return 0
 
 

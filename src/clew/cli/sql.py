@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
 from argparse import ArgumentParser, Namespace
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from clew.cli.output import common, one_line, print_json, remark, size
+from clew.cli.output import common, json_line, one_line, print_csv, print_json, remark, size
 from clew.errors import Refused
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 _FORMATS = ("table", "csv", "json", "parquet")
 _WIDEST = 60  # columns of a cell in a table
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -138,30 +136,14 @@ def _print(found: Result, form: str, file: TextIO) -> int:
         values = ({"kind": "row", "row": dict(zip(found.columns, row, strict=True))} for row in found.rows)
         return _json(values, file)
     if form == "csv":
-        return _csv(found, file)
+        return print_csv(found.columns, found.rows, file)
     return _table(found, file)
 
 
 def _json(values: Iterable[Mapping[str, object]], file: TextIO) -> int:
     if file is sys.stdout:
         return print_json(values)
-    from clew.cli.output import SCHEMA
-    from clew.wire.encode import encode
-
-    return sum(bool(file.write(encode({"clew": SCHEMA, **value}).decode() + "\n")) for value in values)
-
-
-def _csv(found: Result, file: TextIO) -> int:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(found.columns)
-    count = 0
-    for count, row in enumerate(found.rows, 1):  # noqa: B007 - it is what is returned
-        writer.writerow(_unrunnable(value) for value in row)
-    return count
-
-
-def _unrunnable(value: Cell) -> Cell:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) else value
+    return sum(bool(file.write(json_line(value).decode())) for value in values)
 
 
 def _table(found: Result, file: TextIO) -> int:

@@ -52,7 +52,7 @@ def run(claude_dir: str | None, refresh: bool, as_json: bool = False) -> int:
     told = told if isinstance(told, dict) else {}
     parts = [part for part in (*session_parts(told), *tree_parts(claude_dir, refresh)) if part]
     if as_json:
-        print(json.dumps({"clew": 1, "kind": "statusline", "parts": parts}, ensure_ascii=False))
+        print(json.dumps({"clew": 1, "kind": "statusline", "parts": parts}))
         return 0
     text = " · ".join(parts) or "clew"
     sys.stdout.write("".join(letter if letter.isprintable() else " " for letter in text) + "\n")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from clew.cli.choose import session as chosen
-from clew.cli.output import clean, common, is_terminal, one_line, print_json, remark
+from clew.cli.output import clean_name, common, is_terminal, one_line, print_json, remark
 from clew.conversation.session import Session
 from clew.facts.secret import mask
 from clew.view.plain import duration, tokens
@@ -391,5 +391,5 @@ def _print(lines: Iterable[Line], is_ascii: bool) -> None:
 
 
 def _worded(text: str, encoding: str, is_poor: bool) -> str:
-    plain = clean(text)
+    plain = clean_name(text)
     return plain.translate(_ASCII).encode(encoding, "replace").decode(encoding) if is_poor else plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from clew.cli.output import clean, common, print_json, remark
+from clew.cli.output import clean_name, common, print_json, remark
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def call(options: Namespace) -> int:
         print_json([{"kind": "trust", "path": str(folder), "trusted": trust.holds(folder), "brings": found}])
         return 0
     for phrase in found if not options.remove else ():
-        print(clean(f"It {phrase}."))
+        print(clean_name(f"It {phrase}."))
     if not options.quiet:
         remark(f"{folder} is {'trusted' if trust.holds(folder) else 'not trusted'}.")
     return 0
@@ -46,5 +46,5 @@ def _list(options: Namespace, folders: dict[str, str]) -> int:
         print_json({"kind": "trust", "path": path, "trusted": True, "since": since} for path, since in folders.items())
     else:
         for path in sorted(folders):
-            print(clean(path))
+            print(clean_name(path))
     return 0 if folders else 1

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import ago, clean, common, one_line, print_json, remark
+from clew.cli.output import ago, clean_name, common, one_line, print_json, remark
 from clew.wire.time import instant
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def call(options: Namespace) -> int:
         print_json([_json(record) | {"undone": not options.dry_run, "paths": list(map(str, paths))}])
         return 0
     verb = "Would take back" if options.dry_run else "Took back"
-    print(clean(f"{verb} {record.number}: {_what(record)}."))
+    print(clean_name(f"{verb} {record.number}: {_what(record)}."))
     done = "add a line to" if record.added else "remove"
     for path in paths:
-        print(clean(f"  {done}: {path}"))
+        print(clean_name(f"  {done}: {path}"))
     return 0
 
 

@@ -231,7 +231,7 @@ def show(plan: Plan, found: Table, prices: Prices, gathered: Gathered) -> int:
             row.name = names.get(row.name, row.name)
         measure = _measure(found)
         for line in table_lines(found, found.by.upper(), prices, width(), compact=plan.has("compact"), measure=measure):
-            print(line if line.isprintable() else _clean(line))
+            print(line)
     return 0 if found.rows else 1
 
 
@@ -246,13 +246,6 @@ def labels(plan: Plan, found: Table, gathered: Gathered) -> dict[str, str]:
 
 def _label(row: Row, names: dict[str, str]) -> dict[str, str]:
     return {"label": names[row.name]} if row.name in names else {}
-
-
-def _clean(line: str) -> str:
-    """Names come out of transcripts, and may not drive a terminal."""
-    from clew.view.plain import clean
-
-    return clean(line)
 
 
 def _measure(found: Table) -> Callable[[str], int]:
@@ -275,19 +268,25 @@ def print_json(values: Iterable[dict[str, Any]]) -> None:
     import json
 
     for value in values:
-        print(json.dumps({"clew": 1, **value}, ensure_ascii=False, separators=(",", ":")))
+        line = json.dumps({"clew": 1, **value}, ensure_ascii=False, separators=(",", ":"))
+        print(line if line.isprintable() else _escaped(line))
+
+
+def _escaped(line: str) -> str:
+    from clew.wire.control import escape_json
+
+    return escape_json(line)
 
 
 def print_csv(values: Iterable[dict[str, Any]]) -> None:
-    import csv
+    from clew.cli import output
 
-    writer = None
-    for value in values:
-        plain = {key: " ".join(each) if isinstance(each, dict | list) else each for key, each in value.items()}
-        if writer is None:
-            writer = csv.DictWriter(sys.stdout, list(plain), lineterminator="\n")
-            writer.writeheader()
-        writer.writerow(plain)
+    rows = [
+        {key: " ".join(each) if isinstance(each, dict | list) else each for key, each in value.items()}
+        for value in values
+    ]
+    if rows:
+        output.print_csv(list(rows[0]), ([row.get(key) for key in rows[0]] for row in rows))
 
 
 def width() -> int:

@@ -14,6 +14,7 @@ from clew.report.picture import page, png
 from clew.report.plot import activity_lines, activity_picture, context_lines, context_picture, cost_lines, cost_picture
 from clew.report.table import Table, chosen_of, table
 from clew.report.zone import Zone
+from clew.view.plain import columns
 from clew.wire.write import place
 
 ENDINGS = (".svg", ".html", ".png")
@@ -27,7 +28,7 @@ def draw(plan: Plan, gathered: Gathered, found: Table, prices: Prices) -> int:
     zone = Zone(plan.wanted.zone)
     chosen = chosen_of(gathered.cells, plan.wanted)
     if plan.plot in (None, "-"):
-        for line in [*cost_lines(found, width() or 80), "", *activity_lines(chosen, zone)]:
+        for line in [*cost_lines(found, width() or 80, columns), "", *activity_lines(chosen, zone)]:
             print(line)
         return 0
     stacked = table(gathered.cells, plan.wanted._replace(by_model=True), prices)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.cli.choose import newest
-from clew.cli.output import clean, one_line, remark
+from clew.cli.output import clean_name, one_line, remark
 from clew.cli.usage import Plan, gather_all, print_csv, print_json, width
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
@@ -92,7 +92,7 @@ def _turns(plan: Plan, session: Session, prices: Prices) -> int:
         print_csv(row.told() for row in found.rows)
     else:
         for line in table_lines(found, "TURN", prices, width(), compact=plan.has("compact"), measure=columns):
-            print(clean(line))
+            print(line)
     return 0 if found.rows else 1
 
 
@@ -148,7 +148,7 @@ def readable(plan: Plan, found: Table, gathered: Gathered) -> dict[str, str]:
     names = [row.name for row in found.rows]
     if found.by == "project":
         projects = Path(claude_home(plan.claude_dir)) / "projects"
-        return {name: clean(Project(projects / name).path().path) for name in names}
+        return {name: clean_name(Project(projects / name).path().path) for name in names}
     paths = {file.session: file.path for file in gathered.files if not file.agent}
     return {name: f"{name[:8]}  {_title(paths[name])}" for name in names if name in paths}
 
@@ -190,7 +190,7 @@ def _reconcile(plan: Plan, prices: Prices) -> int:
     agreed = sum(not each.why for each in found)
     for each in found:
         if each.why:
-            print(clean(f"{each.source}: {each.what}: theirs {each.theirs}, ours {each.ours}: {each.why}."))
+            print(clean_name(f"{each.source}: {each.what}: theirs {each.theirs}, ours {each.ours}: {each.why}."))
     if not found:
         if not plan.is_quiet:
             remark("Claude Code wrote down no totals here to compare with.")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from clew.errors import Refused, StoreError
+from clew.wire import shell
 from clew.wire.encode import decode
 from clew.wire.home import config_home, user_home
 from clew.wire.write import back_up, create_exactly, replace
@@ -178,7 +179,7 @@ def _run(command: Sequence[str], run: Callable[[Sequence[str]], int]) -> None:
     except FileNotFoundError:
         code = 127
     if code:
-        failed = StoreError(f"{shlex.join(command)} failed with {code}; the files are written.", "timer", False)
+        failed = StoreError(f"{shell.join(command)} failed with {code}; the files are written.", "timer", False)
         failed.hint = "Run it by hand, or use the hook instead: clew collect install --hook"
         raise failed
 

@@ -15,6 +15,7 @@ from clew.console.complete import Named, project_files
 from clew.console.face import Face, Typed
 from clew.console.paste import Pastes
 from clew.version import __version__
+from clew.wire import shell
 from clew.wire.home import terminal_kind, user_home
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ async def _trusts(face: Face, cwd: Path, found: Sequence[str]) -> bool:
 
 def farewell(talk: Talk | None, session_id: str) -> None:
     if talk is not None and session_id:
-        print(f"\nGo on with: clew chat --resume {session_id}")
+        print(f"\nGo on with: {shell.clew('chat', '--resume', session_id)}")
 
 
 # -- with a screen

@@ -14,6 +14,7 @@ from clew.console.menu import Menu, Option
 from clew.conversation.open import read
 from clew.conversation.outline import Outline
 from clew.view.plain import ago, one_line
+from clew.wire import shell
 from clew.wire.place import Project, slugs
 
 __all__ = ["AT_ONCE", "COMMANDS", "At", "Command", "Done", "Leave", "Open", "known"]
@@ -59,7 +60,7 @@ async def _branch(at: At) -> Done:
     if dialogue.journal.leaf is None:
         at.say("Nothing was said yet that could branch off.")
         return None
-    at.say(f"This goes on in a copy. The original stays: clew chat --resume {dialogue.session_id}")
+    at.say(f"This goes on in a copy. The original stays: {shell.clew('chat', '--resume', dialogue.session_id)}")
     return at.reopen(resume=dialogue.session_id, is_fork=True, title=at.arguments)
 
 

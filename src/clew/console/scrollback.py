@@ -8,6 +8,7 @@ from pathlib import Path
 
 from clew.conversation.session import Session
 from clew.view.document import Options, Row, rows
+from clew.wire import shell
 
 REACH = 512 << 10  # bytes from the end of the file that are looked at first
 TURNS = 20
@@ -23,10 +24,10 @@ def newest(path: Path, turns: int = TURNS) -> Iterator[Row]:
     found = session.turns
     shown = found[-turns:]
     if not is_whole:
-        yield Row("about", f"Earlier turns are not shown. Read them with: clew show {path.stem[:8]}")
+        yield Row("about", f"Earlier turns are not shown. Read them with: {shell.on('show', path.stem)}")
     elif len(found) > len(shown):
         more = len(found) - len(shown)
-        yield Row("about", f"{more} earlier turns are not shown. Read them with: clew show {path.stem[:8]}")
+        yield Row("about", f"{more} earlier turns are not shown. Read them with: {shell.on('show', path.stem)}")
     yield from rows(session, shown, SHOWN)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clew.conversation.session import Session
 from clew.errors import NotFound
+from clew.wire import shell
 from clew.wire.entry import Entry
 
 
@@ -31,5 +32,5 @@ def _missing(session: Session, place: str) -> NotFound:
     missing = NotFound(place or session.id, kind="place in the session" if place else "turn in the session")
     turns, branches = len(session.turns), len(session.branches)
     named = f"turns 1 to {turns}, branches b1 to b{branches}" if turns else "no turns"
-    missing.hint = f"It has {named}: clew trace {session.id[:8]}"
+    missing.hint = f"It has {named}: {shell.on('trace', session.id)}"
     return missing

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from clew.errors import Ambiguous, NotFound
 from clew.facts.secret import mask
+from clew.wire import shell
 from clew.wire.place import Tree
 from clew.wire.write import create
 
@@ -61,7 +62,7 @@ class Remembered(Struct, frozen=True, omit_defaults=True):
 
     @property
     def command(self) -> str:
-        return f"claude -r {self.session}"
+        return shell.join(shell.resuming(self.session))
 
 
 class Recall(Struct, frozen=True, kw_only=True, rename={"form": "clew"}):

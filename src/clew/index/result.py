@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clew.index.passage import Passage
+from clew.wire import shell
 
 
 class Refreshed:
@@ -64,7 +65,7 @@ class Result:
     @property
     def command(self) -> str:
         """How to go on with it, from the folder `cwd`."""
-        return f"claude -r {self.session}"
+        return shell.join(shell.resuming(self.session))
 
     def __repr__(self) -> str:
         return f"Result({self.session!r}, {self.title!r}, {self.matches} matches)"

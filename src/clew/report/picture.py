@@ -9,11 +9,15 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
+from clew.wire.control import clean_name
+
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 78, 24, 56, 64
 COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#76b7b2", "#edc948", "#9c755f", "#ff9da7", "#bab0ac")
 HEAT = ("#ebedf0", "#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c")
 LABELS = 12  # names below the axis, at most
+LONGEST = 40  # characters of a name in the picture; its hint holds more
+LONGEST_HINT = 300
 
 
 class Series(NamedTuple):
@@ -67,7 +71,7 @@ def areas(
             f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#222" stroke-dasharray="4 3"'
         )
         shapes.append(_titled(line_, "line", text))
-        shapes.append(f'<text x="{x + 3:.1f}" y="{TOP + 10}" font-size="10">{escape(text)}</text>')
+        shapes.append(f'<text x="{x + 3:.1f}" y="{TOP + 10}" font-size="10">{_text(text)}</text>')
     return _svg(title, [*_axis(top, say), *shapes, *_names(names, step, middle=False), *_legend(series)])
 
 
@@ -84,7 +88,7 @@ def heat(
     shapes: list[str] = []
     for i, line in enumerate(values):
         y = TOP + i * size
-        shapes.append(f'<text x="{LEFT - 8}" y="{y + size * 0.65:.1f}" text-anchor="end">{escape(rows[i])}</text>')
+        shapes.append(f'<text x="{LEFT - 8}" y="{y + size * 0.65:.1f}" text-anchor="end">{_text(rows[i])}</text>')
         for j, value in enumerate(line):
             shade = HEAT[0] if not value or not top else HEAT[1 + min(4, int(5 * value / top))]
             place = f'x="{LEFT + j * size + 1:.1f}" y="{y + 1:.1f}" width="{size - 2:.1f}" height="{size - 2:.1f}"'
@@ -93,13 +97,13 @@ def heat(
     for j, name in enumerate(columns):
         if len(columns) <= LABELS or j % 3 == 0:
             x, y = LEFT + (j + 0.5) * size, TOP + len(rows) * size + 16
-            shapes.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{escape(name)}</text>')
+            shapes.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{_text(name)}</text>')
     return _svg(title, shapes)
 
 
 def page(title: str, pictures: Sequence[str]) -> str:
     """A page that holds pictures and needs nothing else."""
-    head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+    head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>'
     style = "<style>body{font-family:sans-serif;max-width:980px;margin:2em auto}svg{width:100%;height:auto}</style>"
     return f"{head}{style}</head><body>{''.join(pictures)}</body></html>\n"
 
@@ -121,12 +125,18 @@ def _svg(title: str, shapes: Sequence[str]) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
     head += 'font-family="Helvetica, Arial, sans-serif" font-size="12" fill="#222">'
     back = f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>'
-    name = f'<text x="{LEFT}" y="24" font-size="16" font-weight="bold">{escape(title)}</text>'
+    name = f'<text x="{LEFT}" y="24" font-size="16" font-weight="bold">{_text(title)}</text>'
     return "\n".join([head, back, name, *shapes, "</svg>\n"])
 
 
+def _text(text: str, most: int = LONGEST) -> str:
+    """Text as XML 1.0 allows it, whatever it holds, and no longer than there is room for."""
+    name = clean_name(text[: 4 * most])
+    return escape(name if len(name) <= most else f"{name[: most - 1]}…")
+
+
 def _titled(shape: str, kind: str, text: str) -> str:
-    return f"{shape}><title>{escape(text)}</title></{kind}>"
+    return f"{shape}><title>{_text(text, LONGEST_HINT)}</title></{kind}>"
 
 
 def _colour(number: int) -> str:
@@ -143,7 +153,7 @@ def _axis(top: float, say: Callable[[float], str]) -> list[str]:
         value = top * part / 4
         y = _y(value, top)
         found.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-        found.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(say(value))}</text>')
+        found.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_text(say(value))}</text>')
     return found
 
 
@@ -151,18 +161,18 @@ def _names(names: Sequence[str], step: float, *, middle: bool = True) -> list[st
     every = max(1, -(-len(names) // LABELS))
     place = [(LEFT + (i + (0.5 if middle else 0)) * step, name) for i, name in enumerate(names) if i % every == 0]
     y = HEIGHT - BOTTOM + 18
-    return [f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{escape(name)}</text>' for x, name in place]
+    return [f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{_text(name)}</text>' for x, name in place]
 
 
 def _legend(series: Sequence[Series]) -> list[str]:
     found: list[str] = []
     x, y = float(LEFT), HEIGHT - 32
     for number, each in enumerate(series):
-        room = 28 + 6.4 * len(each.name)
+        room = 28 + 6.4 * min(LONGEST, len(each.name))
         if x > LEFT and x + room > WIDTH:
             x, y = float(LEFT), y + 18
         found.append(f'<rect x="{x:.0f}" y="{y}" width="11" height="11" fill="{_colour(number)}"/>')
-        found.append(f'<text x="{x + 15:.0f}" y="{y + 10}">{escape(each.name)}</text>')
+        found.append(f'<text x="{x + 15:.0f}" y="{y + 10}">{_text(each.name)}</text>')
         x += room
     return found
 

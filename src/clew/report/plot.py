@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from clew.facts.price import MICRO, dollars
 from clew.report.cell import Cell
@@ -10,7 +10,7 @@ from clew.report.context import KINDS, Point
 from clew.report.picture import Series, areas, bars, heat
 from clew.report.row import Row
 from clew.report.table import Table
-from clew.report.text import short
+from clew.report.text import WIDEST, short, shown
 from clew.report.zone import DAY, Zone
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -70,17 +70,27 @@ def context_picture(points: Sequence[Point]) -> str:
 # -- in the terminal
 
 
-def cost_lines(table: Table, width: int) -> list[str]:
-    """A bar for each row, as long as its cost; of tokens where nothing has a price."""
+def cost_lines(table: Table, width: int, measure: Callable[[str], int] = len) -> list[str]:
+    """A bar for each row, as long as its cost; of tokens where nothing has a price.
+
+    `measure` says how many columns a name takes; names take at most half of the width.
+    """
     is_priced = any(row.cost for row in table.rows)
     values = [row.cost if is_priced else row.total for row in table.rows]
-    names = [row.name for row in table.rows]
-    first = max(map(len, names), default=0)
+    names = [_shortened(shown(row.name), min(WIDEST, max(10, width // 2)), measure) for row in table.rows]
+    first = max(map(measure, names), default=0)
     room = max(10, width - first - 14)
     return [
-        f"{name.ljust(first)}  {bar(value, max(values), room).ljust(room)} {_said(row, is_priced):>10}"
+        f"{name}{' ' * (first - measure(name))}  {bar(value, max(values), room).ljust(room)} {_said(row, is_priced):>10}"
         for name, value, row in zip(names, values, table.rows, strict=True)
     ]
+
+
+def _shortened(name: str, room: int, measure: Callable[[str], int]) -> str:
+    name = name if len(name) <= room else f"{name[: room - 1]}…"
+    while measure(name) > room:
+        name = f"{name[:-2]}…"
+    return name
 
 
 def _said(row: Row, is_priced: bool) -> str:

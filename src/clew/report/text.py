@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NARROW = 76  # columns below which numbers are short ones
 FIRST = 20  # columns that a name has at least
+WIDEST = 200  # columns that a name has at most where no terminal limits it
 
 
 def table_lines(
@@ -35,7 +36,7 @@ def table_lines(
     if 0 < width < sum(_widths(lines)) + max(FIRST, measure(heading)):
         lines = _cells(table, heading, _COMPACT)
     widths = _widths(lines)
-    room = max(FIRST, width - sum(widths)) if width else 200
+    room = max(FIRST, width - sum(widths)) if width else WIDEST
     first = min(room, max(measure(name) for name, _ in lines))
     for name, cells in lines:
         text = name if measure(name) <= first else f"{name[: first - 1]}…"
@@ -49,9 +50,18 @@ def _cells(
 ) -> list[tuple[str, list[str]]]:
     lines = [(heading, [head for head, _ in columns])]
     for row in [*table.rows, table.total]:
-        lines.append((row.name, [read(row) for _, read in columns]))
-        lines += [(f"  {name}", [read(part) for _, read in columns]) for name, part in row.models.items()]
+        lines.append((shown(row.name), [read(row) for _, read in columns]))
+        lines += [(f"  {shown(name)}", [read(part) for _, read in columns]) for name, part in row.models.items()]
     return lines
+
+
+def shown(name: str) -> str:
+    """A name out of a transcript as it stands in a table: on one line, without control characters."""
+    if name.isprintable():
+        return name
+    from clew.wire.control import clean_name
+
+    return clean_name(name)
 
 
 def _widths(lines: Sequence[tuple[str, list[str]]]) -> list[int]:
@@ -101,7 +111,9 @@ def notes(total: Row, prices: Prices) -> Iterator[str]:
     if total.searches:
         yield f"Web searches: {total.searches:,}."
     if total.unpriced:
-        named = ", ".join(f"{model} ({short(tokens)} tokens)" for model, tokens in sorted(total.unpriced.items()))
+        named = ", ".join(
+            f"{shown(model)[:WIDEST]} ({short(tokens)} tokens)" for model, tokens in sorted(total.unpriced.items())
+        )
         yield f"* Without a price, and not in the cost: {named}."
     yield f"Prices of {prices.date}."
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from clew.view.plain import clean
+from clew.wire import shell
+from clew.wire.control import clean_name
 
 Run = Callable[[Sequence[str], str | None], int]
 Execute = Callable[[str, list[str]], object]
@@ -25,13 +25,12 @@ class Resume(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        return ["claude", "-r", self.session]
+        return list(shell.resuming(self.session))
 
     @property
     def command(self) -> str:
         """What to type to the same end."""
-        place = f"cd {shlex.quote(self.cwd)} && " if self.cwd else ""
-        return place + shlex.join(self.words)
+        return shell.resume(self.session, self.cwd)
 
 
 def run(words: Sequence[str], text: str | None) -> int:
@@ -59,8 +58,8 @@ def go_on(resume: Resume, execute: Execute = os.execvp, find: Callable[[str], st
     elif resume.cwd and not os.path.isdir(resume.cwd):
         reason = f"The folder {resume.cwd} is gone."
     if reason:
-        print(clean(reason), file=sys.stderr)
-        print(clean(resume.command))
+        print(clean_name(reason), file=sys.stderr)
+        print(resume.command)
         return 2
     if resume.cwd:
         os.chdir(resume.cwd)

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from itertools import accumulate
 from unicodedata import combining, east_asian_width
 
-_ESCAPES = re.compile(
-    r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC: titles, links, the clipboard; without an end, no more than its line
-    r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
-    r"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|\x1b[ -/]*[0-~]?"
-)
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]")
-_SIGNS = bytes(bool(_CONTROLS.match(chr(code))) for code in range(256))
+from clew.wire.control import clean
 
-
-def clean(text: str) -> str:
-    """Text that cannot drive a terminal: escape sequences go, other controls and bidi overrides become visible dots."""
-    if text.isascii() and b"\1" not in text.encode().translate(_SIGNS):  # most is, and this takes half as long
-        return text
-    if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
-    return _CONTROLS.sub("·", text.replace("\r\n", "\n").replace("\r", "\n"))
+__all__ = ["ago", "clean", "columns", "duration", "one_line", "size", "tokens"]
 
 
 def one_line(text: str, width: int = 0) -> str:

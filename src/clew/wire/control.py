@@ -1,0 +1,58 @@
+"""Control characters: what text may carry to a terminal, to JSON and to XML."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC: titles, links, the clipboard; without an end, no more than its line
+    r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
+    r"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[ -/]*[0-~]?"
+)
+_INVISIBLE = (
+    "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f"
+)
+_SHAPED = "[\u0300-\u1fff\u2190-\ud7ff\ufe00-\ufe0f\U00010000-\U000dffff]"  # scripts and emoji, which joiners shape
+_CONTROLS = re.compile(
+    f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_INVISIBLE}\ud800-\udfff]"
+    f"|(?<!{_SHAPED})[\u200c\u200d]|[\u200c\u200d](?!{_SHAPED})"  # elsewhere a joiner only hides
+)
+_IN_JSON = re.compile(f"[\x7f-\x9f{_INVISIBLE}\u200c\u200d\ud800-\udfff]")
+_SIGNS = bytes(bool(_CONTROLS.match(chr(code))) for code in range(256))
+_BREAKS = {ord("\n"): "·", ord("\t"): " "}
+DOT = "·"
+
+
+def clean(text: str) -> str:
+    """Remove escape sequences; replace other controls, bidi overrides and invisible characters with a visible dot."""
+    if text.isascii() and b"\1" not in text.encode().translate(_SIGNS):  # most is, and this takes half as long
+        return text
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    return _CONTROLS.sub(DOT, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def clean_name(text: str) -> str:
+    """A name (path, model, branch, tool, id) on one line: `clean`, with line breaks visible too. Spaces are kept."""
+    return text if text.isprintable() else clean(text).translate(_BREAKS)
+
+
+def escape_json(data: str) -> str:
+    """JSON of equal value in which C1, DEL, bidi and invisible characters are written as \\uXXXX."""
+    return data if data.isprintable() else _IN_JSON.sub(_escaped, data)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def escape_json_bytes(data: bytes) -> bytes:
+    """The same for encoded JSON."""
+    if data.isascii() and b"\x7f" not in data:
+        return data
+    return escape_json(data.decode("utf-8", "replace")).encode()
