@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,15 +16,12 @@ CONTROLS = (
     "\x00\x08\x7f\x85\ufffe\uffff\rBREAK{0}\nBREAK{0}\r\nBREAK{0}\u2028BREAK{0}\x0bBREAK{0}\x0cBREAK{0}\tTAB"
 )
 NAME, TEXT = CONTROLS.format("NAME"), CONTROLS.format("TEXT")
-NAMES = frozenset(
-    ("model", "name", "gitBranch", "cwd", "version", "slug", "agentType", "subagent_type", "file_path", "path", "tag")
-    + ("aiTitle", "customTitle", "title", "summary", "trigger", "project", "description", "notebook_path", "agentName")
-)
-KEPT = frozenset(
-    ("type", "uuid", "parentUuid", "sessionId", "timestamp", "id", "tool_use_id", "role", "stop_reason", "subtype")
-    + ("leafUuid", "logicalParentUuid", "requestId", "messageId", "agentId", "sourceToolAssistantUUID", "media_type")
-    + ("data", "userType", "promptId", "sourceToolUseID", "toolUseID", "parentToolUseID", "isoTime", "status")
-)
+_NAMES = """model name gitBranch cwd version slug agentType subagent_type file_path path tag aiTitle customTitle title
+summary trigger project notebook_path agentName"""
+_KEPT = """type uuid parentUuid sessionId timestamp id tool_use_id role stop_reason subtype leafUuid logicalParentUuid
+requestId messageId agentId sourceToolAssistantUUID media_type data userType promptId sourceToolUseID toolUseID status
+parentToolUseID"""
+NAMES, KEPT = frozenset(_NAMES.split()), frozenset(_KEPT.split())
 HOSTILE_ID = "-evil;$(touch PWNED)`id`'\"&%PATH%!^ é\n\x1b]0;PWNED\x07"
 
 # What clew may send to a terminal by itself: colours without concealing, its progress line, the screen of its player.
@@ -62,7 +58,7 @@ def hostile_home(root: Path) -> Path:
         path.write_text("\n".join(made) + "\n", encoding="utf-8")
     projects = sorted((root / "projects").iterdir())
     suffix = NAME.replace("\x00", "").replace("/", "|")[:90]
-    os.rename(projects[0], f"{projects[0]}{suffix}")
+    projects[0].rename(f"{projects[0]}{suffix}")
     session = next(iter(sorted(projects[1].glob("*.jsonl"))))
     (session.parent / f"{HOSTILE_ID}.jsonl").write_bytes(session.read_bytes())
     return root

@@ -23,6 +23,9 @@ from tests.cli.hostile import CONTROLS, HOSTILE_ID, NAME, TEXT, forged, hostile_
 
 BAD = NAME.replace("\x00", "").encode("utf-8", "replace").decode()
 BY = ("day", "month", "model", "project", "session", "tool", "branch", "agent", "turns", "context", "blocks", "waste")
+PLOTS = [f"{by} --plot" for by in ("model", "project", "tool", "branch", "agent", "session", "context")]
+PLOTS += ["--breakdown", "--reconcile"]
+EXPORTS = ["{id} --output {tmp}/{bad}", "{bad}", "{id} --format jsonl --reveal"]
 
 # Of each command: the ways to run it here. {id} is a session, {bad} a hostile word, {tmp} an empty folder.
 CASES: dict[str, list[str]] = {
@@ -33,8 +36,7 @@ CASES: dict[str, list[str]] = {
     "compare": ["{id} {other}", "{id}", "{id} {other} --json", "{id} {bad}"],
     "race": ["{id} --prompt {bad} --models {bad}", "{bad}"],
     "check": ["{id}", "--all", "--drift", "{id} --json", "{bad}"],
-    "usage": [*BY, *(f"{by} --csv" for by in BY[:5]), *(f"{by} --json" for by in BY[:8]), "--breakdown"]
-    + [*(f"{by} --plot" for by in ("model", "project", "tool", "branch", "agent", "session", "context")), "--reconcile"],
+    "usage": [*BY, *(f"{by} --csv" for by in BY[:5]), *(f"{by} --json" for by in BY[:8]), *PLOTS],
     "statusline": ["", "--json", "--install"],
     "follow": ["{id} --once --last 9 --results --thinking", "{id} --once --json", "{bad} --once"],
     "resume": ["{id} --print", "{id} --print --json", "RED --print", "{bad} --print", "{hostile} --print"],
@@ -43,8 +45,24 @@ CASES: dict[str, list[str]] = {
     "acp": ["", "--model"],
     "rewind": ["{id} --dry-run", "{id} --diff --code", "{bad}", "{id} --to {bad}"],
     "trust": ["{tmp} --dry-run", "--list", "{bad} --dry-run"],
-    "recall": ["save RED --name evil", "", "load evil", "export evil", "load {bad}", "list --json", "save RED --dry-run"],
-    "collect": ["", "status", "status --json", "install --dry-run", "install --hook --dry-run", "--dry-run", "--to {bad}"],
+    "recall": [
+        "save RED --name evil",
+        "",
+        "load evil",
+        "export evil",
+        "load {bad}",
+        "list --json",
+        "save RED --dry-run",
+    ],
+    "collect": [
+        "",
+        "status",
+        "status --json",
+        "install --dry-run",
+        "install --hook --dry-run",
+        "--dry-run",
+        "--to {bad}",
+    ],
     "restore": ["{id} --to {tmp}/r", "{bad}", "{id} --dry-run --json"],
     "sql": ["{query}", "{query} --format csv", "{query} --json", "{broken}", "--views", "{query} --store {bad}"],
     "skill": ["show", "install --dry-run", "install --project {tmp} --dry-run"],
@@ -61,8 +79,7 @@ CASES: dict[str, list[str]] = {
     "tag": ["{id} {bad}", "{bad} x"],
     "undo": ["--list", "--list --json", "{bad}"],
     "lineage": ["{id}", "{id} --json", "{bad}"],
-    "export": ["{id} --format markdown", "{id} --format html", "{id} --format json", "{id} --output {tmp}/{bad}"]
-    + ["{bad}", "{id} --format jsonl --reveal"],
+    "export": ["{id} --format markdown", "{id} --format html", "{id} --format json", *EXPORTS],
     "import": ["--list", "{tmp}/foreign.jsonl --dry-run", "{bad}"],
     "repair": ["{id} --dry-run", "{id} --diff", "{bad}"],
     "mock": ["--ask {text}", "--lint {tmp}/lint.json", "--script {bad}", "--ask {bad} --json"],
@@ -86,13 +103,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _environment(place: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT") if name in os.environ}
     folders = {"HOME": str(place), "XDG_CACHE_HOME": str(place / "cache"), "XDG_DATA_HOME": str(place / "data")}
-    return {**kept, **folders, "CLAUDE_CONFIG_DIR": str(place / "claude"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    return {
+        **kept,
+        **folders,
+        "CLAUDE_CONFIG_DIR": str(place / "claude"),
+        "TERM": "xterm-256color",
+        "LC_ALL": "C.UTF-8",
+    }
 
 
 def _words(case: str, place: Path, folder: Path) -> list[str]:
     sessions = sorted((place / "claude" / "projects").glob("*/*-*-*-*-*.jsonl"), key=lambda p: -p.stat().st_size)
     ids = [path.stem for path in sessions if path.stem != HOSTILE_ID]
-    query = f"SELECT *, 1 AS \"{BAD.replace(chr(34), '')}\" FROM sessions"
+    query = f'SELECT *, 1 AS "{BAD.replace(chr(34), "")}" FROM sessions'
     values = {"id": ids[0], "other": ids[1], "bad": BAD, "tmp": str(folder), "hostile": HOSTILE_ID}
     values |= {"text": BAD.replace("NAME", "TEXT"), "query": query, "broken": f"SELECT {BAD}"}
     return [word.format(**values) for word in case.split()]

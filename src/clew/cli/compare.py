@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.choose import session
-from clew.cli.output import clean, common, is_terminal, print_json, remark
+from clew.cli.output import clean, clean_name, common, is_terminal, print_json, remark
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _rows(made: Comparison, depth: str | None) -> Iterator[Row]:
 
     if depth:
         same = f"{made.shared} turn{' is' if made.shared == 1 else 's are'} the same"
-        yield Row("about", f"{same} in {made.left.name} and {made.right.name}.")
+        yield Row("about", f"{same} in {clean_name(made.left.name)} and {clean_name(made.right.name)}.")
         for way in (made.left, made.right):
             yield Row("about")
             yield Row("title", f"{way.name}: {_took(way, made.shared)}")
@@ -95,12 +95,12 @@ def _took(way: Way, shared: int) -> str:
     calls = sum(len(turn.calls) for turn in own)
     parts = [f"{len(own)} turn{'' if len(own) == 1 else 's'} of its own", f"{calls} call{'' if calls == 1 else 's'}"]
     models = dict.fromkeys(reply.model for turn in own for reply in turn.replies if reply.model)
-    return ", ".join([*parts, *map(str, models)])
+    return ", ".join([*parts, *(clean_name(str(model)) for model in models)])
 
 
 def _diff(difference: Difference, made: Comparison) -> list[str]:
     names = [
-        f"{way.name}/{difference.path.lstrip('/')}" if state.is_there else "/dev/null"
+        clean_name(f"{way.name}/{difference.path.lstrip('/')}") if state.is_there else "/dev/null"
         for way, state in ((made.left, difference.left), (made.right, difference.right))
     ]
     lines = difference.lines(*names)

@@ -70,9 +70,10 @@ def quick(arguments: list[str]) -> int | None:
     try:
         return run(plan)
     except BadQuery as error:
-        print(f"clew: {error.reason}.\n  {error.text}\n  {' ' * error.at}^", file=sys.stderr)
+        before, after = _plain(error.text[: error.at])[-60:], _plain(error.text[error.at :])[:60]
+        print(f"clew: {error.reason}.\n  {before}{after}\n  {' ' * len(before)}^", file=sys.stderr)
     except ClewError as error:
-        print(f"clew: {error}\n{error.hint}".rstrip(), file=sys.stderr)
+        print(f"clew: {_plain(str(error))}\n{_plain(error.hint)}".rstrip(), file=sys.stderr)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

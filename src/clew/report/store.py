@@ -207,7 +207,12 @@ def _joined(tellings: Sequence[_Telling]) -> Spend:
 
 
 def _place(folder: str, session: str, agent: str, spend: Spend) -> Place:
-    return Place(folder, session, agent, spend.branch, " ".join(sorted(set(spend.calls.values()))))
+    return Place(folder, session, agent, spend.branch, " ".join(sorted({_word(name) for name in spend.calls.values()})))
+
+
+def _word(name: str) -> str:
+    """The name of a tool as one word: a space stands between names."""
+    return name if name.isalnum() else "·".join(name.split())
 
 
 class _Reader:

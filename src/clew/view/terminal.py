@@ -10,6 +10,7 @@ from clew.view.budget import cut
 from clew.view.document import Row
 from clew.view.plain import clean, one_line, tokens
 from clew.view.told import shrunk, sign, took
+from clew.wire.control import clean_name
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -50,6 +51,7 @@ _MARK = {
     "summary": "  ",
     "plan": "  ",
 }
+_ONE_LINE = ("title", "about", "agent", "compaction", "todo", "call")  # rows that no text may break
 _LONGEST_CALL = 160  # characters of a call, unless all of it is asked for; a heredoc is a line here
 
 
@@ -102,7 +104,8 @@ def lines(row: Row) -> Iterator[str]:
 
 def _text(row: Row) -> str:
     head = _HEADS.get(row.kind)
-    return clean(head(row)) if head else clean(row.text)
+    text = head(row) if head else row.text
+    return clean_name(text) if row.kind in _ONE_LINE else clean(text)
 
 
 def _prompt(row: Row) -> str:
