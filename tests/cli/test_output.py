@@ -36,7 +36,7 @@ CASES: dict[str, list[str]] = {
     "compare": ["{id} {other}", "{id}", "{id} {other} --json", "{id} {bad}"],
     "race": ["{id} --prompt {bad} --models {bad}", "{bad}"],
     "check": ["{id}", "--all", "--drift", "{id} --json", "{bad}"],
-    "usage": [*BY, *(f"{by} --csv" for by in BY[:5]), *(f"{by} --json" for by in BY[:8]), *PLOTS],
+    "usage": [*BY, *(f"{by} --csv" for by in BY[2:5]), *(f"{by} --json" for by in BY[2:6]), *PLOTS],
     "statusline": ["", "--json", "--install"],
     "follow": ["{id} --once --last 9 --results --thinking", "{id} --once --json", "{bad} --once"],
     "resume": ["{id} --print", "{id} --print --json", "RED --print", "{bad} --print", "{hostile} --print"],
