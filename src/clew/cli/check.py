@@ -16,6 +16,7 @@ from clew.cli.choose import files, tree
 from clew.cli.choose import session as chosen
 from clew.cli.output import clean_name, common, is_terminal, one_line, print_json, remark, size
 from clew.conversation.session import Session
+from clew.errors import UNREADABLE
 from clew.facts.drift import Drift, Unknown, drift, known
 from clew.facts.health import (
     BAD_TEXT,
@@ -31,6 +32,7 @@ from clew.facts.health import (
     Resume,
     health,
 )
+from clew.wire.fence import describe
 from clew.wire.place import SessionFile
 
 Line = tuple[str, str]  # a style, and a text
@@ -168,7 +170,7 @@ def _damage(damage: Damage) -> str:
     where = f"line {damage.line}, byte {damage.offset}" + (f", of the agent {damage.agent}" if damage.agent else "")
     saved = f"{_many(damage.saved, 'entry', 'entries')} saved" if damage.saved else "nothing saved"
     guess = "; it looks like a prompt" if damage.prompt else ""
-    return f"{where}: {_DAMAGE.get(damage.kind, damage.kind)}, {saved}{guess}."
+    return f"{where}: {_DAMAGE.get(damage.kind, damage.reason)}, {saved}{guess}."
 
 
 _FLAWS = {
@@ -269,8 +271,8 @@ def _checked(file: SessionFile, versions: Sequence[str]) -> tuple[str, Mapping[s
     session = Session(file.path, file=file)
     try:
         found = health(session, versions)
-    except OSError as error:
-        why = error.strerror or str(error)
+    except UNREADABLE as error:
+        why = describe(error)
         made = {"kind": "health", "path": str(file.path), "id": file.id, "verdict": BROKEN, "error": why}
         return BROKEN, made, f"It cannot be read: {why}."
     return found.verdict, _json(found, session), _summary(found)
@@ -318,8 +320,8 @@ def _drift(options: Namespace) -> int:
     for file in _watched(wanted, options.quiet):
         try:
             found = sum((drift(s.entries) for s in _with_agents(file)), Drift())
-        except OSError as error:
-            remark(f"{file.id[:8]} cannot be read: {error.strerror or error}.")
+        except UNREADABLE as error:
+            remark(f"{file.id[:8]} cannot be read: {describe(error)}.")
             code = 2
             continue
         where += [file.id[:8]] if found.found else []

@@ -14,7 +14,9 @@ from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.errors import Ambiguous, NotFound
 from clew.wire import shell
+from clew.wire.fence import Fence, reason_of
 from clew.wire.place import SessionFile, Tree, claude_dir, find_project, find_session
+from clew.wire.walk import walk
 
 
 def tree(options: Namespace) -> Tree:
@@ -120,19 +122,32 @@ def all_files(options: Namespace) -> Iterator[SessionFile]:
     yield from merge(*found, key=_newest_first)
 
 
-def outlines(options: Namespace) -> Iterator[Outline]:
-    """The conversations among them: files that hold only state, or an agent's talk, are no sessions."""
+def outlines(options: Namespace, fence: Fence) -> Iterator[Outline]:
+    """The conversations among them: files that hold only state, or an agent's talk, are not sessions."""
     shown = 0
     for file in all_files(options):
         if options.limit is not None and shown >= options.limit:
             return
         outline = Outline(file)
-        try:
+        listed = False
+        with fence.around(file.path):
+            outline.read()
             listed = outline.is_conversation and not outline.is_sidechain
-        except OSError as error:  # one file that cannot be read, or is gone by now, does not hide the others
-            listed = False
-            if not options.quiet:
-                remark(f"{file.path} cannot be read: {error.strerror}.")
         if listed:
             shown += 1
             yield outline
+
+
+def fence_of(options: Namespace) -> Fence:
+    """A fence for the files of a command, which reports them on stderr."""
+    return Fence() if options.quiet else Fence(remark)
+
+
+def add_missed(options: Namespace, fence: Fence) -> None:
+    """Report the folders that could not be listed; what they hold is missing from the output."""
+    missed: list[str] = []
+    root = tree(options).root
+    walk(str(root), missed)
+    for path in missed:
+        if path != str(root) or os.path.lexists(root):
+            fence.add(path, reason_of(path))

@@ -9,12 +9,12 @@ from errno import EEXIST
 from itertools import chain
 from pathlib import Path
 
-from clew.cli.choose import outlines
+from clew.cli.choose import fence_of, outlines
 from clew.cli.choose import session as chosen
 from clew.cli.output import SCHEMA, clean_name, common, print_data, print_json, remark
 from clew.cli.part import is_part, part_arguments, turns_of
 from clew.conversation.session import Session
-from clew.errors import NotFound
+from clew.errors import UNFORESEEN, NotFound
 from clew.view.about import About, about, shown
 from clew.view.archive import Exported, Words, file_name, index_page, index_text
 from clew.view.document import DEPTHS, Options, Row, first_rows, rows
@@ -25,6 +25,7 @@ from clew.view.masked import Tally, masked
 from clew.view.page import page
 from clew.wire.control import escape_json_bytes
 from clew.wire.encode import encode
+from clew.wire.fence import Fence, describe
 
 LINES, DIFF_LINES = 60, 200  # of a result and of a diff, unless everything is asked for
 SUFFIXES = {"html": ".html", "markdown": ".md", "json": ".json", "jsonl": ".jsonl"}
@@ -112,17 +113,21 @@ def _many(options: Namespace, tally: Tally) -> int:
         raise FileExistsError(EEXIST, os.strerror(EEXIST), str(index))
     made: list[Exported] = []
     words = Words()
-    for session in _sessions(options):
-        head = _about(session, options, tally)
-        name = file_name(head, suffix)
+    fence = fence_of(options)
+    for session in _sessions(options, fence):
         try:
+            head = _about(session, options, tally)
+            name = file_name(head, suffix)
             data = _data(session, head, options, tally, lambda r: words.passing(r, len(made)))
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write(folder / name, data)
         except NotFound as missing:  # of turns or branches; other sessions may have them
             if not options.quiet:
                 remark(f"{session.id[:8]} is left out. {missing}")
             continue
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write(folder / name, data)
+        except UNFORESEEN as error:
+            fence.add(session.path or session.id, describe(error))
+            continue
         made.append(Exported(head, name))
         _tell(options, "exported", folder / name, session.id)
     if not made:
@@ -133,14 +138,14 @@ def _many(options: Namespace, tally: Tally) -> int:
         text = index_page(title, made, words) if options.format == "html" else index_text(title, made)
         _write(index, map(_bytes, text))
         _tell(options, "index", index)
-    return 0
+    return 1 if fence.problems else 0
 
 
-def _sessions(options: Namespace) -> Iterator[Session]:
+def _sessions(options: Namespace, fence: Fence) -> Iterator[Session]:
     if options.id:
         yield from (chosen(options, each, archived=True) for each in options.id)
     else:
-        yield from (Session(outline.file.path, file=outline.file) for outline in outlines(options))
+        yield from (Session(outline.file.path, file=outline.file) for outline in outlines(options, fence))
 
 
 def _about(session: Session, options: Namespace, tally: Tally) -> About:

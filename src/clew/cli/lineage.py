@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.cli.choose import session, tree
 from clew.cli.output import clean_name, common, one_line, print_json
+from clew.wire.fence import Fence
 
 if TYPE_CHECKING:
     from clew.edit.lineage import Lineage
@@ -81,5 +82,7 @@ def _title(id: str, known: Mapping[str, SessionFile]) -> str:
 
     if id not in known:
         return "  (gone)"
-    title = Outline(known[id]).title
+    title = ""
+    with Fence().around(known[id].path):
+        title = Outline(known[id]).title
     return f"  {one_line(mask(title)[0], 80)}" if title else ""

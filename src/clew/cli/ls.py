@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from clew.cli.choose import outlines, tree
+from clew.cli.choose import add_missed, fence_of, outlines, tree
 from clew.cli.output import ago, clean, common, is_terminal, one_line, print_json, remark, size
 from clew.collect.attic import Attic, open_attic
 from clew.conversation.outline import Outline
@@ -16,7 +16,8 @@ from clew.errors import NotFound
 from clew.facts.secret import mask, mask_data
 from clew.view.plain import columns as cell_width
 from clew.wire import shell
-from clew.wire.history import prompts, read_history
+from clew.wire.fence import Fence
+from clew.wire.history import HistoryPrompt, prompts, read_history
 from clew.wire.place import AgentFile, Project, find_project, slugs
 from clew.wire.time import stamp
 
@@ -33,16 +34,19 @@ def arguments(command: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     values, columns = _KINDS[options.kind]
-    found = values(options) if options.reveal else map(_masked, values(options))
+    fence = fence_of(options)
+    found = values(options, fence) if options.reveal else map(_masked, values(options, fence))
     if options.json:
-        return 0 if print_json({k: v for k, v in row.items() if k != "when"} for row in found) else 1
-    rows = list(found)
-    if not rows:
-        if not options.quiet:
+        shown = print_json({k: v for k, v in row.items() if k != "when"} for row in found)
+    else:
+        rows = list(found)
+        shown = len(rows)
+        if rows:
+            _table(rows, columns)
+        elif not options.quiet:
             remark(f"No {options.kind} here. The folder is {tree(options).root}; name another with --claude-dir.")
-        return 1
-    _table(rows, columns)
-    return 0
+    add_missed(options, fence)
+    return 1 if fence.problems or not shown else 0
 
 
 def _masked(row: Json) -> Json:
@@ -52,11 +56,15 @@ def _masked(row: Json) -> Json:
     return {**found, "title": title} if secrets else found
 
 
-def _sessions(options: Namespace) -> Iterator[Json]:
+def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
     paths: dict[str, str] = {}
     attic = open_attic(options.claude_dir)
-    for outline in outlines(options):
-        yield {**_session(outline, paths), **_kept(outline, attic)}
+    for outline in outlines(options, fence):
+        row: Json = {}
+        with fence.around(outline.file.path):
+            row = {**_session(outline, paths), **_kept(outline, attic)}
+        if row:
+            yield row
 
 
 def _kept(outline: Outline, attic: Attic | None) -> Json:
@@ -87,37 +95,47 @@ def _session(outline: Outline, paths: dict[str, str]) -> Json:
     }
 
 
-def _projects(options: Namespace) -> Iterator[Json]:
+def _projects(options: Namespace, fence: Fence) -> Iterator[Json]:
     place = tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     for project in chosen[: options.limit]:
-        where = project.path()
-        files = project.sessions()
-        full = [f for f in files if not f.is_empty]
-        yield {
-            "kind": "project",
-            "name": project.name,
-            "project": where.path,
-            "path_from": where.source,
-            "sessions": len(full),
-            "empty": len(files) - len(full),
-            "agents": len(project.agents()),
-            "bytes": sum(f.size for f in files),
-            "memory": str(project.memory) if project.memory else None,
-        }
+        row: Json = {}
+        with fence.around(project.folder):
+            row = _project(project)
+        if row:
+            yield row
 
 
-def _agents(options: Namespace) -> Iterator[Json]:
+def _project(project: Project) -> Json:
+    where = project.path()
+    files = project.sessions()
+    full = [f for f in files if not f.is_empty]
+    return {
+        "kind": "project",
+        "name": project.name,
+        "project": where.path,
+        "path_from": where.source,
+        "sessions": len(full),
+        "empty": len(files) - len(full),
+        "agents": len(project.agents()),
+        "bytes": sum(f.size for f in files),
+        "memory": str(project.memory) if project.memory else None,
+    }
+
+
+def _agents(options: Namespace, fence: Fence) -> Iterator[Json]:
     place = tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     shown = 0
     for agent in (a for p in chosen for a in p.agents()):
         if options.limit is not None and shown >= options.limit:
             return
-        if agent.is_warmup or not _within(row := _agent(agent), options):
-            continue
-        shown += 1
-        yield row
+        row: Json = {}
+        with fence.around(agent.path):
+            row = {} if agent.is_warmup else _agent(agent)
+        if row and _within(row, options):
+            shown += 1
+            yield row
 
 
 def _agent(agent: AgentFile) -> Json:
@@ -137,9 +155,12 @@ def _agent(agent: AgentFile) -> Json:
     }
 
 
-def _prompts(options: Namespace) -> Iterator[Json]:
+def _prompts(options: Namespace, fence: Fence) -> Iterator[Json]:
     path = tree(options).history
-    found = sorted(prompts(read_history(path)), key=lambda p: -p.time.timestamp() if p.time else 0)
+    typed: list[HistoryPrompt] = []
+    with fence.around(path):
+        typed = list(prompts(read_history(path)))
+    found = sorted(typed, key=lambda p: -p.time.timestamp() if p.time else 0)
     is_here = _here(options)
     rows = (
         {
@@ -182,7 +203,7 @@ def _short(path: str | None) -> str:
     return parts[-1] or "/"
 
 
-_KINDS: dict[str, tuple[Callable[[Namespace], Iterable[Json]], Sequence[tuple[str, Callable[[Json], str]]]]] = {
+_KINDS: dict[str, tuple[Callable[[Namespace, Fence], Iterable[Json]], Sequence[tuple[str, Callable[[Json], str]]]]] = {
     "sessions": (
         _sessions,
         (

@@ -162,7 +162,10 @@ def _lint(options: Namespace) -> int:
     from clew.api.rule import lint, violations
     from clew.wire.encode import decode
 
-    body = decode(Path(options.lint).read_bytes())
+    try:
+        body = decode(Path(options.lint).read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{options.lint} is not JSON: {error}.") from None
     found = violations(body) if isinstance(body, dict) else lint(body)
     if options.json:
         print_json(

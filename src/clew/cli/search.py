@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from clew.errors import BadQuery, ClewError
+from clew.errors import UNFORESEEN, BadQuery, ClewError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ def quick(arguments: list[str]) -> int | None:
         return 0
     except KeyboardInterrupt:
         return 130
+    except (OSError, *UNFORESEEN):
+        return None  # where the parser is, errors are explained
     return 2
 
 
@@ -173,13 +175,25 @@ def refresh(index: Index, quiet: bool) -> None:
     """Bring the index up to date: all of it the first time, with a bar; later for a moment, and say what is left."""
     bar = _bar if sys.stderr.isatty() and not quiet else None
     if index.is_new:
-        index.refresh(progress=bar)
+        done = index.refresh(progress=bar)
         if bar:
             print("\r\x1b[K", end="", file=sys.stderr)
+        _report_skipped(done.skipped, quiet)
         return
     done = index.refresh(BUDGET)
+    _report_skipped(done.skipped, quiet)
     if not done.is_complete and not quiet:
         print(f"{done.left} files have changed and are not searched yet; the next search goes on.", file=sys.stderr)
+
+
+def _report_skipped(paths: list[str], quiet: bool) -> None:
+    """Name the files that cannot be indexed, and so are not searched."""
+    if paths and not quiet:
+        from clew.cli.output import remark
+        from clew.wire.fence import Fence
+
+        for path in paths:
+            Fence(remark).add(path, "it cannot be indexed")
 
 
 def _bar(done: int, total: int) -> None:

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+from clew.errors import UNREADABLE
 from clew.report.table import BY, TIMES, Wanted, needs_places, table
 
 TYPE_CHECKING = False
@@ -74,7 +75,7 @@ def quick(arguments: list[str]) -> int | None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (OSError, ValueError):
+    except UNREADABLE:
         return None  # where the parser is, errors are explained
     except KeyboardInterrupt:
         return 130
@@ -169,7 +170,8 @@ def run(plan: Plan) -> int:
         from clew.cli.usage_plot import draw
 
         return draw(plan, gathered, found, prices)
-    return show(plan, found, prices, gathered)
+    code = show(plan, found, prices, gathered)
+    return 1 if gathered.missed else code
 
 
 def gather_all(plan: Plan, root: str, places: bool) -> Gathered:
@@ -182,7 +184,11 @@ def gather_all(plan: Plan, root: str, places: bool) -> Gathered:
     progress = None if plan.is_quiet else _progress()
     gathered = gather(root, cache_home(), places=places, kept=_kept(root), progress=progress)
     if gathered.missed and not plan.is_quiet:
-        print(f"Not everything could be looked at: {gathered.missed[0]}.", file=sys.stderr)
+        from clew.cli.output import remark
+        from clew.wire.fence import Fence, reason_of
+
+        for path in gathered.missed:
+            Fence(remark).add(path, reason_of(path))
     return gathered
 
 

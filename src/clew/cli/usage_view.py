@@ -11,6 +11,7 @@ from clew.cli.output import clean_name, one_line, remark
 from clew.cli.usage import Plan, gather_all, print_csv, print_json, width
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
+from clew.errors import UNREADABLE
 from clew.facts.price import Prices, dollars, micros
 from clew.facts.secret import mask
 from clew.facts.usage import without_thinking
@@ -24,6 +25,7 @@ from clew.report.turn import by_turn
 from clew.report.waste import waste
 from clew.report.zone import Zone
 from clew.view.plain import columns
+from clew.wire.fence import Fence
 from clew.wire.home import claude_home
 from clew.wire.place import Project, SessionFile, Tree, claude_dir, find_session, session_at
 from clew.wire.sidecar import read_meta, read_stats
@@ -97,17 +99,18 @@ def _turns(plan: Plan, session: Session, prices: Prices) -> int:
 
 
 def _waste(plan: Plan, prices: Prices) -> int:
-    found = waste(_chosen(plan), prices)
+    fence = Fence() if plan.is_quiet else Fence(remark)
+    found = waste(_chosen(plan), prices, fence)
     if plan.has("json"):
         print_json(
             {"kind": "waste", "what": w.kind, "times": w.times, "tokens": w.tokens, "cost_micros": micros(w.cost)}
             for w in found
         )
-        return 0
+        return 1 if fence.problems else 0
     print("WASTE         TIMES      TOKENS        COST")
     for each in found:
         print(f"{each.kind:<10}  {each.times:>7,}  {each.tokens:>10,}  {dollars(each.cost):>10}  {each.meaning}")
-    return 0
+    return 1 if fence.problems else 0
 
 
 def _chosen(plan: Plan) -> Iterator[Session]:
@@ -156,7 +159,7 @@ def readable(plan: Plan, found: Table, gathered: Gathered) -> dict[str, str]:
 def _title(path: str) -> str:
     try:
         title = Outline(session_at(path)).title
-    except OSError:
+    except UNREADABLE:
         return ""
     return one_line(mask(title or "")[0], 40)
 

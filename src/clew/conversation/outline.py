@@ -14,9 +14,11 @@ from functools import cached_property
 
 from clew.conversation.session import Session
 from clew.conversation.title import first_prompt, title_of
+from clew.errors import UNREADABLE
 from clew.wire.place import AgentFile, SessionFile
 
 WINDOW = 64 << 10
+LONG = 32 << 20  # how far the first window goes on to the end of its last line
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,17 @@ class Outline:
             if size <= 2 * WINDOW:
                 whole = Session(file.read(), file=self.file)
                 return whole, whole
-            head = file.read(WINDOW) + file.readline()  # a prompt with a picture in it is longer than a window
+            head = file.read(WINDOW)
+            head += file.readline(LONG)  # a prompt with a picture in it is longer than a window
+            if not head.endswith(b"\n") and file.tell() < size:
+                head = head[: head.rfind(b"\n") + 1]
             file.seek(size - WINDOW)
             tail = file.read()
         return Session(head), Session(tail[tail.find(b"\n") + 1 :])
+
+    def read(self) -> None:
+        """Read all that a list shows, so that a file which cannot be read raises here and nowhere later."""
+        _ = (self.title, self.cwd, self.branch_name, self.version, self.started, self.when)
 
     @property
     def is_whole(self) -> bool:
@@ -100,7 +109,9 @@ def newest(files: Iterable[SessionFile]) -> Iterator[Outline]:
     for file in sorted(here, key=lambda file: (-file.mtime_ns, file.id)):
         outline = Outline(file)
         try:
-            if outline.is_conversation and not outline.is_sidechain:
-                yield outline
-        except OSError:  # one file that cannot be read does not hide the others
+            listed = outline.is_conversation and not outline.is_sidechain
+            outline.read()
+        except UNREADABLE:  # one file that cannot be read does not hide the others
             continue
+        if listed:
+            yield outline

@@ -14,6 +14,7 @@ from typing import Any
 
 from clew.conversation.session import Session
 from clew.edit.journal import Record
+from clew.errors import UNREADABLE
 from clew.wire.detail import ORIGIN
 from clew.wire.encode import decode
 from clew.wire.line import pieces
@@ -75,7 +76,7 @@ def lineage(session: Session, files: Iterable[SessionFile], records: Sequence[Re
             continue
         try:
             found = _scan(file.path)
-        except OSError:
+        except UNREADABLE:
             continue  # one file that cannot be read does not hide the others
         links.update({(link.parent, file.id): link for link in found.links(file.id)})
         common = len(found.uuids & mine)

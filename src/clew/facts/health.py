@@ -19,6 +19,7 @@ from clew.conversation.open import request
 from clew.conversation.path import SPOKEN, Chain, after_compaction
 from clew.conversation.session import Session
 from clew.wire.entry import Blank, Damaged, Entry
+from clew.wire.line import LONGEST
 
 VERSIONS = ("2.0.50", "2.1.29", "2.1.45", NEWEST)
 SOUND, MENDED, LOSES, BROKEN = VERDICTS = ("sound", "mended", "loses", "broken")
@@ -284,7 +285,10 @@ def _damage(session: Session, agent: str = "") -> Iterator[Damage]:
 
 
 def _was_prompt(item: Damaged) -> bool:
-    return not item.salvaged and bool(_USER.search(item.raw)) and not _NO_PROMPT.search(item.raw)
+    if item.salvaged or item.line.size > LONGEST:
+        return False
+    raw = item.raw
+    return bool(_USER.search(raw)) and not _NO_PROMPT.search(raw)
 
 
 def _lenient(session: Session) -> Iterator[Flaw]:
@@ -363,8 +367,8 @@ def inventory(session: Session) -> Inventory:
             results += 1
     return Inventory(
         size=session.items[-1].line.end if session.items else 0,
-        lines=len(session.items),
-        blank=sum(isinstance(item, Blank) for item in session.items),
+        lines=sum(item.line.count for item in session.items),
+        blank=sum(item.line.count for item in session.items if isinstance(item, Blank)),
         types=dict(types.most_common()),
         versions=session.versions,
         calls=len(session.calls),

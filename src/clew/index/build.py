@@ -59,6 +59,7 @@ def _in_turn(
         done.files += counts.files
         done.pieces += counts.pieces
         done.is_complete = done.is_complete and counts.is_complete
+        done.skipped += counts.skipped
         if counts.pieces or counts.removed:
             small = time.monotonic() + IDLE
             merge(shard, (None if end is None else deadline) if counts.bytes >= LARGE else small)

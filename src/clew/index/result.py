@@ -9,15 +9,17 @@ from clew.wire import shell
 class Refreshed:
     """What a refresh did: files read, passages added, and whether everything is in the index now.
 
-    `rebuilt` says that an index was there and had to be made anew, `reason` why; `left` counts the files not read yet.
+    `rebuilt` says that an index was there and had to be made again, `reason` why; `left` counts the files not read yet,
+    and `skipped` has the paths of those that cannot be read.
     """
 
-    __slots__ = ("files", "is_complete", "left", "pieces", "reason", "rebuilt")
+    __slots__ = ("files", "is_complete", "left", "pieces", "reason", "rebuilt", "skipped")
 
     def __init__(self, files: int = 0, pieces: int = 0, is_complete: bool = True, left: int = 0) -> None:
         self.files, self.pieces, self.is_complete, self.left = files, pieces, is_complete, left
         self.rebuilt = False
         self.reason = ""
+        self.skipped: list[str] = []
 
 
 class Embedded:

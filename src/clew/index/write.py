@@ -9,12 +9,13 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 from zlib import crc32
 
 import apsw
 
+from clew.errors import UNFORESEEN
 from clew.facts.words import words
 from clew.index.encoded import prepared
 from clew.index.learn import COLUMNS, Facts, Indexed, facts_of, learn, node_of, seconds, tools_of
@@ -48,6 +49,7 @@ class Counts:
     bytes: int = 0
     removed: int = 0
     is_complete: bool = True
+    skipped: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -83,7 +85,7 @@ class Writer:
         self.tools: dict[str, int] = {}
 
     def read(self, found: Found, moved: int | None = None) -> None:
-        """Read a file from where it was left, or anew if it is no longer what it was."""
+        """Read a file from where it was left, or again if it is no longer what it was."""
         try:
             with open(found.path, "rb") as file:
                 self._begin()
@@ -96,6 +98,14 @@ class Writer:
                 self._read(file, found, known)
         except OSError:  # it has gone, or is not for us to read
             self.counts.is_complete = self.counts.is_complete and not os.path.exists(found.path)
+        except UNFORESEEN:
+            self._skip(found.path)
+
+    def _skip(self, path: str) -> None:
+        """Drop the rows of a file that could not be read to its end; the next refresh tries again."""
+        file_id = self.shard.execute("SELECT id FROM file WHERE path=?", (path,)).get
+        self.blocks = [block for block in self.blocks if not block or block[0][0] != file_id]
+        self.counts.skipped.append(path)
 
     def _read(self, file: BinaryIO, found: Found, known: _Known | None) -> None:
         stat = os.fstat(file.fileno())

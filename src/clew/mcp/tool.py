@@ -15,7 +15,7 @@ from clew.conversation.open import read
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn
-from clew.errors import ClewError, NotFound, Refused
+from clew.errors import UNFORESEEN, UNREADABLE, ClewError, NotFound, Refused
 from clew.facts.usage import Count, Usage, total, usage
 from clew.index.context import Around, context
 from clew.index.recall import Remembered, remember
@@ -24,6 +24,7 @@ from clew.mcp.answer import LONGEST, Page, back, page, quote, quoted_rows, safe,
 from clew.view.document import Options, rows
 from clew.view.plain import clean, one_line
 from clew.wire.bill import PROBE, Billed
+from clew.wire.fence import describe
 from clew.wire.home import current_session
 from clew.wire.place import Project, Tree, find_project, find_session
 from clew.wire.scan import scan
@@ -64,6 +65,8 @@ def call(tree: Tree, name: str, arguments: dict[str, Any]) -> str:
         ) from None
     except ValueError as error:
         raise Failure(f"{clean(str(error))}.") from None
+    except UNFORESEEN as error:
+        raise Failure(clean(f"This cannot be answered: {describe(error)}.\nAsk for another session.")) from None
 
 
 def schema(tool: Tool) -> dict[str, Any]:
@@ -145,7 +148,7 @@ def _listing(outline: Outline) -> list[str] | None:
         facts = (outline.cwd or "", branch, dates)
         about = " · ".join(safe(fact) for fact in facts if fact)
         return [f"session {outline.id}", *quote(f"title: {safe(outline.title)}"), *quote(about)]
-    except OSError:  # gone since it was listed
+    except UNREADABLE:  # gone since it was listed, or full of surprises
         return None
 
 
@@ -285,7 +288,7 @@ def count_usage(tree: Tree, asked: ask.Usage) -> str:
             try:
                 found = scan(file.path, shape=Billed, holding=PROBE)
                 spent += usage(entry for piece in found for entry in piece.spoken)
-            except OSError:
+            except UNREADABLE:
                 unread += 1
                 continue
             sessions += is_session and bool(file.size)

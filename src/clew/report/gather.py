@@ -59,6 +59,7 @@ def gather(
     store = Store(root, cache, {each.found.path: each.read for each in kept})
     try:
         cells = store.refresh(files, not missed, progress).cells
+        missed += store.failed
         return Gathered(list(store.cells()) if places else cells, files, missed)
     finally:
         store.close()

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import apsw
 from msgspec import msgpack
 
-from clew.errors import StoreError
+from clew.errors import UNREADABLE
 from clew.facts.usage import Spend, usage
 from clew.report.cell import Cell, Place, add_to, cell_of, cells_of, put
 from clew.report.summary import Summary, folder_of, load, save, states_of
 from clew.report.tally import Tally
 from clew.wire.bill import PROBE, Billed
 from clew.wire.database import BUSY_MS, DAMAGE, Writing, empty
+from clew.wire.line import LONGEST
 from clew.wire.scan import scan
 from clew.wire.walk import Found
 
@@ -71,7 +72,7 @@ class Store:
             self.folder = None
             self.database = _opened(None)
         self._tally = Tally()
-        self._failed: list[str] = []
+        self.failed: list[str] = []
 
     def close(self) -> None:
         self.database.close()
@@ -105,7 +106,7 @@ class Store:
         finally:
             if self.database.in_transaction:
                 self.database.execute("ROLLBACK")
-        return not any(os.path.exists(path) for path in self._failed)
+        return not any(os.path.exists(path) for path in self.failed)
 
     def _read_all(self, changed: list[Found], known: Container[str], progress: Progress) -> Iterator[Values]:
         """The rows of files that have changed; those that cannot be read have none."""
@@ -113,7 +114,7 @@ class Store:
         for file in changed:
             row = self._read(file, file.path in known)
             if row is None:
-                self._failed.append(file.path)
+                self.failed.append(file.path)
             else:
                 yield row
             done += file.size
@@ -126,7 +127,7 @@ class Store:
                 return self._row(found, BytesIO(self._elsewhere[found.path]()), False)
             with open(found.path, "rb") as file:
                 return self._row(found, file, is_known)
-        except (OSError, StoreError):
+        except UNREADABLE:
             return None
 
     def _row(self, found: Found, file: BinaryIO, is_known: bool) -> Values:
@@ -233,8 +234,9 @@ class _Reader:
             yield from piece.spoken
             if not self.session and piece.spoken:
                 self.session = piece.spoken[0].session_id or ""
+        size = self.file.seek(0, os.SEEK_END) - self.offset
         self.file.seek(self.offset)
-        tail = self.file.read()
+        tail = self.file.read(size) if size <= LONGEST else b""
         for piece in scan(tail, shape=Billed, holding=PROBE) if tail else ():
             if piece.spoken and not piece.damaged:
                 self.has_tail = True

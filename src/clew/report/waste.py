@@ -11,6 +11,7 @@ from clew.facts.price import Prices, cost
 from clew.facts.usage import LETTERS, Spend, usage
 from clew.report.cell import cell_of
 from clew.report.row import Row
+from clew.wire.fence import Fence
 
 KINDS = {
     "failed": "replies all of whose calls failed",
@@ -37,13 +38,15 @@ class Waste(NamedTuple):
         return Waste(self.kind, self.times + other.times, self.tokens + other.tokens, self.cost + other.cost)
 
 
-def waste(sessions: Iterable[Session], prices: Prices) -> list[Waste]:
-    """The waste of some sessions and their agents by kind, the dearest first."""
+def waste(sessions: Iterable[Session], prices: Prices, fence: Fence | None = None) -> list[Waste]:
+    """The waste of some sessions and their agents by kind, the dearest first. The fence takes those that cannot be read."""
     found = {kind: Waste(kind) for kind in KINDS}
+    fence = fence or Fence()
     for session in sessions:
-        for each in (session, *(agent.session for agent in session.agents)):
-            for one in _of(each, prices):
-                found[one.kind] = found[one.kind].plus(one)
+        with fence.around(session.path or session.id):
+            for each in (session, *(agent.session for agent in session.agents)):
+                for one in list(_of(each, prices)):
+                    found[one.kind] = found[one.kind].plus(one)
     return sorted(found.values(), key=lambda each: (-each.cost, -each.tokens, -each.times))
 
 

@@ -16,6 +16,7 @@ from clew.tui.hit import Hit
 from clew.view.document import Options, Row, first_rows, rows
 from clew.view.masked import masked
 from clew.view.opening import opening
+from clew.wire.line import LONGEST
 
 FIRST = 80  # rows in the first batch: more than a screen
 LATER = 0.15  # seconds between two batches
@@ -94,6 +95,6 @@ def _window(path: Path, offset: int) -> bytes:
         file.seek(start)
         data = file.read(offset - start + WINDOW)
         if data.rfind(b"\n", offset - start) < 0:
-            data += file.readline()
+            data += file.readline(LONGEST)
     first = data.find(b"\n") + 1 if start else 0
     return data[first : data.rfind(b"\n") + 1] or data[first:]

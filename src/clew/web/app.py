@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clew.errors import ClewError, NotFound
+from clew.errors import UNFORESEEN, ClewError, NotFound
 from clew.web.compare import Compare
 from clew.web.desk import Desk
 from clew.web.guard import Door, Guard
@@ -21,6 +21,7 @@ from clew.web.reader import Reader
 from clew.web.seek import Seeker
 from clew.web.share import Share
 from clew.web.shelf import Shelf
+from clew.wire.fence import describe
 
 
 def make_app(
@@ -51,7 +52,7 @@ def make_app(
         *_reader_routes(desk, "/session/{session}"),
         *_reader_routes(desk, "/session/{session}/agent/{agent}"),
     ]
-    handlers = dict.fromkeys((HTTPException, ClewError, OSError), failed)
+    handlers = dict.fromkeys((HTTPException, ClewError, OSError, *UNFORESEEN), failed)
     return Guard(Starlette(routes=routes, lifespan=life, exception_handlers=handlers), door)
 
 
@@ -80,5 +81,7 @@ def _told(error: Exception) -> tuple[int, str, str]:
         return 500, str(error), error.hint
     if isinstance(error, OSError):
         return 500, f"The file cannot be read: {error.strerror}.", ""
+    if isinstance(error, UNFORESEEN):
+        return 500, f"This session cannot be shown: {describe(error)}.", "Look at it with clew check."
     status = error.status_code if isinstance(error, HTTPException) else 500
     return status, "There is no such page." if status == 404 else "This cannot be answered.", "Look for it in the list."

@@ -7,6 +7,7 @@ could be saved from it; an empty line becomes `Blank`. The `raw` of all items of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
@@ -17,7 +18,7 @@ from msgspec.structs import force_setattr, replace
 
 from clew.wire.block import NOTHING, Block, Message
 from clew.wire.encode import decode, decode_loosely, decode_slowly
-from clew.wire.line import PIECE, Line, Source, lines, pieces
+from clew.wire.line import LONGEST, PIECE, Line, Source, Unread, all_pieces, lines
 from clew.wire.soften import soften
 from clew.wire.time import instant
 
@@ -163,15 +164,23 @@ Item = Entry | Damaged | Blank
 
 _DECODER = msgspec.json.Decoder(Entry)
 _OPEN, _CLOSE = 0x7B, 0x7D
+SHORT = 16  # bytes of a line: no entry is so short
+MANY = 1024  # such lines in a row are not read one by one
+_BLANK = re.compile(rb"[ \t\n\r\v\f]++")
+_SHORT = re.compile(rb"(?>[^\n]{0,%d}\n)++" % (SHORT - 2))
 REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def read(source: Source, *, offset: int = 0, number: int = 1, finished: bool = False) -> Iterator[Item]:
     """Every line of a source as an item. `finished` holds back an unterminated last line, for reading on later."""
-    for buffer, at in pieces(source, offset=offset, size=PIECE):
-        found = read_piece(buffer[: buffer.rfind(b"\n") + 1] if finished else buffer, at, number)
+    for buffer, at in all_pieces(source, offset=offset, size=PIECE):
+        if isinstance(buffer, Unread):
+            found = [parse(Line(number, at, buffer, 0, len(buffer)))]
+            found = found if found[0].line.is_terminated or not finished else []
+        else:
+            found = read_piece(buffer[: buffer.rfind(b"\n") + 1] if finished else buffer, at, number)
         if found:
-            number = found[-1].line.number + 1
+            number = found[-1].line.number + found[-1].line.count
         yield from found
 
 
@@ -186,6 +195,8 @@ def entries(items: Iterable[Item]) -> Iterator[Entry]:
 
 def parse(line: Line) -> Item:
     """One line, by itself."""
+    if line.size > LONGEST:
+        return Damaged(line, "long", f"longer than {LONGEST >> 20} MiB")
     json = line.json
     if not json:
         return Blank(line)
@@ -214,7 +225,7 @@ def read_piece(buffer: bytes, at: int, number: int) -> list[Item]:
         found: list[Item] = _DECODER.decode_lines(buffer)  # type: ignore[assignment]
     except REFUSALS:
         return _read_lines(buffer, at, number)
-    starts = is_one_object_a_line(buffer, len(found))
+    starts = is_one_object_a_line(buffer, len(found)) if len(found) * SHORT < len(buffer) + SHORT else []
     if not starts:
         return _read_lines(buffer, at, number)
     stops = [*starts[1:], len(buffer)]
@@ -244,15 +255,35 @@ def is_one_object_a_line(buffer: bytes, count: int) -> list[int]:
 
 
 def _read_lines(buffer: bytes, at: int, number: int) -> list[Item]:
-    return [parse(Line(line.number, at + line.offset, buffer, line.start, line.stop)) for line in _cut(buffer, number)]
-
-
-def _cut(buffer: bytes, number: int) -> Iterator[Line]:
-    start, size = 0, len(buffer)
+    """Decode a piece line by line. A long run of lines too short for an entry is one item: there may be millions."""
+    found: list[Item] = []
+    start, size, tried = 0, len(buffer), -1
     while start < size:
+        if start > tried and (stop := _end_of_run(buffer, start)):
+            tried = stop
+            if (count := buffer.count(b"\n", start, tried)) >= MANY:
+                found.append(_nothing(Line(number, at + start, buffer, start, tried, count=count)))
+                start, number = tried, number + count
+                continue
         stop = buffer.find(b"\n", start) + 1 or size
-        yield Line(number, start, buffer, start, stop)
+        found.append(parse(Line(number, at + start, buffer, start, stop)))
         start, number = stop, number + 1
+    return found
+
+
+def _end_of_run(buffer: bytes, start: int) -> int:
+    """Where a run of blank lines ends, or else one of short lines; 0 if the line here is neither."""
+    blank = _BLANK.match(buffer, start)
+    if blank and (stop := buffer.rfind(b"\n", start, blank.end()) + 1):
+        return stop
+    short = _SHORT.match(buffer, start)
+    return short.end() if short else 0
+
+
+def _nothing(line: Line) -> Item:
+    if not line.raw.strip():
+        return Blank(line)
+    return Damaged(line, "unreadable", f"{line.count} lines that are too short to be entries")
 
 
 def _parse_slowly(line: Line) -> Item:

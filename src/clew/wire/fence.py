@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from os import PathLike, fspath
+from os import O_NONBLOCK, O_RDONLY, PathLike, close, fspath, scandir
+from os import open as os_open
 
 from clew.errors import UNFORESEEN, UNREADABLE, ClewError
+from clew.wire.home import is_debugging
 
 
 def _ignore(sentence: str) -> None:
@@ -35,6 +37,10 @@ class Fence:
         except BrokenPipeError:
             raise
         except UNREADABLE as error:
+            if is_debugging() and isinstance(error, UNFORESEEN):
+                import traceback
+
+                traceback.print_exception(error)
             self.add(path, describe(error))
 
     def add(self, path: str | PathLike[str], reason: str) -> None:
@@ -45,6 +51,16 @@ class Fence:
         step = f" Look at it with: clew check {quote(name)}" if name.endswith(".jsonl") else ""
         self.problems.append(name)
         self._report(f"Skipped {name}: {reason}.{step}")
+
+
+def reason_of(path: str | PathLike[str]) -> str:
+    """Why a folder or file cannot be opened."""
+    try:
+        close(os_open(path, O_RDONLY | O_NONBLOCK))
+        with scandir(path):
+            return "it could not be read"
+    except OSError as error:
+        return describe(error)
 
 
 def describe(error: BaseException) -> str:

@@ -72,8 +72,8 @@ def at_place(json: bytes, line: Line) -> Entry:
 def renumbered(items: Iterable[Item]) -> tuple[Item, ...]:
     """The items one behind the other: numbers and offsets as if they were a file."""
     found: list[Item] = []
-    offset = 0
-    for number, item in enumerate(items, 1):
+    offset, number = 0, 1
+    for item in items:
         line = replace(item.line, number=number, offset=offset)
         if isinstance(item, Damaged):
             moved = line.offset - item.line.offset
@@ -85,5 +85,5 @@ def renumbered(items: Iterable[Item]) -> tuple[Item, ...]:
             found.append(replace(item, line=line))
         else:
             found.append(replace(item, line=line))
-        offset = line.end
+        offset, number = line.end, number + line.count
     return tuple(found)

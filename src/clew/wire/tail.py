@@ -68,10 +68,10 @@ class Tail:
         """Move behind what was read; the bytes kept are those that were read, not what may stand there by now."""
         if not items:
             return
-        new = b"".join(item.raw[-_REACH:] for item in items[-_REACH:])
+        new = b"".join(item.line.tail(_REACH) for item in items[-_REACH:])
         self._before = ((self._before or b"") + new)[-_REACH:]
         last = items[-1].line
-        self.offset, self.number = last.end, last.number + 1
+        self.offset, self.number = last.end, last.number + last.count
 
 
 def _state(stat: os.stat_result) -> tuple[int, ...]:
