@@ -201,7 +201,7 @@ def test_installing_shows_first_and_asks(clew: Run, demo: Summary, claude: Path)
     before = (claude / "settings.json").read_bytes()
     code, out, _ = clew("collect", "install", "--hook", "--dry-run")
     assert code == 0
-    assert "+" in out and "-m clew collect --claude-dir" in out
+    assert "+" in out and "__main__.py collect --claude-dir" in out
     code, _, err = clew("collect", "install", "--hook")
     assert code == 2
     assert "agree with --yes" in err

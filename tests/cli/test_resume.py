@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -99,14 +99,14 @@ def test_what_is_executed(
 ) -> None:
     path = about("Water the tulips", 1, str(home)).write(claude)
     monkeypatch.chdir(claude)
-    told: list[tuple[str, tuple[str, ...], Path]] = []
+    told: list[tuple[str, tuple[str, ...], Mapping[str, str], Path]] = []
 
-    def execute(name: str, words: Sequence[str]) -> None:
-        told.append((name, tuple(words), Path.cwd()))
+    def execute(name: str, words: Sequence[str], variables: Mapping[str, str]) -> None:
+        told.append((name, tuple(words), variables, Path.cwd()))
 
     assert resume.call(options(claude, path.stem, "--fork", "-q"), execute) == 0  # type: ignore[arg-type]
-    words = ("env", f"CLAUDE_CONFIG_DIR={claude}", "claude", "-r", path.stem, "--fork-session")
-    assert told == [("env", words, home)]
+    words = ("claude", "-r", path.stem, "--fork-session")
+    assert told == [(str(program), words, {"CLAUDE_CONFIG_DIR": str(claude)}, home)]
     assert capsys.readouterr() == ("", "")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from clew.demo.talk import talk
+from clew.wire.spawn import MAIN
 from tests.cli.conftest import Run
 
 TOLD = {
@@ -89,7 +91,8 @@ def test_an_old_summary_is_made_anew_behind_its_back(claude: Path, tmp_path: Pat
 
 def test_the_setting_for_claude_code(clew: Run) -> None:
     code, out, _ = clew("statusline", "--install")
-    assert code == 0 and json.loads(out)["statusLine"]["command"] == "clew statusline"
+    command = [sys.executable, "-I", MAIN, "statusline"]
+    assert code == 0 and shlex.split(json.loads(out)["statusLine"]["command"]) == command
 
 
 def test_it_loads_nothing_heavy(claude: Path, clew: Run) -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from clew.cli import main
 from clew.collect.install import carry_out, plan_hook, plan_timer
+from clew.collect.installed import hooks_in, timer_at
 from clew.errors import Refused, StoreError
+from clew.wire.spawn import MAIN
 
 
 @pytest.fixture
@@ -36,7 +39,8 @@ def test_a_timer_is_two_units_and_their_start(config: Path) -> None:
     ran = Ran()
     carry_out(plan_timer(["collect", "--archive", "/srv/my archive.db"], platform="linux"), ran)
     service = (config / "systemd/user/clew-collect.service").read_text()
-    assert f'ExecStart={sys.executable} -m clew collect --archive "/srv/my archive.db"\n' in service
+    assert f'ExecStart={sys.executable} -I "{MAIN}" collect --archive "/srv/my archive.db"\n' in service
+    assert "WorkingDirectory=/\n" in service
     assert "OnUnitActiveSec=15min" in (config / "systemd/user/clew-collect.timer").read_text()
     assert ran == ["systemctl --user daemon-reload", "systemctl --user enable --now clew-collect.timer"]
     assert plan_timer(["collect", "--archive", "/srv/my archive.db"], platform="linux").is_done
@@ -74,7 +78,7 @@ def test_a_hook_is_added_to_those_that_are_there_and_taken_away_alone(tmp_path: 
     assert json.loads(backup.read_bytes()) == SETTINGS
     hooks = json.loads(settings.read_bytes())["hooks"]["SessionEnd"]
     assert hooks[0] == SETTINGS["hooks"]["SessionEnd"][0]  # type: ignore[index]
-    assert hooks[1]["hooks"][0]["command"].endswith("-m clew collect --quiet >/dev/null 2>&1")
+    assert hooks[1]["hooks"][0]["command"] == f"{sys.executable} -I {MAIN} collect --quiet >/dev/null 2>&1"
     assert plan_hook(settings, ["collect"]).is_done
     carry_out(plan_hook(settings, ["collect"], remove=True))
     assert json.loads(settings.read_bytes()) == SETTINGS
@@ -96,3 +100,113 @@ def test_settings_that_are_broken_are_left_as_they_are(tmp_path: Path, broken: b
     with pytest.raises(Refused):
         plan_hook(settings, ["collect"])
     assert settings.read_bytes() == broken
+
+
+# -- what an earlier version installed
+
+OLD = "/opt/venv/bin/python -m clew collect --archive '/srv/my archive.db' --redact --quiet >/dev/null 2>&1"
+
+
+def settings_with(path: Path, *commands: str, event: str = "SessionEnd") -> Path:
+    """Settings of Claude Code with these commands in one group of hooks."""
+    hooks = [{"type": "command", "command": command, "timeout": 60} for command in commands]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"model": "opus", "hooks": {event: [{"hooks": hooks}]}}))
+    return path
+
+
+def commands(path: Path) -> list[str]:
+    groups = [group for groups in json.loads(path.read_bytes()).get("hooks", {}).values() for group in groups]
+    return [hook["command"] for group in groups for hook in group["hooks"]]
+
+
+@pytest.mark.parametrize(
+    ("command", "state"),
+    [
+        (OLD, "outdated"),
+        ("cd ~ && python3 -m clew collect --quiet", "outdated"),
+        (r"'C:\Python 3\python.exe' -m clew collect --quiet >/dev/null 2>&1", "outdated"),
+        (f"{sys.executable} -P -m clew collect --quiet", "current"),
+        (f"{sys.executable} -I {MAIN} collect --quiet >/dev/null 2>&1", "current"),
+        ("/gone/python -I /gone/clew/__main__.py collect --quiet", "broken"),
+        ("python -m clew ls", None),
+        ("echo -m clewcollect", None),
+        ("echo 'unbalanced", None),
+    ],
+)
+def test_hooks_of_ours_are_recognised(tmp_path: Path, command: str, state: str | None) -> None:
+    found = hooks_in(settings_with(tmp_path / "settings.json", command))
+    assert [each.state for each in found] == ([state] if state else [])
+
+
+def test_an_old_hook_is_rewritten_with_the_options_that_it_has(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path / "settings.json", "say bye", OLD)
+    carry_out(plan_hook(settings, ["collect"], keep=True))
+    new = f"{sys.executable} -I {MAIN} collect --archive '/srv/my archive.db' --redact --quiet >/dev/null 2>&1"
+    assert commands(settings) == ["say bye", new]
+    assert plan_hook(settings, ["collect", "--archive", "/srv/my archive.db", "--redact"]).is_done
+
+
+def test_an_old_hook_is_removed_wherever_it_stands(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path / "settings.json", OLD, "say bye", event="Stop")
+    carry_out(plan_hook(settings, ["collect"], remove=True))
+    assert commands(settings) == ["say bye"]
+
+
+def test_installing_the_timer_rewrites_an_old_hook_too(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    settings = settings_with(tmp_path / "claude" / "settings.json", OLD)
+    assert main(["collect", "install", "--claude-dir", str(settings.parent), "--dry-run", "--json"]) == 0
+    paths = [json.loads(line)["path"] for line in capsys.readouterr().out.splitlines()]
+    assert str(settings) in paths and any(path.endswith("clew-collect.service") for path in paths)
+
+
+def test_an_old_timer_is_recognised_and_keeps_its_options(config: Path) -> None:
+    path = config / "systemd/user/clew-collect.service"
+    path.parent.mkdir(parents=True)
+    path.write_text('[Service]\nExecStart=/usr/bin/python3 -m clew collect --archive "/srv/100%% my.db"\n')
+    found = timer_at(path)
+    assert found is not None and (found.state, found.arguments[1:]) == ("outdated", ("--archive", "/srv/100% my.db"))
+    carry_out(plan_timer(["collect"], keep=True, platform="linux"), Ran())
+    found = timer_at(path)
+    assert found is not None and (found.state, found.arguments[1:]) == ("current", ("--archive", "/srv/100% my.db"))
+
+
+def test_an_old_timer_of_a_mac_is_recognised(config: Path, tmp_path: Path) -> None:
+    carry_out(plan_timer(["collect", "--archive", "/a&b.db"], platform="darwin"), Ran())
+    path = tmp_path / "Library/LaunchAgents/clew-collect.plist"
+    current = timer_at(path)
+    assert current is not None and (current.state, current.arguments[1:]) == ("current", ("--archive", "/a&b.db"))
+    path.write_text(path.read_text().replace("<string>-I</string>", "<string>-m</string>").replace(MAIN, "clew"))
+    old = timer_at(path)
+    assert old is not None and old.state == "outdated"
+
+
+def test_status_names_an_old_hook_and_the_next_step(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = settings_with(tmp_path / "claude" / "settings.json", OLD)
+    (settings.parent / "projects").mkdir()
+    where = ["--archive", str(tmp_path / "archive.db"), "--claude-dir", str(settings.parent)]
+    assert main(["collect", *where, "--quiet"]) in (0, 1)
+    assert main(["collect", "status", *where]) == 0
+    assert "Rewrite it with: clew collect install --hook" in capsys.readouterr().err
+    assert main(["collect", "status", *where, "--json"]) == 0
+    [hook] = json.loads(capsys.readouterr().out)["installed"]
+    assert (hook["type"], hook["state"], hook["next"]) == ("hook", "outdated", "clew collect install --hook")
+    assert hook["command"] == OLD and hook["path"] == str(settings)
+    assert main(["collect", "install", "--hook", "--yes", "--claude-dir", str(settings.parent)]) == 0
+    capsys.readouterr()
+    assert main(["collect", "status", *where]) == 0
+    assert "Rewrite" not in capsys.readouterr().err
+
+
+def test_status_names_an_old_hook_also_without_an_archive(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = settings_with(tmp_path / "claude" / "settings.json", OLD)
+    where = ["--archive", str(tmp_path / "none.db"), "--claude-dir", str(settings.parent)]
+    assert main(["collect", "status", *where]) != 0
+    assert "clew collect install --hook" in capsys.readouterr().err

@@ -39,6 +39,7 @@ class World:
     root: Path
     server: Server
     more: Mapping[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = (sys.executable, "-m", "clew")
 
     @property
     def project(self) -> Path:
@@ -99,7 +100,7 @@ class Console:
         self.bytes = b""
         self._master, slave = os.openpty()
         self._resize(columns, rows)
-        command = [sys.executable, "-m", "clew", "chat", "--model", MODEL, "--durability", "off", *words]
+        command = [*world.program, "chat", "--model", MODEL, "--durability", "off", *words]
         self._process = subprocess.Popen(
             command,
             stdin=slave,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -237,11 +237,11 @@ def test_resume_becomes_claude_in_the_folder(
     place.mkdir()
     resume = Resume("8abbce1f", str(place))
 
-    def execute(file: str, words: list[str]) -> None:
-        asked.append((file, words, str(Path.cwd())))
+    def execute(file: str, words: Sequence[str], variables: Mapping[str, str]) -> None:
+        asked.append((file, list(words), str(Path.cwd())))
 
     assert go_on(resume, execute, lambda _: "/bin/claude") == 0
-    assert asked == [("claude", ["claude", "-r", "8abbce1f"], str(place.resolve()))]
+    assert asked == [("/bin/claude", ["claude", "-r", "8abbce1f"], str(place.resolve()))]
     assert go_on(resume, execute, lambda _: None) == 2
     assert go_on(Resume("8abbce1f", str(tmp_path / "gone")), execute, lambda _: "/bin/claude") == 2
     assert len(asked) == 1

@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.errors import ApiError
 from clew.wire.encode import decode
+from clew.wire.spawn import find_program
 from clew.wire.write import place
 
 PATIENCE = 30.0  # seconds for a server to begin
@@ -116,10 +117,11 @@ class Server(Struct):
         config = _filled(self.config, environment)
         kind = str(config.get("type") or ("http" if "url" in config else "stdio"))
         if kind == "stdio":
+            variables = {**environment, **{k: str(v) for k, v in (config.get("env") or {}).items()}}
             parameters = StdioServerParameters(
-                command=str(config["command"]),
+                command=_program(str(config["command"]), variables),
                 args=[str(a) for a in config.get("args") or ()],
-                env={**environment, **{k: str(v) for k, v in (config.get("env") or {}).items()}},
+                env=variables,
                 cwd=cwd,
             )
             errors = held.enter_context(open(os.devnull, "w"))  # noqa: SIM115
@@ -198,6 +200,16 @@ def configured(texts: Sequence[str], base: Path) -> dict[str, Json]:
         if not isinstance(servers, dict):
             raise ValueError(f"{text[:80]} is no configuration of MCP servers: it needs an object mcpServers.")
         found |= {name: config for name, config in servers.items() if isinstance(config, dict)}
+    return found
+
+
+def _program(command: str, variables: Mapping[str, str]) -> str:
+    """The program of a server: a bare name is found in the absolute folders of `PATH`, never in the working folder."""
+    if os.path.dirname(command):
+        return command
+    found = find_program(command, variables.get("PATH"))
+    if found is None:
+        raise ValueError(f"There is no program {command!r} in the absolute folders of PATH.")
     return found
 
 

@@ -7,7 +7,10 @@ import subprocess
 from pathlib import Path
 
 from clew.wire.home import surroundings
+from clew.wire.spawn import find_program
 
+# What a repository's configuration could make git run is switched off, whatever it says.
+_SAFE_CONFIG = {"core.fsmonitor": "false", "core.hooksPath": os.devnull, "core.pager": "cat", "diff.external": ""}
 _HEAD = "ref: refs/heads/"
 
 
@@ -37,13 +40,28 @@ def _store(git: Path) -> Path:
 
 
 def listed(folder: Path, seconds: float | None = None) -> list[str] | None:
-    """The files below a folder that git tracks or would track; None if it cannot tell, or not in time.
-
-    A repository can name a program for git to run here, and may be a stranger's: it is not run.
-    """
-    words = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    """The files below a folder that git tracks or would track; None if it cannot tell, or not in time."""
+    git = find_program("git")
+    if git is None:
+        return None
+    words = [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        done = subprocess.run(words, cwd=folder, capture_output=True, timeout=seconds, check=True, env=surroundings())
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, timeout=seconds, check=True, env=git_surroundings()
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
+
+
+def git_surroundings() -> dict[str, str]:
+    """The environment of our own git calls: a repository, which may be a stranger's, cannot make git run a program.
+
+    `GIT_*` variables of the user are dropped, because they can name another repository or a program. Nothing is fetched:
+    a partial clone could name the program that does it.
+    """
+    kept = {name: value for name, value in surroundings().items() if not name.startswith("GIT_")}
+    made = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+    for number, (name, value) in enumerate(_SAFE_CONFIG.items()):
+        made |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return kept | made | {"GIT_CONFIG_COUNT": str(len(_SAFE_CONFIG))}

@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from clew.chat.held import ABSENT, Held
+from clew.chat.repository import git_surroundings
 from clew.errors import ClewError
 from clew.wire.encode import decode
-from clew.wire.home import state_home, surroundings, user_home
+from clew.wire.home import state_home, user_home
+from clew.wire.spawn import find_program
 from clew.wire.write import append, create, place
 
 MOST_FILES = 20_000
@@ -82,7 +84,7 @@ class Shadow:
         self._project = Path(os.path.realpath(project))
         self._store = store_of(self._project)
         self._index = self._store / f"index-{session_id}"
-        self._git = git or shutil.which("git") or ""
+        self._git = git or find_program("git") or ""
         self._alone = threading.Lock()
 
     @property
@@ -261,7 +263,6 @@ class Shadow:
 
     def _run(self, command: str, *words: str, given: bytes = b"", most: int = 0) -> bytes:
         """One step of git, with nothing of the person's or the project's that could change what it does."""
-        kept = {name: value for name, value in surroundings().items() if not name.startswith("GIT_")}
         own = {
             "GIT_DIR": str(self._store),
             "GIT_WORK_TREE": str(self._project),
@@ -269,8 +270,6 @@ class Shadow:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_ATTR_NOSYSTEM": "1",
-            "GIT_OPTIONAL_LOCKS": "0",
-            "GIT_TERMINAL_PROMPT": "0",
             "GIT_LITERAL_PATHSPECS": "1",
             "LC_ALL": "C",
         }
@@ -278,7 +277,7 @@ class Shadow:
             done = subprocess.run(
                 [self._git, "--no-pager", command, *words],
                 cwd=self._project,
-                env=kept | own,
+                env=git_surroundings() | own,
                 input=given,
                 capture_output=True,
                 timeout=SECONDS,

@@ -7,6 +7,9 @@ import sys
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; the exit code is 0 done or found, 1 nothing matched, 2 failed or damaged, 130 interrupted."""
+    from clew.wire.spawn import isolate_process
+
+    isolate_process()
     from clew.cli import stream
 
     before = stream.install()
@@ -22,6 +25,10 @@ def _main(arguments: list[str]) -> int:
 
         print(f"clew {__version__}")
         return 0
+    if arguments[:1] == ["--index-shard"]:  # a process of a large build, which `index/build.py` started
+        from clew.index.build import build_shard
+
+        return build_shard(*arguments[1:])
     if arguments[:1] == ["search"]:
         from clew.cli.search import quick
 

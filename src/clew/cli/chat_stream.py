@@ -108,6 +108,9 @@ async def _one(prompt: str) -> AsyncIterator[bytes]:
 
 def main() -> int:
     """`clew-agent`: as an Agent SDK starts it."""
+    from clew.wire.spawn import isolate_process
+
+    isolate_process()
     from clew.cli import stream
 
     before = stream.install()

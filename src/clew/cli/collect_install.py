@@ -43,13 +43,17 @@ def install(options: Namespace) -> int:
 
 
 def _plan(options: Namespace) -> Plan:
-    from clew.collect.install import plan_hook, plan_timer
+    """The plan of the hook or of the timer. A hook that an earlier version wrote is rewritten with either."""
+    from clew.collect.install import Plan, plan_hook, plan_renewal, plan_timer
 
     remove = options.action == "uninstall"
     arguments = ["collect", *_passed(options)]
+    keep = not (options.archive or options.redact or options.lean)
+    settings = claude_dir(options.claude_dir) / "settings.json"
     if options.hook:
-        return plan_hook(claude_dir(options.claude_dir) / "settings.json", arguments, remove=remove)
-    return plan_timer(arguments, remove=remove)
+        return plan_hook(settings, arguments, remove=remove, keep=keep)
+    timer = plan_timer(arguments, remove=remove, keep=keep)
+    return timer if remove else Plan(timer.changes + plan_renewal(settings).changes, timer.commands)
 
 
 def _passed(options: Namespace) -> list[str]:

@@ -7,19 +7,26 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean_name, print_json, size
+from clew.cli.output import clean_name, print_json, remark, size
 
 if TYPE_CHECKING:
     from clew.collect.health import Health
+    from clew.collect.installed import Installed
 
 
 def status(options: Namespace) -> int:
     from clew.collect.archive import archive_path
     from clew.collect.failure import explained
     from clew.collect.health import health
+    from clew.collect.installed import explain
     from clew.collect.schema import open_to_read
 
+    installed = _installed(options)
+    problems = [explanation for each in installed if (explanation := explain(each))]
     path = archive_path(options.archive)
+    if not options.json:
+        for problem in problems:
+            remark(problem)
     with explained(path):
         connection = open_to_read(path)
         try:
@@ -27,11 +34,33 @@ def status(options: Namespace) -> int:
         finally:
             connection.close()
     if options.json:
-        print_json([{"kind": "archive", "path": path, **asdict(found)}])
+        print_json(
+            [{"kind": "archive", "path": path, **asdict(found), "installed": [_json(each) for each in installed]}]
+        )
     else:
         for row in (path, *_rows(found)):
             print(clean_name(row))
     return 2 if found.is_sound is False else 0
+
+
+def _installed(options: Namespace) -> list[Installed]:
+    """The hooks and the timer that run the collector."""
+    from clew.collect.install import timer_file
+    from clew.collect.installed import hooks_in, timer_at
+    from clew.wire.place import claude_dir
+
+    timer = timer_at(timer_file())
+    return [*hooks_in(claude_dir(options.claude_dir) / "settings.json"), *([timer] if timer else [])]
+
+
+def _json(found: Installed) -> dict[str, str]:
+    return {
+        "type": found.kind,
+        "path": str(found.path),
+        "command": found.command,
+        "state": found.state,
+        "next": found.next_step,
+    }
 
 
 def _rows(found: Health) -> Iterator[str]:

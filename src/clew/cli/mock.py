@@ -72,9 +72,12 @@ def _serve(script: Script, options: Namespace) -> int:
 
 def _run(words: list[str], url: str) -> int:
     from clew.wire.home import surroundings
+    from clew.wire.spawn import resolve_program
 
     code = subprocess.run(
-        words, env=surroundings(ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY=KEY), check=False
+        [resolve_program(words[0]), *words[1:]],
+        env=surroundings(ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY=KEY),
+        check=False,
     ).returncode
     return code if code >= 0 else 128 - code
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.cli.choose import tree
@@ -17,10 +16,11 @@ from clew.facts.secret import mask
 from clew.wire import shell
 from clew.wire.home import current_session
 from clew.wire.place import Project, SessionFile, Tree, find_session, slugs
+from clew.wire.spawn import become, find_program
 
 CLOSE = 0.7  # of the best score: whoever reaches it might be meant as well
 MOST = 9  # in a choice
-Execute = Callable[[str, Sequence[str]], object]
+Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,17 @@ class Way:
     @property
     def words(self) -> tuple[str, ...]:
         """What to run, from the folder `cwd`."""
-        elsewhere = ("env", f"CLAUDE_CONFIG_DIR={self.config}") if self.config else ()
-        return (*elsewhere, *shell.resuming(self.file.id, *self.flags))
+        return shell.resuming(self.file.id, *self.flags)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What to set for it."""
+        return {"CLAUDE_CONFIG_DIR": self.config} if self.config else {}
 
     @property
     def line(self) -> str:
         """The same as a line for a shell."""
-        variables = {"CLAUDE_CONFIG_DIR": self.config} if self.config else None
-        return shell.resume(self.file.id, self.cwd, self.flags, variables)
+        return shell.resume(self.file.id, self.cwd, self.flags, self.variables)
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -71,7 +74,7 @@ def call(options: Namespace, execute: Execute | None = None) -> int:
     if options.print:
         _print_line(way, options.quiet)
         return 0
-    return go(way, options.quiet, execute or _execute)
+    return go(way, options.quiet, execute or become)
 
 
 def candidates(options: Namespace, asked: str) -> tuple[list[SessionFile], bool]:
@@ -191,7 +194,7 @@ def go(way: Way, quiet: bool, execute: Execute) -> int:
     """Become Claude Code in the session's folder; what prevents it is said, with the command to type."""
     if not os.path.isdir(way.cwd):
         remark(f"clew: the folder of this session is gone: {clean_name(way.cwd) or '(unknown)'}")
-    elif shutil.which("claude") is None:
+    elif (program := find_program(way.words[0])) is None:
         remark("clew: there is no program called claude on the path.")
     else:
         if not quiet:
@@ -199,7 +202,7 @@ def go(way: Way, quiet: bool, execute: Execute) -> int:
             remark(way.line)
         sys.stdout.flush()
         os.chdir(way.cwd)
-        execute(way.words[0], way.words)
+        execute(program, way.words, way.variables)
         return 0
     _print_line(way, quiet)
     return 2
@@ -209,11 +212,3 @@ def _print_line(way: Way, quiet: bool) -> None:
     print(way.line)
     if shell.is_windows(way.cwd) and not quiet and (line := shell.for_cmd(way.file.id, way.cwd)):
         remark(f"This is for PowerShell. In cmd.exe: {line}")
-
-
-def _execute(program: str, words: Sequence[str]) -> object:
-    if sys.platform == "win32":  # there, a program that is replaced by another returns to its caller at once
-        import subprocess
-
-        raise SystemExit(subprocess.call(words))
-    return os.execvp(program, list(words))

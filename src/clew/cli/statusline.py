@@ -33,7 +33,11 @@ def arguments(command: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     if options.install:
-        print(json.dumps({"statusLine": {"type": "command", "command": "clew statusline"}}, indent=2))
+        from shlex import join
+
+        from clew.wire.spawn import own_command
+
+        print(json.dumps({"statusLine": {"type": "command", "command": join(own_command("statusline"))}}, indent=2))
         return 0
     return run(options.claude_dir, not options.no_refresh, options.json)
 
@@ -111,15 +115,14 @@ def tree_parts(claude_dir: str | None, refresh: bool) -> list[str]:
 
 
 def _refresh(root: str) -> None:
-    """Have the summary made anew by a process of its own, which nobody waits for."""
-    from subprocess import DEVNULL, Popen
+    """Update the summary in a separate process and do not wait for it."""
+    from clew.wire.spawn import start_own
 
-    command = [sys.executable, "-m", "clew", "usage", "--quiet", "--claude-dir", root]
     try:
-        worker = Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
+        worker = start_own("usage", "--quiet", "--claude-dir", os.path.abspath(root), detached=True)
     except OSError:
         return
-    worker.returncode = 0  # so that nothing warns of a process that goes on
+    worker.returncode = 0  # so that nothing warns of a process that still runs
 
 
 def _spent(recent: list[Cell], now: float) -> list[str]:

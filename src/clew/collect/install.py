@@ -1,7 +1,8 @@
-"""Installing: so that collecting happens by itself. A plan is made first, and nothing is done that it does not show.
+"""Install what runs `clew collect` regularly. A plan is made first, and nothing is done that it does not show.
 
 A timer runs every quarter of an hour: a user unit of systemd, or an agent of launchd. A hook of Claude Code runs when a
-session ends. Either can be taken away again; what else stands in the settings stays as it is.
+session ends. Either can be removed again; what else the settings hold stays as it is. Both run an isolated interpreter,
+because Claude Code runs hooks in the folder of a project, which can be a stranger's.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
+from clew.collect.installed import hook_of, hooks_in, timer_at
 from clew.errors import Refused, StoreError
 from clew.wire import shell
 from clew.wire.encode import decode
-from clew.wire.home import config_home, user_home
+from clew.wire.home import config_home, surroundings, user_home
+from clew.wire.spawn import neutral_folder, own_command, resolve_program
 from clew.wire.write import back_up, create_exactly, replace
 
 _MINUTES = 15
@@ -32,6 +35,7 @@ Description=Keep Claude Code sessions
 [Service]
 Type=oneshot
 Nice=10
+WorkingDirectory=/
 ExecStart={command}
 """
 _TIMER = f"""\
@@ -55,6 +59,7 @@ _AGENT = """\
   <array>
 {arguments}
   </array>
+  <key>WorkingDirectory</key><string>/</string>
   <key>StartInterval</key><integer>{seconds}</integer>
   <key>ProcessType</key><string>Background</string>
 </dict>
@@ -81,19 +86,25 @@ class Plan(NamedTuple):
         return all(change.before == change.after for change in self.changes)
 
 
-def plan_timer(arguments: Sequence[str], *, remove: bool = False, platform: str = sys.platform) -> Plan:
-    """A timer that runs `clew` with these arguments, or its removal."""
-    words = [sys.executable, "-m", "clew", *arguments]
-    if platform == "darwin":
-        return _launchd(words, remove)
+def plan_timer(
+    arguments: Sequence[str], *, remove: bool = False, keep: bool = False, platform: str = sys.platform
+) -> Plan:
+    """A timer that runs `clew` with these arguments, or its removal.
+
+    With `keep` a timer that has to be rewritten keeps the arguments that it has.
+    """
     if platform == "win32":
         refused = Refused(["there is no timer for this system yet"])
         refused.hint = "Install the hook instead: clew collect install --hook"
         raise refused
-    folder = Path(config_home(), "systemd", "user")
+    path = timer_file(platform)
+    old = timer_at(path) if keep else None
+    words = own_command(*(old.arguments if old and old.state != "current" else arguments))
+    if platform == "darwin":
+        return _launchd(path, words, remove)
     unit = f"{_LABEL}.timer"
     service = _SERVICE.format(command=" ".join(_quoted(word) for word in words)).encode()
-    files = {folder / f"{_LABEL}.service": service, folder / unit: _TIMER.encode()}
+    files = {path: service, path.with_name(unit): _TIMER.encode()}
     switch = ("disable", "--now") if remove else ("enable", "--now")
     commands = [("systemctl", "--user", *switch, unit), ("systemctl", "--user", "daemon-reload")]
     return Plan(
@@ -102,35 +113,75 @@ def plan_timer(arguments: Sequence[str], *, remove: bool = False, platform: str 
     )
 
 
+def timer_file(platform: str = sys.platform) -> Path:
+    """The file that says what the timer runs: an agent of launchd, or a user unit of systemd."""
+    if platform == "darwin":
+        return Path(user_home()) / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
+    return Path(config_home(), "systemd", "user", f"{_LABEL}.service")
+
+
 def _quoted(word: str) -> str:
     """A word as systemd reads it."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return plain if plain.replace("/", "").replace("-", "").replace(".", "").isalnum() else f'"{plain}"'
 
 
-def _launchd(words: Sequence[str], remove: bool) -> Plan:
-    path = Path(user_home()) / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
+def _launchd(path: Path, words: Sequence[str], remove: bool) -> Plan:
     listed = "\n".join(f"    <string>{escape(word)}</string>" for word in words)
     data = _AGENT.format(label=_LABEL, arguments=listed, seconds=_MINUTES * 60).encode()
     command = ("launchctl", "unload" if remove else "load", "-w", str(path))
     return Plan((Change(path, _read(path), None if remove else data),), (command,))
 
 
-def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False) -> Plan:
-    """A hook in the settings of Claude Code, or its removal. Its output goes nowhere: a hook that speaks is heard."""
-    words = [sys.executable, "-m", "clew", *arguments, "--quiet"]
-    command = shlex.join(words) + " >/dev/null 2>&1"
+def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False, keep: bool = False) -> Plan:
+    """A hook in the settings of Claude Code, or its removal. It prints nothing, because Claude Code shows what hooks print.
+
+    Hooks that an earlier version wrote are replaced, and with `keep` they keep the arguments that they have.
+    """
     before = _read(settings)
     value = _settings(settings, before)
-    value["hooks"] = hooks = dict(value.get("hooks") or {})
-    others = [group for group in hooks.get(_EVENT) or [] if not _is_ours(group)]
-    hooks[_EVENT] = others if remove else [*others, {"hooks": [{"type": "command", "command": command, "timeout": 60}]}]
-    for holder, name in ((hooks, _EVENT), (value, "hooks")):
-        if not holder[name]:
-            del holder[name]
+    found = hooks_in(settings)
+    kept = next((each.arguments for each in found if each.state != "current"), None) if keep else None
+    command = _hook_command(kept or arguments)
+    if not remove and [each.command for each in found] == [command]:
+        return Plan((Change(settings, before, before),), ())
+    hooks = {event: _without_ours(groups, settings) for event, groups in (value.get("hooks") or {}).items()}
+    if not remove:
+        hooks[_EVENT] = [*hooks.get(_EVENT, []), {"hooks": [{"type": "command", "command": command, "timeout": 60}]}]
+    value["hooks"] = {event: groups for event, groups in hooks.items() if groups}
+    if not value["hooks"]:
+        del value["hooks"]
     after = (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
     is_same = before is not None and decode(before) == value
     return Plan((Change(settings, before, before if is_same or (remove and before is None) else after),), ())
+
+
+def _without_ours(groups: Any, settings: Path) -> Any:
+    """The groups of an event without our hooks. A group that held nothing else is removed."""
+    kept = []
+    for group in groups if isinstance(groups, list) else ():
+        inner = group.get("hooks") if isinstance(group, dict) else None
+        others = [hook for hook in inner if not _is_ours(hook, settings)] if isinstance(inner, list) else None
+        if others is None or others == inner:
+            kept.append(group)
+        elif others:
+            kept.append({**group, "hooks": others})
+    return kept if isinstance(groups, list) else groups
+
+
+def _is_ours(hook: Any, settings: Path) -> bool:
+    return isinstance(hook, dict) and hook_of(settings, hook.get("command")) is not None
+
+
+def plan_renewal(settings: Path) -> Plan:
+    """The rewriting of hooks that an earlier version wrote, with the arguments that they have; nothing without one."""
+    if all(found.state == "current" for found in hooks_in(settings)):
+        return Plan((), ())
+    return plan_hook(settings, ["collect"], keep=True)
+
+
+def _hook_command(arguments: Sequence[str]) -> str:
+    return shlex.join(own_command(*arguments, "--quiet")) + " >/dev/null 2>&1"
 
 
 def _settings(path: Path, data: bytes | None) -> dict[str, Any]:
@@ -138,21 +189,20 @@ def _settings(path: Path, data: bytes | None) -> dict[str, Any]:
         value = decode(data) if data and data.strip() else {}
     except ValueError:
         value = None
-    if not isinstance(value, dict) or not isinstance(value.get("hooks") or {}, dict):
+    hooks = (value.get("hooks") or {}) if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(hooks, dict) or not isinstance(hooks.get(_EVENT) or [], list):
         raise Refused([f"{path} is not what Claude Code writes, and is left as it is"])
     return dict(value)
 
 
-def _is_ours(group: Any) -> bool:
-    """Whether a group of hooks is the one that was installed: it has one command, and that is ours."""
-    inner = group.get("hooks") if isinstance(group, dict) else None
-    if not isinstance(inner, list) or len(inner) != 1 or not isinstance(inner[0], dict):
-        return False
-    return " -m clew collect" in str(inner[0].get("command"))
+def run_program(command: Sequence[str]) -> int:
+    """Run a program of the system in a neutral folder; its exit code. Raises FileNotFoundError."""
+    words = [resolve_program(command[0]), *command[1:]]
+    return subprocess.call(words, cwd=neutral_folder(), env=surroundings())
 
 
-def carry_out(plan: Plan, run: Callable[[Sequence[str]], int] = subprocess.call) -> list[Path]:
-    """Do what a plan says; the backups that were made of files that others wrote too."""
+def carry_out(plan: Plan, run: Callable[[Sequence[str]], int] = run_program) -> list[Path]:
+    """Carry out a plan, and return the backups that were made of files that others wrote too."""
     kept: list[Path] = []
     if any(change.after is None for change in plan.changes):
         for command in plan.commands:  # stopped before its files go

@@ -5,16 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import selectors
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from subprocess import Popen
 
 from clew.index.refresh import IDLE, merge, update
 from clew.index.result import Refreshed
 from clew.index.schema import open_shard, shard_of
 from clew.index.search import Index
 from clew.index.state import State, state_of
+from clew.wire.spawn import start_own
 from clew.wire.walk import walk
 
 LARGE = 48 << 20  # bytes to read before a second process pays
@@ -69,24 +69,16 @@ def _in_turn(
 def _side_by_side(
     index: Index, total: int, budget: float | None, progress: Callable[[int, int], None] | None
 ) -> tuple[Refreshed, bool]:
-    """One process for each shard, each says how far it is; and whether one failed."""
-    command = [
-        sys.executable,
-        "-m",
-        "clew.index.build",
-        index.root,
-        index.folder,
-        "" if budget is None else str(budget),
-    ]
-    workers = [
-        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        for number in range(len(index.shards))
-    ]
-    told: list[list[int]] = [[0, 0, 0, 0] for _ in workers]
+    """Update each shard in a process of its own, which reports its progress; and whether one failed."""
+    words = [os.path.abspath(index.root), os.path.abspath(index.folder), "" if budget is None else str(budget)]
+    workers: list[Popen[str]] = []
+    told: list[list[int]] = [[0, 0, 0, 0] for _ in index.shards]
     is_over = False
     try:
-        for worker, numbers in _told(workers):
-            told[worker] = numbers
+        numbers = range(len(index.shards))
+        workers.extend(start_own("--index-shard", *words, str(number), output=True) for number in numbers)
+        for worker, counts in _told(workers):
+            told[worker] = counts
             if progress:
                 progress(sum(each[0] for each in told), total)
         is_over = True
@@ -100,7 +92,7 @@ def _side_by_side(
     return done, any(process.returncode for process in workers)
 
 
-def _told(workers: Sequence[subprocess.Popen[str]]) -> Iterator[tuple[int, list[int]]]:
+def _told(workers: Sequence[Popen[str]]) -> Iterator[tuple[int, list[int]]]:
     """(worker, [bytes, files, pieces, is it complete]) as the workers say it, until all have ended."""
     with selectors.DefaultSelector() as waiting:
         for number, worker in enumerate(workers):
@@ -117,7 +109,7 @@ def _told(workers: Sequence[subprocess.Popen[str]]) -> Iterator[tuple[int, list[
                     output.close()
 
 
-def main(root: str, folder: str, budget: str, number: str) -> int:
+def build_shard(root: str, folder: str, budget: str, number: str) -> int:
     """Bring one shard up to date: what a process of a large build does."""
     gc.set_threshold(50_000)  # rows are made and dropped, none in cycles: looking for those took a fortieth of the time
     deadline = time.monotonic() + float(budget) if budget else None
@@ -129,7 +121,3 @@ def main(root: str, folder: str, budget: str, number: str) -> int:
     shard.close()
     print(counts.bytes, counts.files, counts.pieces, int(counts.is_complete), flush=True)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -68,7 +68,7 @@ class Index:
 
     @classmethod
     def open(cls, claude: str | os.PathLike[str] | None = None, cache: str | os.PathLike[str] | None = None) -> Index:
-        root = claude_home(claude)
+        root = os.path.abspath(claude_home(claude))
         return cls(root, folder_of(root, os.fspath(cache) if cache is not None else cache_home()))
 
     def __enter__(self) -> Index:

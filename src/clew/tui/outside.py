@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from clew.wire import shell
 from clew.wire.control import clean_name
+from clew.wire.home import surroundings
+from clew.wire.spawn import become, find_program
 
 Run = Callable[[Sequence[str], str | None], int]
-Execute = Callable[[str, list[str]], object]
+Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
 
 
 class Resume(NamedTuple):
@@ -35,10 +36,18 @@ class Resume(NamedTuple):
 
 def run(words: Sequence[str], text: str | None) -> int:
     """Run a program in the terminal, with a text on its standard input or none."""
-    try:
-        return subprocess.run(words, input=text, text=True, encoding="utf-8", errors="replace", check=False).returncode
-    except FileNotFoundError:
+    program = find_program(words[0])
+    if program is None:
         return 127
+    return subprocess.run(
+        [program, *words[1:]],
+        input=text,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        env=surroundings(),
+        check=False,
+    ).returncode
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +59,19 @@ class Outside:
     run: Run = run
 
 
-def go_on(resume: Resume, execute: Execute = os.execvp, find: Callable[[str], str | None] = shutil.which) -> int:
-    """Become `claude` in the folder of the session; if that cannot be, say why and what to type."""
+def go_on(resume: Resume, execute: Execute = become, find: Callable[[str], str | None] = find_program) -> int:
+    """Become `claude` in the folder of the session; if that is not possible, print why and what to type."""
     reason = ""
-    if find("claude") is None:
+    program = find("claude")
+    if program is None:
         reason = "claude is not on the path."
     elif resume.cwd and not os.path.isdir(resume.cwd):
         reason = f"The folder {resume.cwd} is gone."
-    if reason:
+    if reason or program is None:
         print(clean_name(reason), file=sys.stderr)
         print(resume.command)
         return 2
     if resume.cwd:
         os.chdir(resume.cwd)
-    execute("claude", resume.words)
+    execute(program, resume.words, {})
     return 0

@@ -7,6 +7,13 @@ from __future__ import annotations
 
 import os
 
+_FOLDER_LISTS = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
+_FOLDERS = (
+    *("CLAUDE_CONFIG_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
+    *("HOME", "TMPDIR", "TEMP", "TMP"),
+)
+_DEFAULT_PATH = os.defpath if os.name == "nt" else "/usr/local/bin:/usr/bin:/bin"
+
 
 def claude_home(override: str | os.PathLike[str] | None = None) -> str:
     """The folder of Claude Code: as given, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
@@ -128,5 +135,62 @@ def cloud_options() -> dict[str, str]:
 
 
 def surroundings(**changed: str) -> dict[str, str]:
-    """The environment for another program, with some variables changed."""
-    return {**os.environ, **changed}
+    """The environment for another program, with some variables changed.
+
+    Folders that programs and libraries are searched in are absolute: the others would mean the working folder.
+    """
+    made = {**os.environ, **changed}
+    for name in _FOLDER_LISTS:
+        folders = absolute_folders(made.get(name, ""))
+        if name == "PATH":
+            made[name] = os.pathsep.join(
+                folders or absolute_folders(_DEFAULT_PATH)
+            )  # an empty one is the working folder
+        elif folders:
+            made[name] = os.pathsep.join(folders)
+        else:
+            made.pop(name, None)
+    return made
+
+
+def own_surroundings() -> dict[str, str]:
+    """The environment for a process of our own, which runs in another folder: no `PYTHON*`, and absolute folders."""
+    made = {name: value for name, value in surroundings().items() if not name.startswith("PYTHON")}
+    return made | {name: os.path.abspath(made[name]) for name in _FOLDERS if made.get(name)}
+
+
+def drop_relative_folders() -> None:
+    """Remove the relative entries of `PATH` and its like from our own environment, which libraries hand on."""
+    for name in _FOLDER_LISTS:
+        value = os.environ.get(name)
+        if value is not None and any(not os.path.isabs(entry) for entry in value.split(os.pathsep)):
+            os.environ.pop(name)
+            if folders := absolute_folders(value) or (absolute_folders(_DEFAULT_PATH) if name == "PATH" else []):
+                os.environ[name] = os.pathsep.join(folders)
+
+
+def absolute_folders(value: str) -> list[str]:
+    """The absolute entries of a list of folders such as `PATH`."""
+    return [entry for entry in value.split(os.pathsep) if os.path.isabs(entry)]
+
+
+def program_folders(path: str | None = None) -> list[str]:
+    """The folders that programs are found in: the absolute entries of `PATH`, or of `path`."""
+    return absolute_folders(os.environ.get("PATH", _DEFAULT_PATH) if path is None else path)
+
+
+def program_endings(name: str) -> tuple[str, ...]:
+    """The endings that Windows gives programs; a name that has one already is also tried as it is."""
+    endings = tuple(part for part in (os.environ.get("PATHEXT") or ".COM;.EXE;.BAT;.CMD").split(os.pathsep) if part)
+    return ("", *endings) if name.lower().endswith(tuple(part.lower() for part in endings)) else endings
+
+
+def import_folders() -> list[str]:
+    """The entries of `PYTHONPATH`; an empty one means the working folder."""
+    value = os.environ.get("PYTHONPATH")
+    return value.split(os.pathsep) if value else []
+
+
+def system_folder() -> str:
+    """The folder of Windows."""
+    return os.environ.get("SYSTEMROOT") or "C:\\"

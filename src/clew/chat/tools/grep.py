@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,8 @@ from pathlib import Path
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.chat.tools.made import FLAG, TEXT, WHOLE, Made, choice, fields, needed, optional
 from clew.chat.tools.path import named
+from clew.wire.home import surroundings
+from clew.wire.spawn import find_program, neutral_folder
 
 MOST_LINES = 250  # that are told if it is not said how many
 _LONGEST = 500  # characters of a line
@@ -68,7 +69,7 @@ def _options(input: Json, mode: str) -> list[str]:
 
 def program() -> str:
     """The ripgrep of this machine, or the one that was installed beside this program."""
-    found = shutil.which("rg") or shutil.which("rg", path=str(Path(sys.executable).parent))
+    found = find_program("rg") or find_program("rg", str(Path(sys.executable).parent))
     if found is None:
         raise Failed(f"Grep needs ripgrep, and there is no `rg` on this machine. {_HOW}", is_misuse=False)
     return found
@@ -81,6 +82,7 @@ async def _ripgrep(arguments: Sequence[str], cwd: Path, scene: Scene) -> list[st
             program(),
             *arguments,
             cwd=cwd,
+            env=surroundings(),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -110,6 +112,8 @@ async def matching(pattern: str, text: str) -> str:
     process = await asyncio.create_subprocess_exec(
         program(),
         *("--no-config", "--color=never", "--no-line-number", "-e", pattern, "-"),
+        cwd=neutral_folder(),
+        env=surroundings(),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

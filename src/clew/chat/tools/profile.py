@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
 
 from clew.chat import group
 from clew.wire.home import surroundings
+from clew.wire.spawn import find_program
 
 PATIENCE = 5.0  # seconds that ~/.bashrc may take
 LARGEST = 4 << 20  # bytes
@@ -68,7 +68,7 @@ class Profile:
         return file
 
     async def _taken(self) -> bytes:
-        shell = shutil.which("bash")
+        shell = find_program("bash")
         if shell is None or not (self._home / ".bashrc").is_file():
             return b""
         try:

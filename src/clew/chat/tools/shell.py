@@ -6,7 +6,6 @@ import asyncio
 import codecs
 import os
 import secrets
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from clew.chat.tool import Failed, Json
 from clew.chat.tools.disk import MOST_KEPT, scratch
 from clew.chat.tools.output import INLINE, end
 from clew.wire.home import surroundings
+from clew.wire.spawn import find_program
 
 _MOST_NEWS = 1 << 20  # bytes
 _GUARDED = 1.0  # seconds between two looks at how much a command in the background has put out
@@ -154,7 +154,7 @@ async def begin(command: str, cwd: Path, folder: Path | None = None, profile: in
 
 
 async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | None) -> Command:
-    shell = shutil.which("bash") or shutil.which("sh")
+    shell = find_program("bash") or find_program("sh")
     if shell is None:
         raise Failed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
     if "\0" in command:
