@@ -98,7 +98,7 @@ def test_code_goes_back_to_each_prompt_and_forth_again(made: World) -> None:
             await engine.rewind(engine.plan_undo())
             assert tree(made.project) == states[3]
 
-    drive(made, work, session_id=SESSION)
+    drive(made, work, session_id=SESSION, is_watched=True)
     assert states[0]["old.txt"].mode == 0o755
     assert not (made.project / ".git").exists()
 
@@ -188,7 +188,7 @@ def test_what_somebody_else_changed_is_shown_first(made: World, edits: Edits) ->
         await engine.rewind(engine.plan_undo())
         assert tree(made.project) == before
 
-    drive(made, work, session_id=SESSION)
+    drive(made, work, session_id=SESSION, is_watched=True)
 
 
 def test_a_change_between_plan_and_doing_is_noticed(made: World) -> None:
@@ -296,7 +296,7 @@ def killed_at(step: int, work: Callable[[], None]) -> bool:
 
 
 def test_a_hostile_session_reaches_nothing_outside_of_its_folder(made: World, tmp_path: Path) -> None:
-    drive(made, talk, session_id=SESSION)
+    drive(made, talk, session_id=SESSION, is_watched=True)
     (tmp_path / "outside").write_text("precious\n")
     (made.project / "way").symlink_to(tmp_path)
     (made.project / ".git").mkdir()
@@ -369,7 +369,7 @@ def test_busy_means_later(made: World) -> None:
 def test_a_session_that_is_not_kept_cannot_go_back(made: World) -> None:
     async def work(engine: Engine) -> None:
         await engine.submit("first")
-        with pytest.raises(Refused, match="nothing of this session is written down"):
+        with pytest.raises(Refused, match="this session is not saved"):
             engine.plan_rewind("1")
 
     drive(made, work, session_id=SESSION, is_kept=False)
@@ -434,7 +434,16 @@ def test_programs_ask_first_what_would_change(made: World) -> None:
         told = await rewind_files(engine, prompt, is_dry=True)
         paths = {name: str(made.project / name) for name in ("a.txt", "b/c.txt", "old.txt")}
         assert sorted(told.pop("filesChanged")) == sorted(paths.values())
-        assert told == {"canRewind": True, "insertions": 2, "deletions": 3, "filesEdited": [paths["a.txt"]]}
+        assert told == {
+            "canRewind": True,
+            "insertions": 2,
+            "deletions": 3,
+            "filesEdited": [paths["a.txt"]],
+            "filesDeleted": [paths["b/c.txt"]],
+            "filesKept": [],
+            "filesLost": [],
+            "notes": [],
+        }
         nothing = await rewind_files(engine, "2", is_dry=True)
         assert nothing == {"canRewind": False, "error": "No file checkpoint found for this message."}
         assert tree(made.project) == before
@@ -444,4 +453,4 @@ def test_programs_ask_first_what_would_change(made: World) -> None:
         with pytest.raises(Refused, match="No file checkpoint found"):
             await rewind_files(engine, "2")
 
-    drive(made, work, session_id=SESSION)
+    drive(made, work, session_id=SESSION, is_watched=True)

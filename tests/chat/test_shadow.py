@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clew.api.script import Rule
-from clew.chat import shadow
+from clew.chat import inventory, shadow
 from clew.chat.engine import Engine
 from clew.chat.event import Noted
 from clew.chat.held import Held, held
@@ -233,7 +233,7 @@ def test_the_store_is_for_this_person_alone(tmp_path: Path, state: Path) -> None
 
 
 def test_what_is_ignored_or_too_large_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shadow, "LARGEST", 1000)
+    monkeypatch.setattr(inventory, "LARGEST", 1000)
     project = tmp_path / "project"
     fill(project)
     (project / ".gitignore").write_text("ignored\n")
@@ -242,14 +242,17 @@ def test_what_is_ignored_or_too_large_is_left_out_and_said(tmp_path: Path, monke
 
     async def drill(engine: Engine, project: Path) -> None:
         plan = engine.plan_rewind("1")
-        assert [change.name for change in plan.changes] == ["old.txt"]
+        assert [change.name for change in plan.changes] == ["ignored", "old.txt"]
+        assert dict(plan.lost) == {
+            "large": "larger than 8 MB, so it was not kept; deleted by `" + COMMAND[:120] + "`",
+            "grown": "larger than 8 MB; created by `" + COMMAND[:120] + "`, and left as it is",
+        }
 
-    made = ran(
-        tmp_path,
-        "rm ignored large; rm old.txt; head -c 3000 /dev/zero > grown; echo x > grown.txt; rm grown.txt",
-        drill,
-    )
+    made = ran(tmp_path, COMMAND, drill)
     assert [text for text in told(made) if "left out: large" in text]
+
+
+COMMAND = "rm ignored large; rm old.txt; head -c 3000 /dev/zero > grown; echo x > grown.txt; rm grown.txt"
 
 
 @pytest.mark.parametrize("limit", ["MOST_FILES", "MOST_BYTES"])
@@ -259,11 +262,13 @@ def test_a_large_tree_is_passed_over_with_a_word(tmp_path: Path, monkeypatch: py
 
     async def drill(engine: Engine, project: Path) -> None:
         assert not (project / "old.txt").exists()
-        assert not engine.plan_rewind("1").changes
+        plan = engine.plan_rewind("1")
+        assert not plan.changes
+        assert plan.notes[0].startswith("What some commands changed is not known.") and "more than" in plan.notes[0]
         await engine.submit("go")
 
     made = ran(tmp_path, "rm old.txt", drill)
-    assert len([text for text in told(made) if "cannot be taken back" in text]) == 1
+    assert len([text for text in told(made) if "cannot be undone" in text]) == 1
 
 
 def test_without_git_it_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,12 +286,12 @@ def test_without_git_it_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         await engine.submit("go")
 
     made = ran(tmp_path, "rm -f old.txt", drill)
-    assert told(made) == ["There is no git here, so what commands change cannot be taken back."]
+    assert told(made) == ["git is not installed, so what commands change cannot be undone."]
 
 
 def test_a_home_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    with pytest.raises(Unseen, match="no project folder"):
+    with pytest.raises(Unseen, match="not a project folder"):
         Shadow(tmp_path, "s").look()
 
 
@@ -436,8 +441,8 @@ def test_sessions_that_begin_at_once_share_a_store(tmp_path: Path, state: Path) 
             now = list(several.map(Shadow.look, watching))
             list(several.map(Shadow.record, watching, "abcd", "abcd", seen, now))
         assert {tree.id for tree in seen} == {seen[0].id} != {tree.id for tree in now}
-        found = Shadow(project, "another").since("abcd")
-        assert {name: (before.data, after and after.data) for name, (before, after) in found.items()} == {
-            "old.txt": (b"old\r\n$Id$\n", b"new\n")
+        found = Shadow(project, "another").since("abcd").files
+        assert {name: (before.data, after) for name, (before, after) in found.items()} == {
+            "old.txt": (b"old\r\n$Id$\n", Held("file", b"new\n").digest)
         }
         assert len((shadow.store_of(project) / "records.jsonl").read_bytes().splitlines()) == 4

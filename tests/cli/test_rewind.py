@@ -29,7 +29,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def session(made: World) -> Iterator[World]:
-    drive(made, talk, session_id=SESSION)
+    drive(made, talk, session_id=SESSION, is_watched=True)
     yield made
 
 
@@ -48,10 +48,10 @@ def sessions(session: World) -> list[str]:
 
 def test_the_last_turn_is_taken_back_in_the_files_and_in_a_copy(run: Run, session: World) -> None:
     original = session.path().read_bytes()
-    code, out, err = run("rewind")
+    code, out, err = run("rewind", "--yes")
     assert code == 0
     assert out.splitlines()[:2] == ["Turn 3: third", "  delete   b/c.txt"]
-    assert "Take it back with: clew rewind 5b5d0c1e --undo" in err
+    assert "Undo this with: clew rewind 5b5d0c1e --undo" in err
     assert sorted(tree(session.project)) == ["a.txt", "old.txt"]
     assert session.path().read_bytes() == original
     [copy] = set(sessions(session)) - {SESSION}
@@ -60,7 +60,7 @@ def test_the_last_turn_is_taken_back_in_the_files_and_in_a_copy(run: Run, sessio
 
 
 def test_files_alone(run: Run, session: World) -> None:
-    code, out, _ = run("rewind", "--to", "2", "--code")
+    code, out, _ = run("rewind", "--to", "2", "--code", "--yes")
     assert (code, sessions(session)) == (0, [SESSION])
     assert out.splitlines() == [
         "Turn 2: second",
@@ -69,7 +69,7 @@ def test_files_alone(run: Run, session: World) -> None:
         "  restore  old.txt",
     ]
     assert (session.project / "a.txt").read_text() == "one\n"
-    assert run("rewind", "--to", "2", "--code")[1].splitlines()[1] == "  The files are as they were."
+    assert run("rewind", "--to", "2", "--code")[1].splitlines()[1] == "  Nothing to restore."
 
 
 def test_the_conversation_alone(run: Run, session: World) -> None:
@@ -83,8 +83,8 @@ def test_the_conversation_alone(run: Run, session: World) -> None:
 def test_before_the_first_turn_there_is_no_conversation(run: Run, session: World) -> None:
     code, _, err = run("rewind", "--to", "1", "--conversation")
     assert (code, sessions(session)) == (2, [SESSION])
-    assert "nothing is said before turn 1" in err
-    assert run("rewind", "--to", "1")[0] == 0
+    assert "there is no conversation before turn 1" in err
+    assert run("rewind", "--to", "1", "--yes")[0] == 0
     assert list(tree(session.project)) == ["old.txt"]
 
 
@@ -101,12 +101,12 @@ def test_looking_changes_nothing(run: Run, session: World, option: str, tmp_path
     assert (code, tree(session.project), sessions(session)) == (0, before, [SESSION])
     assert ("-two\n" in out) == (option == "--diff")
     assert "Would make a session" in out
-    assert not (tmp_path / "state").exists()
+    assert not (tmp_path / "state/clew/rewind").exists()
 
 
 def test_taken_back_and_done_again(run: Run, session: World) -> None:
     before = tree(session.project)
-    run("rewind", "--to", "1", "--code")
+    run("rewind", "--to", "1", "--code", "--yes")
     assert run("rewind", "--undo")[0] == 0
     assert tree(session.project) == before
     assert run("rewind", "--undo")[0] == 0
@@ -118,17 +118,17 @@ def test_what_somebody_else_changed_is_shown_and_nothing_is_done(run: Run, sessi
     before = tree(session.project)
     code, out, err = run("rewind", "--to", "2")
     assert (code, tree(session.project), sessions(session)) == (2, before, [SESSION])
-    assert "Changed by somebody else since: a.txt" in out and "+mine" in out
+    assert "Changed by someone else since: a.txt" in out and "+mine" in out
     assert "--edits keep" in err
-    assert run("rewind", "--to", "2", "--code", "--edits", "keep")[0] == 0
+    assert run("rewind", "--to", "2", "--code", "--edits", "keep", "--yes")[0] == 0
     assert (session.project / "a.txt").read_text() == "two\nmine\n"
-    assert run("rewind", "--to", "2", "--code", "--edits", "overwrite")[0] == 0
+    assert run("rewind", "--to", "2", "--code", "--edits", "overwrite", "--yes")[0] == 0
     assert (session.project / "a.txt").read_text() == "one\n"
 
 
 def test_json(run: Run, session: World) -> None:
     (session.project / "a.txt").write_text("mine\n")
-    code, out, _ = run("rewind", "--to", "2", "--edits", "keep", "--json")
+    code, out, _ = run("rewind", "--to", "2", "--edits", "keep", "--json", "--yes")
     rewind, edit = map(json.loads, out.splitlines())
     assert (code, rewind["clew"], rewind["kind"], rewind["turn"], rewind["done"]) == (0, 1, "rewind", 2, True)
     assert [(row["name"], row["what"], row["done"]) for row in rewind["changes"]] == [
@@ -153,10 +153,10 @@ def test_what_cannot_be_done_is_said(run: Run, session: World, tmp_path: Path) -
     for saved in (tmp_path / "claude" / "file-history" / SESSION).iterdir():
         saved.unlink()
     code, out, _ = run("rewind", "--to", "2", "--code", "--dry-run")
-    assert code == 0 and "cannot be brought back: a.txt (its backup is gone)" in out
+    assert code == 0 and "not restored: a.txt, old.txt (its backup is gone)" in out
     session.project.rename(tmp_path / "elsewhere")
     code, _, err = run("rewind", "--to", "2", "--code")
-    assert code == 2 and "is not there" in err
+    assert code == 2 and "does not exist" in err
 
 
 def test_backups_under_another_id_are_found_by_their_time(run: Run, session: World, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_backups_under_another_id_are_found_by_their_time(run: Run, session: Wor
         other.parent.mkdir(exist_ok=True)
         other.write_text("of another session")
         os.utime(other, (when - 60, when - 60))
-    assert run("rewind", "--to", "2", "--code")[0] == 0
+    assert run("rewind", "--to", "2", "--code", "--yes")[0] == 0
     assert (session.project / "a.txt").read_text() == "one\n"
 
 

@@ -164,11 +164,11 @@ def test_clew_takes_back_what_the_program_did(claude: Claude, version: str, caps
         original, home = made.path.read_bytes(), str(box.home / ".claude")
         rewind = ["rewind", made.session_id, "--to", "2", "--claude-dir", home]
         assert main([*rewind, "--code"]) == 2  # what a command did is known to nobody: it is shown first
-        assert "Changed by somebody else since: binary.txt" in capsys.readouterr().out
+        assert "Changed by someone else since: binary.txt" in capsys.readouterr().out
         assert tree(box.project) == made.after
         for what in WHAT:
             made.reset()
-            assert main([*rewind, f"--{what}", "--edits", "overwrite", "--json"]) == 0
+            assert main([*rewind, f"--{what}", "--edits", "overwrite", "--json", "--yes"]) == 0
             told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
             copies = [row["id"] for row in told if row["kind"] == "edit"]
             assert len(copies) == (what != "code")

@@ -1,4 +1,4 @@
-"""Going back in a conversation that is held open: the plan for it, and the dialogue as it was before a prompt."""
+"""Rewind an open conversation: the plan, and the dialogue as it was before a prompt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from clew.chat import entry
 from clew.chat.dialogue import Dialogue
 from clew.chat.resume import resume
-from clew.chat.rewind import Ground, Plan, plan, store_of
+from clew.chat.rewind import Plan, plan, store_of
+from clew.chat.rewind_source import Ground
 from clew.chat.rewinding import undo
 from clew.chat.tool import Json
 from clew.conversation.open import read
@@ -30,42 +31,52 @@ def planned(dialogue: Dialogue, asked: str) -> Plan:
 
 
 def undoing(dialogue: Dialogue) -> Plan:
-    """What taking the last rewind back would change."""
+    """What undoing the last rewind would change."""
     _file(dialogue)
     return undo(dialogue.session_id, dialogue.state.project)
 
 
 async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) -> Json:
-    """What a program asks for by the uuid of a prompt: the files alone, over whatever stands there, which is saved.
+    """Answer a program that asks for a rewind of the files by the uuid of a prompt. Current states are saved first.
 
-    It is to ask with `is_dry` first: that tells what would change, and what somebody else changed since.
+    With `is_dry` nothing changes: the answer lists what would. Files that the session created are deleted; one that may
+    have been moved here from elsewhere is kept (`filesKept`), and what is not restored is listed (`filesLost`).
     """
     try:
         plan = engine.plan_rewind(message)
     except NotFound:
         plan = None
-    if plan is None or plan.place.uuid != message or not (plan.place.has_files or plan.changes):
+    if plan is not None and plan.refused:
+        if is_dry:
+            return {"canRewind": False, "error": f"Refused: {plan.refused}."}
+        raise Refused([plan.refused])
+    if plan is None or plan.place.uuid != message or not (plan.place.has_files or plan.shown or plan.lost):
         if is_dry:
             return {"canRewind": False, "error": UNSAVED}
         raise Refused([UNSAVED.rstrip(".")])
-    lines = [line for change in plan.changes for line in change.diff.splitlines()]
-    told: Json = {
+    changes = [change for change in plan.changes if not change.doubt]
+    lines = [line for change in changes for line in change.diff.splitlines()]
+    answer: Json = {
         "canRewind": True,
-        "filesChanged": [str(change.path) for change in plan.changes],
+        "filesChanged": [str(change.path) for change in changes],
         "insertions": sum(line.startswith("+") and not line.startswith("+++ ") for line in lines),
         "deletions": sum(line.startswith("-") and not line.startswith("--- ") for line in lines),
         "filesEdited": [str(change.path) for change in plan.edited],
+        "filesDeleted": [str(change.path) for change in changes if change.kind == "delete"],
+        "filesKept": [{"path": str(change.path), "why": change.doubt} for change in plan.doubtful],
+        "filesLost": [{"path": str(plan.top / name), "why": why} for name, why in plan.lost],
+        "notes": list(plan.notes),
     }
     if is_dry:
-        return told
-    done = await engine.rewind(plan, conversation=False, edits="overwrite")
+        return answer
+    done = await engine.rewind(plan, conversation=False, edits="overwrite", keep=plan.doubtful)
     if done.failed:
-        raise Refused([f"{name} could not be brought back: {why}" for name, why in done.failed])
-    return told
+        raise Refused([f"{name} could not be restored: {why}" for name, why in done.failed])
+    return answer
 
 
 class Going:
-    """A dialogue on its way back. `closing` are lines that the turn it goes on from still needs, before the next prompt."""
+    """A dialogue that goes back. `closing` are lines that the turn it continues from still needs before the next prompt."""
 
     def __init__(self, dialogue: Dialogue) -> None:
         self._dialogue = dialogue
@@ -103,5 +114,5 @@ def _ground(dialogue: Dialogue) -> Ground:
 
 def _file(dialogue: Dialogue) -> Path:
     if not dialogue.journal.is_kept:
-        raise Refused(["nothing of this session is written down, so there is nothing to go back to"])
+        raise Refused(["this session is not saved, so there is nothing to go back to"])
     return dialogue.journal.path

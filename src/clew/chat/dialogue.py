@@ -248,6 +248,8 @@ class Dialogue(Struct):
         if self.parent is not None:
             self.parent.before_change(path, line)
         elif self.backups is not None:
+            if self.watch is not None:
+                self.watch.before_change(path, line)
             update = self.backups.before_change(path, line, self.journal.time())
             if update is not None:
                 self.journal.beside(update)

@@ -23,7 +23,7 @@ from clew.chat.tools.background import Background
 from clew.errors import Busy, NotFound
 
 if TYPE_CHECKING:
-    from clew.chat.rewind import Edits, Plan
+    from clew.chat.rewind import Change, Edits, Plan
     from clew.chat.rewinding import Rewound
 
 PATIENCE = 600.0  # seconds that a door which asks once waits for a command in the background, as the original does
@@ -195,7 +195,7 @@ class Engine:
     # -- going back
 
     def plan_rewind(self, place: str) -> Plan:
-        """What going back to a prompt would change: files (`changes`, with diffs), and how many turns would be left behind.
+        """What going back to a prompt would change: files (`changes`, with diffs), and how many turns would be dropped.
 
         `place` is the uuid of the prompt's line or the number of its turn (-1 for the last); `clew.chat.rewind.places`
         lists them. Nothing is changed. Raises NotFound, and Refused if this session keeps nothing.
@@ -205,19 +205,25 @@ class Engine:
         return planned(self.dialogue, place)
 
     def plan_undo(self) -> Plan:
-        """What taking the last rewind back would change; give it to `rewind`. Raises NotFound if there was none."""
+        """What undoing the last rewind would change; give it to `rewind`. Raises NotFound if there was none."""
         from clew.chat.back import undoing
 
         return undoing(self.dialogue)
 
     async def rewind(
-        self, plan: Plan, *, code: bool = True, conversation: bool = True, edits: Edits = "refuse"
+        self,
+        plan: Plan,
+        *,
+        code: bool = True,
+        conversation: bool = True,
+        edits: Edits = "refuse",
+        keep: Sequence[Change] = (),
     ) -> Rewound:
-        """Carry out a plan: the files, the conversation, or both. The next prompt hangs below the line before the place.
+        """Carry out a plan: the files, the conversation, or both. The next prompt continues from before the place.
 
-        Show `plan.edited` first: those files somebody else changed. With `edits` "refuse" they make this raise Refused
-        and nothing is changed; "keep" leaves them as they are, "overwrite" does not. What stood there is saved, and
-        `plan_undo` brings it back. Raises Busy while a turn runs.
+        Show `plan.edited` first: those files were changed by someone else. With `edits` "refuse" they make this raise
+        Refused and nothing is changed; "keep" leaves them as they are, "overwrite" does not. Changes in `keep` are not
+        made. What exists now is saved, and `plan_undo` brings it back. Raises Busy while a turn runs.
         """
         from clew.chat.back import Going
         from clew.chat.rewinding import carry_out
@@ -225,7 +231,7 @@ class Engine:
         self._occupy()
         try:
             going = Going(self.dialogue) if conversation and plan.has_conversation else None
-            done = await asyncio.to_thread(carry_out, plan, edits, code=code, talk=going)
+            done = await asyncio.to_thread(carry_out, plan, edits, code=code, talk=going, keep=keep)
             for change in done.changed:
                 self.dialogue.state.seen.pop(change.path, None)
             if going is not None:

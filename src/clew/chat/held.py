@@ -1,4 +1,4 @@
-"""What stands at a path: a file, a link, or nothing. Links are looked at and never followed."""
+"""What exists at a path: a file, a link, a folder, or nothing. Links are never followed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from clew.chat.tools.disk import put_back, take_away
 from clew.chat.tools.text import decode
 
 LARGEST = 256 << 20  # bytes of a file that is looked at
 AROUND = 3  # lines around a change
 
-Kind = Literal["file", "link", "none", "other"]
+Kind = Literal["file", "link", "folder", "none", "other"]
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What stands at a path. `data` is the content of a file, or where a link leads to."""
+    """What exists at a path. `data` is the content of a file, or the target of a link."""
 
     kind: Kind = "none"
     data: bytes = b""
@@ -31,7 +30,7 @@ class Held:
 
     @property
     def digest(self) -> str:
-        """What tells two states apart; modes do not count."""
+        """Identifies the kind and content; modes do not count."""
         return f"{self.kind}:{sha256(self.data).hexdigest()}"
 
     @property
@@ -43,18 +42,18 @@ class Held:
         return found.plain if found else None
 
     def is_like(self, other: Held) -> bool:
-        """Whether both stand for the same, down to the mode of a file."""
+        """Whether both are the same, including the mode of a file or a folder."""
         is_same = (self.kind, self.data) == (other.kind, other.data)
-        return is_same and (self.kind != "file" or self.mode == other.mode)
+        return is_same and (self.kind not in ("file", "folder") or self.mode == other.mode)
 
 
 ABSENT = Held()
 
 
 def held(path: Path, top: Path | None = None) -> Held:
-    """What stands at a path. A folder, a device, or a file that is too large or not ours to look at is `other`.
+    """What exists at a path. A device, or a file that is too large or cannot be read, is `other`.
 
-    Behind a link below `top` nothing stands: it leads elsewhere.
+    A path that passes through a link below `top` counts as absent: it leads elsewhere.
     """
     if top is not None and path.is_relative_to(top) and any(above.is_symlink() for above in _between(path, top)):
         return ABSENT
@@ -62,6 +61,8 @@ def held(path: Path, top: Path | None = None) -> Held:
         facts = os.lstat(path)
         if stat.S_ISLNK(facts.st_mode):
             return Held("link", os.fsencode(path.readlink()))
+        if stat.S_ISDIR(facts.st_mode):
+            return Held("folder", b"", stat.S_IMODE(facts.st_mode))
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
             return Held("other")
         return Held("file", path.read_bytes(), stat.S_IMODE(facts.st_mode))
@@ -72,41 +73,34 @@ def held(path: Path, top: Path | None = None) -> Held:
 
 
 def _between(path: Path, top: Path) -> Iterator[Path]:
-    """The folders above a path and below another one."""
+    """The folders above a path, up to but without another one."""
     return itertools.takewhile(lambda above: above != top, path.parents)
 
 
-def stand(path: Path, wanted: Held, top: Path) -> None:
-    """Make this stand at a path, in one step. Folders below `top` that a removal leaves empty go with it."""
-    if wanted.kind == "none":
-        take_away(path, top)
-    else:
-        if path.is_dir() and not path.is_symlink():
-            for folder, _, _ in os.walk(path, topdown=False):  # of what is left in it, only folders may be
-                Path(folder).rmdir()
-        put_back(path, wanted.data, wanted.mode, is_link=wanted.kind == "link")
-
-
 def difference(before: Held, after: Held, name: str) -> str:
-    """What turns one into the other, as a unified diff; a sentence where there are no lines to compare."""
+    """A unified diff from one to the other; a sentence where there are no lines to compare."""
     old, new = before.text, after.text
+    if before.kind == after.kind == "folder" and before.mode != after.mode:
+        return f"{name}: mode {before.mode:o} becomes {after.mode:o}\n"
     if old is None or new is None:
-        return f"{name}: {_told(before)} becomes {_told(after)}\n"
+        return f"{name}: {_describe(before)} becomes {_describe(after)}\n"
     lines = difflib.unified_diff(
         old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}", n=AROUND
     )
     made = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
     if not made and before.kind == after.kind == "file" and before.mode != after.mode:
         return f"{name}: mode {before.mode:o} becomes {after.mode:o}\n"
-    return made or (f"{name}: {_told(before)} becomes {_told(after)}\n" if before.kind != after.kind else "")
+    return made or (f"{name}: {_describe(before)} becomes {_describe(after)}\n" if before.kind != after.kind else "")
 
 
-def _told(state: Held) -> str:
+def _describe(state: Held) -> str:
     match state.kind:
         case "none":
             return "nothing"
         case "link":
             return f"a link to {os.fsdecode(state.data)}"
+        case "folder":
+            return "a folder"
         case "other":
-            return "a folder or something else"
+            return "something that is not a readable file"
     return f"{'a file' if state.text is not None else 'a binary file'} of {len(state.data):,} bytes"

@@ -1,23 +1,26 @@
-"""Rewinding: the files, the conversation, or both as they were before a prompt.
+"""Plan a rewind: the files, the conversation, or both as they were before a prompt.
 
-It is done in two steps. `plan` says what would be changed, and shows by `Change.edits` where a person changed a file after
-the session had left it. `carry_out` (in `clew.chat.rewinding`) does it, saves first what stands there, and can be taken
-back by the plan of `undo`. Nothing is ever taken out of the session's file.
+`plan` lists what would be changed, what cannot be restored, and (`Change.edits`) which files were changed by others after
+the session wrote them. `carry_out` (in `clew.chat.rewinding`) does it: it saves the current state first, and the plan of
+`undo` brings that back. Nothing is deleted unless it is known to have been absent. The session's file only grows.
 
 In a chat the engine does both: `engine.plan_rewind(place)`, and `await engine.rewind(plan, ...)`.
 """
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from clew.chat.effect import Effects
 from clew.chat.held import ABSENT, Held, difference, held
+from clew.chat.rewind_guard import is_protected_path, refuse_folder
+from clew.chat.rewind_report import lost_by_commands, notes
+from clew.chat.rewind_source import Ground, saved_state, target_of
 from clew.chat.rewind_store import records
 from clew.chat.shadow import Shadow
 from clew.conversation.files import FileState, file_states, restoration
@@ -26,13 +29,10 @@ from clew.conversation.turn import Turn
 from clew.errors import NotFound
 from clew.facts.change import changes as changed_by
 from clew.wire import shell
-from clew.wire.detail import Backup
 from clew.wire.home import state_home
 from clew.wire.sidecar import is_plain
-from clew.wire.time import instant
 
 Edits = Literal["refuse", "keep", "overwrite"]
-_AT_ONCE = 2.0  # seconds
 _SHORTEST = 8  # characters of a uuid that stand for it; fewer digits are a number
 
 
@@ -51,14 +51,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path: what stands there, what is to stand there, and what the session left there."""
+    """One path: what exists there, what should exist there, and what the session left there."""
 
     path: Path
-    name: str  # as people are told it
+    name: str  # as it is shown; that of a folder ends in a slash
     before: Held
     after: Held
-    left: str | None = None  # the text that the session left, if that is known and is not what stands there
-    is_edited: bool = False  # by somebody else, after the session had left it
+    left: str | None = None  # the text that the session left, if it is known and differs from what exists
+    is_edited: bool = False  # by someone else, after the session wrote it
+    doubt: str = ""  # a reason not to delete it without asking
 
     @property
     def kind(self) -> str:
@@ -67,13 +68,19 @@ class Change:
         return "delete" if self.after.kind == "none" else "restore"
 
     @property
+    def summary(self) -> str:
+        """The change as it is listed: what happens, and to which path."""
+        is_mode = self.before.kind == self.after.kind and self.before.data == self.after.data
+        return f"{self.kind} {self.name}" + (f" (mode {self.after.mode:o})" if is_mode else "")
+
+    @property
     def diff(self) -> str:
         """What would be done to it, as a unified diff."""
         return difference(self.before, self.after, self.name)
 
     @property
     def edits(self) -> str:
-        """What somebody else did to it, as a unified diff; empty if nobody did."""
+        """What someone else did to it, as a unified diff; empty if no one did."""
         if not self.is_edited:
             return ""
         if self.left is None:
@@ -87,44 +94,50 @@ class Plan:
 
     session_id: str
     place: Place
-    changes: tuple[Change, ...]
-    lost: tuple[tuple[str, str], ...]  # names of files that cannot be brought back, and why
+    changes: tuple[Change, ...]  # of files and links
+    lost: tuple[tuple[str, str], ...]  # names of what is not restored, and why
     turns: int  # that the conversation would lose
     store: Path  # where the state before is saved
     top: Path  # the folder that relative names start from
-    has_conversation: bool = True  # whether it says where the conversation goes on
+    has_conversation: bool = True  # whether it knows where the conversation continues
+    folders: tuple[Change, ...] = ()  # folders that are made, removed if they are empty, or get their mode back
+    notes: tuple[str, ...] = ()  # what cannot be known
+    refused: str = ""  # why no file may be changed
 
     @property
     def edited(self) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.is_edited)
 
+    @property
+    def deletions(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.kind == "delete")
 
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """Where a session's files are, and where their saved states are. Nothing outside of `roots` is touched."""
+    @property
+    def doubtful(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.doubt)
 
-    backups: Path  # `file-history/<session>`
-    cwd: Path  # that relative names start from
-    roots: tuple[Path, ...]
-    store: Path
-    shadow: Shadow | None = None  # what commands did
+    @property
+    def shown(self) -> tuple[Change, ...]:
+        """All changes but folders that follow from a file in them."""
+        busy = {above for c in self.changes if c.kind != "restore" for above in c.path.parents}
+        return *self.changes, *(c for c in self.folders if c.kind == "restore" or c.path not in busy)
 
 
 class _Left:
-    """What the session left at each path: only what stands there besides is somebody else's."""
+    """What the session left at each path; any other content is someone else's."""
 
     def __init__(self, session: Session, states: Mapping[str, FileState], ground: Ground) -> None:
         top = Path(os.path.realpath(ground.cwd))
         self._texts = dict(_texts(session))
         self._digests: dict[Path, set[str]] = {}
-        for name, (_, after) in _commanded(session, ground, 0).items():
+        for name, (_, after) in _effects(session, ground, 0).files.items():
             if after is not None:
-                self._digests[top / name] = {after.digest}
+                self._digests[top / name] = {after}
         for record in records(ground.store):
             for step in record.steps:
                 self._digests.setdefault(step.path, set()).add(step.after)
         newest = list(states.values())[-1].backups if states else {}
-        self._newest = {Path(os.path.realpath(ground.cwd / name)): backup for name, backup in newest.items()}
+        self._newest = {Path(os.path.realpath(ground.cwd / n)): b for n, b in newest.items() if "\0" not in n}
         self._ground = ground
 
     def text(self, path: Path) -> str | None:
@@ -136,12 +149,12 @@ class _Left:
         text = self._texts.get(path)
         if text is not None:
             return now.text is not None and now.text.removeprefix("\ufeff") == text.removeprefix("\ufeff")
-        saved = _saved(self._newest[path], self._ground) if path in self._newest else None
+        saved = saved_state(self._newest[path], self._ground) if path in self._newest else None
         return saved is not None and saved.digest == now.digest
 
 
 def ground_of(session: Session, claude: Path, roots: Sequence[Path] = ()) -> Ground:
-    """The ground of a session that nobody holds open, ours or the real program's."""
+    """The ground of a session that is not open in a chat, of clew or of Claude Code."""
     cwd = Path(session.cwd or "/nowhere")
     return Ground(
         claude / "file-history" / session.id, cwd, (cwd, *roots), store_of(session.id), Shadow(cwd, session.id)
@@ -149,8 +162,8 @@ def ground_of(session: Session, claude: Path, roots: Sequence[Path] = ()) -> Gro
 
 
 def store_of(session_id: str) -> Path:
-    """Where what stood there before the rewinds of a session is kept."""
-    return Path(state_home()) / "rewind" / session_id
+    """The folder that keeps what existed before the rewinds of a session."""
+    return Path(state_home()) / "rewind" / (session_id if is_plain(session_id) else "unnamed")
 
 
 # -- where to
@@ -202,76 +215,124 @@ def _place(session: Session, turn: Turn, known: Mapping[str, FileState]) -> Plac
 def plan(session: Session, asked: str, ground: Ground) -> Plan:
     """What going back to a prompt would change. Raises NotFound if there is no such prompt."""
     place = place_of(session, asked)
+    turns = sum(1 for turn in session.turns if turn.number >= place.number)
+    top = Path(os.path.realpath(ground.cwd))
+    refused = refuse_folder(str(ground.cwd))
+    if refused:
+        return Plan(session.id, place, (), (), turns, ground.store, top, refused=refused)
+    effects = _effects(session, ground, place.offset)
+    made, lost = _changes(session, place, ground, effects)
+    kept = [change for change in made.values() if not change.before.is_like(change.after)]
+    kept = [change for change in kept if (change.before.kind, change.after.kind) != ("folder", "none")]
+    folders, kept, left = _folders(effects, kept, top)
+    for change in [c for c in kept if _is_blocked(c, (*kept, *folders))]:
+        kept.remove(change)
+        is_folder = change.before.kind == "folder"
+        why = "a folder with other files is in its place" if is_folder else "what is in its place cannot be read"
+        lost.append((change.name, why))
+    lost += [*left, *lost_by_commands(effects, top), *_emptied_parents(kept, folders, top)]
+    said = [*notes(session, effects, place.offset, place.time, top), *_hard_links(kept)]
+    return Plan(
+        session.id,
+        place,
+        tuple(_ordered(kept)),
+        tuple(lost),
+        turns,
+        ground.store,
+        top,
+        folders=tuple(_ordered(folders)),
+        notes=tuple(said),
+    )
+
+
+def _changes(
+    session: Session, place: Place, ground: Ground, effects: Effects
+) -> tuple[dict[Path, Change], list[tuple[str, str]]]:
+    """The changes of files, and what cannot be restored: by the backups of file tools, then by records of commands."""
     states = file_states(session.entries)
-    wanted = dict(restoration(states, place.uuid))
-    made: dict[Path, Change] = {}
-    lost: list[tuple[str, str]] = []
     left = _Left(session, states, ground)
     top = Path(os.path.realpath(ground.cwd))
-    commanded = _commanded(session, ground, place.offset)
-    for name, backup in wanted.items():
-        path, why = (top / name, "") if name in commanded else _target(name, backup, ground)
-        after = None if why else _saved(backup, ground)
+    made: dict[Path, Change] = {}
+    lost: list[tuple[str, str]] = []
+    for name, backup in restoration(states, place.uuid).items():
+        if name in effects.unknown:
+            continue
+        known = effects.files.get(name)
+        path, why = (top / name, "") if known else target_of(name, backup, ground)
+        after = None if why else saved_state(backup, ground)
+        if known and (after is None or is_protected_path(top / name)):
+            after = known[0]  # this content comes from the store, not from the transcript
         if path is None or after is None:
             lost.append((name, why or "its backup is gone"))
         else:
             made[path] = _change(path, name, after, left, top)
-    for name, (before, _) in commanded.items():
+    for name, (before, _) in effects.files.items():
         if top / name not in made:
             made[top / name] = _change(top / name, name, before, left, top)
-    kept = [change for change in made.values() if not change.before.is_like(change.after)]
-    for change in [c for c in kept if c.before.kind == "other" and not _is_emptied(c.path, kept)]:
-        kept.remove(change)
-        lost.append((change.name, "what stands there is no file that could be read"))
-    turns = sum(1 for turn in session.turns if turn.number >= place.number)
-    return Plan(session.id, place, tuple(_ordered(kept)), tuple(lost), turns, ground.store, top)
+    for name, (old, new) in effects.modes.items():
+        now = held(top / name, top)
+        if top / name not in made and now.kind == "file" and now.mode != old:
+            if now.mode == new:
+                made[top / name] = Change(top / name, name, now, replace(now, mode=old))
+            else:
+                lost.append((name, "its mode was changed again since"))
+    for name in effects.older:
+        change = made.get(top / name)
+        if change and change.kind == "delete":
+            made[top / name] = replace(change, doubt="it is older than the command: it may have been moved here")
+    return made, lost
+
+
+def _folders(
+    effects: Effects, files: list[Change], top: Path
+) -> tuple[list[Change], list[Change], list[tuple[str, str]]]:
+    """The changes of folders, the changes of files that are left, and what is not done."""
+    found: list[Change] = []
+    lost: list[tuple[str, str]] = []
+    by_path = {change.path: change for change in files}
+    for name, (old, new) in sorted(effects.folders.items(), reverse=True):  # what is inside before what it is in
+        path, shown = top / name, f"{name}/"
+        now = held(path, top)
+        if old is None:
+            if now.kind == "folder" and path not in by_path:
+                if _is_emptied(path, (*by_path.values(), *found)):
+                    found.append(Change(path, shown, now, ABSENT))
+                else:
+                    lost.append((shown, "it is not empty"))
+            continue
+        wanted = Held("folder", b"", old)
+        if now.kind == "none":
+            found.append(Change(path, shown, now, wanted))
+        elif now.kind == "folder" and now.mode != old:
+            if new in (None, now.mode):
+                found.append(Change(path, shown, now, wanted))
+            else:
+                lost.append((shown, "its mode was changed again since"))
+        elif path in by_path and by_path[path].kind == "delete":  # a command put a file in its place
+            by_path[path] = replace(by_path[path], after=wanted)
+    return found, list(by_path.values()), lost
 
 
 def _ordered(found: Sequence[Change]) -> Iterator[Change]:
-    """Removals first: a file may stand where a folder is to be, and the other way round."""
+    """Deletions first."""
     yield from sorted((c for c in found if c.kind == "delete"), key=lambda c: c.path)
     yield from sorted((c for c in found if c.kind != "delete"), key=lambda c: c.path)
 
 
-def _target(name: str, backup: Backup, ground: Ground) -> tuple[Path | None, str]:
-    """The path that a name stands for, no link left in it; or why it may not be touched."""
-    path = Path(os.path.normpath(ground.cwd / name))
-    real = Path(os.path.realpath(path))
-    if ".git" in (*path.parts, *real.parts):
-        return None, "it belongs to git"
-    roots = [Path(os.path.realpath(root)) for root in ground.roots]
-    if not any(real.is_relative_to(root) for root in roots):
-        return None, f"it lies outside of {ground.cwd}"
-    if backup.name is None and backup.content is None and path.is_symlink():
-        return Path(os.path.realpath(path.parent)) / path.name, ""  # the link itself was not there
-    return real, ""
+def _emptied_parents(files: Sequence[Change], folders: Sequence[Change], top: Path) -> Iterator[tuple[str, str]]:
+    """Folders that a deletion leaves empty, and that may have existed before."""
+    gone = {change.path for change in (*folders, *files) if change.before.kind == "folder"}
+    parents = {above for change in files if change.kind == "delete" for above in change.path.parents}
+    for folder in sorted(parents - gone):
+        is_below = folder != top and folder.is_relative_to(top)
+        if is_below and _is_emptied(folder, (*files, *folders), with_folders=False):
+            yield f"{folder.relative_to(top)}/", "an empty folder that may have existed before; it is left as it is"
 
 
-def _saved(backup: Backup, ground: Ground) -> Held | None:
-    """The state that a backup stands for; None if its file is gone or the name leads elsewhere."""
-    if backup.content is not None:
-        return Held("file", backup.content.encode("utf-8", "surrogatepass"))
-    if backup.name is None:
-        return ABSENT
-    if not is_plain(backup.name):
-        return None
-    found = held(ground.backups / backup.name)
-    return found if found.kind == "file" else _astray(backup, ground)
-
-
-def _astray(backup: Backup, ground: Ground) -> Held | None:
-    """A backup that lies under another session's id, where 2.1.29 puts it when it resumes to print. Its time tells it from
-    others of that name: the program writes both at once."""
-    when = instant(backup.time)
-    if when is None:
-        return None
-    near = [
-        path
-        for path in ground.backups.parent.glob(f"*/{glob.escape(str(backup.name))}")
-        if abs(path.stat().st_mtime - when.timestamp()) <= _AT_ONCE
-    ]
-    states = {state.digest: state for state in map(held, near) if state.kind == "file"}
-    return next(iter(states.values())) if len(states) == 1 else None
+def _hard_links(files: Sequence[Change]) -> Iterator[str]:
+    names = [c.name for c in files if c.before.kind == "file" and os.lstat(c.path).st_nlink > 1]
+    if names:
+        yield f"Other hard links to the same file keep their content: {', '.join(names[:3])}."
 
 
 def _texts(session: Session) -> Iterator[tuple[Path, str]]:
@@ -283,21 +344,44 @@ def _texts(session: Session) -> Iterator[tuple[Path, str]]:
             yield Path(os.path.realpath(name)), change.after.text.replace("\r\n", "\n")
 
 
-def _is_emptied(folder: Path, changes: Sequence[Change]) -> bool:
-    """Whether all that is in a folder goes."""
+def _is_blocked(change: Change, changes: Sequence[Change]) -> bool:
+    """Whether what is in the place of a file cannot be replaced."""
+    if change.before.kind == "folder":
+        return not _is_emptied(change.path, changes)
+    return change.before.kind == "other"
+
+
+def _is_emptied(folder: Path, changes: Sequence[Change], *, with_folders: bool = True) -> bool:
+    """Whether everything in a folder is deleted."""
     gone = {change.path for change in changes if change.kind == "delete"}
-    return folder.is_dir() and all(Path(at, name) in gone for at, _, names in os.walk(folder) for name in names)
+    if not folder.is_dir():
+        return False
+    try:
+        with os.scandir(folder) as entries:
+            inside = list(entries)
+    except OSError:
+        return False
+    for entry in inside:
+        path = folder / entry.name
+        if path in gone:
+            continue
+        if not entry.is_dir(follow_symlinks=False):
+            return False
+        if with_folders or not _is_emptied(path, changes, with_folders=False):
+            return False
+    return True
 
 
 def _change(path: Path, name: str, after: Held, left: _Left, top: Path) -> Change:
     now = held(path, top)
-    if now.kind in ("none", "other") or (now.kind, now.data) == (after.kind, after.data) or left.is_ours(path, now):
+    is_free = now.kind in ("none", "folder", "other")
+    if is_free or (now.kind, now.data) == (after.kind, after.data) or left.is_ours(path, now):
         return Change(path, name, now, after)
     return Change(path, name, now, after, left.text(path), True)
 
 
-def _commanded(session: Session, ground: Ground, offset: int) -> Mapping[str, tuple[Held, Held | None]]:
-    """What commands changed behind the prompts from a place of the file on."""
+def _effects(session: Session, ground: Ground, offset: int) -> Effects:
+    """What commands did after the prompts from a place of the file on."""
     if ground.shadow is None or not ground.shadow.exists:
-        return {}
+        return Effects()
     return ground.shadow.since(prompt.uuid for prompt in session.prompts if prompt.uuid and prompt.offset >= offset)

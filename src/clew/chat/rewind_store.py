@@ -1,7 +1,7 @@
-"""The store of rewinds: what stood at each path before a rewind changed it, kept until others have taken its place.
+"""Store of rewinds: the state of each path before a rewind changed it. The last rewinds of a session are kept.
 
 Each rewind has a folder: a file for each state, then `rewind.json`, which makes it valid, and `done` when all was changed.
-One without `done` was broken off: what it saved is the truth for whoever does it again.
+One without `done` was interrupted: what it saved is the state to return to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DONE = "done"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One path: what stood there, and the digest of what the rewind put there."""
+    """One path: its state before, and the digest of what the rewind put there."""
 
     path: Path
     name: str
@@ -53,6 +53,15 @@ def begin(
     """Save all that is about to be changed. When this returns it is safe on the disk."""
     numbers = [int(found.name) for found in _folders(store)]
     folder = store / str(max(numbers, default=0) + 1)
+    try:
+        _save(folder, place_of, steps, has_conversation, leaf)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Record(folder, place_of, tuple(steps), False, has_conversation, leaf)
+
+
+def _save(folder: Path, place_of: str, steps: Sequence[Step], has_conversation: bool, leaf: str | None) -> None:
     rows = []
     for number, step in enumerate(steps):
         if step.before.kind in ("file", "link"):
@@ -68,7 +77,6 @@ def begin(
         )
     table = {"place": place_of, "steps": rows, "conversation": has_conversation, "leaf": leaf}
     place(folder / _TABLE, (encode(table),))
-    return Record(folder, place_of, tuple(steps), False, has_conversation, leaf)
 
 
 def finish(record: Record) -> None:
@@ -92,7 +100,8 @@ def records(store: Path) -> Iterator[Record]:
 
 def _step(folder: Path, number: int, row: dict[str, Any]) -> Step:
     is_saved = row["kind"] in ("file", "link")
-    before = Held(row["kind"], held(folder / str(number)).data, row["mode"]) if is_saved else ABSENT
+    data = held(folder / str(number)).data if is_saved else b""
+    before = Held(row["kind"], data, row["mode"]) if is_saved or row["kind"] == "folder" else ABSENT
     return Step(Path(row["path"]), row["name"], before, row["after"])
 
 

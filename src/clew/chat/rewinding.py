@@ -1,20 +1,25 @@
-"""Carrying out a rewind, and taking one back. The seam for doors is `Engine.plan_rewind` and `Engine.rewind`."""
+"""Carry out a rewind, and undo one. Callers use `Engine.plan_rewind` and `Engine.rewind`."""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from clew.chat.held import held, stand
+from clew.chat.held import held
 from clew.chat.rewind import Change, Edits, Place, Plan, store_of
 from clew.chat.rewind_store import Record, Step, begin, finish, records
-from clew.chat.tools.disk import clear
+from clew.chat.tools.disk import clear, make_folder, put_back, remove_file, remove_folder, set_folder_mode
 from clew.errors import NotFound, Refused
 
-_UNDO = "undo-"  # and the number of a rewind: the place of the one that takes it back
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_CONTENT = ("file", "link")
+_UNDO = "undo-"  # and the number of a rewind: the place of the one that undoes it
 
 
 class Talk(Protocol):
@@ -22,39 +27,45 @@ class Talk(Protocol):
 
     @property
     def leaf(self) -> str | None:
-        """The line that it goes on from."""
+        """The line that it continues from."""
         ...
 
     def go_back(self, before: str | None) -> None:
-        """Go on from this line."""
+        """Continue from this line."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rewound:
-    """What a rewind did. It is taken back by the plan of `undo`."""
+    """What a rewind did. The plan of `undo` undoes it."""
 
-    changed: tuple[Change, ...]
-    kept: tuple[Change, ...]  # left as they are, because somebody else had changed them
+    changed: tuple[Change, ...]  # files and folders
+    kept: tuple[Change, ...]  # left as they are: edited by others, or not to be deleted
     failed: tuple[tuple[str, str], ...]  # names, and why
     number: str  # of the rewind in its store
 
 
-def carry_out(plan: Plan, edits: Edits = "refuse", *, code: bool = True, talk: Talk | None = None) -> Rewound:
-    """Do what a plan says: each file in one step, and all that stood there saved before the first one.
+def carry_out(
+    plan: Plan, edits: Edits = "refuse", *, code: bool = True, talk: Talk | None = None, keep: Sequence[Change] = ()
+) -> Rewound:
+    """Do what a plan says: each file in one step, and all current states saved before the first one.
 
-    A file that somebody else changed makes it refuse everything, or is kept, or is overwritten: as `edits` says. `talk`
-    goes back in the conversation too. What was killed half way is done by planning and carrying out again. Raises Refused,
-    also if a file changed since the plan.
+    A file that someone else changed makes it refuse everything, or is kept, or is overwritten: as `edits` says. What is in
+    `keep` stays as it is. `talk` goes back in the conversation too. One that was killed is completed by planning and
+    carrying out again. Raises Refused, also if a file changed since the plan, or if the disk is full; then nothing changed.
     """
+    if code and plan.refused:
+        raise Refused([plan.refused])
     wanted = plan.changes if code else ()
-    kept = tuple(c for c in wanted if c.is_edited) if edits != "overwrite" else ()
-    if kept and edits == "refuse":
-        names = ", ".join(change.name for change in kept)
-        refused = Refused([f"{names} {'was' if len(kept) == 1 else 'were'} changed after the session left it"])
-        refused.hint = "Look at the difference, then say whether to keep it or to overwrite it."
+    edited = tuple(c for c in wanted if c.is_edited) if edits != "overwrite" else ()
+    if edited and edits == "refuse":
+        names = ", ".join(change.name for change in edited)
+        refused = Refused([f"{names} {'was' if len(edited) == 1 else 'were'} changed after the session wrote it"])
+        refused.hint = "Look at the difference, then choose whether to keep it or to overwrite it."
         raise refused
+    kept = tuple(c for c in wanted if c in edited or c in keep)
     doing = [change for change in wanted if change not in kept]
+    doing += _folders(plan, kept) if code else []
     for change in doing:
         if not held(change.path, plan.top).is_like(change.before):
             raise Refused([f"{change.name} changed while this was being planned"])
@@ -62,25 +73,78 @@ def carry_out(plan: Plan, edits: Edits = "refuse", *, code: bool = True, talk: T
     if not doing and talk is None and broken is None:
         return Rewound((), kept, (), "")
     record = _begun(plan, doing, broken, talk)
-    failed = [(change.name, why) for change in doing if (why := _done(change, plan.top))]
+    failed = _execute(doing, record)
     if talk is not None:
         talk.go_back(plan.place.before)
     finish(record)
-    undone = {name for name, _ in failed}
-    return Rewound(tuple(c for c in doing if c.name not in undone), kept, tuple(failed), record.number)
+    done = tuple(change for change in doing if change.path not in failed)
+    return Rewound(done, kept, tuple((c.name, failed[c.path]) for c in doing if c.path in failed), record.number)
 
 
-def _done(change: Change, top: Path) -> str:
-    """Change one file; why it could not be done."""
-    try:
-        stand(change.path, change.after, top)
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""
+def _folders(plan: Plan, kept: Sequence[Change]) -> list[Change]:
+    """The folders to change: one that holds a kept file is not removed."""
+    busy = {above for change in kept for above in change.path.parents}
+    return [change for change in plan.folders if change.kind != "delete" or change.path not in busy]
+
+
+def _execute(changes: Sequence[Change], record: Record) -> dict[Path, str]:
+    """Make the changes; the reasons of those that failed. A full disk undoes them all and raises Refused."""
+    failed: dict[Path, str] = {}
+    for change, work in _operations(changes):
+        if change.path in failed:
+            continue
+        try:
+            work()
+        except OSError as error:
+            if error.errno in _FULL:
+                _roll_back(changes, record)
+            failed[change.path] = error.strerror or str(error)
+    return failed
+
+
+def _operations(changes: Sequence[Change]) -> Iterator[tuple[Change, Callable[[], None]]]:
+    """The steps of all changes in an order in which each is possible: a file can be where a folder must be."""
+    down = sorted(changes, key=lambda change: change.path)
+    up = down[::-1]
+    for c in down:
+        if c.before.kind == c.after.kind == "folder" and c.before.mode & 0o700 != 0o700:
+            yield c, partial(set_folder_mode, c.path, c.before.mode | 0o700)
+    for c in down:
+        if c.before.kind in _CONTENT and c.after.kind not in _CONTENT:
+            yield c, partial(remove_file, c.path)
+    for c in up:
+        if c.before.kind == "folder" != c.after.kind:
+            yield c, partial(remove_folder, c.path)
+    for c in down:
+        if c.after.kind == "folder" != c.before.kind:
+            yield c, partial(make_folder, c.path)
+    for c in down:
+        if c.after.kind in _CONTENT:
+            yield c, partial(put_back, c.path, c.after.data, c.after.mode, is_link=c.after.kind == "link")
+    for c in up:
+        if c.after.kind == "folder":
+            yield c, partial(set_folder_mode, c.path, c.after.mode)
+
+
+def _roll_back(changes: Sequence[Change], record: Record) -> None:
+    """Undo what was done before the disk was full. Always raises Refused."""
+    stuck = {}
+    back = [replace(change, before=held(change.path), after=change.before) for change in changes]
+    for change, work in _operations([change for change in back if not change.before.is_like(change.after)]):
+        try:
+            work()
+        except OSError as error:
+            stuck[change.name] = error.strerror
+    if not stuck:
+        shutil.rmtree(record.folder, ignore_errors=True)
+        raise Refused(["the disk is full; nothing was changed"])
+    refused = Refused([f"the disk is full, and these files could not be put back: {', '.join(stuck)}"])
+    refused.hint = "Free some space and run the same command again; what existed before is saved."
+    raise refused
 
 
 def _broken(plan: Plan) -> Record | None:
-    """The last rewind, if it was to the same place and was killed half way. What it was writing is cleared away."""
+    """The last rewind, if it was to the same place and was killed half way. Its unfinished files are removed."""
     last = next(reversed(list(records(plan.store))), None)
     if last is None or last.is_done:
         return None
@@ -90,7 +154,7 @@ def _broken(plan: Plan) -> Record | None:
 
 
 def _begun(plan: Plan, doing: Sequence[Change], broken: Record | None, talk: Talk | None) -> Record:
-    """Save what is about to be changed: for what a killed rewind has changed, what stood there before that one."""
+    """Save what is about to be changed; for what a killed rewind changed, the state before that one."""
     leaf = talk.leaf if talk else None
     if broken is not None and broken.has_conversation:
         leaf = broken.leaf
@@ -102,34 +166,41 @@ def _begun(plan: Plan, doing: Sequence[Change], broken: Record | None, talk: Tal
         is_same = was is not None and change.before.digest in (was.after, was.before.digest)
         steps.append(replace(step, before=was.before) if was and is_same else step)
     steps += [step for step in earlier.values() if held(step.path, plan.top).digest == step.after]
-    return begin(plan.store, plan.place.uuid, steps, has_conversation=talk is not None, leaf=leaf)
+    try:
+        return begin(plan.store, plan.place.uuid, steps, has_conversation=talk is not None, leaf=leaf)
+    except OSError as error:
+        raise Refused([f"the current files cannot be saved ({error.strerror}), so nothing was changed"]) from None
 
 
-# -- taking it back
+# -- undo
 
 
 def undo(session_id: str, top: Path) -> Plan:
-    """The plan that takes the last rewind of a session back; carried out, it can be taken back in turn."""
+    """The plan that undoes the last rewind of a session; once carried out, it can be undone in turn."""
     store, top = store_of(session_id), Path(os.path.realpath(top))
     record = _last(list(records(store)))
     if record is None:
         missing = NotFound(session_id[:8], kind="rewind")
-        missing.hint = "Only what clew rewound can be taken back."
+        missing.hint = "Only rewinds by clew can be undone."
         raise missing
-    changes = []
+    changes: list[Change] = []
+    folders: list[Change] = []
     for step in record.steps:
         now = held(step.path, top)
         is_edited = now.kind in ("file", "link") and now.digest not in (step.after, step.before.digest)
         change = Change(step.path, step.name, now, step.before, None, is_edited)
         if not now.is_like(step.before):
-            changes.append(change)
+            is_folder = {now.kind, step.before.kind} <= {"folder", "none"}
+            (folders if is_folder else changes).append(change)
     changes.sort(key=lambda c: (c.kind != "delete", c.path))
     place = Place(f"{_UNDO}{record.number}", 0, "", None, record.leaf, True)
-    return Plan(session_id, place, tuple(changes), (), 0, store, top, record.has_conversation)
+    refused = "" if top.is_dir() else f"the folder of this session, {top}, does not exist"
+    has_talk = record.has_conversation
+    return Plan(session_id, place, tuple(changes), (), 0, store, top, has_talk, tuple(folders), (), refused)
 
 
 def _last(found: Sequence[Record]) -> Record | None:
-    """The rewind to take back: the last one, or the one that was being taken back when that was killed."""
+    """The rewind to undo: the last one, or the one whose undo was killed."""
     last = found[-1] if found else None
     if last is None or last.is_done or not last.place.startswith(_UNDO):
         return last

@@ -1,26 +1,26 @@
-"""The shadow: what commands do to the files of a project, kept in a git store of clew's own, so that it can be taken back.
+"""Shadow store: what commands do to the files of a project, kept in a git store of clew, so that it can be undone.
 
-The store lies in clew's state folder and never in the project; the project's own repository is neither read nor written.
-Git is used for its plumbing alone: no hooks, no filters, no settings and no attributes of the project count, and links are
-kept as links. What its ignore files name is left out, and so are large files; a large tree is not looked at at all.
+The store is in clew's state folder and never in the project; the project's own repository is neither read nor written.
+Only git's plumbing is used: hooks, filters, settings and attributes of the project have no effect, and links are kept as
+links. Large files and most ignored files are not kept (see `inventory`); a large tree is not examined at all.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from clew.chat.held import ABSENT, Held
+from clew.chat.effect import Done, Effect, Effects, Tree, compare
+from clew.chat.held import ABSENT, Held, held
+from clew.chat.inventory import Survey
 from clew.chat.repository import git_surroundings
 from clew.errors import ClewError
 from clew.wire.encode import decode
@@ -30,9 +30,9 @@ from clew.wire.write import append, create, place
 
 MOST_FILES = 20_000
 MOST_BYTES = 512 << 20  # of all files together
-LARGEST = 8 << 20  # bytes of one file
 SECONDS = 10.0  # for one step of git
 DAYS = 60  # that a store is kept after the last look
+_COMMAND = 120  # characters of a command that are recorded
 _RECORDS = "records.jsonl"
 _PLAIN = "* -text -eol -ident -filter -working-tree-encoding -diff -merge\n"
 _CONFIG = """[core]
@@ -59,33 +59,16 @@ class Unseen(ClewError):
     """The files cannot be watched; the sentence says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """The files of a project at a time: a tree of the store, the modes that git does not keep, and what is left out."""
-
-    id: str
-    modes: Mapping[str, int] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a command did to one path."""
-
-    name: str
-    before: Held
-    after: Held
-
-
 class Shadow:
     """The shadow of one project. Its calls wait for git: make them in a thread."""
 
     def __init__(self, project: Path, session_id: str, git: str | None = None) -> None:
-        self._project = Path(os.path.realpath(project))
-        self._store = store_of(self._project)
+        self.project = Path(os.path.realpath(project))
+        self._store = store_of(self.project)
         self._index = self._store / f"index-{session_id}"
         self._git = git or find_program("git") or ""
         self._alone = threading.Lock()
+        self._last: Tree | None = None
 
     @property
     def exists(self) -> bool:
@@ -97,58 +80,103 @@ class Shadow:
         with self._alone:
             self._prepare()
             self._index.with_name(f"{self._index.name}.lock").unlink(missing_ok=True)  # of a git that was ended
-            return self._look()
+            self._last = self._look()
+            return self._last
 
-    def record(self, prompt: str, line: str, before: Tree, after: Tree, *, is_sure: bool = True) -> list[Done]:
-        """Note what happened between two looks, for the rewind to a prompt; what it was.
+    def record(
+        self, prompt: str, call: str, before: Tree, after: Tree, *, command: str = "", is_sure: bool = True
+    ) -> list[Done]:
+        """Record what happened between two looks, for a rewind to a prompt; returns what can be undone.
 
-        It is not sure that a command did it if others had time to do it too.
+        `is_sure` is False if others had time to change files too.
         """
-        skipped = {*before.left_out, *after.left_out}
-        done = [d for d in self._differences(before.id, after.id, before.modes, after.modes) if d.name not in skipped]
-        if done:
-            row = {
-                "prompt": prompt,
-                "call": line,
-                "before": before.id,
-                "after": after.id,
-                "modes": {d.name: before.modes[d.name] for d in done if d.name in before.modes},
-                "skipped": sorted(skipped),
-                "sure": is_sure,
-            }
-            self._note(row)
-        return done
+        listed = list(self._differences(before.id, after.id, before.modes, after.modes))
+        found = compare(before, after, listed, self.project)
+        row: dict[str, Any] = {"prompt": prompt, "call": call, "command": _short(command)}
+        row |= {"before": before.id, "after": after.id, "sure": is_sure}
+        row |= self._effect(found, before, listed)
+        self._note(row, sync=not found.is_none)
+        return found.done
 
-    def since(self, prompts: Iterable[str]) -> dict[str, tuple[Held, Held | None]]:
-        """Each path that commands changed behind these prompts: before the first of them, and after the last.
+    def note_unseen(self, prompt: str, call: str, command: str, why: str) -> None:
+        """Record that a command ran that could not be watched."""
+        self._note({"prompt": prompt, "call": call, "command": _short(command), "unseen": why}, sync=False)
 
-        The second is None where it is not sure that a command did it.
-        """
-        wanted = set(prompts)
-        found: dict[str, tuple[Held, Held | None]] = {}
+    def note_folders(self, prompt: str, call: str, folders: Iterable[str]) -> None:
+        """Record that a tool is about to make these folders."""
+        made = dict.fromkeys(folders, (None, None))
+        self._note({"prompt": prompt, "call": call, "folders": made}, sync=False)
+
+    def since(self, prompts: Iterable[str]) -> Effects:
+        """What commands did after these prompts."""
+        wanted, found = set(prompts), Effects()
         rows = [row for row in self._rows() if row.get("prompt") in wanted]
-        if rows and not self._git:
-            raise Unseen("What commands changed cannot be looked up: there is no git here.")
+        if not self._git and any("before" in row for row in rows):
+            raise Unseen("What commands changed cannot be looked up: git is not installed.")
         for row in rows:
-            skipped = set(row["skipped"])
-            for done in self._differences(row["before"], row["after"], row["modes"], {}):
-                if done.name not in skipped:
-                    earlier = found.get(done.name)
-                    found[done.name] = (earlier[0] if earlier else done.before, done.after if row["sure"] else None)
+            call = str(row.get("call"))
+            if "unseen" in row:
+                found.unseen[call] = str(row["unseen"])
+                continue
+            listed: list[Done] = []
+            if "before" in row:
+                found.calls.add(call)
+                skipped = set(row.get("skipped", ()))
+                listed = list(self._differences(row["before"], row["after"], row.get("modes", {}), {}))
+                listed = [done for done in listed if done.name not in skipped]
+            found.add(row, listed, {name: self._kept(facts) for name, facts in row.get("kept", {}).items()})
         return found
+
+    # -- records
+
+    def _effect(self, found: Effect, before: Tree, listed: Iterable[Done]) -> dict[str, Any]:
+        """What a record says of an effect. The content of ignored files goes into the store now."""
+        by_tree = {done.name: done for done in listed}
+        kept, afters = {}, {}
+        for done in found.done:
+            was = by_tree.get(done.name)
+            if was is None or was.before != done.before:
+                kept[done.name] = self._keep(done.before) | {"after": done.after.digest}
+            elif was.after != done.after:
+                afters[done.name] = done.after.digest
+        names = {done.name for done in found.done}
+        row = {
+            "modes": {name: before.modes[name] for name in sorted(names) if name in before.modes},
+            "kept": kept,
+            "afters": afters,
+            "dropped": [name for name in by_tree if name not in names and name not in found.unknown],
+            "older": found.older,
+            "modes_only": found.modes,
+            "folders": found.folders,
+            "unkept": found.unkept,
+            "unchecked": found.unchecked,
+        }
+        return {"unknown": found.unknown} | {key: value for key, value in row.items() if value}
+
+    def _keep(self, state: Held) -> dict[str, Any]:
+        """Store the content of an ignored file; what a record needs to find it."""
+        name = sha256(state.data).hexdigest()
+        with suppress(FileExistsError):
+            place(self._store / "ignored" / name, (state.data,))
+        return {"kind": state.kind, "mode": state.mode, "content": name}
+
+    def _kept(self, facts: Mapping[str, Any]) -> Held:
+        found = held(self._store / "ignored" / str(facts["content"]))
+        if found.kind != "file":
+            raise Unseen("What a command changed cannot be looked up: a part of clew's store is missing.")
+        return Held(facts["kind"], found.data, facts["mode"])
 
     # -- the store
 
     def _prepare(self) -> None:
         """Make the store if there is none. Nothing of git's own templates comes into it."""
         if not self._git:
-            raise Unseen("There is no git here, so what commands change cannot be taken back.")
-        if self._project in (Path("/"), Path(user_home()).resolve()):
-            raise Unseen(f"{self._project} is no project folder, so what commands change in it cannot be taken back.")
+            raise Unseen("git is not installed, so what commands change cannot be undone.")
+        if self.project in (Path("/"), Path(user_home()).resolve()):
+            raise Unseen(f"{self.project} is not a project folder, so what commands change in it cannot be undone.")
         if not (self._store / "HEAD").is_file():
-            for folder in (self._store.parent, *(self._store / name for name in ("objects", "refs", "info"))):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                folder.chmod(0o700)
+            inner = (self._store / name for name in ("objects", "refs", "info"))
+            _make_private(self._store.parent, self._store, *inner)
             for name, text in (("config", _CONFIG), ("info/attributes", _PLAIN), ("HEAD", "ref: refs/heads/none\n")):
                 with suppress(FileExistsError):  # another session may be making it too
                     place(self._store / name, (text.encode(),), sync=False)
@@ -160,12 +188,13 @@ class Shadow:
                 if others:
                     place(self._index, (others[-1].read_bytes(),), sync=False)  # it knows most files already
 
-    def _note(self, row: dict[str, Any]) -> None:
+    def _note(self, row: dict[str, Any], *, sync: bool) -> None:
         path = self._store / _RECORDS
+        _make_private(self._store.parent, self._store)
         try:
             create(path, [row])
         except FileExistsError:
-            append(path, [row], sync=True)
+            append(path, [row], sync=sync)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         try:
@@ -183,49 +212,23 @@ class Shadow:
     # -- looking
 
     def _look(self) -> Tree:
-        names, left_out = self._listed()
-        modes: dict[str, int] = {}
-        straight: dict[bytes, bool] = {b"": True}
-        total, taken, gone = 0, [], []
-        for name in names:
-            facts = self._facts(name) if self._is_straight(os.path.dirname(name), straight) else None
-            shown = os.fsdecode(name)
-            if facts is None or stat.S_ISDIR(facts.st_mode):
-                gone.append(name)
-            elif facts.st_size > LARGEST or not (stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode)):
-                left_out.append(shown)
-                gone.append(name)
-            else:
-                taken.append(name)
-                total += facts.st_size
-                if stat.S_ISREG(facts.st_mode):
-                    modes[shown] = stat.S_IMODE(facts.st_mode)
-        if total > MOST_BYTES:
-            raise Unseen(_too_large(self._project, f"more than {MOST_BYTES >> 20} MB"))
+        began = time.time()
+        listed = self._listed()
+        survey = Survey(self.project, map(os.fsdecode, listed), self._last.inventory if self._last else None)
+        found = survey.take()
+        if survey.total > MOST_BYTES:
+            raise Unseen(_too_large(self.project, f"more than {MOST_BYTES >> 20} MB"))
+        taken = [os.fsencode(name) for name in survey.taken]
+        gone = sorted(set(listed) - set(taken))
         for words, which in ((("--force-remove",), gone), (("--add", "--remove", "--replace"), taken)):
             if which:
                 self._run("update-index", *words, "-z", "--stdin", given=b"\0".join(which) + b"\0")
-        return Tree(self._run("write-tree").decode().strip(), modes, tuple(sorted(left_out)))
+        return Tree(self._run("write-tree").decode().strip(), survey.modes, found, began)
 
-    def _facts(self, name: bytes) -> os.stat_result | None:
-        try:
-            return os.lstat(os.path.join(os.fsencode(self._project), name))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-
-    def _is_straight(self, folder: bytes, known: dict[bytes, bool]) -> bool:
-        """Whether no part of a folder's name is a link, which would lead elsewhere."""
-        if folder not in known:
-            facts = self._facts(folder) if self._is_straight(os.path.dirname(folder), known) else None
-            known[folder] = facts is not None and stat.S_ISDIR(facts.st_mode)
-        return known[folder]
-
-    def _listed(self) -> tuple[list[bytes], list[str]]:
-        """The names of all files that are not ignored, and the repositories inside, whose files are their own."""
+    def _listed(self) -> list[bytes]:
+        """The names of all files that are not ignored; those of repositories inside are not among them."""
         out = self._run("ls-files", "-z", "--cached", "--others", "--exclude-standard", most=MOST_FILES)
-        names = [name for name in dict.fromkeys(out.split(b"\0")) if name]
-        inner = [os.fsdecode(name) for name in names if name.endswith(b"/")]
-        return [name for name in names if not name.endswith(b"/")], inner
+        return [name for name in dict.fromkeys(out.split(b"\0")) if name and not name.endswith(b"/")]
 
     def _differences(
         self, before: str, after: str, old_modes: Mapping[str, int], new_modes: Mapping[str, int]
@@ -265,7 +268,7 @@ class Shadow:
         """One step of git, with nothing of the person's or the project's that could change what it does."""
         own = {
             "GIT_DIR": str(self._store),
-            "GIT_WORK_TREE": str(self._project),
+            "GIT_WORK_TREE": str(self.project),
             "GIT_INDEX_FILE": str(self._index),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
@@ -276,7 +279,7 @@ class Shadow:
         try:
             done = subprocess.run(
                 [self._git, "--no-pager", command, *words],
-                cwd=self._project,
+                cwd=self.project,
                 env=git_surroundings() | own,
                 input=given,
                 capture_output=True,
@@ -284,18 +287,14 @@ class Shadow:
                 umask=0o077,
             )
         except subprocess.TimeoutExpired:
-            raise Unseen(_too_large(self._project, "too much to look at")) from None
+            raise Unseen(_too_large(self.project, "too much to look at")) from None
         except OSError as error:
-            raise Unseen(
-                f"git cannot be run, so what commands change cannot be taken back: {error.strerror}."
-            ) from None
+            raise Unseen(f"git cannot be run, so what commands change cannot be undone: {error.strerror}.") from None
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise Unseen(
-                f"git {command} failed, so what a command changed cannot be taken back: {' '.join(said[-1:])}."
-            )
+            raise Unseen(f"git {command} failed, so what a command changed cannot be undone: {' '.join(said[-1:])}.")
         if most and done.stdout.count(b"\0") > most:
-            raise Unseen(_too_large(self._project, f"more than {most:,} files"))
+            raise Unseen(_too_large(self.project, f"more than {most:,} files"))
         return done.stdout
 
 
@@ -304,8 +303,19 @@ def store_of(project: Path) -> Path:
     return Path(state_home()) / "shadow" / sha256(os.fsencode(project)).hexdigest()[:24]
 
 
+def _make_private(*folders: Path) -> None:
+    for folder in folders:
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.chmod(0o700)
+
+
+def _short(command: str) -> str:
+    return " ".join(command.split())[:_COMMAND]
+
+
 def _forget_old(stores: Path) -> None:
-    """Remove the stores of projects that nobody worked in for long."""
+    """Remove the stores of projects that were not used for long."""
     oldest = time.time() - DAYS * 86_400
     for store in stores.iterdir():
         newest = max((path.stat().st_mtime for path in (store, *store.glob("index-*"))), default=0.0)
@@ -314,12 +324,12 @@ def _forget_old(stores: Path) -> None:
 
 
 def _too_large(project: Path, why: str) -> str:
-    return f"{project} has {why}, so what commands change in it cannot be taken back."
+    return f"{project} has {why}, so what commands change in it cannot be undone."
 
 
-def _state(mode: str, data: bytes | None, told: int | None) -> Held:
+def _state(mode: str, data: bytes | None, known: int | None) -> Held:
     if mode == "000000" or data is None:
         return ABSENT
     if mode == "120000":
         return Held("link", data)
-    return Held("file", data, told if told is not None else 0o755 if mode == "100755" else 0o644)
+    return Held("file", data, known if known is not None else 0o755 if mode == "100755" else 0o644)

@@ -1,11 +1,13 @@
-"""Watching: a look at the files before and behind each call that may change them without our tools, kept in the shadow."""
+"""Watch calls that may change files without clew's tools: examine the project before and after, record the difference."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.chat import event
@@ -14,23 +16,24 @@ from clew.chat.snapshot import Backups
 from clew.chat.tool import Json, State, Tool
 
 if TYPE_CHECKING:
+    from clew.chat.effect import Done, Tree
     from clew.chat.journal import Journal
-    from clew.chat.shadow import Done, Shadow, Tree
+    from clew.chat.shadow import Shadow
 
 MOST_SAVED = 200  # files of one call whose states go to the file history too, where Claude Code finds them
 _NAMED = 3
 
 
 class Watch:
-    """Who looks at the files of a session. Without git, or in a tree too large, that is said once and nothing is watched."""
+    """Watches the files of a session. If that is not possible (no git, a large tree), it reports so once."""
 
     def __init__(self, journal: Journal, backups: Backups, state: State) -> None:
         self._backups = backups
         self._journal = journal
         self._state = state
-        self._told: set[str] = set()
-        self._is_blind = False
-        self._open: tuple[str, str, Tree] | None = None  # a look behind which a command ran on
+        self._reported: set[str] = set()
+        self._unseen = ""  # why nothing is watched
+        self._open: tuple[str, str, str, Tree] | None = None  # the last look while a command runs in the background
 
     @cached_property
     def shadow(self) -> Shadow:
@@ -40,43 +43,56 @@ class Watch:
 
     @asynccontextmanager
     async def around(self, tool: Tool, given: Json, line: str, tell: Tell) -> AsyncIterator[None]:
-        """Look before and behind a call, if it may change files."""
-        if self._is_blind or not may_change(tool, given):
+        """Look at the project before and after a call, if it may change files."""
+        if not may_change(tool, given):
             yield
             return
+        command = str(given.get("command") or tool.name)
         await self.settle(tell)
-        before = await self._look(tell)
+        before = None if self._unseen else await self._look(tell)
         try:
             yield
         finally:
             if before is not None:
-                await self._compare(before, line, tell)
+                await self._compare(before, line, command, tell)
+            if self._unseen:
+                prompt = self._backups.owner
+                await asyncio.to_thread(self.shadow.note_unseen, prompt, line, command, self._unseen)
 
     async def settle(self, tell: Tell) -> None:
-        """Note what a command that ran on has done since. Others had time to change files too, so nobody is sure of it."""
+        """Record what a command in the background has done so far. Others had time to change files too."""
         if self._open is None:
             return
-        prompt, line, before = self._open
+        prompt, line, command, before = self._open
         self._open = None
         now = await self._look(tell)
         if now is not None:
-            await asyncio.to_thread(self.shadow.record, prompt, line, before, now, is_sure=False)
+            await asyncio.to_thread(self.shadow.record, prompt, line, before, now, command=command, is_sure=False)
             if self._runs():
-                self._open = (prompt, line, now)
+                self._open = (prompt, line, command, now)
 
-    async def _compare(self, before: Tree, line: str, tell: Tell) -> None:
+    def before_change(self, path: Path, line: str) -> None:
+        """Record the folders that a file tool will make for a file."""
+        top = self.shadow.project
+        if self._backups.owner and path.is_relative_to(top):
+            above = [folder for folder in path.relative_to(top).parents if folder.parts]
+            made = [str(folder) for folder in above if not os.path.lexists(top / folder)]
+            if made:
+                self.shadow.note_folders(self._backups.owner, line, made)
+
+    async def _compare(self, before: Tree, line: str, command: str, tell: Tell) -> None:
         after = await self._look(tell)
         if after is None:
             return
         prompt = self._backups.owner
-        done = await asyncio.to_thread(self.shadow.record, prompt, line, before, after)
+        done = await asyncio.to_thread(self.shadow.record, prompt, line, before, after, command=command)
         self._save(done, line)
         if self._runs():
-            self._open = (prompt, line, after)
+            self._open = (prompt, line, command, after)
 
     def _save(self, done: list[Done], line: str) -> None:
-        """Let Claude Code find what was changed as well. It knows of no links."""
-        plain = [d for d in done if "link" not in (d.before.kind, d.after.kind)]
+        """Record it in the file history too, where Claude Code finds it. It supports no links."""
+        plain = [d for d in done if d.before.kind in ("file", "none") and d.after.kind != "link" and not d.is_ignored]
         if not plain or len(plain) > MOST_SAVED:
             return
         states = {d.name: (d.before.data, d.before.mode) if d.before.kind == "file" else None for d in plain}
@@ -85,23 +101,24 @@ class Watch:
             self._journal.beside(update)
 
     async def _look(self, tell: Tell) -> Tree | None:
-        from clew.chat.shadow import LARGEST, Unseen
+        from clew.chat.inventory import LARGEST
+        from clew.chat.shadow import Unseen
 
         try:
             found = await asyncio.to_thread(self.shadow.look)
         except Unseen as why:
-            self._is_blind = True
-            self._tell(tell, str(why))
+            self._unseen = str(why)
+            self._report(tell, str(why))
             return None
         if found.left_out:
             names = ", ".join(found.left_out[:_NAMED]) + (", …" if len(found.left_out) > _NAMED else "")
-            limit = f"files over {LARGEST >> 20} MB and other repositories are left out: {names}"
-            self._tell(tell, f"Not all that commands change can be taken back; {limit}.")
+            limit = f"files over {LARGEST >> 20} MB, separate repositories and special files are left out: {names}"
+            self._report(tell, f"Not everything that commands change can be undone; {limit}.")
         return found
 
-    def _tell(self, tell: Tell, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+    def _report(self, tell: Tell, text: str) -> None:
+        if text not in self._reported:
+            self._reported.add(text)
             tell(event.Noted(text=text))
 
     def _runs(self) -> bool:
@@ -112,10 +129,15 @@ def may_change(tool: Tool, given: Json) -> bool:
     """Whether a call may change files that it does not name: commands that do more than look, and tools of others."""
     if tool.name != "Bash":
         return tool.name.startswith("mcp__") and not tool.is_read_only(given)
+    return changes_files(str(given.get("command", "")))
+
+
+def changes_files(command: str) -> bool:
+    """Whether a shell command may change files."""
     from clew.chat.permission.harmless import look
     from clew.chat.permission.shell import parse
 
-    script = parse(str(given.get("command", "")))
+    script = parse(command)
     if script.doubt or not script.commands:
         return True
-    return any(look(command) is None or command.redirects for command in script.commands)
+    return any(look(part) is None or part.redirects for part in script.commands)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.choose import session, tree
-from clew.cli.output import clean, clean_name, common, one_line, print_json, remark
-from clew.errors import ClewError, Refused
+from clew.cli.output import clean, common, one_line, print_json, remark
+from clew.errors import Busy, ClewError, Refused
 from clew.wire import shell
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from clew.wire.place import Tree
 
 BOTH, CODE, CONVERSATION = "both", "code", "conversation"
+_LISTED = 8
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -36,13 +40,14 @@ def arguments(command: ArgumentParser) -> None:
         (BOTH, "both, which is the default"),
     ):
         what.add_argument(f"--{name}", dest="what", action="store_const", const=name, default=BOTH, help=purpose)
-    what.add_argument("--undo", action="store_true", help="put back the files that the last rewind changed")
+    what.add_argument("--undo", action="store_true", help="undo the last rewind of the files")
     command.add_argument(
         "--edits",
         choices=("refuse", "keep", "overwrite"),
         default="refuse",
-        help="what to do with files that somebody else changed since (default: show them and do nothing)",
+        help="what to do with files that someone else changed since (default: show them and do nothing)",
     )
+    command.add_argument("--yes", action="store_true", help="change and delete the files without asking")
     command.add_argument("--diff", action="store_true", help="show what would change in each file, and change nothing")
     command.add_argument("--add-dir", metavar="DIR", nargs="+", default=[], help="further folders that may be changed")
     command.add_argument("--dry-run", action="store_true", help="say what would be done and do nothing")
@@ -55,7 +60,10 @@ def call(options: Namespace) -> int:
     if options.undo:
         from clew.chat.rewinding import undo
 
-        return _files(options, found, undo(found.id, Path(found.cwd or "/")), None)
+        made = undo(found.id, Path(found.cwd or "/"))
+        if made.refused:
+            raise Refused([made.refused])
+        return _files(options, found, made, None)
     edit = None
     if options.what != CODE:
         edit = _conversation(options, found)
@@ -65,7 +73,10 @@ def call(options: Namespace) -> int:
 
 
 def files_before(place: Tree, asked: str, prompt: str) -> None:
-    """Put the files of a session back to before a prompt, as a program asks for it: over whatever stands there."""
+    """Restore the files of a session to before a prompt, as Claude Code's option does: without asking.
+
+    Edits of others are overwritten, and saved first. What is not restored is reported on stderr.
+    """
     from clew.chat.resume import find
     from clew.chat.rewind import ground_of, plan
     from clew.chat.rewinding import carry_out
@@ -73,25 +84,47 @@ def files_before(place: Tree, asked: str, prompt: str) -> None:
 
     found = read(find(place, asked).path)
     made = plan(found, prompt, ground_of(found, place.root))
-    if not made.place.has_files and not made.changes:
+    if not made.refused and not made.place.has_files and not made.shown:
         raise ClewError("No file checkpoint found for this message.")
-    done = carry_out(made, "overwrite")
+    with _alone(found):
+        done = carry_out(made, "overwrite", keep=made.doubtful)
+    for line in _report(made):
+        remark(line)
     if done.failed:
-        raise Refused([f"{name} could not be brought back: {why}" for name, why in done.failed])
+        raise Refused([f"{name} could not be restored: {why}" for name, why in done.failed])
 
 
 def _plan(options: Namespace, found: Session) -> Plan:
     from clew.chat.rewind import ground_of, plan
 
-    if not found.cwd or not Path(found.cwd).is_dir():
-        raise Refused([f"the folder of this session, {found.cwd}, is not there"])
     roots = [Path(folder).resolve() for folder in options.add_dir]
     made = plan(found, options.to, ground_of(found, tree(options).root, roots))
-    if not made.place.has_files and not made.changes:
+    if made.refused:
+        refused = Refused([made.refused])
+        refused.hint = "The conversation alone can be rewound with: --conversation"
+        raise refused
+    if not made.place.has_files and not made.shown and not made.lost:
         missing = ClewError(f"No state of the files was saved before turn {made.place.number} of {found.id[:8]}.")
         missing.hint = "The conversation alone can be rewound with: --conversation"
         raise missing
     return made
+
+
+@contextmanager
+def _alone(found: Session) -> Iterator[None]:
+    """Hold the session, so that no chat changes it meanwhile. Raises Busy."""
+    from clew.chat.lock import held
+
+    with ExitStack() as stack:
+        try:
+            if found.path is not None:
+                stack.enter_context(held(found.path))
+        except PermissionError:
+            pass  # no chat can write to it either
+        except Busy as busy:
+            busy.hint = f"{busy.hint.split('.')[0]}. Rewind in that chat (Esc Esc), or close it first."
+            raise
+        yield
 
 
 def _conversation(options: Namespace, found: Session) -> Edit | None:
@@ -102,7 +135,7 @@ def _conversation(options: Namespace, found: Session) -> Edit | None:
     place = place_of(found, options.to)
     if place.before is None:
         if options.what == CONVERSATION:
-            raise Refused([f"nothing is said before turn {place.number}; begin a new session"])
+            raise Refused([f"there is no conversation before turn {place.number}; start a new session"])
         return None
     made = plan(found).end_with(place.before)
     if made.violations:
@@ -116,49 +149,88 @@ def _copied(options: Namespace, edit: Edit | None) -> int:
     if edit is not None:
         return edited.finish(Namespace(**{**vars(options), "diff": False}), edit)
     if not options.quiet and not options.undo and options.what == BOTH:
-        remark("Nothing is said before that turn: begin a new session.")
+        remark("There is no conversation before that turn: start a new session.")
     return 0
 
 
 def _files(options: Namespace, found: Session, plan: Plan, edit: Edit | None) -> int:
-    """Show what is to be done to the files, do it, and then to the conversation."""
+    """Show what would be done to the files, ask, do it, and then rewind the conversation."""
     from clew.chat.rewinding import carry_out
 
     is_refused = bool(plan.edited) and options.edits == "refuse"
+    is_asked = bool(plan.shown) and not (options.yes or options.undo)
+    is_unanswered = is_asked and (options.json or not sys.stdin.isatty())
     if not options.json:
         _print(options, plan)
     done = None
-    if not (options.dry_run or is_refused):
-        done = carry_out(plan, options.edits)
+    if not (options.dry_run or is_refused or is_unanswered):
+        if is_asked and not _agrees(plan):
+            remark("Nothing was changed.")
+            return 1
+        with _alone(found):
+            done = carry_out(plan, options.edits)
     if options.json:
         print_json([_json(options, plan, done)])
-    if is_refused and not options.dry_run:
-        refused = Refused([f"{change.name} was changed after the session left it" for change in plan.edited])
+    if not options.dry_run and is_refused:
+        refused = Refused([f"{_name(change.name)} was changed after the session wrote it" for change in plan.edited])
         refused.hint = (
-            "Nothing was changed. Leave such files out with --edits keep, or take them too: --edits overwrite"
+            "Nothing was changed. Leave such files as they are: --edits keep, or replace them: --edits overwrite"
         )
         raise refused
+    if not options.dry_run and is_unanswered:
+        refused = Refused([f"{_counted(plan)}, and nobody can be asked"])
+        refused.hint = "Nothing was changed. Agree to all of this with --yes"
+        raise refused
     if done is not None and not options.json:
-        _print_done(options, found, done)
+        _print_done(options, done)
     if done is not None and done.failed:
         return 2
     return _copied(options, edit) if options.what == BOTH and not options.undo else 0
 
 
+def _agrees(plan: Plan) -> bool:
+    """Ask the user; only y and yes agree."""
+    print(f"{_counted(plan)}. Go ahead? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _counted(plan: Plan) -> str:
+    count, gone = len(plan.shown), len(plan.deletions)
+    deleted = f", {gone} of them deleted" if gone else ""
+    return f"{count} path{'s' if count != 1 else ''} in {_name(str(plan.top))} would be changed{deleted}"
+
+
 def _print(options: Namespace, plan: Plan) -> None:
     if not options.undo:
         print(f"Turn {plan.place.number}: {one_line(_shown(plan.place.text))}")
-    for change in plan.changes:
-        print(clean_name(f"  {change.kind:<8} {change.name}"))
+    for change in plan.shown:
+        kind, rest = change.summary.split(" ", 1)
+        print(f"  {kind:<8} {_name(rest)}" + (f"  ({change.doubt})" if change.doubt else ""))
         if options.diff:
             print(_shown(change.diff), end="")
     for change in plan.edited:
-        print(clean_name(f"Changed by somebody else since: {change.name}"))
+        print(f"Changed by someone else since: {_name(change.name)}")
         print(_shown(change.edits), end="")
+    if not plan.shown:
+        print("  Nothing to restore.")
+    for line in _report(plan):
+        print(f"  {line}")
+
+
+def _report(plan: Plan) -> Iterator[str]:
+    """What is not restored, one line for each reason, and what cannot be known."""
+    reasons: dict[str, list[str]] = {}
     for name, why in plan.lost:
-        print(clean_name(f"  cannot be brought back: {name} ({why})"))
-    if not plan.changes:
-        print("  The files are as they were.")
+        reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        listed = ", ".join(map(_name, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" * (len(names) > _LISTED))
+        yield f"not restored: {listed} ({_name(why)})"
+    yield from (f"note: {_name(note)}" for note in plan.notes)
+
+
+def _name(text: str) -> str:
+    """A name or a command without characters that could drive a terminal or break a line; these are shown escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _shown(text: str) -> str:
@@ -168,13 +240,19 @@ def _shown(text: str) -> str:
     return mask(clean(text))[0]
 
 
-def _print_done(options: Namespace, found: Session, done: Rewound) -> None:
+def _print_done(options: Namespace, done: Rewound) -> None:
     for change in done.kept:
-        print(clean_name(f"  left as it is: {change.name}"))
+        print(f"  kept     {_name(change.name)}")
     for name, why in done.failed:
-        print(clean_name(f"  failed: {name} ({why})"))
+        print(f"  failed   {_name(name)} ({why})")
     if done.changed and not options.quiet:
-        remark(f"Take it back with: {shell.on('rewind', found.id, '--undo')}")
+        remark(f"Undo this with: {_undo(options)}")
+
+
+def _undo(options: Namespace) -> str:
+    """The command that undoes this rewind, ready to be pasted into a shell."""
+    where = ["--claude-dir", str(options.claude_dir)] if options.claude_dir else []
+    return shell.on("rewind", options.id, "--undo", *where, whole=True)
 
 
 def _json(options: Namespace, plan: Plan, done: Rewound | None) -> dict[str, Any]:
@@ -186,14 +264,17 @@ def _json(options: Namespace, plan: Plan, done: Rewound | None) -> dict[str, Any
         "text": _shown(plan.place.text),
         "done": done is not None,
         "number": done.number if done else None,
-        "changes": [_change(options, change, done) for change in plan.changes],
+        "undo": _undo(options) if done and done.changed else None,
+        "changes": [_change(options, change, done) for change in plan.shown],
         "lost": [{"name": name, "why": why} for name, why in plan.lost],
+        "notes": list(plan.notes),
         "failed": [{"name": name, "why": why} for name, why in done.failed] if done else [],
     }
 
 
 def _change(options: Namespace, change: Change, done: Rewound | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": change.name, "path": str(change.path), "what": change.kind}
-    told["edits"] = _shown(change.edits) if change.is_edited else None
-    told["done"] = done is not None and change in done.changed
-    return told | ({"diff": _shown(change.diff)} if options.diff else {})
+    row: dict[str, Any] = {"name": change.name, "path": str(change.path), "what": change.kind}
+    row["edits"] = _shown(change.edits) if change.is_edited else None
+    row["doubt"] = change.doubt or None
+    row["done"] = done is not None and change in done.changed
+    return row | ({"diff": _shown(change.diff)} if options.diff else {})

@@ -1,40 +1,64 @@
-"""Going back: which prompt, and what of it. The engine does it; files that somebody else changed are shown first."""
+"""The rewind dialogue: which prompt, what to restore, what to delete. The engine does it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 
 from clew.chat.compose import Session
-from clew.chat.rewind import Place, Plan, places
+from clew.chat.rewind import Change, Edits, Place, Plan, places
+from clew.chat.rewinding import Rewound
 from clew.console.face import Face
 from clew.console.menu import Menu, Option
 from clew.conversation.open import read
-from clew.errors import ClewError
+from clew.errors import ClewError, NotFound
 from clew.view.document import Row
 from clew.view.plain import ago, one_line
 
 BOTH, CONVERSATION, CODE = "both", "conversation", "code"
+UNDO = "undo"
 _DIFF_LINES = 30
+_NAMED = 3
+_LISTED = 20
+_DONE = {"delete": "Deleted", "create": "Restored", "restore": "Restored"}
 
 
 async def rewind(session: Session, face: Face) -> str | None:
-    """Ask where to and do it. The words of the prompt that was gone back to; None if the conversation stays as it is."""
+    """Ask where to go back to and do it. The text of that prompt; None if the conversation stays as it is."""
     path = session.engine.dialogue.journal.path
     found = await asyncio.to_thread(lambda: places(read(path))) if path.exists() else ()
     if not found:
         face.put(Row("about", "There is no prompt to go back to yet."))
         return None
     options = [_option(place) for place in reversed(found)]
+    undoing = _undoing(session)
+    if undoing is not None:
+        options.append(Option("Undo the last rewind", UNDO, _listed(undoing.shown)))
     chosen = await face.choose(Menu("Go back to before which prompt?", options, is_sought=True))
     if chosen is None:
         return None
+    if chosen.value == UNDO and undoing is not None:
+        return await _carry_out(session, face, undoing, CODE if not undoing.has_conversation else BOTH)
     place: Place = chosen.value
-    plan = session.engine.plan_rewind(place.uuid)
-    what = await face.choose(Menu("What should be as it was then?", _kinds(plan), one_line(place.text, 100)))
+    try:
+        plan = await asyncio.to_thread(session.engine.plan_rewind, place.uuid)
+    except ClewError as error:
+        face.put(Row("error", f"{error} {error.hint}".strip()))
+        return None
+    what = await face.choose(Menu("What should be restored?", _kinds(plan), _about(plan)))
     if what is None:
         return None
-    return await _done(session, face, plan, str(what.value))
+    return await _carry_out(session, face, plan, str(what.value))
+
+
+def _undoing(session: Session) -> Plan | None:
+    """The plan that undoes the last rewind, if there was one and it changed something."""
+    try:
+        plan = session.engine.plan_undo()
+    except NotFound:
+        return None
+    return plan if plan.shown or plan.has_conversation else None
 
 
 def _option(place: Place) -> Option:
@@ -42,44 +66,77 @@ def _option(place: Place) -> Option:
     return Option(one_line(place.text) or "(no text)", place, when)
 
 
+def _about(plan: Plan) -> str:
+    about = one_line(plan.place.text, 100)
+    if plan.refused:
+        return f"{about} · files are not restored: {plan.refused}"
+    return f"{about} · {len(plan.lost)} paths cannot be restored" if plan.lost else about
+
+
+def _listed(changes: Sequence[Change]) -> str:
+    """How many files, and what happens to the first of them: deletions are named as deletions."""
+    count = len(changes)
+    names = ", ".join(one_line(change.summary) for change in changes[:_NAMED]) + (", …" if count > _NAMED else "")
+    return f"{count} file{'s' if count != 1 else ''}: {names}" if count else "the conversation"
+
+
 def _kinds(plan: Plan) -> list[Option]:
-    files = ", ".join(change.name for change in plan.changes[:3]) + (", …" if len(plan.changes) > 3 else "")
-    turns = f"{plan.turns} turn{'s' if plan.turns != 1 else ''} left behind"
+    turns = f"{plan.turns} turn{'s' if plan.turns != 1 else ''} dropped"
     only = Option("The conversation", CONVERSATION, turns)
-    if not plan.changes:
+    if not plan.shown:
         return [only]
-    count = len(plan.changes)
-    told = f"{count} file{'s' if count != 1 else ''}: {files}"
-    return [Option("The files and the conversation", BOTH, f"{told}; {turns}"), only, Option("The files", CODE, told)]
+    files = _listed(plan.shown)
+    return [Option("The files and the conversation", BOTH, f"{files}; {turns}"), only, Option("The files", CODE, files)]
 
 
-async def _done(session: Session, face: Face, plan: Plan, what: str) -> str | None:
-    edits = "refuse"
+async def _carry_out(session: Session, face: Face, plan: Plan, what: str) -> str | None:
+    edits: Edits = "refuse"
+    keep: tuple[Change, ...] = ()
     if what != CONVERSATION and plan.edited:
         for change in plan.edited:
-            face.put(Row("warning", f"{change.name} was changed after the session left it:"))
+            face.put(Row("warning", f"{one_line(change.name)} was changed after the session wrote it:"))
             face.put(Row("diff", change.edits, limit=_DIFF_LINES))
-        keep = Option("Leave these files as they are", "keep")
+        leave = Option("Leave these files as they are", "keep")
         answer = await face.choose(
-            Menu("Somebody else changed these files.", [keep, Option("Take them back too", "overwrite")])
+            Menu("Someone else changed these files.", [leave, Option("Replace them too", "overwrite")])
         )
         if answer is None:
             return None
-        edits = str(answer.value)
+        edits = "overwrite" if answer.value == "overwrite" else "keep"
+    deleted = [c for c in plan.deletions if what != CONVERSATION and (edits == "overwrite" or not c.is_edited)]
+    if deleted:
+        for change in deleted[:_LISTED]:
+            face.put(Row("warning", f"delete {one_line(change.name)}" + (f": {change.doubt}" if change.doubt else "")))
+        if len(deleted) > _LISTED:
+            face.put(Row("warning", f"and {len(deleted) - _LISTED} more"))
+        count = f"{len(deleted)} file{'s' if len(deleted) != 1 else ''}"
+        stay = Option("Keep them, restore the rest", "keep")
+        remove = Option(f"Delete {count}", "delete", "they are saved first, and can be brought back")
+        agreed = await face.choose(Menu(f"Delete {count}?", [stay, remove]))
+        if agreed is None:
+            return None
+        keep = tuple(deleted) if agreed.value == "keep" else ()
+    is_code, is_talk = what != CONVERSATION, what != CODE
     try:
-        done = await session.engine.rewind(
-            plan,
-            code=what != CONVERSATION,
-            conversation=what != CODE,
-            edits=edits,  # type: ignore[arg-type]
-        )
+        done = await session.engine.rewind(plan, code=is_code, conversation=is_talk, edits=edits, keep=keep)
     except ClewError as error:
         face.put(Row("error", f"{error} {error.hint}".strip()))
         return None
-    told = [f"{change.name} is as it was" for change in done.changed]
-    told += [f"{change.name} was left as it is" for change in done.kept]
-    told += [f"{name} could not be brought back: {why}" for name, why in (*done.failed, *plan.lost)]
-    if what != CODE:
-        told.append(f"The conversation goes on before: {one_line(plan.place.text, 80)}")
-    face.put(Row("about", "\n".join(told)))
-    return plan.place.text if what != CODE else None
+    face.put(Row("about", "\n".join(_report(plan, done, is_code=is_code, is_talk=is_talk))))
+    return plan.place.text if is_talk and plan.place.text else None
+
+
+def _report(plan: Plan, done: Rewound, *, is_code: bool, is_talk: bool) -> list[str]:
+    """What was done, what was not, and how to undo it."""
+    lines = [f"{_DONE[change.kind]} {one_line(change.name)}" for change in done.changed]
+    lines += [f"Kept {one_line(change.name)}" for change in done.kept]
+    lines += [f"Failed: {one_line(name)} ({why})" for name, why in done.failed]
+    if is_code:
+        lost = [f"Not restored: {one_line(name)} ({one_line(why)})" for name, why in plan.lost]
+        lines += lost[:_LISTED] + [f"Not restored: {len(lost) - _LISTED} more paths"] * (len(lost) > _LISTED)
+        lines += [f"Note: {one_line(note)}" for note in plan.notes]
+    if is_talk and plan.place.text:
+        lines.append(f"The conversation continues before: {one_line(plan.place.text, 80)}")
+    if done.changed:
+        lines.append("Undo this with Esc Esc (or /rewind) and “Undo the last rewind”.")
+    return lines or ["Nothing was changed."]

@@ -50,6 +50,18 @@ def user_home() -> str:
     return os.path.expanduser("~")
 
 
+def user_homes() -> tuple[str, ...]:
+    """The home folders of the user: that of the environment, and that of the system's list of users."""
+    try:
+        import pwd
+    except ImportError:  # Windows has no such list
+        return (user_home(),)
+    try:
+        return user_home(), pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return (user_home(),)
+
+
 def foreign_homes() -> dict[str, tuple[str, ...]]:
     """The folders in which other programs keep their conversations."""
     home = user_home()

@@ -125,7 +125,7 @@ def put_back(target: Path, data: bytes, mode: int, *, is_link: bool = False) -> 
             if is_link:
                 os.symlink(os.fsdecode(data), draft, dir_fd=folder)
             else:
-                _drafted(draft, folder, data, mode)
+                _drafted(draft, folder, data, mode, _owner(target.name, folder))
             os.replace(draft, target.name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
             with suppress(FileNotFoundError):
@@ -154,17 +154,26 @@ def _draft_of(target: Path) -> str:
     return f".clew-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}"
 
 
-def _drafted(draft: str, folder: int, data: bytes, mode: int) -> None:
+def _owner(name: str, folder: int) -> os.stat_result | None:
+    """The file that is replaced, whose owner stays."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def _drafted(draft: str, folder: int, data: bytes, mode: int, old: os.stat_result | None) -> None:
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600, dir_fd=folder)
     try:
-        _fill(file, data, None)
+        _fill(file, data, old)
         os.fchmod(file, mode)
     finally:
         os.close(file)
 
 
-def take_away(target: Path, top: Path) -> None:
-    """Remove a file or a link that may be gone already, and the folders below `top` that it leaves empty."""
+def remove_file(target: Path) -> None:
+    """Remove a file or a link; one that is gone already is no error. No link on the way is followed."""
     try:
         folder = _folder(target.parent, makes=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -175,13 +184,35 @@ def take_away(target: Path, top: Path) -> None:
         _settle(folder)
     finally:
         os.close(folder)
-    for above in target.parents:
-        if above == top or not above.is_relative_to(top):
-            return
-        try:
-            above.rmdir()
-        except OSError:
-            return
+
+
+def remove_folder(target: Path) -> None:
+    """Remove an empty folder; one that is gone already is no error."""
+    try:
+        folder = _folder(target.parent, makes=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    try:
+        with suppress(FileNotFoundError):
+            os.rmdir(target.name, dir_fd=folder)
+        _settle(folder)
+    finally:
+        os.close(folder)
+
+
+def make_folder(target: Path) -> None:
+    """Make a folder, and those above it that are missing; one that exists stays."""
+    os.close(_folder(target))
+
+
+def set_folder_mode(target: Path, mode: int) -> None:
+    """Change the mode of a folder. No link on the way is followed."""
+    folder = _folder(target, makes=False)
+    try:
+        way = Path(f"/proc/self/fd/{folder}")  # an O_PATH descriptor takes no fchmod
+        (way if way.exists() else target).chmod(mode)
+    finally:
+        os.close(folder)
 
 
 def _folder(path: Path, *, makes: bool = True) -> int:

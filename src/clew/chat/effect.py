@@ -1,0 +1,202 @@
+"""Effects of commands on a project: what two looks at it differ in, and what the records of several commands add up to."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from clew.chat.held import ABSENT, Held, held
+from clew.chat.inventory import IGNORED, Inventory, Unkept, digest_file, digest_folder, facts_of, skipped_in
+
+_SLACK = 2.0  # seconds by which the clocks of a file system and of this machine may differ
+
+Folder = tuple[int | None, int | None]  # the mode of a folder before and after; None if there was none
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The files of a project at a time: a tree of the store, the full modes of its files, and what the store lacks."""
+
+    id: str
+    modes: Mapping[str, int] = field(default_factory=dict)
+    inventory: Inventory = field(default_factory=Inventory)
+    time: float = field(default=0.0, compare=False)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What is not kept although it is not ignored."""
+        known = self.inventory.unkept.items()
+        return tuple(sorted(name for name, found in known if found.why != IGNORED and name not in (".git", ".git/")))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command did to one path. `is_ignored`: git ignores it."""
+
+    name: str
+    before: Held
+    after: Held
+    is_ignored: bool = False
+
+
+@dataclass(slots=True)
+class Effect:
+    """What happened between two looks."""
+
+    done: list[Done] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # appeared, but may have existed before
+    older: list[str] = field(default_factory=list)  # appeared, and were written before the command began
+    modes: dict[str, tuple[int, int]] = field(default_factory=dict)  # of files whose content stayed
+    folders: dict[str, Folder] = field(default_factory=dict)
+    unkept: list[tuple[str, str, str]] = field(default_factory=list)  # name, why it is not kept, what happened
+    unchecked: list[tuple[str, str]] = field(default_factory=list)  # too large to notice a change
+
+    @property
+    def is_none(self) -> bool:
+        return not (self.done or self.unknown or self.modes or self.folders or self.unkept)
+
+
+def compare(before: Tree, after: Tree, listed: Iterable[Done], project: Path) -> Effect:
+    """What happened between two looks. `listed` is what the two trees of the store differ in."""
+    was, now = before.inventory, after.inventory
+    found = Effect()
+    for done in listed:
+        if done.before.kind != "none":
+            if done.name in now.unkept:  # it exists, but the store does not keep it any more
+                done = Done(done.name, done.before, held(project / done.name))
+            found.done.append(done)
+        elif not was.is_absent(done.name):
+            _appeared(done, was, now, found)
+        else:
+            found.done.append(done)
+            facts = now.files.get(done.name)
+            if facts and stat.S_ISREG(facts[0]) and facts[2] / 1e9 < before.time - _SLACK:
+                found.older.append(done.name)
+    contents = {done.before.digest for done in found.done if done.before.kind == "file"}
+    found.older = [d.name for d in found.done if d.name in set(found.older) and d.after.digest not in contents]
+    _compare_unkept(was, now, project, found)
+    _compare_folders(was, now, found)
+    known = {done.name for done in found.done}
+    for name, mode in before.modes.items():
+        changed = after.modes.get(name, mode)
+        if changed != mode and name not in known:
+            found.modes[name] = (mode, changed)
+    found.unchecked = sorted({(n, u.why) for each in (was, now) for n, u in each.unkept.items() if not u.is_whole})
+    return found
+
+
+def _appeared(done: Done, was: Inventory, now: Inventory, found: Effect) -> None:
+    """A file that the store did not keep before, but that existed, or lies in a folder whose content was not listed."""
+    small = was.small.get(done.name)
+    if small is not None:
+        if not small.is_like(done.after):
+            found.done.append(Done(done.name, small, done.after))
+        return
+    root = was.root_of(done.name)
+    if root is not None:
+        return  # reported with the folder
+    exact = was.unkept.get(done.name)
+    if exact is None or done.name not in now.files or digest_file(done.name, now.files[done.name]) != exact.digest:
+        found.unknown.append(done.name)
+
+
+def _compare_unkept(was: Inventory, now: Inventory, project: Path, found: Effect) -> None:
+    known = {done.name for done in found.done} | set(found.unknown)
+    for name in sorted(was.unkept.keys() | now.unkept.keys()):
+        old, new = was.unkept.get(name), now.unkept.get(name)
+        if name in known or (old and new and old.digest == new.digest):
+            continue
+        if old is None:
+            bare = name.removesuffix("/")
+            if new is not None and bare not in was.files and was.root_of(name.rstrip("/")) is None:
+                found.unkept.append((name, new.why, "created" if bare not in was.folders else "changed"))
+            continue
+        small = was.small.get(name)
+        if small is not None:
+            current = held(project / name)
+            if not small.is_like(current):
+                found.done.append(Done(name, small, current, is_ignored=True))
+            continue
+        what = _what_happened(name, old, project)
+        if what:
+            found.unkept.append((name, old.why, what))
+
+
+def _what_happened(name: str, old: Unkept, project: Path) -> str:
+    """What became of something that is not kept; empty if nothing did."""
+    path = os.path.join(project, name.rstrip("/"))
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return "deleted"
+    if name.endswith("/"):
+        same = stat.S_ISDIR(facts.st_mode) and digest_folder(path, old.why, skip=skipped_in(name, old.why))[0] == old
+    else:
+        same = digest_file(name, facts_of(facts)) == old.digest
+    return "" if same else "changed"
+
+
+def _compare_folders(was: Inventory, now: Inventory, found: Effect) -> None:
+    for name in sorted(was.folders.keys() | now.folders.keys()):
+        old, new = was.folders.get(name), now.folders.get(name)
+        if old == new:
+            continue
+        if new is None and not now.is_absent(name):
+            continue  # it exists, and holds only what is not kept
+        if old is None and not was.is_absent(name):
+            continue
+        found.folders[name] = (old, new)
+
+
+# -- several commands
+
+
+@dataclass(slots=True)
+class Effects:
+    """What the commands after some prompts did: before the first of them, and after the last."""
+
+    files: dict[str, tuple[Held, str | None]] = field(default_factory=dict)  # and the digest after; None if unsure
+    modes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    folders: dict[str, Folder] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)  # names and commands
+    older: set[str] = field(default_factory=set)
+    unkept: dict[str, tuple[str, str, str]] = field(default_factory=dict)  # why, what happened, by which command
+    unchecked: dict[str, str] = field(default_factory=dict)
+    unseen: dict[str, str] = field(default_factory=dict)  # calls that could not be watched, and why
+    calls: set[str] = field(default_factory=set)  # that were watched
+
+    def add(self, row: Mapping[str, Any], done: Iterable[Done], kept: Mapping[str, Held]) -> None:
+        """Add the record of one command: what its trees differ in, and the ignored files that it changed."""
+        command = str(row.get("command") or "a command")
+        unknown = set(row.get("unknown", ()))
+        self.older |= set(row.get("older", ()))
+        afters = {name: str(facts["after"]) for name, facts in row.get("kept", {}).items()} | row.get("afters", {})
+        listed = {each.name: (each.before, each.after.digest) for each in done}
+        listed |= {name: (before, afters[name]) for name, before in kept.items()}
+        for name, (before, after) in listed.items():
+            if before == ABSENT and "unknown" not in row:
+                unknown.add(name)  # recorded by a version that did not check
+            if name in row.get("dropped", ()) or name in unknown or name in self.unknown:
+                continue
+            first = self.files[name][0] if name in self.files else before
+            if name in self.modes and first.kind == "file":
+                first = Held(first.kind, first.data, self.modes.pop(name)[0])
+            self.files[name] = (first, afters.get(name, after) if row.get("sure") else None)
+        for name in unknown - self.files.keys():
+            self.unknown.setdefault(name, command)
+        for name, (old, new) in row.get("modes_only", {}).items():
+            if name in self.files:
+                continue
+            self.modes[name] = (self.modes[name][0] if name in self.modes else old, new)
+        for name, (old, new) in row.get("folders", {}).items():
+            self.folders[name] = (self.folders[name][0] if name in self.folders else old, new)
+        for name, why, what in row.get("unkept", ()):
+            was = self.unkept.pop(name, ("", "", ""))[1]
+            if (was, what) != ("created", "deleted"):
+                joined = {("created", "changed"): "created", ("deleted", "created"): "changed"}.get((was, what), what)
+                self.unkept[name] = (why, joined, command)
+        self.unchecked |= dict(row.get("unchecked", ()))
