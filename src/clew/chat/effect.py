@@ -168,6 +168,7 @@ class Effects:
     unchecked: dict[str, str] = field(default_factory=dict)
     unseen: dict[str, str] = field(default_factory=dict)  # calls that could not be watched, and why
     calls: set[str] = field(default_factory=set)  # that were watched
+    placed: set[str] = field(default_factory=set)  # files of file tools, whose new folders are known
 
     def add(self, row: Mapping[str, Any], done: Iterable[Done], kept: Mapping[str, Held]) -> None:
         """Add the record of one command: what its trees differ in, and the ignored files that it changed."""
@@ -199,4 +200,5 @@ class Effects:
             if (was, what) != ("created", "deleted"):
                 joined = {("created", "changed"): "created", ("deleted", "created"): "changed"}.get((was, what), what)
                 self.unkept[name] = (why, joined, command)
+        self.placed |= {str(row["file"])} if "file" in row else set()
         self.unchecked |= dict(row.get("unchecked", ()))

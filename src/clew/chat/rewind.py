@@ -230,7 +230,7 @@ def plan(session: Session, asked: str, ground: Ground) -> Plan:
         is_folder = change.before.kind == "folder"
         why = "a folder with other files is in its place" if is_folder else "what is in its place cannot be read"
         lost.append((change.name, why))
-    lost += [*left, *lost_by_commands(effects, top), *_emptied_parents(kept, folders, top)]
+    lost += [*left, *lost_by_commands(effects, top), *_emptied_parents(kept, folders, effects, top)]
     said = [*notes(session, effects, place.offset, place.time, top), *_hard_links(kept)]
     return Plan(
         session.id,
@@ -260,8 +260,8 @@ def _changes(
         known = effects.files.get(name)
         path, why = (top / name, "") if known else target_of(name, backup, ground)
         after = None if why else saved_state(backup, ground)
-        if known and (after is None or is_protected_path(top / name)):
-            after = known[0]  # this content comes from the store, not from the transcript
+        if known and (after is None or after.digest == known[0].digest or is_protected_path(top / name)):
+            after = known[0]  # it comes from the store, not from the transcript, and has the full mode
         if path is None or after is None:
             lost.append((name, why or "its backup is gone"))
         else:
@@ -319,10 +319,14 @@ def _ordered(found: Sequence[Change]) -> Iterator[Change]:
     yield from sorted((c for c in found if c.kind != "delete"), key=lambda c: c.path)
 
 
-def _emptied_parents(files: Sequence[Change], folders: Sequence[Change], top: Path) -> Iterator[tuple[str, str]]:
-    """Folders that a deletion leaves empty, and that may have existed before."""
+def _emptied_parents(
+    files: Sequence[Change], folders: Sequence[Change], effects: Effects, top: Path
+) -> Iterator[tuple[str, str]]:
+    """Folders that a deletion leaves empty, and of which it is not known whether they existed before."""
+    known = {top / name for name in (*effects.files, *effects.placed)}
     gone = {change.path for change in (*folders, *files) if change.before.kind == "folder"}
-    parents = {above for change in files if change.kind == "delete" for above in change.path.parents}
+    unknown = [change for change in files if change.kind == "delete" and change.path not in known]
+    parents = {above for change in unknown for above in change.path.parents}
     for folder in sorted(parents - gone):
         is_below = folder != top and folder.is_relative_to(top)
         if is_below and _is_emptied(folder, (*files, *folders), with_folders=False):

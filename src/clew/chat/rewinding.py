@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -76,7 +77,8 @@ def carry_out(
     failed = _execute(doing, record)
     if talk is not None:
         talk.go_back(plan.place.before)
-    finish(record)
+    with suppress(OSError):  # without its mark the record counts as interrupted, and can be undone all the same
+        finish(record)
     done = tuple(change for change in doing if change.path not in failed)
     return Rewound(done, kept, tuple((c.name, failed[c.path]) for c in doing if c.path in failed), record.number)
 

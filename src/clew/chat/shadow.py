@@ -102,10 +102,10 @@ class Shadow:
         """Record that a command ran that could not be watched."""
         self._note({"prompt": prompt, "call": call, "command": _short(command), "unseen": why}, sync=False)
 
-    def note_folders(self, prompt: str, call: str, folders: Iterable[str]) -> None:
-        """Record that a tool is about to make these folders."""
+    def note_file(self, prompt: str, call: str, name: str, folders: Iterable[str]) -> None:
+        """Record that a tool is about to create a file, and these folders for it."""
         made = dict.fromkeys(folders, (None, None))
-        self._note({"prompt": prompt, "call": call, "folders": made}, sync=False)
+        self._note({"prompt": prompt, "call": call, "file": name, "folders": made}, sync=False)
 
     def since(self, prompts: Iterable[str]) -> Effects:
         """What commands did after these prompts."""

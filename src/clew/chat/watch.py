@@ -72,13 +72,12 @@ class Watch:
                 self._open = (prompt, line, command, now)
 
     def before_change(self, path: Path, line: str) -> None:
-        """Record the folders that a file tool will make for a file."""
+        """Record that a file tool will create a file, and which folders for it."""
         top = self.shadow.project
-        if self._backups.owner and path.is_relative_to(top):
-            above = [folder for folder in path.relative_to(top).parents if folder.parts]
-            made = [str(folder) for folder in above if not os.path.lexists(top / folder)]
-            if made:
-                self.shadow.note_folders(self._backups.owner, line, made)
+        if self._backups.owner and path.is_relative_to(top) and not os.path.lexists(path):
+            inside = path.relative_to(top)
+            made = [str(folder) for folder in inside.parents if folder.parts and not os.path.lexists(top / folder)]
+            self.shadow.note_file(self._backups.owner, line, str(inside), made)
 
     async def _compare(self, before: Tree, line: str, command: str, tell: Tell) -> None:
         after = await self._look(tell)

@@ -46,6 +46,9 @@ async def rewind(session: Session, face: Face) -> str | None:
     except ClewError as error:
         face.put(Row("error", f"{error} {error.hint}".strip()))
         return None
+    missing = _missing(plan)
+    if missing:
+        face.put(Row("about", "\n".join(missing)))
     what = await face.choose(Menu("What should be restored?", _kinds(plan), _about(plan)))
     if what is None:
         return None
@@ -68,9 +71,16 @@ def _option(place: Place) -> Option:
 
 def _about(plan: Plan) -> str:
     about = one_line(plan.place.text, 100)
-    if plan.refused:
-        return f"{about} · files are not restored: {plan.refused}"
     return f"{about} · {len(plan.lost)} paths cannot be restored" if plan.lost else about
+
+
+def _missing(plan: Plan) -> list[str]:
+    """What would not be restored, and what is not known."""
+    lost = [f"Not restored: {one_line(name)} ({one_line(why)})" for name, why in plan.lost]
+    lines = lost[:_LISTED] + [f"Not restored: {len(lost) - _LISTED} more paths"] * (len(lost) > _LISTED)
+    if plan.refused:
+        lines.append(f"No file is restored: {one_line(plan.refused)}.")
+    return lines + [f"Note: {one_line(note)}" for note in plan.notes]
 
 
 def _listed(changes: Sequence[Change]) -> str:
@@ -122,19 +132,15 @@ async def _carry_out(session: Session, face: Face, plan: Plan, what: str) -> str
     except ClewError as error:
         face.put(Row("error", f"{error} {error.hint}".strip()))
         return None
-    face.put(Row("about", "\n".join(_report(plan, done, is_code=is_code, is_talk=is_talk))))
+    face.put(Row("about", "\n".join(_report(plan, done, is_talk=is_talk))))
     return plan.place.text if is_talk and plan.place.text else None
 
 
-def _report(plan: Plan, done: Rewound, *, is_code: bool, is_talk: bool) -> list[str]:
-    """What was done, what was not, and how to undo it."""
+def _report(plan: Plan, done: Rewound, *, is_talk: bool) -> list[str]:
+    """What was done, and how to undo it."""
     lines = [f"{_DONE[change.kind]} {one_line(change.name)}" for change in done.changed]
     lines += [f"Kept {one_line(change.name)}" for change in done.kept]
     lines += [f"Failed: {one_line(name)} ({why})" for name, why in done.failed]
-    if is_code:
-        lost = [f"Not restored: {one_line(name)} ({one_line(why)})" for name, why in plan.lost]
-        lines += lost[:_LISTED] + [f"Not restored: {len(lost) - _LISTED} more paths"] * (len(lost) > _LISTED)
-        lines += [f"Note: {one_line(note)}" for note in plan.notes]
     if is_talk and plan.place.text:
         lines.append(f"The conversation continues before: {one_line(plan.place.text, 80)}")
     if done.changed:
