@@ -101,7 +101,7 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
         servers = await stack.enter_async_context(serving(configs, options.cwd, home.surroundings()))
         rules = Rules(permissions)
         workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", _runner(lambda: options.cwd))
-        tools = _tools(wishes, workshop, servers)
+        tools = _tools(wishes, workshop, servers, permissions)
         profile = Profile(person, _plain_names, lambda text: tell(event.Noted(text=text, level="warning")))
         parts = Parts(
             client,
@@ -169,15 +169,17 @@ def _passed_over(wishes: Wishes) -> list[str]:
     return [f"The MCP servers of {own} are not started: the folder is not trusted. Trust it with: clew trust"]
 
 
-def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server]) -> list[Tool]:
-    """The tools to offer: without those that are refused by name alone."""
+def _tools(
+    wishes: Wishes, workshop: Workshop, servers: Sequence[Server], permissions: Permissions
+) -> list[Tool]:
+    """The tools to offer: without those that a rule denies as a whole."""
     made: list[Tool] = [*toolbox(skills=workshop).values(), *(t for s in servers for t in s.tools), *wishes.further]
-    refused = {rule for rule in wishes.disallowed if "(" not in rule}
     wanted = wishes.tools
     return [
         wishes.around(tool)
         for tool in made
-        if tool.name not in refused and (wanted is None or tool.name in wanted or tool.name.startswith("mcp__"))
+        if not permissions.denies_whole(tool.name)
+        and (wanted is None or tool.name in wanted or tool.name.startswith("mcp__"))
     ]
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from clew.chat.permission.decision import Kind, Mode
 from clew.chat.permission.place import Anchors, Place, is_protected, is_secret, locate, matches
-from clew.chat.permission.rule import Rule
+from clew.chat.permission.rule import Rule, family, names_tool
 
 
 class Verdict(Struct, frozen=True):
@@ -41,8 +41,12 @@ class Ground(Struct, frozen=True):
         return replace(self, cwd=cwd)
 
     def of(self, kind: Kind, tool: str) -> Iterator[Rule]:
-        """The rules of a kind for a tool's family."""
-        return (rule for rule in self.rules if rule.kind == kind and rule.tool == tool)
+        """The rules of a kind that speak of a tool: Edit(path) of every tool that writes, Edit alone of Edit only."""
+        return (
+            rule
+            for rule in self.rules
+            if rule.kind == kind and (names_tool(rule, tool) if rule.is_whole else rule.tool == family(tool))
+        )
 
     def read(self, text: str) -> Verdict:
         """Whether a file or folder may be read."""
@@ -61,12 +65,12 @@ class Ground(Struct, frozen=True):
             return Verdict("allow", "", allowing)
         return Verdict("ask", f"{place.real} is outside the working folders", path=str(place.real))
 
-    def write(self, text: str) -> Verdict:
-        """Whether a file may be written."""
+    def write(self, text: str, tool: str = "Edit") -> Verdict:
+        """Whether a file may be written, by a tool of this name."""
         place = locate(text, self.cwd)
         if place is None:
             return Verdict("ask", f"{text!r} is not a plain path", path=text)
-        settled = self._settled("Edit", place)
+        settled = self._settled(tool, place)
         if settled:
             return settled
         if self.mode == "plan":
@@ -78,8 +82,8 @@ class Ground(Struct, frozen=True):
         inside = place.is_inside(self.roots)
         if self.mode == "bypassPermissions" or (self.mode == "acceptEdits" and inside):
             return ALLOWED
-        allowing = self._covering("allow", "Edit", place)
-        if allowing and (inside or not allowing.is_whole):
+        allowing = self._covering("allow", tool, place)
+        if allowing and (inside or not allowing.is_whole or "(" not in allowing.text):  # Edit(*) stays inside
             return Verdict("allow", "", allowing)
         where = "" if inside else ", outside the working folders"
         return Verdict("ask", f"{place.real} would be written{where}", path=str(place.real))

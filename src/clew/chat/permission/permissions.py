@@ -17,7 +17,7 @@ from clew.chat.permission.blind import blind
 from clew.chat.permission.decision import Decision, Json, Kind, Mode, known_mode
 from clew.chat.permission.ground import ALLOWED, Ground, Verdict
 from clew.chat.permission.option import names
-from clew.chat.permission.rule import SHELL, Rule, covers, family, read_rule, read_rules
+from clew.chat.permission.rule import SHELL, Rule, covers, family, names_tool, read_rule, read_rules
 from clew.chat.setting import Scope, Settings, settings_file, table, texts
 from clew.errors import Refused
 from clew.wire.write import replace
@@ -135,6 +135,10 @@ class Permissions:
         wider.granted = (*self.granted, *(rule for rule in added if rule))
         return wider
 
+    def denies_whole(self, tool: str) -> bool:
+        """Whether a rule denies every call of a tool, so that it is not offered to the model."""
+        return any(rule.kind == "deny" and rule.is_whole and names_tool(rule, tool) for rule in self.rules)
+
     def hides(self, path: Path, cwd: Path) -> bool:
         """Whether a deny rule keeps a file from being read, so that searches leave it out."""
         return Ground(tuple(self.rules), tuple(self.roots), self.home, _real(cwd), "default").hides(str(path))
@@ -201,7 +205,7 @@ def _judge_file(tool: str, input: Json, ground: Ground) -> Verdict:
     if path == "~" or path.startswith("~/"):
         path = f"{ground.home}{path[1:]}"
     if family(tool) == "Edit":
-        return ground.write(path)
+        return ground.write(path, tool)
     verdict = ground.read(path)
     pattern = input.get("pattern")
     if tool != "Glob" or verdict.kind != "allow" or not isinstance(pattern, str):

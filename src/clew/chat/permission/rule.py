@@ -79,9 +79,13 @@ def read_rules(settings: Settings) -> tuple[list[Rule], list[str]]:
 
 
 def names_tool(rule: Rule, tool: str) -> bool:
-    """Whether a rule is about a tool. Servers of MCP may be named as a whole; only forbidding rules may use wider `*`."""
-    ours = "Agent" if tool == "Task" else tool
-    if rule.tool in (ours, family(tool)):
+    """Whether a rule is about a tool. Servers of MCP may be named as a whole; only forbidding rules may use wider `*`.
+
+    As in Claude Code, `Read` stands for every tool that reads files, but `Edit` without a path for no other tool that
+    writes: to allow or deny creating files, name `Write`. (MultiEdit, which Claude Code no longer has, is an Edit.)
+    """
+    ours = {"Task": "Agent", "MultiEdit": "Edit"}.get(tool, tool)
+    if rule.tool in (tool, ours) or (rule.tool == "Read" and family(tool) == "Read"):
         return True
     if rule.tool.startswith("mcp__"):
         server, _, rest = rule.tool[len("mcp__") :].partition("__")
@@ -94,10 +98,12 @@ def names_tool(rule: Rule, tool: str) -> bool:
 
 def covers(rule: Rule, tool: str, input: Json) -> bool:
     """Whether a rule is about this call. For tools that touch files or run commands only the whole-tool rules."""
-    if not names_tool(rule, tool):
-        return False
-    if rule.is_whole:
-        return True
+    if rule.is_whole or rule.tool != family(tool):
+        return names_tool(rule, tool) and (rule.is_whole or _covers_input(rule, tool, input))
+    return _covers_input(rule, tool, input)
+
+
+def _covers_input(rule: Rule, tool: str, input: Json) -> bool:
     spec = rule.spec or ""
     ours = family(tool)
     if ours == "WebFetch" and spec.startswith("domain:"):
