@@ -57,7 +57,16 @@ def file_calls(project: Path) -> Calls:
 
 
 def shell_calls(project: Path) -> Calls:
-    commands = ("echo one", "git status", "touch new.txt", "mkdir -p d/e", "rm -f a.txt", "git push", "npm test", "make")
+    commands = (
+        "echo one",
+        "git status",
+        "touch new.txt",
+        "mkdir -p d/e",
+        "rm -f a.txt",
+        "git push",
+        "npm test",
+        "make",
+    )
     return {text: use("Bash", command=text, description="Try it") for text in commands}
 
 

@@ -169,9 +169,7 @@ def _passed_over(wishes: Wishes) -> list[str]:
     return [f"The MCP servers of {own} are not started: the folder is not trusted. Trust it with: clew trust"]
 
 
-def _tools(
-    wishes: Wishes, workshop: Workshop, servers: Sequence[Server], permissions: Permissions
-) -> list[Tool]:
+def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server], permissions: Permissions) -> list[Tool]:
     """The tools to offer: without those that a rule denies as a whole."""
     made: list[Tool] = [*toolbox(skills=workshop).values(), *(t for s in servers for t in s.tools), *wishes.further]
     wanted = wishes.tools
