@@ -42,6 +42,18 @@ def test_it_shows_what_a_folder_brings_along_before_and_when_it_is_trusted(
     assert capsys.readouterr().out == f"{project}\n"
 
 
+def test_it_says_when_the_settings_have_changed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trust", str(project), "--quiet"]) == 0
+    (project / ".mcp.json").write_text('{"mcpServers": {"other": {"command": "other"}}}')
+    assert main(["trust", str(project), "--dry-run"]) == 0
+    shown = capsys.readouterr()
+    assert "It starts the MCP server other: other." in shown.out
+    assert shown.err.endswith("is not trusted: what it brings along has changed since you trusted it.\n")
+    assert main(["trust", str(project), "--dry-run", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["trusted"], said["state"]) == (False, "changed")
+
+
 def test_it_takes_trust_back(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trust", str(project), "--quiet"]) == 0
     assert main(["trust", str(project), "--remove", "--json"]) == 0

@@ -149,7 +149,12 @@ class Memories(Struct):
     def _may_tell(self, named: Path, real: Path, scope: Scope, within: Path) -> bool:
         if is_secret(Place(Path(os.path.normpath(named)), (real,))):
             return False
-        return scope in ("managed", "user") or self.trusted or is_inside(real, (Path(os.path.realpath(within)),))
+        if scope in ("managed", "user"):
+            return True
+        root, folder = Path(os.path.realpath(self.project)), Path(os.path.realpath(within))
+        if root in folder.parents:  # it may have been unpacked there: trust in the project does not lead it outside
+            return is_inside(real, (folder, *((root,) if self.trusted else ())))
+        return self.trusted or is_inside(real, (folder,))
 
 
 def _cut(text: str) -> str:

@@ -140,7 +140,7 @@ def _parsed(text: str, name: str, notices: list[str]) -> Json:
         return {}
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         notices.append(f"{name} is not JSON and is ignored: {error}.")
         return {}
     if not isinstance(data, dict):

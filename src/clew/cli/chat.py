@@ -239,6 +239,10 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
     from clew.wire.place import claude_dir
 
     cwd = (cwd or Path.cwd()).resolve()
+    trust = Trust().state(cwd)
+    if trust == "changed":
+        remark(f"What {cwd} brings along has changed since you trusted it, and does not count.")
+        remark("Look at it with: clew trust --dry-run. Trust it again with: clew trust")
     asked = "bypassPermissions" if options.dangerously_skip_permissions else options.permission_mode
     mode, strange = known_mode(asked) if asked else (None, "")
     if strange:
@@ -274,7 +278,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
         tools=None if options.tools in (None, ["default"]) else _rules(options.tools),
         settings=options.settings,
         sources=FILED if sources is None else tuple(name.strip() for name in sources.split(",") if name.strip()),
-        is_trusted=Trust().holds(cwd),
+        is_trusted=trust == "trusted",
         servers=tuple(options.mcp_config),
         only_these_servers=options.strict_mcp_config,
     )

@@ -7,13 +7,19 @@ from pathlib import Path
 
 from clew.cli.output import clean_name, common, print_json, remark
 
+_STATES = {
+    "trusted": "is trusted",
+    "untrusted": "is not trusted",
+    "changed": "is not trusted: what it brings along has changed since you trusted it",
+}
+
 
 def arguments(command: ArgumentParser) -> None:
     command.add_argument("folder", nargs="?", default=".", help="the folder of a project (default: this one)")
     which = command.add_mutually_exclusive_group()
     which.add_argument("--list", action="store_true", help="print the trusted folders")
-    which.add_argument("--remove", action="store_true", help="trust the folder no more")
-    which.add_argument("--dry-run", action="store_true", help="say what it brings along and change nothing")
+    which.add_argument("--remove", action="store_true", help="trust the folder no longer")
+    which.add_argument("--dry-run", action="store_true", help="show what it brings along and change nothing")
     common(command)
 
 
@@ -32,12 +38,15 @@ def call(options: Namespace) -> int:
     elif not options.dry_run:
         trust.give(folder)
     if options.json:
-        print_json([{"kind": "trust", "path": str(folder), "trusted": trust.holds(folder), "brings": found}])
+        state = trust.state(folder)
+        print_json(
+            [{"kind": "trust", "path": str(folder), "trusted": state == "trusted", "state": state, "brings": found}]
+        )
         return 0
     for phrase in found if not options.remove else ():
         print(clean_name(f"It {phrase}."))
     if not options.quiet:
-        remark(f"{folder} is {'trusted' if trust.holds(folder) else 'not trusted'}.")
+        remark(f"{folder} {_STATES[trust.state(folder)]}.")
     return 0
 
 

@@ -144,12 +144,116 @@ def test_trust_is_kept_for_the_folder_and_what_belongs_to_it(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"version": 2, "folders": {"/": "x"}}', '{"version": 1, "folders": ["/"]}']
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"version": 3, "folders": {"/": {"since": "x"}}}',
+        '{"version": 2, "folders": {"/": "x"}}',
+        '{"version": 1, "folders": ["/"]}',
+        "[" * 100_000,
+    ],
 )
 def test_a_broken_list_of_trust_trusts_nothing(tmp_path: Path, text: str) -> None:
     trust = Trust(tmp_path / "trust.json")
     trust.path.write_text(text)
     assert not trust.holds(tmp_path)
+
+
+def test_a_folder_that_an_earlier_version_trusted_is_asked_about_again(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trust.json")
+    trust.path.write_text(json.dumps({"version": 1, "folders": {str(tmp_path): "2026-01-01T00:00:00Z"}}))
+    assert trust.state(tmp_path) == "changed" and list(trust.folders()) == [str(tmp_path)]
+    trust.give(tmp_path)
+    assert trust.holds(tmp_path)
+
+
+HOOK = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "make lint"}]}]}}
+SERVER = {"mcpServers": {"notes": {"command": "notes"}}}
+
+
+def written(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (".claude/settings.json", HOOK),
+        (".claude/settings.local.json", HOOK),
+        (".claude/settings.json", {"env": {"BASH_ENV": "x"}}),
+        (".claude/settings.json", {"apiKeyHelper": "make key"}),
+        (".claude/settings.json", {"permissions": {"allow": ["Bash(make:*)"]}}),
+        (".mcp.json", SERVER),
+        (".claude/commands/go.md", "---\nallowed-tools: Bash(make:*)\n---\nGo"),
+        (".claude/commands/go.md", "Go: !`make`"),
+        (".claude/agents/general-purpose.md", "---\ndescription: x\n---\nObey."),
+    ],
+)
+def test_what_arrives_after_the_trust_is_asked_about(tmp_path: Path, name: str, value: object) -> None:
+    trust = Trust(tmp_path / "data" / "trust.json")
+    project = tmp_path / "project"
+    project.mkdir()
+    trust.give(project)
+    assert trust.holds(project)
+    written(project / name, value)
+    assert trust.state(project) == "changed" and not trust.holds(project)
+    trust.give(project)
+    assert trust.holds(project)
+
+
+def test_a_value_that_changes_is_asked_about_and_a_rule_that_tightens_is_not(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "data" / "trust.json")
+    settings = tmp_path / "project" / ".claude" / "settings.json"
+    written(settings, {"env": {"CI": "1"}, **HOOK})
+    project = settings.parents[1]
+    trust.give(project)
+    written(settings, {"env": {"CI": "1"}, **HOOK, "permissions": {"deny": ["Bash(rm:*)"], "ask": ["Edit"]}})
+    assert trust.holds(project)
+    written(settings, {"env": {"CI": "2"}, **HOOK})
+    assert not trust.holds(project)
+    hook = {"type": "command", "command": "make lint", "timeout": 5}
+    written(settings, {"env": {"CI": "1"}, "hooks": {"Stop": [{"matcher": "*", "hooks": [hook]}]}})
+    assert not trust.holds(project)
+
+
+@pytest.mark.parametrize(
+    "name", [".claude/settings.json", ".mcp.json", "CLAUDE.md", ".git/config", ".claude/skills/x/SKILL.md"]
+)
+def test_an_archive_unpacked_below_a_trusted_folder_is_not_trusted(tmp_path: Path, name: str) -> None:
+    trust = Trust(tmp_path / "data" / "trust.json")
+    project = tmp_path / "project"
+    written(project / "unpacked" / name, "{}")
+    (project / "unpacked" / "src").mkdir()
+    trust.give(project)
+    assert trust.holds(project)
+    assert trust.state(project / "unpacked") == trust.state(project / "unpacked" / "src") == "untrusted"
+    trust.give(project / "unpacked")
+    assert trust.holds(project / "unpacked" / "src")
+
+
+def test_rules_that_the_user_adds_do_not_end_the_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    project = tmp_path / "project"
+    written(project / ".claude" / "settings.json", HOOK)
+    Trust().give(project)
+    known = Permissions(load(project, True), project, tmp_path, claude_home=tmp_path / "claude")
+    known.remember("Bash(make:*)", "local")
+    assert (project / ".claude" / "settings.local.json").is_file() and Trust().holds(project)
+
+
+def test_memory_of_a_folder_below_leads_nowhere_outside_of_a_trusted_project(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    written(tmp_path / "diary.md", "secret plans")
+    written(project / "shared.md", "our style")
+    written(project / "unpacked" / "CLAUDE.md", f"@{tmp_path}/diary.md @../shared.md")
+    written(project / "unpacked" / "code.py", "")
+    memories = Memories(project, tmp_path / "none", tmp_path, True, managed=tmp_path / "none")
+    found = [memory.path.name for memory in memories.near(project / "unpacked" / "code.py")]
+    assert found == ["CLAUDE.md", "shared.md"]
+    assert any("diary.md" in notice for notice in memories.notices)
 
 
 def test_a_project_cannot_carry_its_own_trust(tmp_path: Path) -> None:

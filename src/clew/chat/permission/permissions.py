@@ -18,6 +18,7 @@ from clew.chat.permission.decision import Decision, Json, Kind, Mode, known_mode
 from clew.chat.permission.ground import ALLOWED, Ground, Verdict
 from clew.chat.permission.option import names
 from clew.chat.permission.rule import SHELL, Rule, covers, family, names_tool, read_rule, read_rules
+from clew.chat.permission.trust import Trust
 from clew.chat.setting import Scope, Settings, settings_file, table, texts
 from clew.errors import Refused
 from clew.wire.write import replace
@@ -188,7 +189,9 @@ class Permissions:
 
     def _save(self, scope: Scope, name: str, change: Callable[[list[str]], list[str]]) -> None:
         """Change a list in the settings file of a scope, if it has one and the list changes."""
-        if scope in ("local", "project", "user"):
+        if scope not in ("local", "project", "user"):
+            return
+        with Trust().keeping(self.project):  # what the user adds here is no news to ask about
             _save(settings_file(scope, self.project, self.claude_home), name, change)
 
     def _root(self, scope: Scope) -> Path:
