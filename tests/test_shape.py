@@ -14,7 +14,7 @@ import clew
 
 SOURCE = Path(clew.__file__).parent
 LAYERS = (
-    ("errors", "version"),
+    ("errors", "models", "version"),
     ("wire",),
     ("conversation",),
     ("facts", "api"),

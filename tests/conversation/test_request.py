@@ -252,7 +252,7 @@ def test_context_is_sent_as_it_was_rendered_and_before_the_prompt() -> None:
         sent(NEW, *attached(rendered=[{"content": "It is Monday."}], renderedRole="user"))[0]
         == "user: It is Monday. go"
     )
-    assert sent(NEW, *attached())[0] == "user: go"
+    assert sent(NEW, *attached())[0] == "user: <system-reminder>\nToday's date is 2026-01-05.\n</system-reminder> go"
     assert sent(OLD, *attached(rendered=[{"content": "It is Monday."}], renderedRole="user"))[0] == "user: go"
 
 

@@ -18,8 +18,6 @@ RULES: dict[str, tuple[str, ...]] = {
 
 # What clew will not do
 LASTING: dict[str, str] = {
-    "queued/with_an_image": "what holds an image is rendered anew, in the program's own words",
-    "queued/with_an_image_in_a_human_turn": "what holds an image is rendered anew, in the program's own words",
     "compaction/message_named_twice": "the program links preserved lines anew, which makes a cycle of one named twice",
     "damage/numbers_that_are_large": "the program has no integers beyond 2**53",
 }

@@ -135,9 +135,7 @@ class Seat:
         engine = self.session.engine
         tally = engine.means.tally
         cost = Cost(amount=tally.dollars, currency="USD") if tally.is_priced else None
-        return UsageUpdate(
-            session_update="usage_update", used=engine.dialogue.size, size=engine.means.limits.window, cost=cost
-        )
+        return UsageUpdate(session_update="usage_update", used=engine.dialogue.size, size=engine.window, cost=cost)
 
     def _put(self, update: Any) -> None:
         self._editor.post.put(self.id, update)

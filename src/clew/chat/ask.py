@@ -17,12 +17,13 @@ from clew.api.request import Capability, Request
 from clew.chat import entry, event
 from clew.chat.dialogue import NO_CONTENT, Call, Dialogue, blocks_of
 from clew.chat.journal import Replying
-from clew.chat.means import LONG, Means
+from clew.chat.means import Means
 from clew.chat.mend import mended
 from clew.chat.race import unless
 from clew.chat.tool import Json, Tool
 from clew.chat.toolbox import offered
 from clew.errors import ApiError
+from clew.models import model_of, without_suffix
 
 LONG_WINDOW = Capability("the long window", "context-1m-2025-08-07")
 _MOST_OUTPUT = re.compile(r"max_tokens: \d+ > (\d+)")
@@ -76,22 +77,26 @@ class Asking(Struct):
         if messages and (context := self.means.context()):
             first = messages[0]
             messages = [{**first, "content": [*blocks_of(context), *first["content"]]}, *messages[1:]]
-        model, is_long, _ = self.dialogue.model.partition(LONG)
+        model, is_long = without_suffix(self.dialogue.model)
         return Request(
             model=model,
             messages=messages,
-            max_tokens=min(self.means.limits.output, self.most_output),
+            max_tokens=min(self._output, self.most_output),
             system=self.means.system,
             tools=[_told(tool) for tool in offered(self.means.tools.values())],
             thinking=self.means.thinking,
-            capabilities=[LONG_WINDOW] if is_long else (),
+            capabilities=[LONG_WINDOW] if is_long or self.dialogue.window > model_of(model).window else (),
             fallback=self.means.fallback,
         )
+
+    @property
+    def _output(self) -> int:
+        return self.means.limits.output or model_of(self.dialogue.model).output
 
     def learns_from(self, error: ApiError) -> bool:
         """Whether an error tells how long a reply may be; from now on it is."""
         found = _MOST_OUTPUT.search(str(error)) if error.status == 400 else None
-        if found is None or int(found[1]) >= min(self.means.limits.output, self.most_output):
+        if found is None or int(found[1]) >= min(self._output, self.most_output):
             return False
         self.most_output = int(found[1])
         return True

@@ -57,14 +57,14 @@ class Compactor(Struct):
 
     async def make_room(self, more: int = 0) -> None:
         """Leave old results out when the window is nearly full, and compact when that is not enough."""
-        limits = self.means.limits
-        if not limits.compacts or self.dialogue.size + more < threshold(limits.window) - EARLY:
+        limit = threshold(self.means.limits.window or self.dialogue.window)
+        if not self.means.limits.compacts or self.dialogue.size + more < limit - EARLY:
             return
         calls, freed = old_results(self.dialogue.messages, self.left_out)
         if freed >= WORTH:
             self.left_out |= calls
             self.dialogue.reported = max(0, self.dialogue.reported - freed)
-        if self.dialogue.size + more >= threshold(limits.window):
+        if self.dialogue.size + more >= limit:
             await self.compact("auto")
 
     async def summarise(self, wish: str = "") -> Reply:

@@ -23,6 +23,7 @@ from clew.chat.repository import branch_of
 from clew.chat.snapshot import Backups
 from clew.chat.tool import Content, Json, Result, State
 from clew.chat.watch import Watch
+from clew.models import window_of
 from clew.wire.encode import encode
 from clew.wire.write import replace
 
@@ -72,6 +73,7 @@ class Dialogue(Struct):
     queue: deque[Prompt] = field(default_factory=deque)
     reported: int = 0  # tokens of the last request and its reply
     weighed: int = 0  # messages that these tokens stand for
+    largest: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of a request that was answered
     last_prompt: str = ""
     last_usage: Json = field(default_factory=dict)
     calls_made: int = 0
@@ -105,6 +107,11 @@ class Dialogue(Struct):
     def size(self) -> int:
         """About how many tokens the next request has."""
         return self.reported + tokens(self.messages[self.weighed :])
+
+    @property
+    def window(self) -> int:
+        """The window of the model; a request that was answered shows that it is at least that large."""
+        return window_of(self.model, self.largest.get(self.model, 0))
 
     # -- what the person says
 
@@ -224,6 +231,7 @@ class Dialogue(Struct):
         self.last_usage = dict(usage)
         if counted := sum(_number(usage.get(name)) for name in _COUNTED):
             self.reported, self.weighed = counted, len(self.messages)
+            self.largest[self.model] = max(counted, self.largest.get(self.model, 0))
 
     def result(self, call: Call, found: Result) -> str:
         """Write down what came of a call; it is sent with the others of its reply, by `answer`."""

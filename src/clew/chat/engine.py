@@ -76,6 +76,11 @@ class Engine:
         self._loop = Loop(dialogue, means, self.stopped, self._compactor, asking, errands.send, aside=self.aside)
         dialogue.heard = self._look_for_news
 
+    @property
+    def window(self) -> int:
+        """Tokens that the conversation may have."""
+        return self.means.limits.window or self.dialogue.window
+
     async def submit(self, said: Prompt | str) -> event.Finished:
         """Say something, and wait for all that comes of it. Raises OSError if it cannot be written down."""
         finished = await self._turn(Prompt(said) if isinstance(said, str) else said)
@@ -288,6 +293,7 @@ class Engine:
             found = resume(dialogue.journal.path)
             dialogue.messages, dialogue.journal.leaf = found.messages, found.leaf
             dialogue.reported, dialogue.weighed = found.reported, found.weighed
+            dialogue.largest = dict(found.largest)
             self._closing = list(found.closing)
             waiting = {said.task for said in dialogue.queue} | {
                 t for t, each in self.tasks.items() if each.status == "running"

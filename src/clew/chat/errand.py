@@ -22,7 +22,7 @@ from clew.chat.dialogue import Dialogue, Prompt
 from clew.chat.hooking import reminder, tell_hooks
 from clew.chat.kind import GENERAL, Kind
 from clew.chat.loop import Loop
-from clew.chat.means import Means, window_of
+from clew.chat.means import Means
 from clew.chat.model import named
 from clew.chat.sent import Sent
 from clew.chat.tool import Failed, Json, Result, Scene, Tool
@@ -125,7 +125,7 @@ class Errands(Struct, frozen=True):
         model = named(str(input.get("model") or "") or kind.model) or parent.model
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
         child = Dialogue(parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name)
-        limits = replace(self.means.limits, turns=kind.turns, window=window_of(model))
+        limits = replace(self.means.limits, turns=kind.turns)
         told = kind.told
         system = [{"type": "text", "text": told}] if told else self.means.system
         means = replace(self.means, tools=self._tools(kind), limits=limits, system=system)

@@ -63,7 +63,7 @@ def opening(session: Session, inside: Sequence[str]) -> Json:
 
 def context(engine: Engine) -> Json:
     """How full the window is."""
-    size, window = engine.dialogue.size, engine.means.limits.window
+    size, window = engine.dialogue.size, engine.window
     return {
         "totalTokens": size,
         "maxTokens": window,

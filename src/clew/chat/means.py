@@ -16,10 +16,6 @@ from clew.chat.tally import Tally
 from clew.chat.tool import Json, Tool
 from clew.chat.tools.skill import Skills
 
-WINDOW = 200_000
-LONG_WINDOW = 1_000_000
-LONG = "[1m]"  # behind the name of a model: with its long window
-
 
 class Permits(Protocol):
     """Whoever decides calls."""
@@ -53,10 +49,10 @@ class Limits:
 
     turns: int | None = None  # replies to one prompt
     dollars: float | None = None
-    output: int = 32_000  # tokens of one reply
+    output: int = 0  # tokens of one reply; 0 for as many as the model can give
     at_once: int = 10  # calls that change nothing
     grace: float = 3.0  # seconds that a call has to finish when the person breaks off
-    window: int = WINDOW
+    window: int = 0  # tokens; 0 for the window of the model
     compacts: bool = True  # by itself, when the window is nearly full
 
 
@@ -80,8 +76,3 @@ class Means:
     skills: Skills | None = None  # for agents that have read some when they begin
     nearby: Callable[[Path], str] = lambda path: ""  # what the model is told besides, when it reads a file
     stopwatch: Callable[[], float] = time.monotonic  # seconds, for what the file says of how long things took
-
-
-def window_of(model: str) -> int:
-    """The window of a model by its name."""
-    return LONG_WINDOW if LONG in model else WINDOW

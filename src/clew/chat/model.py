@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from clew.models import resolve, short_names
 
-DEFAULT = "claude-sonnet-5-5"
-SMALL = "claude-haiku-5-5"
-
-_SHORT: Mapping[str, str] = {
-    "opus": "claude-opus-5-5",
-    "sonnet": DEFAULT,
-    "haiku": SMALL,
-    "default": DEFAULT,
-    "inherit": "",
-}
+_DEFAULT = "sonnet"  # what is asked when nobody names a model
 
 
 def named(name: str) -> str:
     """The model that a name stands for; `inherit` and no name stand for none."""
-    return _SHORT.get(name.lower(), name) if name else ""
+    match name.lower():
+        case "" | "inherit":
+            return ""
+        case "default":
+            return resolve(_DEFAULT)
+    return resolve(name)
 
 
 def choices() -> dict[str, str]:
     """The models that have a short name, by it."""
-    return {name: model for name, model in _SHORT.items() if model}
+    return {**short_names(), "default": named("default")}
 
 
 def offered(current: str) -> list[str]:

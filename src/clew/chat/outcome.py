@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clew.chat.event import Finished
-from clew.chat.means import window_of
 from clew.chat.tool import Json
+from clew.models import model_of, window_of
 
 
 def result(finished: Finished, session_id: str, uuid: str) -> Json:
@@ -21,7 +21,7 @@ def result(finished: Finished, session_id: str, uuid: str) -> Json:
         "session_id": session_id,
         "total_cost_usd": finished.cost or 0,
         "usage": finished.usage,
-        "modelUsage": {model: {**spent, "contextWindow": window_of(model)} for model, spent in finished.models.items()},
+        "modelUsage": {model: {**spent, **_limits(model)} for model, spent in finished.models.items()},
         "permission_denials": list(finished.denials),
         "uuid": uuid,
     }
@@ -33,6 +33,10 @@ def result(finished: Finished, session_id: str, uuid: str) -> Json:
     if finished.status is not None:
         made["api_error_status"] = finished.status
     return made
+
+
+def _limits(model: str) -> Json:
+    return {"contextWindow": window_of(model), "maxOutputTokens": model_of(model).output}
 
 
 def _reason(finished: Finished) -> str:

@@ -59,6 +59,7 @@ class Resumed:
     linked: set[str] = field(default_factory=set)
     reported: int = 0
     weighed: int = 0
+    largest: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of a request and its reply
     missed: list[tuple[str, str]] = field(
         default_factory=list
     )  # tasks whose end the model was not told, and what to say
@@ -129,6 +130,7 @@ def resume(path: Path) -> Resumed:
         linked={str(e.data.get("prUrl")) for e in session.entries if e.type == "pr-link"},
         reported=reported,
         weighed=weighed,
+        largest=_largest(session),
         missed=list(unheard(along, {task_of(said.text): said.text for said in timeline(session.entries).waiting})),
     )
 
@@ -181,6 +183,16 @@ def _reported(path: Sequence[Entry], messages: Sequence[Json]) -> tuple[int, int
         return tokens(messages), len(messages)
     spoken = [i for i, m in enumerate(messages) if m["role"] == "assistant" and _text(m) != UNANSWERED]
     return counted, spoken[-1] + 1 if spoken else 0
+
+
+def _largest(session: Session) -> dict[str, int]:
+    """For each model the most tokens that a request and its reply had: evidence of how large its window is."""
+    found: dict[str, int] = {}
+    for said in session.entries:
+        usage = said.message.usage if said.message else None
+        if usage is not None and (model := _model(said)):
+            found[model] = max(found.get(model, 0), sum(getattr(usage, name) or 0 for name in _COUNTED))
+    return found
 
 
 def _todos(along: Sequence[Entry]) -> list[Json]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +17,8 @@ from clew.chat.event import Tell
 from clew.chat.journal import Clock, Durability, Ids, Journal, Write, forget, new_id, now, put
 from clew.chat.kind import Kind
 from clew.chat.lock import held
-from clew.chat.means import Hooked, Limits, Means, Permits, window_of
-from clew.chat.model import DEFAULT, named
+from clew.chat.means import Hooked, Limits, Means, Permits
+from clew.chat.model import named
 from clew.chat.name import name_of
 from clew.chat.permission.decision import Mode
 from clew.chat.prompt import facts, system
@@ -133,7 +133,7 @@ def _old(options: Options, tree: Tree, ids: Ids) -> Path:
 
 def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resumed | None) -> Engine:
     cwd = (found.cwd if found and found.cwd else None) or options.cwd
-    model = named(options.model) or (found.model if found else "") or DEFAULT
+    model = named(options.model) or (found.model if found else "") or named("default")
     name = (found.name if found else "") or name_of(path.stem)
     envelope = Envelope(path.stem, str(cwd), branch_of(cwd), name, options.entrypoint)
     journal = Journal(
@@ -160,7 +160,7 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
         _recall(dialogue, found)
     engine = Engine(
         dialogue,
-        _means(options, parts, tell, cwd, model),
+        _means(options, parts, tell, cwd),
         parts.kinds,
         closing=found.closing if found else (),
         source="resume" if found else "startup",
@@ -182,9 +182,10 @@ def _recall(dialogue: Dialogue, found: Resumed) -> None:
     dialogue.state.seen = dict(found.seen)
     dialogue.linked = set(found.linked)
     dialogue.reported, dialogue.weighed = found.reported, found.weighed
+    dialogue.largest = dict(found.largest)
 
 
-def _means(options: Options, parts: Parts, tell: Tell, cwd: Path, model: str) -> Means:
+def _means(options: Options, parts: Parts, tell: Tell, cwd: Path) -> Means:
     began: datetime = parts.clock()
     told = facts(cwd, began, options.memory)
     return Means(
@@ -196,7 +197,7 @@ def _means(options: Options, parts: Parts, tell: Tell, cwd: Path, model: str) ->
         parts.permits,
         parts.hooks,
         options.can_ask,
-        replace(options.limits, window=window_of(model)),
+        options.limits,
         lambda: told,
         _thinking(options.thinking),
         named(options.fallback),

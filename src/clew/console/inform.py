@@ -102,7 +102,7 @@ async def context(at: At) -> Done:
     from clew.facts.context import UNSENT
     from clew.facts.context import context as weighed
 
-    dialogue, window = at.session.engine.dialogue, at.session.engine.means.limits.window
+    dialogue, window = at.session.engine.dialogue, at.session.engine.window
     pairs: list[tuple[object, object]] = [
         ("in all", f"{tokens(dialogue.size)} of {tokens(window)} tokens ({dialogue.size / window:.0%})")
     ]

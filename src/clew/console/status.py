@@ -33,7 +33,7 @@ class Status:
     @classmethod
     def of(cls, session: Session) -> Status:
         engine = session.engine
-        tally, window = engine.means.tally, engine.means.limits.window
+        tally, window = engine.means.tally, engine.window
         share = engine.dialogue.size / window if window else 0.0
         dollars = tally.dollars if tally.is_priced else None
         tasks = sum(task.status == "running" for task in engine.tasks.values())

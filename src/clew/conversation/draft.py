@@ -11,8 +11,10 @@ from typing import Any
 
 from msgspec import Raw
 
+from clew.conversation.attachment import images, words
 from clew.conversation.era import Era
 from clew.conversation.path import reply_id
+from clew.models import model_of
 from clew.wire.detail import Attachment
 from clew.wire.encode import decode, encode
 from clew.wire.entry import Entry
@@ -33,7 +35,7 @@ class Draft:
     role: str
     blocks: list[Json]
     entry: Entry | None
-    kind: str = "message"  # else context, queued, system, command, or (sent as nothing) mark and silent
+    kind: str = "message"  # else context, pictured, queued, system, command, or (not sent) mark, silent and left out
     mid: str | None = None
     model: str | None = None
 
@@ -75,8 +77,7 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
             blocks = [_stripped(b) for b in blocks]
         yield Draft("assistant", blocks, entry, mid=mid, model=made_by)
     elif era.renders_attachments and _is_notification(entry):
-        text = "\n".join(str(b.get("text", "")) for b in blocks)
-        yield _system_turn(text, entry, model)
+        yield from _context(["\n".join(str(b.get("text", "")) for b in blocks)], entry, model)
     else:
         if era.drops_prompt_images:
             blocks = [{"type": "text", "text": "[image]"} if b.get("type") == "image" else b for b in blocks]
@@ -115,14 +116,6 @@ def _kind(origin: Raw) -> str:
     return str(value.get("kind", "")) if isinstance(value, dict) else ""
 
 
-def _system_turn(text: str, entry: Entry, model: str) -> Draft:
-    """Context for the model: a turn of its own where the API has one, else a reminder in the user's turn."""
-    if has_system_turns(model):
-        return Draft("system", [{"type": "text", "text": unwrapped(text)}], entry, kind="system")
-    wrapped = text if text.startswith(_OPEN) else f"{_OPEN}\n{text}\n{_CLOSE}"
-    return Draft("user", [{"type": "text", "text": wrapped}], entry, kind="context")
-
-
 _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
 
 
@@ -131,39 +124,80 @@ def unwrapped(text: str) -> str:
 
 
 def has_system_turns(model: str) -> bool:
-    """Models of the fifth generation take `system` turns among the messages."""
-    return any(part.isdigit() and int(part) == 5 for part in model.split("-")[2:3])
+    """Whether a model takes messages with the role `system` among the others."""
+    return model_of(model).system_turns
 
 
 def _rendered(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
-    """An attachment as the model got it. Those from before they were stored rendered were always reminders."""
+    """An attachment as the model gets it: in the words that were stored with it, else in words made of it again."""
     yield Draft("user", [], entry, kind="mark")
-    if not era.renders_attachments:
-        return
     data = entry.data
-    role = data.get("renderedRole")
+    attachment = data.get("attachment")
+    if not isinstance(attachment, dict):
+        return
+    stored = _parts(data) if era.renders_attachments else None
+    if stored is None:
+        yield from _rendered_again(entry, attachment, era, model)
+        return
+    if _is_spoken(entry) and has_system_turns(model):
+        yield from (Draft("user", [_text(unwrapped(text)) for text in texts], entry, kind="queued") for texts in stored)
+    elif data.get("renderedRole") == "system" and has_system_turns(model):
+        yield from _context([text for texts in stored for text in texts], entry, model)
+    else:
+        yield from (Draft("user", [_text(text) for text in texts], entry, kind="context") for texts in stored)
+
+
+def _rendered_again(entry: Entry, attachment: Json, era: Era, model: str) -> Iterable[Draft]:
+    """What the program makes of an attachment that was stored without its words."""
+    parts = words(attachment, has_system_turns(model), era)
+    pictures = images(attachment)
+    if parts is None:
+        yield Draft("user", [], entry, kind="left out")
+    elif _is_spoken(entry) and has_system_turns(model):
+        yield Draft("user", [*map(_text, parts), *pictures], entry, kind="queued")
+    elif pictures:
+        yield Draft("user", [*(_text(_reminder(part)) for part in parts), *pictures], entry, kind="pictured")
+    else:
+        yield from _context(parts, entry, model)
+
+
+def _is_spoken(entry: Entry) -> bool:
+    """Whether it counts as a turn of the person's, and is sent as one where the API can tell the two apart."""
     kind = Attachment.of(entry)
-    spoken = kind.type == "queued_command" and kind.human_turn and _kind(kind.origin) == "human"
-    for texts in _parts(data):
-        if spoken and has_system_turns(model):
-            yield Draft("user", [_text(unwrapped(text)) for text in texts], entry, kind="queued")
-        elif role == "system" and has_system_turns(model):
-            yield Draft("system", [_text(unwrapped(text)) for text in texts], entry, kind="system")
-        else:
-            yield Draft("user", [_text(text) for text in texts], entry, kind="context")
+    return kind.type == "queued_command" and kind.human_turn and _kind(kind.origin) == "human"
+
+
+def _context(parts: Sequence[str], entry: Entry, model: str) -> Iterable[Draft]:
+    """Context for the model: one system turn where the API has them, else a reminder for each part."""
+    if not parts:
+        return
+    if has_system_turns(model):
+        yield Draft("system", [_text("\n".join(map(unwrapped, parts)))], entry, kind="system")
+    else:
+        yield from (Draft("user", [_text(_reminder(part))], entry, kind="context") for part in parts)
+
+
+def as_reminder(draft: Draft) -> Draft:
+    """A system turn as a message of the user's: no user's turn comes before it, and the API asks for one."""
+    texts = "\n".join(str(block.get("text", "")) for block in draft.blocks)
+    return replace(draft, role="user", blocks=[_text(_reminder(texts))], kind="context")
+
+
+def _reminder(text: str) -> str:
+    return text if text.startswith(_OPEN) else f"{_OPEN}\n{text}\n{_CLOSE}"
 
 
 def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _parts(data: Json) -> list[list[str]]:
-    """What was rendered, a list of texts for each part; anything but text in it makes the whole void."""
+def _parts(data: Json) -> list[list[str]] | None:
+    """What was rendered, a list of texts for each part; None if nothing was, or anything but text."""
     rendered = data.get("rendered")
-    if not isinstance(rendered, list) or not isinstance(data.get("attachment"), dict):
-        return []
+    if not isinstance(rendered, list):
+        return None
     found = [_texts(part) for part in rendered]
-    return [texts for texts in found if texts] if all(texts is not None for texts in found) else []
+    return [texts for texts in found if texts] if all(texts is not None for texts in found) else None
 
 
 def _texts(part: Any) -> list[str] | None:

@@ -95,6 +95,16 @@ class Era:
         return self.since("2.1.290")
 
     @property
+    def ends_joined_texts(self) -> bool:
+        """A text of a message ends with a new line where the text of another line was joined to it."""
+        return self.since("2.1.80")
+
+    @property
+    def knows_listings(self) -> bool:
+        """What is said about MCP servers and agents is an attachment, and a file is quoted without a warning."""
+        return self.since("2.1.100")
+
+    @property
     def sends_local_commands(self) -> bool:
         return self.since("2.1.80")
 

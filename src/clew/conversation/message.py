@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from clew.conversation.draft import THOUGHT, Draft, Json, error_result, has_system_turns
+from clew.conversation.draft import THOUGHT, Draft, Json, as_reminder, error_result, has_system_turns
 from clew.conversation.era import Era
+from clew.models import is_same
 from clew.wire.detail import Attachment
 from clew.wire.entry import Entry
 
@@ -21,7 +22,11 @@ MISSING_RESULT = "[Tool result missing due to internal error]"
 def messages(made: list[Draft], era: Era, model: str, prompt: str | None) -> list[Json]:
     if prompt is not None:
         made = [*made, Draft("user", [{"type": "text", "text": prompt}], None)]
-    made = [d for d in made if d.kind not in ("mark", "silent") and not _is_api_error(d) and not _is_virtual(d, era)]
+    made = [
+        d
+        for d in made
+        if d.kind not in ("mark", "silent", "left out") and not _is_api_error(d) and not _is_virtual(d, era)
+    ]
     merged = _merge(_contexts_first(_replies_together(made) if era.renders_attachments else made), era, model)
     merged = [_adjusted(d, era, model) for d in merged]
     merged = _paired(merged, era)
@@ -109,7 +114,14 @@ def _merge(made: Iterable[Draft], era: Era, model: str) -> list[Draft]:
     found: list[Draft] = []
     replied: set[str | None] = set()
     opened: Entry | None = None  # an attachment that began a turn: its texts stay apart
+    waiting: list[Draft] = []  # system turns that no user's turn has come before yet
     for draft in made:
+        if draft.role == "system" and _open_turn(found) is None:
+            waiting.append(draft)
+            continue
+        if waiting and draft.role == "assistant":
+            found.extend(as_reminder(each) for each in waiting)
+            waiting.clear()
         if draft.role == "assistant":
             if draft.mid in replied:
                 _merge_reply(found, draft, era)
@@ -122,10 +134,14 @@ def _merge(made: Iterable[Draft], era: Era, model: str) -> list[Draft]:
             opened = draft.entry
             found.append(draft)
         elif (at := _open_turn(found)) is not None:
-            found[at] = _joined(found[at], draft, model)
+            found[at] = _joined(found[at], draft, era, model)
         elif draft.blocks or draft.kind != "message":
             found.append(draft)
-    return found
+        if waiting and _open_turn(found) is not None:
+            for each in waiting:
+                _merge_system(found, each)
+            waiting.clear()
+    return [*found, *(as_reminder(each) for each in waiting)]
 
 
 def _open_turn(found: Sequence[Draft]) -> int | None:
@@ -152,14 +168,15 @@ def _merge_reply(found: list[Draft], draft: Draft, era: Era) -> None:
 
 def _merge_system(found: list[Draft], draft: Draft) -> None:
     if found and found[-1].role == "system":
-        found[-1] = replace(found[-1], blocks=[*found[-1].blocks, *draft.blocks])
+        texts = [str(block.get("text", "")) for block in (*found[-1].blocks, *draft.blocks)]
+        found[-1] = replace(found[-1], blocks=[{"type": "text", "text": "\n\n".join(texts)}])
     else:
         found.append(draft)
 
 
-def _joined(first: Draft, second: Draft, model: str) -> Draft:
+def _joined(first: Draft, second: Draft, era: Era, model: str) -> Draft:
     if _folds(second, model) and first.blocks and _takes_context(first.blocks[-1]):
-        folded = _folded(first.blocks[-1], second.blocks)
+        folded = _folded(first.blocks[-1], second.blocks, era)
         return replace(first, blocks=[*first.blocks[:-1], folded])
     results = [b for b in second.blocks if b.get("type") == "tool_result"]
     if results and len(results) == len(second.blocks) and not first.has_results:
@@ -168,7 +185,20 @@ def _joined(first: Draft, second: Draft, model: str) -> Draft:
         before = [b for b in first.blocks if b.get("type") == "tool_result"]
         rest = [b for b in first.blocks if b.get("type") != "tool_result"]
         return replace(first, blocks=[*before, *second.blocks, *rest])
-    return replace(first, blocks=[*first.blocks, *second.blocks], kind=second.kind)
+    has_seam = era.ends_joined_texts and (second.kind not in ("context", "pictured") or not _folds(second, model))
+    blocks = _seamed(first.blocks) if has_seam and _is_text(second.blocks[:1]) else first.blocks
+    return replace(first, blocks=[*blocks, *second.blocks], kind=second.kind)
+
+
+def _is_text(blocks: Sequence[Json]) -> bool:
+    return bool(blocks) and blocks[0].get("type") == "text"
+
+
+def _seamed(blocks: list[Json]) -> list[Json]:
+    """A text that another one follows ends with a new line."""
+    if not _is_text(blocks[-1:]):
+        return blocks
+    return [*blocks[:-1], {**blocks[-1], "text": f"{blocks[-1].get('text', '')}\n"}]
 
 
 def _takes_context(block: Json) -> bool:
@@ -178,18 +208,19 @@ def _takes_context(block: Json) -> bool:
 def _folds(draft: Draft, model: str) -> bool:
     """A file that was attached keeps a text of its own where the API has system turns; it reads like a call of its own."""
     entry = draft.entry
-    is_file = entry is not None and entry.type == "attachment" and Attachment.of(entry).type in _FILES
-    return draft.kind == "context" and not (is_file and has_system_turns(model))
+    if draft.kind != "context" or entry is None or entry.type != "attachment":
+        return draft.kind == "context"
+    return not (Attachment.of(entry).type in _FILES and has_system_turns(model))
 
 
-_FILES = ("file", "directory")
+_FILES = ("file", "directory", "nested_memory")
 
 
-def _folded(result: Json, texts: list[Json]) -> Json:
+def _folded(result: Json, texts: list[Json], era: Era) -> Json:
     """Context behind a tool result becomes part of its text."""
     content = result.get("content")
     if isinstance(content, list):
-        return {**result, "content": [*content, *texts]}
+        return {**result, "content": [*(_seamed(content) if era.ends_joined_texts else content), *texts]}
     parts = [str(content or "").strip(), *(str(t.get("text", "")).strip() for t in texts)]
     return {**result, "content": "\n\n".join(part for part in parts if part)}
 
@@ -198,7 +229,7 @@ def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
     blocks = draft.blocks
     if draft.role != "assistant":
         return draft
-    if era.drops_foreign_thinking and draft.entry and draft.model != model:
+    if era.drops_foreign_thinking and draft.entry and not is_same(draft.model or "", model):
         blocks = [b for b in blocks if b.get("type") not in THOUGHT]
     if era.renames_task:
         blocks = [{**b, "name": "Agent"} if _is_task(b) else b for b in blocks]

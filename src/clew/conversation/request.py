@@ -7,7 +7,6 @@ mends entries, then it turns them into messages, then it makes the messages acce
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +15,12 @@ from clew.conversation.draft import Draft, drafts
 from clew.conversation.era import NEWEST, Era
 from clew.conversation.message import messages
 from clew.conversation.path import SPOKEN, after_compaction, chain, leaf, with_siblings
+from clew.models import default_model, model_of, without_suffix
 from clew.wire.detail import Attachment, WorktreeState
 from clew.wire.encode import decode_slowly
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.line import BOM
 
-DEFAULT_MODEL = "claude-opus-5-5"
 UNANSWERED = "No response requested."
 GO_ON = "Continue from where you left off."
 
@@ -35,6 +34,7 @@ class Request:
     leaf: Entry | None = None
     path: tuple[Entry, ...] = ()
     refusal: str = ""
+    left_out: int = 0  # attachments that Claude Code would put into words of its own, which are not in `messages`
 
     @property
     def is_resumable(self) -> bool:
@@ -95,7 +95,8 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None) -> Request:
     sent = _model([d.entry for d in made if d.entry and d.role == "assistant"])
     if sent != model:
         model, made = sent, drafts(path, era, sent)
-    return Request(messages(_finished(made, era), era, model, prompt), model, end, tuple(path))
+    left_out = sum(draft.kind == "left out" for draft in made)
+    return Request(messages(_finished(made, era), era, model, prompt), model, end, tuple(path), left_out=left_out)
 
 
 def _refuse_bad_end(path: Sequence[Entry]) -> None:
@@ -135,19 +136,12 @@ def _refuse_lost_worktree(entries: Sequence[Entry], era: Era) -> None:
 
 
 def _model(path: Sequence[Entry]) -> str:
-    """A resume goes on with the model of the last reply, if the program knows it."""
+    """The model that a resume asks: that of the last reply if Claude Code still uses it, else its default."""
     for entry in reversed(path):
         if entry.type == "assistant" and entry.message and entry.message.model and not entry.is_synthetic:
-            return entry.message.model if _known(entry.message.model) else DEFAULT_MODEL
-    return DEFAULT_MODEL
-
-
-# Retired models are replaced by the default one; these were not (observed with 2.1.325).
-_CURRENT = re.compile(r"claude-(?:(?:opus|sonnet)-(?:4-[5-9]|[5-9])|haiku-4-5|3-5-sonnet)")
-
-
-def _known(model: str) -> bool:
-    return _CURRENT.search(model) is not None
+            name = entry.message.model
+            return without_suffix(name)[0] if model_of(name).resumes else default_model()
+    return default_model()
 
 
 def _is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
@@ -184,7 +178,7 @@ def _finished(made: list[Draft], era: Era) -> list[Draft]:
     """Close an unfinished turn as the program does before it goes on."""
     spoken = [d for d in made if d.entry is None or d.entry.type in SPOKEN]
     last = spoken[-1] if spoken else None
-    attached = bool(made) and made[-1].kind == "mark"
+    attached = bool(made) and made[-1].entry is not None and made[-1].entry.type == "attachment"
     if last is None or (era.renders_attachments and (_is_complete(made, last.entry) or _is_command(spoken))):
         return made
     closing = [Draft("assistant", [_text(UNANSWERED)], None)]

@@ -16,6 +16,7 @@ from clew.conversation.era import Era
 from clew.conversation.path import after_compaction, reply_id, with_siblings
 from clew.conversation.prompt import is_prompt
 from clew.conversation.session import Session
+from clew.models import is_same
 from clew.wire.block import Block, Tokens
 from clew.wire.encode import decode_readable
 from clew.wire.entry import Entry
@@ -162,7 +163,7 @@ def weigh(entry: Entry, model: str | None) -> list[tuple[str, Share]]:
     if entry.type == "assistant":
         if entry.is_synthetic and entry.is_api_error:
             return []
-        is_foreign = entry.message is not None and entry.message.model != model
+        is_foreign = entry.message is not None and not is_same(entry.message.model or "", model or "")
         return [w for b in entry.blocks for w in _said(b) if not (is_foreign and w[0] == "thinking")]
     if entry.type == "user":
         kind = "prompts" if is_prompt(entry) else "added"

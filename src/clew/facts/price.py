@@ -1,16 +1,15 @@
 """Prices: what tokens cost, from a dated table.
 
-The table is `price.json` beside this file; another of the same form may add to it or correct it. A model that is in neither
-is named and left without a price: nothing is guessed. Money is counted in whole numbers, in so small a unit that no price
-of a token has a fraction; it becomes micro-dollars when it is shown.
+The prices stand in the table of models (`clew.models`); a file of the user may add to them or correct them. A model that
+is in neither is named and left without a price: nothing is guessed. Money is counted in whole numbers, in so small a unit
+that no price of a token has a fraction; it becomes micro-dollars when it is shown.
 
 It imports nothing heavy: `clew usage` and the status line begin here.
 """
 
 from __future__ import annotations
 
-import json
-import os
+from clew.models import table as models_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ else:
 
 MICRO = 10**6  # of the unit of money in here, for a micro-dollar
 STEP = 100_000  # limits of long prompts are multiples of it, so that a sum of replies alike can be priced
-_TABLE = os.path.join(os.path.dirname(__file__), "price.json")
 _KINDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
 _STANDARD = ("", "standard", "not_available", "global")
 
@@ -97,8 +95,8 @@ def plain_name(model: str) -> str:
 
 def load(given: Mapping[str, Any] | None = None, name: str = "") -> Prices:
     """The table of the package, with another laid over it, model by model. Raises ValueError with a sentence."""
-    with open(_TABLE, encoding="utf-8") as file:
-        table: dict[str, Any] = json.load(file)
+    whole = models_table()
+    table: dict[str, Any] = {**whole, "models": {name: row["price"] for name, row in whole["models"].items()}}
     if given is not None:
         try:
             table = _overlaid(table, given, name)
