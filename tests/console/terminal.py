@@ -163,6 +163,17 @@ class Console:
         self.until(lambda: text[-20:] in self.screen, f"the prompt {text!r}")
         self.type(ENTER)
 
+    def answer(self, number: int) -> None:
+        """Answer a question by number, once it takes keys."""
+        self.ready()
+        self.type(str(number))
+        self.see(f"❯ {number}. ")
+        self.type(ENTER)
+
+    def ready(self) -> None:
+        """Wait until a question takes keys."""
+        self.see("then enter")
+
     def resize(self, columns: int, rows: int) -> None:
         self._screen.resize(rows, columns)
         self._resize(columns, rows)

@@ -55,7 +55,7 @@ class Desk:
             waiting=list,
             input=keyboard,
             output=DummyOutput(),
-            deaf=3600,
+            pause=3600,
         )
 
     def _interrupt(self) -> bool:
@@ -166,7 +166,13 @@ def test_a_question_is_answered_by_number_by_arrows_or_with_words(tmp_path: Path
         answers.append(await asking)
 
     async def drive(desk: Desk) -> None:
-        for keys in (("1",), (DOWN, "\x1b[A", ENTER), (TAB, "and quickly", ENTER), ("2", "not now", ENTER), (ESC,)):
+        for keys in (
+            ("1",),
+            (DOWN, DOWN, "\x1b[A", ENTER),
+            (DOWN, TAB, "and quickly", ENTER),
+            ("2", "not now", ENTER),
+            (ESC,),
+        ):
             await ask(desk, keys)
         await desk.press("typing", lambda: desk.text == "typing")
 
@@ -198,7 +204,7 @@ def test_many_answers_are_marked_and_sessions_sought(tmp_path: Path) -> None:
         many = Menu("Which?", [Option("a", "a"), Option("b", "b"), Option("c", "c")], is_many=True)
         asking = asyncio.create_task(desk.screen.choose(many))
         await desk.until(lambda: desk.screen.menu is not None)
-        await desk.press(f" {DOWN}{DOWN} ", lambda: many.chosen == {0, 2})
+        await desk.press(f"{DOWN} {DOWN}{DOWN} ", lambda: many.chosen == {0, 2})
         desk.keyboard.send_text(ENTER)
         assert await asking == Answer(("a", "c"))
         sought = Menu("Which?", [Option("red one", 1), Option("blue one", 2)], is_sought=True)

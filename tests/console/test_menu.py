@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from clew.chat import event
@@ -30,6 +29,8 @@ def test_pointing_moving_and_choosing() -> None:
 
 def test_several_can_be_marked() -> None:
     made = menu(is_many=True)
+    made.toggle()  # nothing is selected yet
+    made.move(1)
     made.toggle()
     made.point(3)
     made.toggle()
@@ -51,6 +52,8 @@ def test_what_is_sought_narrows_and_numbers_are_letters_then() -> None:
 
 def test_an_answer_that_needs_words_is_none_without_them() -> None:
     made = Menu("Which?", [Option("Other", None, takes="say what", opens=True, needs_text=True)])
+    assert made.answer("this") is None  # nothing is selected yet
+    made.point(1)
     assert made.answer() is None
     answer = made.answer("this")
     assert answer is not None
@@ -60,17 +63,17 @@ def test_an_answer_that_needs_words_is_none_without_them() -> None:
 def asked(name: str, rules: tuple[str, ...], **given: Any) -> event.PermissionAsked:
     decision = Decision("ask", "not allowed yet", suggestions=rules)
     waiting: Any = None
-    return event.PermissionAsked(call_id="c", name=name, input=given, decision=decision, answer=waiting)
+    return event.PermissionAsked(call_id="c", name=name, input=given, decision=decision, answer=waiting, folder="/p")
 
 
 def test_what_can_be_answered_to_a_call() -> None:
-    bash = permission_menu(asked("Bash", ("Bash(make:*)",), command="make"), "default", Path("/p"))
+    bash = permission_menu(asked("Bash", ("Bash(make:*)",), command="make"), "default")
     assert [o.value for o in bash.options] == [YES, ALWAYS, NO]
     assert "Bash(make:*)" in bash.options[1].label
-    edit = permission_menu(asked("Edit", ("Edit(/**)",)), "default", Path("/p"))
+    edit = permission_menu(asked("Edit", ("Edit(/**)",)), "default")
     assert [o.value for o in edit.options] == [YES, MODE, NO]
-    assert [o.value for o in permission_menu(asked("Bash", ()), "default", Path("/p")).options] == [YES, NO]
-    assert [o.value for o in permission_menu(asked("ExitPlanMode", ()), "plan", Path("/p")).options] == [MODE, YES, NO]
+    assert [o.value for o in permission_menu(asked("Bash", ()), "default").options] == [YES, NO]
+    assert [o.value for o in permission_menu(asked("ExitPlanMode", ()), "plan").options] == [MODE, YES, NO]
 
 
 def test_a_question_of_the_model_has_always_another_answer() -> None:

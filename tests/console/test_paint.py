@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from clew.chat.tool import Result
 from clew.console.live import Transcript
-from clew.console.outcome import rows_of, would
+from clew.console.outcome import rows_of
 from clew.console.paint import Painter
 from clew.console.plain import told
 from clew.console.status import Status, fragments
@@ -60,15 +59,6 @@ def test_results_are_short_unless_everything_is_wanted() -> None:
     assert "+44 lines" in plain(Painter(60).paint(row))
     (row,) = rows_of("Bash", {}, long, "/p", is_verbose=True)
     assert "49" in plain(Painter(60).paint(row))
-
-
-def test_what_a_change_would_do_is_shown_before_it_is_allowed(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\ntwo\n")
-    (row,) = would("Edit", {"file_path": "a.txt", "old_string": "two", "new_string": "2"}, tmp_path)
-    assert row.text.split("\n")[1:] == [" one", "-two", "+2"]
-    (row,) = would("Write", {"file_path": "b.txt", "content": "x\n"}, tmp_path)
-    assert row.text.split("\n")[1:] == ["+x"]
-    assert would("Bash", {"command": "ls"}, tmp_path) == []
 
 
 def test_the_status_fits_in_its_line() -> None:

@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from pyte.screens import Char
 from rich.console import Console as Recorder
 from rich.style import Style
 from rich.terminal_theme import MONOKAI
@@ -66,19 +67,31 @@ def drawn(console: Console) -> str:
         line = Text()
         for x in range(screen.columns):
             cell = screen.buffer[y][x]
-            line.append(cell.data, _style(cell.fg, cell.bold, cell.italics, cell.underscore, cell.strikethrough))
+            line.append(cell.data, _style(cell))
         recorder.print(line, end="\n", soft_wrap=True)
     svg = recorder.export_svg(title="clew chat", theme=MONOKAI, unique_id="clew")
     return "\n".join(line.rstrip() for line in _FONTS.sub("", svg).splitlines()) + "\n"
 
 
-def _style(colour: str, bold: bool, italic: bool, underline: bool, strike: bool) -> Style:
+def _style(cell: Char) -> Style:
+    return Style(
+        color=_colour(cell.fg),
+        bgcolor=_colour(cell.bg),
+        bold=cell.bold,
+        italic=cell.italics,
+        underline=cell.underscore,
+        strike=cell.strikethrough,
+        reverse=cell.reverse,
+    )
+
+
+def _colour(colour: str) -> str | None:
     name = _COLOURS.get(colour, colour)
     if name and name.startswith("bright") and not name.startswith("bright_"):
         name = f"bright_{name[6:]}"
     if name and re.fullmatch("[0-9a-f]{6}", name):
         name = f"#{name}"
-    return Style(color=name, bold=bold, italic=italic, underline=underline, strike=strike)
+    return name
 
 
 def words(svg: str) -> str:
@@ -106,9 +119,9 @@ def test_the_pictures_show_the_console(tmp_path: Path) -> None:
             console.say("Why is the total wrong? Mend it.")
             console.see(*ASKED)
             kept("chat.svg", drawn(console), ASKED)
-            console.type(ENTER)
+            console.answer(1)
             console.see("Run this command?")
-            console.type("3")
+            console.answer(3)
             console.see("›")
             console.type("use pytest", ENTER)
             console.see("● Done: the cart adds up.")

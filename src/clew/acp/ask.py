@@ -26,6 +26,7 @@ from clew.chat.permission.decision import Decision
 from clew.chat.permission.suggestion import as_update
 from clew.chat.tool import Json
 from clew.errors import ClewError
+from clew.view.escape import escape, escape_line
 
 REJECTED = "The user declined this call. It was not run, and nothing was changed by it."
 BROKEN_OFF = "The user broke off before this call was allowed."
@@ -35,15 +36,15 @@ _ONCE, _ALWAYS, _NO, _NEVER, _EDITS = "allow_once", "allow_always", "reject_once
 
 async def permission(client: Client, session: Session, told: PermissionAsked) -> tuple[Decision, str]:
     """The person's decision, and a remark if a rule of theirs could not be kept."""
-    cwd = str(session.engine.dialogue.state.cwd)
     shown = ToolCallUpdate(
         tool_call_id=told.call_id,
-        title=call.title(told.name, told.input, cwd),
+        title=call.title(told.name, told.input, told.folder),
         kind=call.kind(told.name),
         status="pending",
-        content=list(call.wanted(told.name, told.input)),
-        locations=call.locations(told.input, cwd),
+        content=list(call.asked(told)),
+        locations=call.locations(told.input, told.folder),
         raw_input=dict(told.input),
+        field_meta=call.origin(told),
     )
     session_id = session.engine.dialogue.session_id
     try:
@@ -62,7 +63,7 @@ def _options(told: PermissionAsked) -> list[PermissionOption]:
             PermissionOption(option_id=_ONCE, name="Yes, and ask before each change", kind="allow_once"),
             PermissionOption(option_id=_NO, name="No, go on planning", kind="reject_once"),
         ]
-    rules = " and ".join(told.decision.suggestions)
+    rules = " and ".join(map(escape_line, told.decision.suggestions))
     always = [PermissionOption(option_id=_ALWAYS, name=f"Always allow {rules}", kind="allow_always")]
     never = [PermissionOption(option_id=_NEVER, name=f"Reject {rules} in this session", kind="reject_always")]
     return [
@@ -115,7 +116,7 @@ async def _form(client: Client, session_id: str, told: QuestionAsked) -> Mapping
     schema = ElicitationSchema(type="object", properties=dict(fields), required=list(fields))
     mode = ElicitationFormSessionMode(session_id=session_id, tool_call_id=told.call_id, requested_schema=schema)
     texts = [str(question["question"]) for question in told.questions]
-    answer = await client.create_elicitation("\n".join(texts), mode)
+    answer = await client.create_elicitation(escape("\n".join(texts)), mode)
     if not isinstance(answer, AcceptElicitationResponse):
         return {}
     given = answer.content or {}
@@ -124,10 +125,14 @@ async def _form(client: Client, session_id: str, told: QuestionAsked) -> Mapping
 
 def _field(question: Json) -> ElicitationStringPropertySchema | ElicitationMultiSelectPropertySchema:
     options = [
-        EnumOption(const=str(o["label"]), title=str(o["label"]), description=str(o.get("description") or "") or None)
+        EnumOption(
+            const=str(o["label"]),
+            title=escape_line(str(o["label"])),
+            description=escape_line(str(o.get("description") or "")) or None,
+        )
         for o in question["options"]
     ]
-    title, about = str(question.get("header") or ""), str(question["question"])
+    title, about = escape_line(str(question.get("header") or "")), escape(str(question["question"]))
     if question.get("multiSelect"):
         return ElicitationMultiSelectPropertySchema(
             type="array", title=title, description=about, items=TitledMultiSelectItems(any_of=options)
@@ -139,9 +144,12 @@ async def _choice(client: Client, session_id: str, call_id: str, question: Json)
     """One of the options, for editors that have no forms: asked for as a permission is."""
     labels: Sequence[str] = [str(option["label"]) for option in question["options"]]
     choices = [
-        PermissionOption(option_id=str(number), name=label, kind="allow_once") for number, label in enumerate(labels)
+        PermissionOption(option_id=str(number), name=escape_line(label), kind="allow_once")
+        for number, label in enumerate(labels)
     ]
-    shown = ToolCallUpdate(tool_call_id=call_id, title=str(question["question"]), kind="think", status="pending")
+    shown = ToolCallUpdate(
+        tool_call_id=call_id, title=escape_line(str(question["question"])), kind="think", status="pending"
+    )
     found = (await client.request_permission(session_id, shown, choices)).outcome
     is_one = isinstance(found, AllowedOutcome) and found.option_id.isdecimal() and int(found.option_id) < len(labels)
     return labels[int(found.option_id)] if isinstance(found, AllowedOutcome) and is_one else None

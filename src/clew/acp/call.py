@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from acp.schema import (
@@ -18,7 +20,9 @@ from acp.schema import (
     ToolKind,
 )
 
+from clew.chat.event import PermissionAsked
 from clew.facts.tool import objects, subject, tool_name
+from clew.view.escape import escape, escape_line
 
 Json = Mapping[str, Any]
 Shown = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
@@ -45,6 +49,7 @@ _KINDS: dict[str, ToolKind] = {
     "EnterPlanMode": "switch_mode",
     "ExitPlanMode": "switch_mode",
 }
+_LARGEST = 8 << 20  # bytes of a file that is shown beside its new content
 _PATHS = ("file_path", "notebook_path", "path")
 _TOLD = {"Task": "prompt", "Agent": "prompt", "ExitPlanMode": "plan", "Bash": "description"}
 _FENCED = ("Bash", "BashOutput", "Read", "Grep", "Glob")
@@ -98,9 +103,10 @@ def kind(name: str) -> ToolKind:
 
 
 def title(name: str, given: Json, cwd: str) -> str:
+    """A call on one line, escaped: editors show it beside the buttons that allow it."""
     if name == "Bash":
-        return f"`{' '.join(str(given.get('command') or '').split())}`"
-    return f"{tool_name(name)} {subject(name, given, cwd)}".strip()
+        return _code(escape_line(str(given.get("command") or "")))
+    return escape_line(f"{tool_name(name)} {subject(name, given, cwd)}".strip())
 
 
 def locations(given: Json, cwd: str) -> list[ToolCallLocation]:
@@ -122,6 +128,58 @@ def wanted(name: str, given: Json) -> Iterator[Shown]:
             yield _diff(path, str(one.get("old_string") or "") or None, str(one.get("new_string") or ""))
     elif text := given.get(_TOLD.get(name, "")):
         yield _text(str(text))
+
+
+def asked(told: PermissionAsked) -> Iterator[Shown]:
+    """Everything that a user has to know to allow a call: who asks for what, where and why, in text that hides nothing."""
+    asker = told.asker
+    who = (
+        f"agent {asker.kind}" + (f" ({asker.description})" if asker.description else "")
+        if asker
+        else "main conversation"
+    )
+    facts = {"Tool": told.name, "Asked by": who, "Folder": told.folder, "Reason": told.decision.reason}
+    yield _text("\n".join(f"{name}: {_code(escape_line(value))}  " for name, value in facts.items() if value))
+    if told.name == "Bash":
+        yield _text(_fenced(escape(str(told.input.get("command") or ""))))
+    elif told.name == "ExitPlanMode":
+        yield _text(_fenced(escape(str(told.input.get("plan") or ""))))
+    changed = list(_changes(told))
+    yield from changed
+    left_out = {"command", "plan"} if told.name in ("Bash", "ExitPlanMode") else set()
+    others = {key: value for key, value in told.input.items() if key not in left_out}
+    if others and (not changed or _is_deceptive(others)):
+        yield _text(_fenced(escape(json.dumps(others, ensure_ascii=False, indent=2, default=str))))
+
+
+def _changes(told: PermissionAsked) -> Iterator[FileEditToolCallContent]:
+    """The diffs of a call, with whole paths; for a file that is replaced, with what it holds now."""
+    for shown in wanted(told.name, told.input):
+        if isinstance(shown, FileEditToolCallContent):
+            path = os.path.join(told.folder, shown.path)
+            old = _content(path) if told.name == "Write" else shown.old_text
+            yield _diff(path, old, shown.new_text)
+
+
+def _content(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8") if os.path.getsize(path) <= _LARGEST else None
+    except (OSError, ValueError):
+        return None
+
+
+def _is_deceptive(given: Json) -> bool:
+    """Whether a diff, which an editor draws as it likes, would hide something."""
+    text = "\n".join(map(str, given.values()))
+    return escape(text) != text
+
+
+def _code(text: str) -> str:
+    """Text as Markdown code that it cannot leave."""
+    fence = "`"
+    while fence in text:
+        fence += "`"
+    return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
 
 
 def changes(detail: Any) -> Iterator[Shown]:
@@ -175,6 +233,13 @@ def _text(text: str) -> ContentToolCallContent:
 
 def _diff(path: str, old: str | None, new: str) -> FileEditToolCallContent:
     return FileEditToolCallContent(type="diff", path=path, old_text=old, new_text=new)
+
+
+def origin(told: PermissionAsked) -> dict[str, Any]:
+    """Who asks and where, for editors that read it."""
+    asker = told.asker
+    agent = {"agent": {"id": asker.id, "type": asker.kind, "description": asker.description}} if asker else {}
+    return {"clew": {"tool": told.name, "cwd": told.folder, **({"parent": told.agent} if told.agent else {}), **agent}}
 
 
 def _origin(name: str, parent: str) -> dict[str, Any]:

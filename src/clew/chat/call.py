@@ -21,6 +21,7 @@ from clew.chat.means import Means
 from clew.chat.permission.decision import Decision
 from clew.chat.tool import Errand, Failed, Json, Result, Scene, Tool
 from clew.chat.tools.background import Background
+from clew.chat.tools.plan import written
 from clew.chat.tools.schema import check, failure, unknown
 
 AGENT_TOOLS = ("Task", "Agent")
@@ -215,7 +216,15 @@ class Runner(Struct):
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self.means.tell(
             event.PermissionAsked(
-                agent=self.agent, call_id=call.id, name=call.name, input=given, decision=decision, answer=answer
+                agent=self.agent,
+                call_id=call.id,
+                name=call.name,
+                input=self._complete(call.name, given),
+                decision=decision,
+                answer=answer,
+                folder=str(self.dialogue.state.cwd),
+                mode=self.dialogue.mode,
+                asker=self._asker(),
             )
         )
         stopping = asyncio.create_task(self.stopped.wait())
@@ -229,6 +238,18 @@ class Runner(Struct):
             return Decision("deny", message=STOPPED)
         found = answer.result()
         return replace(found, input=decision.input) if found.kind == "allow" and found.input is None else found
+
+    def _complete(self, name: str, given: Json) -> Json:
+        """The input with what the tool would read by itself, so that the user approves what is there."""
+        if name == "ExitPlanMode" and not given.get("plan") and (plan := written(self.dialogue.state)):
+            return {**given, "plan": plan}
+        return given
+
+    def _asker(self) -> event.Asker | None:
+        dialogue = self.dialogue
+        if dialogue.parent is None:
+            return None
+        return event.Asker(dialogue.journal.envelope.agent_id, dialogue.kind, dialogue.description)
 
     # -- hooks
 

@@ -22,11 +22,14 @@ def asked(told: PermissionAsked, engine: Engine) -> Json:
     state = engine.dialogue.state
     path = told.decision.path
     is_inside = path is not None and _is_inside(path, state.roots)
-    stated = told.input.get("description") if told.name == "Bash" else subject(told.name, told.input, str(state.cwd))
+    stated = told.input.get("description") if told.name == "Bash" else subject(told.name, told.input, told.folder)
+    asker = told.asker
     more = {
         "description": stated,
         "decision_reason": told.decision.reason,
         "blocked_path": None if is_inside else path,
+        "agent_id": asker.id if asker else None,
+        "title": f"{f'The agent {asker.kind}' if asker else 'clew'} wants to use {told.name} in {told.folder}",
     }
     return {
         "tool_name": told.name,
@@ -35,6 +38,7 @@ def asked(told: PermissionAsked, engine: Engine) -> Json:
         **{name: value for name, value in more.items() if value},
         "permission_suggestions": _suggestions(told, engine, is_inside),
         "tool_use_id": told.call_id,
+        "cwd": told.folder,
     }
 
 

@@ -69,6 +69,7 @@ class Dialogue(Struct):
     watch: Watch | None = None
     parent: Dialogue | None = None  # whose agent this is
     kind: str = ""  # of agent
+    description: str = ""  # of the agent's task
     messages: list[Json] = field(default_factory=list)
     queue: deque[Prompt] = field(default_factory=deque)
     reported: int = 0  # tokens of the last request and its reply

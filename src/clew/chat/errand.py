@@ -74,6 +74,7 @@ class Errands(Struct, frozen=True):
         prompt, about = str(input["prompt"]), str(input.get("description") or "")
         agent_id = "a" + self.dialogue.journal.new_id().replace("-", "")[:16]
         loop, below = self._loop(kind, agent_id, input, scene)
+        loop.dialogue.description = about
         self._describe(agent_id, kind, about, scene)
         self.means.tell(
             event.AgentBegun(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from clew.chat.permission.decision import Decision
+from clew.chat.permission.decision import Decision, Mode
 from clew.chat.tool import Content, Json, Result
 
 Ending = Literal["success", "error_max_turns", "error_max_budget_usd", "error_during_execution"]
@@ -83,14 +83,27 @@ class Answered(Event, frozen=True, kw_only=True):
     result: Result
 
 
+class Asker(Struct, frozen=True):
+    """The agent that asks for a permission."""
+
+    id: str
+    kind: str
+    description: str
+
+
 class PermissionAsked(Event, frozen=True, kw_only=True):
-    """May this call be made? Set the result of `answer`: allow or deny, with another input or a message if wanted."""
+    """May this call be made? Set the result of `answer`: allow or deny, with another input or a message if wanted.
+
+    `folder` is where the call would run; `asker` is the agent that wants it, None for the conversation itself."""
 
     call_id: str
     name: str
     input: Json
     decision: Decision
     answer: asyncio.Future[Decision]
+    folder: str
+    mode: Mode = "default"
+    asker: Asker | None = None
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):

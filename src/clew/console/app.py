@@ -1,11 +1,15 @@
-"""The app: the prompt is drawn first; what it takes to talk to a model is loaded behind it."""
+"""The console application. The prompt is drawn first, and everything that a session needs is loaded after that.
+
+The one exception is the question whether a folder is trusted: it opens before the prompt is drawn, so that nobody types a
+prompt into it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,17 +19,19 @@ from clew.console.complete import Named, project_files
 from clew.console.face import Face, Typed
 from clew.console.paste import Pastes
 from clew.version import __version__
+from clew.view.escape import escape_line
 from clew.wire import shell
 from clew.wire.home import terminal_kind, user_home
 
 if TYPE_CHECKING:
     from clew.chat.compose import Wishes
-    from clew.console.menu import Answer
+    from clew.console.menu import Answer, Menu
     from clew.console.paint import Painter
     from clew.console.screen import Screen
     from clew.console.talk import Talk
 
 Make = Callable[[], "Wishes"]
+_SETTINGS = (".claude/settings.json", ".claude/settings.local.json", ".mcp.json")
 
 
 @dataclass(frozen=True)
@@ -45,37 +51,43 @@ def run(started: Started) -> int:
     return asyncio.run(_plain(started) if started.is_plain else _drawn(started))
 
 
-async def open_talk(started: Started, face: Face) -> Talk:
-    """Whoever talks, with the folder's own settings if the person trusts them."""
+async def open_talk(started: Started, face: Face, trusts: Awaitable[Answer | None] | None) -> Talk:
+    """Load what a session needs; the folder's own settings count if the user trusts them."""
 
-    def load() -> tuple[Wishes, list[str]]:
-        from clew.chat.permission.trust import brought
-        from clew.console import talk  # noqa: F401 - it is loaded here, beside the prompt
+    def load() -> Wishes:
+        from clew.console import talk  # noqa: F401 - loaded here, while the prompt is already drawn
 
-        wishes = started.make()
-        return wishes, [] if wishes.is_trusted else brought(started.cwd)
+        return started.make()
 
-    wishes, found = await asyncio.to_thread(load)
+    loading = asyncio.ensure_future(asyncio.to_thread(load))
+    answer = await trusts if trusts is not None else None
+    wishes = await loading
     from clew.console.live import Transcript
     from clew.console.talk import Talk
 
-    if found and await _trusts(face, started.cwd, found):
+    if answer is not None and answer.value:
+        from clew.chat.permission.trust import Trust
+
+        Trust().give(started.cwd)
         wishes = replace(wishes, is_trusted=True)
     return Talk(face, wishes, Transcript(face.put))
 
 
-async def _trusts(face: Face, cwd: Path, found: Sequence[str]) -> bool:
-    from clew.chat.permission.trust import Trust
-    from clew.console.menu import Menu, Option
-    from clew.view.document import Row
+def trust_menu(cwd: Path) -> Menu | None:
+    """The question whether a folder is trusted; None if it brings no settings, or is trusted already."""
+    if not any((cwd / name).exists() for name in _SETTINGS):
+        return None  # most folders: nothing has to be loaded
+    from clew.chat.permission.trust import Trust, brought
+    from clew.console.menu import Detail, Menu, Option
+    from clew.view.escape import escape_line
 
-    face.put(Row("warning", "\n".join([f"{cwd} brings settings of its own:", *(f"- {each}" for each in found)])))
+    found = [] if Trust().holds(cwd) else brought(cwd)
+    if not found:
+        return None
+    details = [Detail(escape_line(str(cwd)), "Folder:", "fact"), Detail("It brings settings of its own:", "", "note")]
+    details += [Detail(escape_line(phrase), "-") for phrase in found]
     options = [Option("Yes, they may run things", True), Option("No, go on without them", False)]
-    answer = await face.choose(Menu("Do you trust this folder?", options))
-    if answer is None or not answer.value:
-        return False
-    Trust().give(cwd)
-    return True
+    return Menu("Do you trust this folder?", options, is_sudden=True, details=details, at=1)
 
 
 def farewell(talk: Talk | None, session_id: str) -> None:
@@ -203,7 +215,9 @@ async def _drawn(started: Started) -> int:
     if started.first:
         drawn.held.append(Typed(started.first))
     _head(started)
-    working = asyncio.create_task(_work(drawn, screen))
+    menu = trust_menu(started.cwd)
+    trusts = screen.closed(screen.open(menu)) if menu else None  # open before anything is drawn
+    working = asyncio.create_task(_work(drawn, screen, trusts))
     working.add_done_callback(lambda _: screen.leave())
     if sys.platform != "win32":
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -212,10 +226,10 @@ async def _drawn(started: Started) -> int:
     return await _ended(drawn, working)
 
 
-async def _work(drawn: _Drawn, screen: Screen) -> str:
-    """Everything behind the prompt; the session that can be gone on with."""
+async def _work(drawn: _Drawn, screen: Screen, trusts: Awaitable[Answer | None] | None) -> str:
+    """Load the session and talk; the id of the session that can be resumed."""
     await screen.is_drawn.wait()  # whatever is loaded now would keep the prompt waiting
-    talk = drawn.talk = await open_talk(drawn.started, screen)
+    talk = drawn.talk = await open_talk(drawn.started, screen, trusts)
     for typed in drawn.held:
         talk.hear(typed)
     drawn.held.clear()
@@ -235,11 +249,10 @@ async def _ended(drawn: _Drawn, working: asyncio.Task[str]) -> int:
 
 
 def _head(started: Started) -> None:
-    folder = str(started.cwd)
-    home = user_home()
+    folder, home = str(started.cwd), user_home()
     short = f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder
     bold, plain = ("\x1b[1m", "\x1b[0m") if started.colour else ("", "")
-    sys.stdout.write(f"{bold}clew {__version__}{plain}  {short}\n")
+    sys.stdout.write(f"{bold}clew {__version__}{plain}  {escape_line(short)}\n")
     sys.stdout.flush()
 
 
@@ -250,7 +263,8 @@ async def _plain(started: Started) -> int:
     from clew.console.plain import Lines
 
     face = Lines(sys.stdin, sys.stdout)
-    talk = await open_talk(started, face)
+    menu = trust_menu(started.cwd)
+    talk = await open_talk(started, face, face.choose(menu) if menu else None)
     if started.first:
         talk.hear(Typed(started.first))
     await face.run(talk)

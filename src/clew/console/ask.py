@@ -1,4 +1,4 @@
-"""Asking the person: may this call be made, and what the model wants to know. One question at a time."""
+"""Ask the user: may this call be made, and what does the model want to know. One question at a time."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from typing import Any
 from clew.chat import event
 from clew.chat.compose import Session
 from clew.chat.permission.decision import Decision
+from clew.console import approval
 from clew.console.face import Face
 from clew.console.live import Transcript
 from clew.console.menu import Answer, Menu, Option
-from clew.console.outcome import would
-from clew.facts.tool import objects, subject, tool_name
+from clew.facts.tool import objects
 from clew.view.document import Row
+from clew.view.escape import escape_line
 
 YES, ALWAYS, MODE, NO = "yes", "always", "mode", "no"
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+_Asked = event.PermissionAsked | event.QuestionAsked
 
 
 class Asker:
-    """Puts the questions of one session to the person."""
+    """Puts the questions of one session to the user."""
 
     def __init__(
         self,
@@ -40,12 +42,56 @@ class Asker:
         self._is_trusted = is_trusted
         self._one = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._open: list[_Asked] = []  # asked and not answered yet
+        self._done: set[str] = set()  # calls that were asked about since there was no question
+        self._menu: Menu | None = None
 
-    def take(self, told: event.PermissionAsked | event.QuestionAsked) -> None:
-        asking = self._permit(told) if isinstance(told, event.PermissionAsked) else self._question(told)
-        task = asyncio.get_running_loop().create_task(asking)
+    def take(self, told: _Asked) -> None:
+        task = asyncio.get_running_loop().create_task(self._ask(told))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        self._open.append(told)
+        self._count()
+
+    def begin_turn(self) -> None:
+        """Count the questions of a new turn from one."""
+        self._done.clear()
+
+    async def _ask(self, told: _Asked) -> None:
+        try:
+            async with self._one:
+                if isinstance(told, event.PermissionAsked):
+                    await self._permit(told)
+                else:
+                    await self._question(told)
+        finally:
+            self._open.remove(told)
+            self._done.add(told.call_id)
+            if not self._pending():
+                self._done.clear()
+            self._count()
+
+    def _pending(self) -> int:
+        """The questions that are open, and the calls of the same reply that will be asked about after them."""
+        session = self._session()
+        asked = self._done | {told.call_id for told in self._open}
+        later = 0
+        if session is not None:
+            dialogue = session.engine.dialogue
+            later = sum(
+                call.began is None
+                and call_id not in asked
+                and session.permissions.decide(call.name, call.input, dialogue.state.cwd, dialogue.mode).kind == "ask"
+                for call_id, call in self._transcript.running.items()
+            )
+        return len(self._open) + later
+
+    def _count(self) -> None:
+        """Say in the open question which one it is of how many."""
+        if self._menu is not None:
+            total = len(self._done) + self._pending()
+            self._menu.count = f"{len(self._done) + 1} of {total}" if total > 1 else ""
+            self._face.touch()
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -55,22 +101,17 @@ class Asker:
     # -- permissions
 
     async def _permit(self, told: event.PermissionAsked) -> None:
-        async with self._one:
-            session = self._session()
-            if told.answer.done() or session is None:
-                return
-            dialogue = session.engine.dialogue
-            again = session.permissions.decide(told.name, told.input, dialogue.state.cwd, dialogue.mode)
-            if again.kind == "allow" and not told.decision.rule:  # what was answered meanwhile covers this one too
-                _settle(told.answer, Decision("allow"))
-                return
-            if not told.agent:
-                self._transcript.call(told.call_id, told.name, told.input)
-                self._transcript.show_title(told.call_id, would(told.name, told.input, dialogue.state.cwd))
-            menu = permission_menu(told, dialogue.mode, dialogue.state.cwd)
-            answer = await self._answered(menu, told.answer)
-            if not told.answer.done():
-                _settle(told.answer, self._decision(answer, told, session))
+        session = self._session()
+        if told.answer.done() or session is None:
+            return
+        mode = told.mode if told.asker else session.engine.dialogue.mode
+        again = session.permissions.decide(told.name, told.input, Path(told.folder), mode)
+        if again.kind == "allow" and not told.decision.rule:  # an answer given meanwhile covers this call too
+            _settle(told.answer, Decision("allow"))
+            return
+        answer = await self._answer(permission_menu(told, session.engine.dialogue.mode), told.answer)
+        if not told.answer.done():
+            _settle(told.answer, self._decision(answer, told, session))
 
     def _decision(self, answer: Answer | None, told: event.PermissionAsked, session: Session) -> Decision:
         chosen = answer.value if answer else None
@@ -87,7 +128,8 @@ class Asker:
             later = (
                 "" if scope == "session" or self._is_trusted() else "; in later sessions once you trust it: clew trust"
             )
-            self._face.put(Row("about", f"From now on allowed: {', '.join(told.decision.suggestions)}{later}"))
+            rules = ", ".join(map(escape_line, told.decision.suggestions))
+            self._face.put(Row("about", f"From now on allowed: {rules}{later}"))
         if chosen == MODE:
             if told.name == "ExitPlanMode":
                 session.engine.dialogue.mode_before = "acceptEdits"
@@ -97,15 +139,18 @@ class Asker:
             session.engine.queue(text)
         return Decision("allow")
 
-    async def _answered(self, menu: Menu, asked: asyncio.Future[Any]) -> Answer | None:
-        """The person's answer; None also if what is asked has become idle."""
+    async def _answer(self, menu: Menu, asked: asyncio.Future[Any]) -> Answer | None:
+        """The user's answer; None also if it is not wanted any more."""
         self._transcript.is_asking = True
+        self._menu = menu
+        self._count()
         choosing = asyncio.ensure_future(self._face.choose(menu))
         waits: set[asyncio.Future[Any]] = {choosing, asked}
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._transcript.is_asking = False
+            self._menu = None
             if not choosing.done():
                 choosing.cancel()
                 with suppress(asyncio.CancelledError):
@@ -115,55 +160,40 @@ class Asker:
     # -- questions
 
     async def _question(self, told: event.QuestionAsked) -> None:
-        async with self._one:
-            given: dict[str, str | list[str]] = {}
-            for question in told.questions:
-                answer = await self._answered(question_menu(question), told.answer)
-                if answer is None:
-                    given = {}
-                    if not told.answer.done():
-                        self._stop()
-                    break
-                labels = [str(value) for value in answer.values if value is not None]
-                given[str(question.get("question"))] = ", ".join([*labels, *([answer.text] if answer.text else [])])
-            if not told.answer.done():
-                _settle(told.answer, given)
+        given: dict[str, str | list[str]] = {}
+        for question in told.questions:
+            answer = await self._answer(question_menu(question, bool(told.agent)), told.answer)
+            if answer is None:
+                given = {}
+                if not told.answer.done():
+                    self._stop()
+                break
+            labels = [str(value) for value in answer.values if value is not None]
+            given[str(question.get("question"))] = ", ".join([*labels, *([answer.text] if answer.text else [])])
+        if not told.answer.done():
+            _settle(told.answer, given)
 
 
-def permission_menu(told: event.PermissionAsked, mode: str, cwd: Path) -> Menu:
-    """The question whether a call may be made."""
+def permission_menu(told: event.PermissionAsked, mode: str) -> Menu:
+    """The question whether a call may be made, with everything that the call would do."""
     no = Option("No, and tell it what to do differently", NO, takes="say what to do instead", opens=True)
-    yes = Option("Yes", YES, takes="add a word for the model")
-    if told.name == "ExitPlanMode":
-        edits = Option("Yes, and accept edits from now on", MODE)
-        asks = Option("Yes, and ask before each edit", YES)
-        return Menu("Begin with this plan?", [edits, asks, Option("No, keep planning", NO, takes=no.takes, opens=True)])
-    options = [yes]
+    options = [Option("Yes", YES, takes="add a word for the model"), no]
     rules = told.decision.suggestions
-    if told.name in _EDITS and mode == "default" and rules:
-        options.append(Option("Yes, and accept edits from now on (shift+tab)", MODE))
+    if told.name == "ExitPlanMode":
+        options = [
+            Option("Yes, and accept edits from now on", MODE),
+            Option("Yes, and ask before each edit", YES),
+            Option("No, keep planning", NO, takes=no.takes, opens=True),
+        ]
+    elif told.name in _EDITS and mode == "default" and rules:
+        options.insert(1, Option("Yes, and accept edits from now on (shift+tab)", MODE))
     elif rules:
         where = "in this session" if told.name == "Read" else "in this project"
-        options.append(Option(f"Yes, and don't ask again for {', '.join(rules)} {where}", ALWAYS))
-    about = told.decision.reason.replace(f"{cwd}/", "")
-    if told.agent:
-        about = f"An agent asks for {tool_name(told.name)} {subject(told.name, told.input, str(cwd))}: {about}"
-    return Menu(_TITLES.get(told.name, f"Use {tool_name(told.name)}?"), [*options, no], about)
+        options.insert(1, Option(f"Yes, and don't ask again for {', '.join(rules)} {where}", ALWAYS))
+    return Menu(approval.title(told.name), options, is_sudden=True, details=approval.describe(told))
 
 
-_TITLES = {
-    "Bash": "Run this command?",
-    "Edit": "Make this edit?",
-    "MultiEdit": "Make these edits?",
-    "Write": "Write this file?",
-    "NotebookEdit": "Change this notebook?",
-    "Read": "Read this file?",
-    "WebFetch": "Fetch this page?",
-    "WebSearch": "Search the web for this?",
-}
-
-
-def question_menu(question: Any) -> Menu:
+def question_menu(question: Any, is_agent: bool = False) -> Menu:
     """A question of the model. There is always the answer that it did not think of."""
     options = [
         Option(str(o.get("label", "")), str(o.get("label", "")), str(o.get("description", "")))
@@ -172,7 +202,9 @@ def question_menu(question: Any) -> Menu:
     other = Option("Something else", None, takes="say what", opens=True, needs_text=True)
     header = str(question.get("header") or "")
     title = f"[{header}] {question.get('question')}" if header else str(question.get("question"))
-    return Menu(title, [*options, other], is_many=bool(question.get("multiSelect")))
+    about = "An agent asks this." if is_agent else ""
+    is_many = bool(question.get("multiSelect"))
+    return Menu(title, [*options, other], about, is_many=is_many, is_sudden=True)
 
 
 def _settle(waiting: asyncio.Future[Any], value: Any) -> None:

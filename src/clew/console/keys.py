@@ -16,6 +16,7 @@ from prompt_toolkit.keys import Keys
 from clew.console.face import Typed
 
 if TYPE_CHECKING:
+    from clew.console.menu import Menu
     from clew.console.screen import Screen
 
 AGAIN = 3.0  # seconds in which a key has to come again
@@ -171,24 +172,30 @@ def _choosing(keys: KeyBindings, screen: Screen) -> None:
 
     @keys.add("enter", filter=asking, eager=True)
     def _(event: KeyPressEvent) -> None:
-        if screen.listens(""):
+        if screen.takes_key():
             _choose(screen)
 
     @keys.add("up", filter=choosing)
     @keys.add("c-p", filter=choosing)
     def _(event: KeyPressEvent) -> None:
-        if screen.menu:
-            screen.menu.move(-1)
+        screen.move(-1)
 
     @keys.add("down", filter=choosing)
     @keys.add("c-n", filter=choosing)
     def _(event: KeyPressEvent) -> None:
-        if screen.menu:
-            screen.menu.move(1)
+        screen.move(1)
+
+    @keys.add("pageup", filter=asking)
+    def _(event: KeyPressEvent) -> None:
+        screen.scroll(-1)
+
+    @keys.add("pagedown", filter=asking)
+    def _(event: KeyPressEvent) -> None:
+        screen.scroll(1)
 
     @keys.add("tab", filter=choosing)
     def _(event: KeyPressEvent) -> None:
-        if screen.menu and screen.menu.current and screen.menu.current.takes:
+        if screen.menu and screen.menu.current and screen.menu.current.takes and screen.takes_key():
             screen.note()
 
     @keys.add("escape", filter=choosing)
@@ -205,8 +212,10 @@ def _writing(keys: KeyBindings, screen: Screen) -> None:
 
     @keys.add("space", filter=many)
     def _(event: KeyPressEvent) -> None:
-        if screen.menu:
+        if screen.menu and screen.menu.current and screen.is_listening:
             screen.menu.toggle()
+        else:
+            screen.draft(" ")
 
     @keys.add("escape", filter=noting)
     def _(event: KeyPressEvent) -> None:
@@ -217,24 +226,48 @@ def _writing(keys: KeyBindings, screen: Screen) -> None:
         if screen.menu:
             screen.menu.seek(screen.menu.sought[:-1])
 
+    @keys.add("backspace", filter=choosing & ~seeking)
+    def _(event: KeyPressEvent) -> None:
+        screen.undraft()
+
+    @keys.add(Keys.BracketedPaste, filter=choosing)
+    def _(event: KeyPressEvent) -> None:
+        screen.draft("")
+        screen.line.paste(event.data)
+
     @keys.add(Keys.Any, filter=choosing)
     def _(event: KeyPressEvent) -> None:
-        menu = screen.menu
-        if menu is None or not event.data.isprintable() or not screen.listens(event.data):
-            return
-        if menu.is_sought:
-            menu.seek(menu.sought + event.data)
-        elif event.data.isdigit() and menu.point(int(event.data)):
-            if menu.is_many:
-                menu.toggle()
-            else:
-                _choose(screen)
+        if screen.menu is not None and event.data and event.data.isprintable():
+            _typed(screen, screen.menu, event.data)
+
+
+def _typed(screen: Screen, menu: Menu, text: str) -> None:
+    """A letter that is typed while a menu is open: it searches, is the number of an option, or is kept for the prompt."""
+    if menu.is_sought and screen.is_listening:
+        menu.seek(menu.sought + text)
+    elif not _is_number(text) or screen.is_drafting or not screen.is_listening:
+        screen.draft(text)
+    elif menu.is_sudden:
+        if not screen.select(text):
+            screen.draft(text)
+        elif menu.is_many:
+            menu.toggle()
+    elif not menu.point(int(text)):
+        screen.draft(text)
+    elif menu.is_many:
+        menu.toggle()
+    else:
+        _choose(screen)
+
+
+def _is_number(text: str) -> bool:
+    return text in tuple("123456789")
 
 
 def _anywhere(keys: KeyBindings, screen: Screen, actions: Actions, twice: Twice) -> None:
     typing = Condition(lambda: screen.menu is None)
 
-    @keys.add("s-tab")
+    @keys.add("s-tab", filter=typing)
     def _(event: KeyPressEvent) -> None:
         actions.cycle()
 

@@ -55,7 +55,6 @@ class Transcript:
     _thought: str = ""
     _thinks_since: float = 0.0
     _received: int = 0  # tokens of the turn, about
-    _titled: str = ""  # the call whose title was printed last
 
     # -- events
 
@@ -77,23 +76,21 @@ class Transcript:
             case event.Answered(call_id=call_id, name=name, result=result):
                 call = self.running.pop(call_id, None) or self.call(call_id, name, {})
                 self.running.pop(call_id, None)
-                is_shown = self._titled == call_id  # with what it would do
-                self._print_title(call_id, call, "failed" if result.is_error else "done")
+                self._print_title(call, result.is_error)
                 for row in rows_of(call.name, call.input, result, self.cwd, self.is_verbose):
-                    if row.kind != "diff" or not is_shown:
-                        self._put(row)
+                    self.put(row)
                 self.doing = "Waiting for the model"
             case event.Retried(number=number, of=of, delay=delay, message=text):
                 self._reset_block()
-                self._put(Row("warning", f"{text} Again in {delay:.0f} s ({number} of {of})."))
+                self.put(Row("warning", f"{text} Again in {delay:.0f} s ({number} of {of})."))
             case event.Noted(text=text, level=level):
-                self._put(Row(level if level != "info" else "note", text))
+                self.put(Row(level if level != "info" else "note", text))
             case event.Compacted(trigger=trigger, before=before, after=after):
-                self._put(Row("compaction", facts={"trigger": trigger, "before": before, "after": after}))
+                self.put(Row("compaction", facts={"trigger": trigger, "before": before, "after": after}))
             case event.Prompted(content=content, is_queued=True):
-                self._put(Row("prompt", text_of(content)))
+                self.put(Row("prompt", text_of(content)))
             case event.TaskEnded(summary=summary):
-                self._put(Row("note", summary))
+                self.put(Row("note", summary))
             case event.Finished():
                 self._finish(told)
 
@@ -114,32 +111,20 @@ class Transcript:
             known = self.running[call_id] = Running(name, given, about, known.began if known else None)
         return known
 
-    def show_title(self, call_id: str, rows: list[Row]) -> None:
-        """Print what is asked about, so that the question can be short: the call, and what it would do."""
-        self._print_title(call_id, self.running[call_id], "open")
-        for row in rows:
-            self.put(row)
-        self._titled = call_id
-
-    def _put(self, row: Row) -> None:
-        self._titled = ""
-        self.put(row)
-
-    def _print_title(self, call_id: str, call: Running, state: str) -> None:
-        if self._titled != call_id:
-            took = self.clock() - call.began if call.began is not None else 0.0
-            facts = {"failed": state == "failed", "open": state == "open", "seconds": took if took >= 10 else 0}
-            self._put(Row("call", f"{tool_name(call.name)} {call.about}".strip(), facts=facts))
+    def _print_title(self, call: Running, is_failed: bool) -> None:
+        took = self.clock() - call.began if call.began is not None else 0.0
+        facts = {"failed": is_failed, "seconds": took if took >= 10 else 0}
+        self.put(Row("call", f"{tool_name(call.name)} {call.about}".strip(), facts=facts))
 
     def _finish(self, told: event.Finished) -> None:
         for piece in self._splitter.finish():
             self._put_piece(piece)
         if told.is_interrupted:
-            self._put(Row("interrupt", "Interrupted. What should be done instead?"))
+            self.put(Row("interrupt", "Interrupted. What should be done instead?"))
         for error in told.errors:
-            self._put(Row("error", error))
+            self.put(Row("error", error))
         if told.milliseconds >= 60_000:
-            self._put(Row("about", f"took {duration(told.milliseconds / 1000)}"))
+            self.put(Row("about", f"took {duration(told.milliseconds / 1000)}"))
 
     # -- a reply as it comes
 
@@ -171,7 +156,7 @@ class Transcript:
     def _put_piece(self, piece: Piece) -> None:
         part = "first" if self._is_first else "on" if piece.goes_on else "next"
         self._is_first = False
-        self._put(Row("reply", piece.text, facts={"part": part}))
+        self.put(Row("reply", piece.text, facts={"part": part}))
 
     def _said(self, block: Json) -> None:
         """A block is complete."""
@@ -185,9 +170,9 @@ class Transcript:
             text = str(block.get("thinking") or "")
             seconds = self.clock() - self._thinks_since
             if text.strip() and self.is_verbose:
-                self._put(Row("thinking", text))
+                self.put(Row("thinking", text))
             elif text.strip():
-                self._put(Row("thinking", f"Thought for {duration(seconds)}" if seconds >= 1 else "Thought"))
+                self.put(Row("thinking", f"Thought for {duration(seconds)}" if seconds >= 1 else "Thought"))
         elif block.get("type") == "tool_use" and isinstance(block.get("input"), dict):
             self.call(str(block["id"]), str(block["name"]), block["input"])
         self._reset_block()
@@ -214,8 +199,11 @@ class Transcript:
             return []
         painter = brush()
         made = [*self._unfinished(painter, room)]
-        for call_id, call in self.running.items():
-            made += self._running_lines(painter, call, call_id != self._titled)
+        for call in self.running.values():
+            if (
+                call.began is not None or not self.is_asking
+            ):  # a waiting call above a question would pass for its subject
+                made += self._running_lines(painter, call)
         made = made[-max(room - 2, 1) :]
         return [*made, "", self._spinner(painter)] if self.began is not None and not self.is_asking else made
 
@@ -227,24 +215,23 @@ class Transcript:
         elif self._thought.strip():
             yield from painter.paint(Row("thinking", self._thought)).rstrip("\n").split("\n")[-_LAST_LINES:]
 
-    def _running_lines(self, painter: Painter, call: Running, has_title: bool) -> Iterator[str]:
-        if has_title:
-            yield ""
-            yield from call_title(painter, tool_name(call.name), call.about, "open")
-        mark = painter.styled("  ⎿  ", "dim")
+    def _running_lines(self, painter: Painter, call: Running) -> Iterator[str]:
+        yield ""
+        yield from call_title(painter, tool_name(call.name), call.about, "open")
+        mark = painter.styled("  ⎿  ", "sign")
         if call.steps:
             step = one_line(call.last_step, painter.width - 30)
-            yield mark + painter.styled(f"{step} · {call.steps} call{'s' if call.steps > 1 else ''}", "dim")
+            yield mark + painter.styled(f"{step} · {call.steps} call{'s' if call.steps > 1 else ''}", "quiet")
         elif call.output.strip():
             shown = clean(call.output).rstrip("\n").split("\n")[-_LAST_LINES:]
             for index, line in enumerate(shown):
-                yield (mark if index == 0 else "     ") + painter.styled(one_line(line, painter.width - 6), "dim")
+                yield (mark if index == 0 else "     ") + painter.styled(one_line(line, painter.width - 6), "quiet")
         more = max(call.lines - _LAST_LINES, 0)
         seconds = self.clock() - call.began if call.began is not None else 0
         if seconds >= 2:
             words = [f"+{more} lines" if more else "", duration(seconds)]
             words.append("ctrl+b to put it aside" if call.name == "Bash" else "")
-            yield painter.styled("     " + " · ".join(w for w in words if w), "dim")
+            yield painter.styled("     " + " · ".join(w for w in words if w), "quiet")
 
     def _spinner(self, painter: Painter) -> str:
         assert self.began is not None
@@ -253,4 +240,4 @@ class Transcript:
         facts = [duration(seconds), f"↓ {tokens(self._received // 4)} tokens" if self._received >= 40 else ""]
         facts.append("esc to interrupt")
         told = " · ".join(fact for fact in facts if fact)
-        return painter.styled(f"{sign} {self.doing}… ", "magenta") + painter.styled(f"({told})", "dim")
+        return painter.styled(f"{sign} ", "sign.agent") + f"{self.doing}… " + painter.styled(f"({told})", "quiet")

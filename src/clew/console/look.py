@@ -14,43 +14,48 @@ from clew.console.complete import SHOWN, Offer
 from clew.console.menu import Menu
 from clew.view.plain import clean, columns, one_line
 
-STYLE = Style.from_dict(
-    {
-        "rule": "ansibrightblack",
-        "mark": "bold ansimagenta",
-        "mark.shell": "bold ansired",
-        "hint": "ansibrightblack",
-        "queued": "ansibrightblack italic",
-        "offer": "ansibrightblack",
-        "offer.chosen": "bold ansicyan",
-        "menu.title": "bold",
-        "menu.chosen": "bold ansicyan",
-        "menu.about": "ansibrightblack",
-        "status": "ansibrightblack",
-        "status.mode": "ansicyan",
-        "status.danger": "bold ansired",
-    }
-)
+# Text keeps the terminal's own foreground, or brings a background along: no single colour is readable on every ground. The
+# names must not begin with one that prompt_toolkit styles by itself, such as "menu".
+DANGER = "bold #ffffff bg:#b00020"
+STYLES = {
+    "rule": "",
+    "mark": "bold",
+    "mark.shell": DANGER,
+    "hint": "",
+    "queued": "italic",
+    "offer": "",
+    "offer.chosen": "bold reverse",
+    "question.rule": "",
+    "question.title": "bold",
+    "question.about": "",
+    "question.name": "bold",
+    "question.chosen": "bold reverse",
+    "question.added": "#ffffff bg:#1b5e20",
+    "question.removed": "#ffffff bg:#8b1a1a",
+    "question.note": "italic",
+    "question.more": "bold",
+    "question.draft": "italic",
+    "status": "",
+    "status.mode": "bold",
+    "status.danger": DANGER,
+}
+STYLE = Style.from_dict(STYLES)
 
 
-def menu_lines(menu: Menu, width: int) -> StyleAndTextTuples:
-    """A question and its answers."""
-    made: StyleAndTextTuples = [("", "\n"), ("class:menu.title", f" {clean(menu.title)}\n")]
+def search_lines(menu: Menu, width: int) -> StyleAndTextTuples:
+    """A menu whose options can be searched."""
+    made: StyleAndTextTuples = [("", "\n"), ("class:question.title", f" {clean(menu.title)}\n")]
     if menu.about:
-        made.append(("class:menu.about", f" {one_line(menu.about, width - 2)}\n"))
-    if menu.is_sought:
-        made.append(("", f" Search: {menu.sought}▏\n"))
+        made.append(("class:question.about", f" {one_line(menu.about, width - 2)}\n"))
+    made.append(("", f" Search: {menu.sought}▏\n"))
     window = menu.window
     for index in window:
         option = menu.options[index]
         is_here = index == menu.at
-        style = "class:menu.chosen" if is_here else ""
-        mark = ("[x] " if index in menu.chosen else "[ ] ") if menu.is_many and not option.needs_text else ""
-        number = "" if menu.is_sought else f"{index + 1}. "
         label = one_line(option.label, max(width - 12, 10))
-        made.append((style, f" {'❯' if is_here else ' '} {number}{mark}{label}"))
+        made.append(("class:question.chosen" if is_here else "", f" {'❯' if is_here else ' '} {label}"))
         if option.about and width >= 60:
-            made.append(("class:menu.about", f"  {one_line(option.about, max(width - len(label) - 14, 8))}"))
+            made.append(("class:question.about", f"  {one_line(option.about, max(width - len(label) - 14, 8))}"))
         made.append(("", "\n"))
     if len(menu.shown) > len(window):
         made.append(("class:hint", f"   {len(menu.shown)} in all\n"))

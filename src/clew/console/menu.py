@@ -1,4 +1,8 @@
-"""Menus: a question with numbered answers. What is chosen is decided here; how it is drawn and by which keys, elsewhere."""
+"""Menus: a question with numbered answers, and what it is about.
+
+No option is selected at first, so Enter alone answers nothing. A menu whose options can be searched is the exception: it
+opens on the first match. How menus are drawn, and which keys they take, is decided elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ROOM = 10  # options that are shown at once
+PAUSE = 0.7  # seconds without a key until a question that opened by itself takes keys
+NOTHING = -1  # no option is selected
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One line of what a question is about, already escaped. `mark` stands before it and is repeated nowhere."""
+
+    text: str
+    mark: str = ""
+    style: str = ""  # fact, added, removed or note
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +50,28 @@ class Answer:
 
 @dataclass
 class Menu:
-    """A question while it is being answered."""
+    """A question while it is being answered.
+
+    `is_sudden` questions open without a request of the user, who may be typing at that moment: they take keys only after a
+    pause, and a number selects an option that Enter has to confirm.
+    """
 
     title: str
     options: Sequence[Option]
     about: str = ""
     is_many: bool = False  # several can be chosen
     is_sought: bool = False  # typing looks for an option
-    at: int = 0
+    is_sudden: bool = False
+    details: Sequence[Detail] = ()
+    count: str = ""  # such as "1 of 2"
+    at: int = NOTHING
     chosen: set[int] = field(default_factory=set)
     sought: str = ""
+    top: int = 0  # the first line of the details on the screen
+
+    def __post_init__(self) -> None:
+        if self.is_sought and self.at == NOTHING and self.options:
+            self.at = 0
 
     @property
     def shown(self) -> list[int]:
@@ -70,9 +97,14 @@ class Menu:
 
     def move(self, by: int) -> None:
         shown = self.shown
-        if shown:
-            place = shown.index(self.at) if self.at in shown else 0
-            self.at = shown[(place + by) % len(shown)]
+        if shown and self.at in shown:
+            self.at = shown[(shown.index(self.at) + by) % len(shown)]
+        elif shown:
+            self.at = shown[0 if by > 0 else -1]
+
+    def deselect(self) -> None:
+        if not self.is_sought:
+            self.at = NOTHING
 
     def seek(self, text: str) -> None:
         self.sought = text

@@ -1,15 +1,13 @@
-"""Outcomes: what came of a call in a few lines, and what a call that is asked about would do."""
+"""Outcomes: the result of a call in a few lines."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from clew.chat.dialogue import text_of
 from clew.chat.tool import Json, Result
-from clew.chat.tools.patch import hunks
 from clew.facts.tool import diff, objects
 from clew.view.document import Row
 from clew.view.plain import duration, tokens
@@ -18,10 +16,7 @@ LINES = 6  # of an output
 FEW = 3
 FAILURE_LINES = 12
 DIFF_LINES = 60
-ASKED_LINES = 200  # of a diff that is asked about: it is to be read before it is allowed
-_LARGEST = 1 << 20
 _TAGS = re.compile(r"</?tool_use_error>")
-_EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 
 
 def rows_of(name: str, given: Json, result: Result, cwd: str, is_verbose: bool = False) -> Iterator[Row]:
@@ -45,6 +40,8 @@ def rows_of(name: str, given: Json, result: Result, cwd: str, is_verbose: bool =
             told = [f"{q} → {a}" for q, a in answers.items()] if isinstance(answers, dict) else []
             yield Row("result", "\n".join(told) or "No answer.")
         case "ExitPlanMode":
+            if given.get("plan"):
+                yield Row("plan", str(given["plan"]))
             yield Row("result", "The plan is approved.")
         case _:
             few = FEW if name in ("Glob", "Grep") else LINES
@@ -94,50 +91,3 @@ def _agent(detail: Json) -> str:
 def todo_rows(todos: Any) -> Iterator[Row]:
     for todo in objects(todos):
         yield Row("todo", str(todo.get("content", "")), facts={"status": str(todo.get("status", ""))})
-
-
-# -- before it is done
-
-
-def would(name: str, given: Json, cwd: Path) -> list[Row]:
-    """What a call would do, to be read before it is allowed."""
-    if name == "ExitPlanMode":
-        return [Row("plan", str(given.get("plan") or ""))] if given.get("plan") else []
-    if name in _EDITS:
-        return list(_would_change(name, given, cwd))
-    if name == "Bash":
-        shown = [Row("plan", _fenced(str(given.get("command", ""))))] if "\n" in str(given.get("command", "")) else []
-        return [*shown, *([Row("about", str(given["description"]))] if given.get("description") else [])]
-    return []
-
-
-def _would_change(name: str, given: Json, cwd: Path) -> Iterator[Row]:
-    path = cwd / str(given.get("file_path") or given.get("notebook_path") or "")
-    before = _content(path)
-    if name == "Write":
-        after = str(given.get("content", ""))
-    elif name == "NotebookEdit":
-        yield Row("plan", _fenced(str(given.get("new_source", ""))))
-        return
-    else:
-        after = before
-        for edit in objects(given.get("edits")) or [given]:
-            count = -1 if edit.get("replace_all") else 1
-            after = after.replace(str(edit.get("old_string", "")), str(edit.get("new_string", "")), count)
-    found = diff({"filePath": str(path), "structuredPatch": hunks(before, after)})[2:]
-    if found:
-        yield Row("diff", "\n".join(found), limit=ASKED_LINES)
-
-
-def _content(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8") if path.stat().st_size <= _LARGEST else ""
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def _fenced(text: str) -> str:
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text}\n{fence}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from clew.console.palette import PAINT
 from clew.view.budget import cut
 from clew.view.document import Row
 from clew.view.plain import clean, one_line
@@ -20,7 +21,6 @@ WIDEST = 110  # columns of running text
 NARROWEST = 20
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_DOT = {"failed": "red", "open": "bright_black", "done": "green"}
 
 
 class Painter:
@@ -42,7 +42,7 @@ class Painter:
             highlight=False,
             markup=False,
             emoji=False,
-            theme=Theme({"markdown.code": "cyan", "markdown.item.number": "bold"}),
+            theme=Theme(PAINT),
         )
 
     def paint(self, row: Row) -> str:
@@ -99,8 +99,8 @@ def _prompt(painter: Painter, row: Row) -> Iterator[str]:
     yield ""
     images = row.facts.get("images") or 0
     seen = f"  [{images} image{'s' if images > 1 else ''}]" if images else ""
-    mark = painter.styled("❯ ", "bold magenta")
-    yield from painter.lines(_text((row.text or "(no text)") + seen, "bold"), mark)
+    mark = painter.styled("❯ ", "sign.prompt")
+    yield from painter.lines(_text((row.text or "(no text)") + seen, "strong"), mark)
 
 
 def _reply(painter: Painter, row: Row) -> Iterator[str]:
@@ -112,24 +112,24 @@ def _reply(painter: Painter, row: Row) -> Iterator[str]:
 
 
 def _plan(painter: Painter, row: Row) -> Iterator[str]:
-    bar = painter.styled("  │ ", "cyan")
+    bar = painter.styled("  │ ", "sign.plan")
     yield from painter.markdown(row.text, bar, bar)
 
 
 def _thinking(painter: Painter, row: Row) -> Iterator[str]:
     yield ""
     shown, more = cut(clean(row.text), row.limit)
-    yield from painter.lines(_text(shown, "dim italic"), painter.styled("✻ ", "dim"))
+    yield from painter.lines(_text(shown, "thought"), painter.styled("✻ ", "sign"))
     if more:
-        yield painter.styled(f"  … {more} more line{'s' if more > 1 else ''}", "dim")
+        yield painter.styled(f"  … {more} more line{'s' if more > 1 else ''}", "hint")
 
 
 def call_title(painter: Painter, name: str, about: str, dot: str) -> Iterator[str]:
     """A call in a line or two: its tool, and what it is about in brackets."""
     from rich.text import Text
 
-    words = Text.assemble((clean(name), "bold"), (f"({one_line(about, 3 * painter.width)})" if about else "", ""))
-    yield from painter.lines(words, painter.styled("● ", _DOT[dot]))
+    words = Text.assemble((clean(name), "strong"), (f"({one_line(about, 3 * painter.width)})" if about else "", ""))
+    yield from painter.lines(words, painter.styled("● ", f"sign.{dot}"))
 
 
 def _call(painter: Painter, row: Row) -> Iterator[str]:
@@ -138,15 +138,15 @@ def _call(painter: Painter, row: Row) -> Iterator[str]:
     dot = "failed" if row.facts.get("failed") else "open" if row.facts.get("open") else "done"
     yield from call_title(painter, name, about, dot)
     if time := took(row):
-        yield painter.styled(f"  took {time}", "dim")
+        yield painter.styled(f"  took {time}", "hint")
 
 
 def _result(painter: Painter, row: Row) -> Iterator[str]:
-    style = "red" if row.kind == "failure" else "dim"
+    sign_style = "sign.failed" if row.kind == "failure" else "sign"
     shown, more = cut(clean(row.text), row.limit)
-    yield from painter.lines(_text(shown or "(no output)", style), painter.styled("  ⎿  ", "dim"))
+    yield from painter.lines(_text(shown or "(no output)"), painter.styled("  ⎿  ", sign_style))
     if more:
-        yield painter.styled(f"     … +{more} line{'s' if more > 1 else ''}", "dim")
+        yield painter.styled(f"     … +{more} line{'s' if more > 1 else ''}", "hint")
 
 
 def _diff(painter: Painter, row: Row) -> Iterator[str]:
@@ -156,44 +156,46 @@ def _diff(painter: Painter, row: Row) -> Iterator[str]:
     for line in shown.split("\n"):
         if found := _HUNK.match(line):
             if new:
-                yield painter.styled("     ⋮", "dim")
+                yield painter.styled("     ⋮", "sign")
             old, new = int(found[1]), int(found[2])
             continue
         if line.startswith(("---", "+++")) and not new:
             continue
         number = old if line.startswith("-") else new
-        style = {"+": "green", "-": "red"}.get(line[:1], "dim")
+        style = {"+": "added", "-": "removed"}.get(line[:1], "quiet")
         mark = painter.styled(f"     {number or 1:>4} {line[:1] or ' '} ", style)
-        yield from painter.lines(_text(line[1:], style), mark)
+        yield from painter.lines(_text(line[1:]), mark)
         old += not line.startswith("+")
         new += not line.startswith("-")
     if more:
-        yield painter.styled(f"     … +{more} line{'s' if more > 1 else ''}", "dim")
+        yield painter.styled(f"     … +{more} line{'s' if more > 1 else ''}", "hint")
 
 
 def _todo(painter: Painter, row: Row) -> Iterator[str]:
     status = row.facts.get("status")
-    style = {"completed": "dim strike", "in_progress": "bold cyan"}.get(str(status), "")
+    style = f"todo.{status}" if status in ("completed", "in_progress") else ""
     yield from painter.lines(_text(row.text, style), f"     {sign(row)} ")
 
 
 def _compaction(painter: Painter, row: Row) -> Iterator[str]:
     yield ""
-    yield painter.styled(f"✻ Compacted ({row.facts.get('trigger') or 'unknown'}{shrunk(row)})", "yellow")
+    yield painter.styled("✻ ", "sign.warning") + f"Compacted ({row.facts.get('trigger') or 'unknown'}{shrunk(row)})"
 
 
 def _agent(painter: Painter, row: Row) -> Iterator[str]:
-    yield from painter.lines(_text(row.text, "magenta"), painter.styled("◆ ", "magenta"))
+    yield from painter.lines(_text(row.text), painter.styled("◆ ", "sign.agent"))
 
 
-def _marked(mark: str, style: str, before: bool = False) -> Callable[[Painter, Row], Iterator[str]]:
+def _marked(
+    mark: str, style: str, before: bool = False, text_style: str = ""
+) -> Callable[[Painter, Row], Iterator[str]]:
     def paint(painter: Painter, row: Row) -> Iterator[str]:
         if before:
             yield ""
         shown, more = cut(clean(row.text), row.limit)
-        yield from painter.lines(_text(shown, style), painter.styled(mark, style) if mark.strip() else mark)
+        yield from painter.lines(_text(shown, text_style), painter.styled(mark, style) if mark.strip() else mark)
         if more:
-            yield painter.styled(f"{' ' * len(mark)}… +{more} line{'s' if more > 1 else ''}", "dim")
+            yield painter.styled(f"{' ' * len(mark)}… +{more} line{'s' if more > 1 else ''}", "hint")
 
     return paint
 
@@ -204,18 +206,18 @@ def _table(painter: Painter, row: Row) -> Iterator[str]:
 
     yield ""
     table = Table.grid(padding=(0, 2))
-    table.add_column(style="cyan", overflow="fold", max_width=max(painter.width // 2, 12))
+    table.add_column(style="strong", overflow="fold", max_width=max(painter.width // 2, 12))
     table.add_column(overflow="fold")
     pairs: list[tuple[Any, Any]] = row.facts["pairs"]
     for name, value in pairs:
         table.add_row(_text(str(name)), _text(str(value)))
     if row.text:
-        yield from painter.lines(_text(row.text, "bold"), "  ")
+        yield from painter.lines(_text(row.text, "strong"), "  ")
     if pairs:
         yield from painter.lines(table, "  ")
 
 
-_note = _marked("· ", "dim")
+_note = _marked("· ", "sign")
 _KINDS: dict[str, Callable[[Painter, Row], Iterator[str]]] = {
     "prompt": _prompt,
     "queued": _prompt,
@@ -230,11 +232,11 @@ _KINDS: dict[str, Callable[[Painter, Row], Iterator[str]]] = {
     "compaction": _compaction,
     "agent": _agent,
     "table": _table,
-    "title": _marked("", "bold"),
-    "about": _marked("  ", "dim"),
-    "summary": _marked("  ", "dim"),
-    "error": _marked("✗ ", "red", before=True),
-    "warning": _marked("! ", "yellow"),
-    "interrupt": _marked("  ⎿  ", "yellow"),
+    "title": _marked("", "", text_style="strong"),
+    "about": _marked("  ", ""),
+    "summary": _marked("  ", ""),
+    "error": _marked("✗ ", "sign.error", before=True),
+    "warning": _marked("! ", "sign.warning"),
+    "interrupt": _marked("  ⎿  ", "sign.warning"),
     "done": _marked("  ⎿  ", ""),
 }

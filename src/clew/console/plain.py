@@ -14,9 +14,10 @@ from collections import deque
 from typing import TYPE_CHECKING, TextIO
 
 from clew.console.face import Typed
-from clew.console.menu import Answer, Menu
+from clew.console.menu import PAUSE, Answer, Menu
 from clew.view.budget import cut
 from clew.view.document import Row
+from clew.view.escape import code, escape, escape_line
 from clew.view.plain import clean, one_line
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _WORDS = {
     "agent": "Agent: ",
     "queue": "Queued: ",
 }
+_MARKS = {"│": "   ", "⋮": "   ..."}  # signs of the drawn console, in characters that are read aloud
+_NUMBERS = tuple(str(number) for number in range(1, 1000))
 _STATES = {"completed": "done", "in_progress": "in progress", "pending": "to do"}
 
 
@@ -68,6 +71,8 @@ class Lines:
         self._lines: deque[str | None] = deque()  # that were read; None is the end
         self._waits = not source.isatty()
         self._reading = False
+        self._later: list[str] = []  # typed while a question was open, and no answer to it
+        self._deaf_until = 0.0
 
     # -- the face
 
@@ -95,27 +100,44 @@ class Lines:
 
     async def choose(self, menu: Menu) -> Answer | None:
         self._read()
-        self._write(f"{clean(menu.title)}\n")
+        self._write(f"{escape(menu.title)}{f' ({menu.count})' if menu.count else ''}\n")
         if menu.about:
-            self._write(f"{one_line(menu.about)}\n")
+            self._write(f"{escape_line(menu.about)}\n")
+        for detail in menu.details:
+            mark = _MARKS.get(detail.mark.strip(), detail.mark)
+            text = detail.text.replace("\t", code("\t"))
+            self._write(f"{mark} {text}".rstrip() + "\n")
         for number, option in enumerate(menu.options, 1):
-            about = f" ({one_line(option.about)})" if option.about else ""
-            self._write(f"{number}. {one_line(option.label)}{about}\n")
+            about = f" ({escape_line(option.about)})" if option.about else ""
+            self._write(f"{number}. {escape_line(option.label)}{about}\n")
         many = ", several with commas" if menu.is_many else ""
+        self._hold_lines(menu.is_sudden)
         while True:
             line = (await self._ask(f"A number{many}, or nothing to cancel: ")).strip()
             if not line:
                 return None
             if (answer := await self._answer(menu, line)) is not None:
                 return answer
-            self._write("There is no such number.\n")
+            self._later.append(line)
+            self._write("That is not one of the numbers. It is kept, and said after this question.\n")
+
+    def _hold_lines(self, is_sudden: bool) -> None:
+        """Lines that a user typed before this question was shown are no answers to it. Piped lines may be."""
+        if is_sudden and not self._waits:
+            self._later += [line for line in self._lines if line]
+            self._lines = deque(line for line in self._lines if line is None)
+            self._deaf_until = asyncio.get_running_loop().time() + PAUSE
 
     async def _answer(self, menu: Menu, line: str) -> Answer | None:
-        words = [word.strip() for word in line.split(",")] if menu.is_many else [line.partition(" ")[0]]
-        if not all(word.isdigit() and 1 <= int(word) <= len(menu.options) for word in words):
+        """The answer that a line gives; None if it gives none. Text may follow a number where the option asks for it."""
+        first, _, text = line.partition(" ")
+        words = [word.strip() for word in line.split(",")] if menu.is_many else [first]
+        if not all(word in _NUMBERS[: len(menu.options)] for word in words):
             return None
         options = [menu.options[int(word) - 1] for word in words]
-        text = "" if menu.is_many else line.partition(" ")[2].strip()
+        text = "" if menu.is_many else text.strip()
+        if text and not options[0].opens:
+            return None
         for option in options:
             if option.opens and not text:
                 text = (await self._ask(f"{option.takes[:1].upper()}{option.takes[1:]}: ")).strip()
@@ -130,7 +152,9 @@ class Lines:
         try:
             return await self._asked
         finally:
+            self._write("\n" if self._waits else "")  # nothing echoes what is piped in
             self._asked = None
+            asyncio.get_running_loop().call_soon(self._pass_on)
 
     def _write(self, text: str) -> None:
         self._target.write(text)
@@ -164,11 +188,18 @@ class Lines:
         loop.call_soon_threadsafe(self._hear, None)
 
     def _hear(self, line: str | None) -> None:
-        self._lines.append(line)
+        is_early = self._asked is not None and asyncio.get_running_loop().time() < self._deaf_until
+        if line is not None and is_early:
+            self._later += [line] if line else []
+        else:
+            self._lines.append(line)
         self._pass_on()
 
     def _pass_on(self) -> None:
         """Give the lines that were read to whoever waits for them."""
+        if self._asked is None and self._talk is not None and self._later:
+            self._lines = deque([*self._later, *self._lines])
+            self._later.clear()
         while self._lines:
             if self._asked is not None:
                 if self._asked.done():

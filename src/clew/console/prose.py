@@ -43,7 +43,7 @@ class _Item(ListItem):
 
 class _Rule(HorizontalRule):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Rule(style="dim")
+        yield Rule(style="sign")
 
 
 class _Prose(Markdown):

@@ -19,9 +19,10 @@ from prompt_toolkit.output import ColorDepth, Output
 
 from clew.console.complete import SHOWN
 from clew.console.keys import Actions, bindings
-from clew.console.look import STYLE, lines, menu_lines, offer_lines, rule
-from clew.console.menu import Answer, Menu
+from clew.console.look import STYLE, lines, offer_lines, rule, search_lines
+from clew.console.menu import PAUSE, Answer, Menu
 from clew.console.prompt import Line
+from clew.console.question import Box, box
 from clew.console.terminal import Resized, Terminal
 from clew.view.plain import one_line
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 FRAME = 1 / 15  # seconds between two drawings
 TURN = 1 / 8  # seconds between two pictures of what turns
 SMALLEST = 6  # lines of the live part
-DEAF = 0.7  # seconds without a key, behind which a question listens that came while somebody was typing
+_BELOW_QUESTION = 2  # lines: the text kept for the prompt, and the keys
+_FEWEST_LIVE = 4  # lines for which it is worth showing what runs above a question
 
 
 class Screen:
@@ -50,7 +52,7 @@ class Screen:
         input: Input | None = None,
         output: Output | None = None,
         term: str = "",
-        deaf: float = DEAF,
+        pause: float = PAUSE,
     ) -> None:
         self._live = live
         self._status = status
@@ -61,7 +63,10 @@ class Screen:
         self._timer: asyncio.TimerHandle | None = None
         self._shown_live: list[str] = []
         self._wipes = False
-        self._deaf, self._deaf_until = deaf, 0.0
+        self._pause, self._deaf_until = pause, 0.0
+        self._numbered, self._numbered_at = "", 0.0  # the number by which an option was selected, and when
+        self._is_drafting = False  # text was typed since the question opened, and no option was selected after it
+        self._box: Box | None = None
         self.is_drawn = asyncio.Event()
         self.line = line
         self.menu: Menu | None = None
@@ -105,28 +110,31 @@ class Screen:
         await self.is_drawn.wait()
 
     async def choose(self, menu: Menu) -> Answer | None:
-        waiting = self.open(menu)
-        if self.line.buffer.text:
-            self._deaf_until = asyncio.get_running_loop().time() + self._deaf
-        return await self.closed(waiting)
+        return await self.closed(self.open(menu))
 
     def open(self, menu: Menu) -> asyncio.Future[Answer | None]:
-        """Let a question stand in the place of the prompt, at once."""
-        waiting: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        """Show a question in the place of the prompt."""
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[Answer | None] = loop.create_future()
+        self.settle(None)  # a menu that is open is cancelled
         self.menu, self._answer, self._deaf_until = menu, waiting, 0.0
+        self._numbered, self._is_drafting = "", bool(self.line.buffer.text) and menu.is_sudden
+        if menu.is_sudden or self.line.buffer.text:
+            self._wait_for_pause()
         self.line.close_note()
         self.app.layout.focus(self._menu_window)
         self.touch()
         return waiting
 
     async def closed(self, waiting: asyncio.Future[Answer | None]) -> Answer | None:
-        """The answer to an open question; behind it the prompt is back."""
+        """Wait for the answer to an open question; then the prompt is back."""
         try:
             return await waiting
         finally:
-            self.menu = self._answer = None
-            self.line.close_note()
-            self.app.layout.focus(self.line.buffer)
+            if self._answer is waiting:
+                self.menu = self._answer = self._box = None
+                self.line.close_note()
+                self.app.layout.focus(self.line.buffer)
             self.touch()
 
     def fill(self, text: str) -> None:
@@ -146,15 +154,64 @@ class Screen:
 
     # -- answers
 
-    def listens(self, typed: str) -> bool:
-        """Whether a key is meant for the question; what was still being typed goes on into the prompt."""
-        now = asyncio.get_running_loop().time()
-        if now >= self._deaf_until:
+    @property
+    def is_listening(self) -> bool:
+        """Whether keys reach the question: no key was pressed for a while."""
+        return asyncio.get_running_loop().time() >= self._deaf_until
+
+    @property
+    def is_drafting(self) -> bool:
+        """Whether the user types a prompt while the question is open: numbers are text then."""
+        return self._is_drafting
+
+    def takes_key(self) -> bool:
+        """Whether a key that moves or confirms is meant for the question. Otherwise the pause begins again."""
+        if self.is_listening:
             return True
-        self._deaf_until = now + self._deaf
-        if typed.isprintable() and typed:
-            self.line.buffer.insert_text(typed)
+        self._wait_for_pause()
         return False
+
+    def draft(self, text: str) -> None:
+        """Keep typed text for the prompt. It selects nothing, and an option selected by number is not selected any more."""
+        menu = self.menu
+        if menu is not None and menu.is_sudden:
+            if self._numbered:
+                self.line.buffer.insert_text(self._numbered)
+            menu.deselect()
+            self._wait_for_pause()
+            self._is_drafting = True
+        self._numbered = ""
+        self.line.buffer.insert_text(text)
+        self.touch()
+
+    def select(self, number: str) -> bool:
+        """Select an option of a question that opened by itself, by its number; Enter has to confirm it."""
+        assert self.menu is not None
+        now = asyncio.get_running_loop().time()
+        is_text = bool(self._numbered) and now < self._numbered_at + self._pause  # the second digit of a number
+        if is_text or not self.menu.point(int(number)):
+            return False
+        self._numbered, self._numbered_at = number, now
+        return True
+
+    def undraft(self) -> None:
+        """Delete the last letter of what is kept for the prompt."""
+        self.line.delete()
+        self._is_drafting = self._is_drafting and bool(self.line.buffer.text)
+
+    def move(self, by: int) -> None:
+        if self.menu is not None and self.takes_key():
+            self._numbered, self._is_drafting = "", False
+            self.menu.move(by)
+
+    def scroll(self, pages: int) -> None:
+        if self.menu is not None and self._box is not None:
+            self.menu.top = max(0, min(self._box.top + pages * self._box.page, self._box.total - self._box.page))
+
+    def _wait_for_pause(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._deaf_until = loop.time() + self._pause
+        loop.call_later(self._pause + 0.01, self.touch)
 
     def settle(self, answer: Answer | None) -> None:
         if self._answer is not None and not self._answer.done():
@@ -204,8 +261,12 @@ class Screen:
     def _before_render(self, app: Application[int]) -> None:
         """What has become lower is drawn anew: the lines below it would stay."""
         size = self._output.get_size()
-        room = max(SMALLEST, size.rows - self._below() - 1)
-        self._shown_live = self._live(self.painter, room)
+        if self.menu is not None and not self.menu.is_sought:
+            self._box = self._layout_question(self.menu)
+            room = size.rows - len(self._box.rows) - len(self._waiting()) - _BELOW_QUESTION
+            self._shown_live = self._live(self.painter, room) if room >= _FEWEST_LIVE else []
+        else:
+            self._shown_live = self._live(self.painter, max(SMALLEST, size.rows - self._below() - 1))
         self._hold()
         last = app.renderer.last_rendered_screen
         wanted = app.layout.container.preferred_height(size.columns, size.rows).preferred
@@ -233,6 +294,7 @@ class Screen:
             [
                 self._menu_window,
                 ConditionalContainer(self.line.note_window(), Condition(lambda: self.line.is_noting)),
+                ConditionalContainer(lines(self._draft_line), Condition(lambda: bool(self.line.buffer.text))),
                 lines(self._menu_keys),
             ]
         )
@@ -264,13 +326,29 @@ class Screen:
         return [*self._status(self._output.get_size().columns)]
 
     def _menu_lines(self) -> StyleAndTextTuples:
-        return menu_lines(self.menu, self._output.get_size().columns) if self.menu else []
+        if self.menu is None:
+            return []
+        if self.menu.is_sought:
+            return search_lines(self.menu, self._output.get_size().columns)
+        self._box = self._layout_question(self.menu)
+        return self._box.text
+
+    def _layout_question(self, menu: Menu) -> Box:
+        size = self._output.get_size()
+        below = _BELOW_QUESTION + len(self._waiting()) + (2 if self.line.is_noting else 0)
+        return box(menu, size.columns, size.rows - below)
+
+    def _draft_line(self) -> StyleAndTextTuples:
+        text = one_line(self.line.buffer.text, max(self._output.get_size().columns - 26, 10))
+        return [("class:question.draft", f" Kept for the prompt: {text}")]
 
     def _menu_keys(self) -> StyleAndTextTuples:
         menu = self.menu
         if menu is None:
             return []
-        words = ["enter to choose"]
+        if not self.is_listening and menu.is_sudden:
+            return [("class:hint", "  … typing goes to the prompt")]
+        words = ["enter to choose"] if menu.current else ["↑↓" if self._is_drafting else "number or ↑↓", "then enter"]
         words += ["space to mark"] if menu.is_many else []
         words += ["type to search"] if menu.is_sought else []
         takes = menu.current.takes if menu.current and not menu.current.opens else ""

@@ -244,6 +244,7 @@ class Talk:
         assert self.session is not None
         dialogue = self.session.engine.dialogue
         self._in_turn = True
+        self._asker.begin_turn()
         self.transcript.begin(doing)
         self.face.touch()
         try:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from clew.chat.permission.blind import blind
+from clew.chat.permission.control import refusal
 from clew.chat.permission.decision import Decision, Json, Kind, Mode, known_mode
 from clew.chat.permission.ground import ALLOWED, Ground, Verdict
 from clew.chat.permission.option import names
@@ -77,6 +78,8 @@ class Permissions:
 
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
         """Whether a call may be made. It reads links of the file system and nothing else."""
+        if tool == SHELL and (unseen := refusal(input.get("command"))):
+            return Decision("deny", "the command contains control characters", message=unseen)
         if mode == "bypassPermissions" and not self.may_bypass:
             mode = "default"
         plans = _real(self.claude_home / "plans")

@@ -10,6 +10,7 @@ import asyncio
 import re
 from pathlib import Path
 
+from clew.chat.permission.control import refusal
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.chat.tools import output
 from clew.chat.tools.disk import MOST_KEPT, outputs
@@ -30,6 +31,8 @@ _PICTURE = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=
 
 
 async def bash(input: Json, scene: Scene) -> Result:
+    if unseen := refusal(input["command"]):  # also when an SDK or a hook changed the command after it was approved
+        raise Failed(unseen, is_misuse=False)
     state = scene.state
     cwd = state.cwd if state.cwd.is_dir() else state.project
     if not cwd.is_dir():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.chat.tool import Failed, Json, Result, Scene
+from clew.chat.tool import Failed, Json, Result, Scene, State
 from clew.chat.tools.disk import content
 from clew.chat.tools.made import TEXT, Made, fields, optional
 from clew.chat.tools.text import decode
@@ -23,7 +23,7 @@ async def leave(input: Json, scene: Scene) -> Result:
     if scene.planning is None:
         raise Failed("There is no plan mode here.")
     path = scene.state.plan
-    plan = input.get("plan") or _written(scene)
+    plan = input.get("plan") or written(scene.state)
     if not plan.strip():
         where = f"Write it to {path} first." if path else "Give it as `plan`."
         raise Failed(f"There is no plan to show. {where}")
@@ -33,12 +33,12 @@ async def leave(input: Json, scene: Scene) -> Result:
     return Result(f"User has approved your plan. You can start now.{saved}", detail)
 
 
-def _written(scene: Scene) -> str:
+def written(state: State) -> str:
     """The plan in its file; empty if there is none."""
-    if scene.state.plan is None:
+    if state.plan is None:
         return ""
     try:
-        text = decode(content(scene.state.plan, _LARGEST).data)
+        text = decode(content(state.plan, _LARGEST).data)
     except OSError:
         return ""
     return text.plain if text else ""
