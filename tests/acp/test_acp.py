@@ -355,7 +355,9 @@ def test_modes_and_models_are_chosen(place: Place) -> None:
     assert [(call.kind, ids) for call, ids in editor.asked] == [
         ("switch_mode", ["accept_edits", "allow_once", "reject_once"])
     ]
-    assert editor.asked[0][0].content[0].content.text == "# First this"
+    facts, plan = (part.content.text for part in editor.asked[0][0].content)
+    assert f"Folder: `{place.project}`" in facts
+    assert plan == "```\n# First this\n```"
     assert (place.project / "b").exists()
 
 

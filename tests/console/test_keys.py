@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
@@ -13,7 +15,7 @@ from prompt_toolkit.output import DummyOutput
 from clew.console.complete import Named
 from clew.console.face import Typed
 from clew.console.keys import Actions
-from clew.console.menu import Answer, Menu, Option
+from clew.console.menu import Answer, Detail, Menu, Option
 from clew.console.paste import Pastes
 from clew.console.prompt import Line
 from clew.console.screen import Screen
@@ -61,6 +63,10 @@ class Desk:
     def _interrupt(self) -> bool:
         self.done.append("interrupt")
         return self.is_busy
+
+    def listen(self) -> None:
+        """As if no key had been pressed for a while."""
+        self.screen._deaf_until = 0.0
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -195,6 +201,140 @@ def test_a_question_that_comes_while_somebody_types_takes_no_key_for_an_answer(t
         assert not asking.done()
         desk.screen.settle(None)
         assert await asking is None
+
+    at(tmp_path, drive)
+
+
+def sudden(count: int = 3) -> Menu:
+    return Menu("May it?", [Option(f"option {n}", n) for n in range(1, count + 1)], is_sudden=True)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "fix the bug\r",
+        "1\r",
+        "1 apple\r",
+        "y\r",
+        "\r\r\r",
+        f"{DOWN}\r",
+        f"{DOWN}{DOWN}\r1\r",
+        "\x1b[200~1\r2\r\x1b[201~\r",
+    ],
+)
+def test_keys_that_come_before_a_pause_are_kept_for_the_prompt(tmp_path: Path, typed: str) -> None:
+    """The pause of this screen is an hour: all keys come too early."""
+
+    async def drive(desk: Desk) -> None:
+        asking = asyncio.create_task(desk.screen.choose(sudden()))
+        await desk.until(lambda: desk.screen.menu is not None)
+        desk.keyboard.send_text(typed + "the end")
+        await desk.until(lambda: desk.text.endswith("the end"))
+        letters = re.sub("\x1b(\\[20[01]~|\\[B)", "", typed)
+        assert desk.text.replace("\n", "") == letters.replace("\r", "") + "the end"
+        assert not asking.done()
+        assert desk.typed == []  # Enter does not send it either
+        desk.screen.settle(None)
+        assert await asking is None
+        assert desk.text.endswith("the end")
+
+    at(tmp_path, drive)
+
+
+@pytest.mark.parametrize(
+    "typed", ["fix the bug\r", "1 apple\r", "12 apples\r", "2. more\r", "y\r", "1a1\r", "\x1b[200~1\x1b[201~\r"]
+)
+def test_a_prompt_that_is_typed_at_an_open_question_does_not_answer_it(tmp_path: Path, typed: str) -> None:
+    async def drive(desk: Desk) -> None:
+        asking = asyncio.create_task(desk.screen.choose(sudden()))
+        await desk.until(lambda: desk.screen.menu is not None)
+        desk.listen()
+        letters = re.sub("\x1b\\[20[01]~", "", typed).replace("\r", "")
+        desk.keyboard.send_text(typed)
+        await desk.until(lambda: desk.text == letters)
+        desk.listen()  # the user makes a pause, and goes on
+        await desk.press("1\r1", lambda: desk.text == letters + "11")
+        assert not asking.done()
+        desk.listen()
+        desk.keyboard.send_text(f"{DOWN}\r")  # which is an answer
+        answer = await asking
+        assert answer is not None
+        assert answer.value == 1
+        assert desk.text == letters + "11"
+
+    at(tmp_path, drive)
+
+
+def test_a_number_selects_and_enter_confirms(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        menu = sudden()
+        asking = asyncio.create_task(desk.screen.choose(menu))
+        await desk.until(lambda: desk.screen.menu is menu)
+        desk.listen()
+        await desk.press("2", lambda: menu.at == 1)
+        assert not asking.done()
+        desk.keyboard.send_text("\r")
+        assert await asking == Answer((2,))
+        assert desk.text == ""
+
+    at(tmp_path, drive)
+
+
+def test_letters_at_a_menu_that_the_user_opened_are_kept_too(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        menu = Menu("Which?", [Option("a", "a"), Option("b", "b")])
+        asking = asyncio.create_task(desk.screen.choose(menu))
+        await desk.until(lambda: desk.screen.menu is menu)
+        await desk.press("\rword\r", lambda: desk.text == "word")
+        assert not asking.done()
+        await desk.press("\x7f", lambda: desk.text == "wor")
+        desk.screen.settle(None)
+        await asking
+
+    at(tmp_path, drive)
+
+
+def test_the_mode_cannot_be_changed_while_a_question_is_open(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        asking = asyncio.create_task(desk.screen.choose(sudden()))
+        await desk.until(lambda: desk.screen.menu is not None)
+        await desk.press(SHIFT_TAB + "x", lambda: desk.text == "x")
+        assert "cycle" not in desk.done
+        desk.screen.settle(None)
+        await asking
+
+    at(tmp_path, drive)
+
+
+def test_a_question_takes_the_place_of_an_open_menu(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        first = asyncio.create_task(desk.screen.choose(Menu("Which?", [Option("a", "a")])))
+        await desk.until(lambda: desk.screen.menu is not None)
+        menu = sudden()
+        second = asyncio.create_task(desk.screen.choose(menu))
+        await desk.until(lambda: desk.screen.menu is menu)
+        assert await first is None
+        assert desk.screen.menu is menu
+        desk.listen()
+        desk.keyboard.send_text("1\r")
+        assert await second == Answer((1,))
+
+    at(tmp_path, drive)
+
+
+def test_a_long_question_is_scrolled(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        menu = sudden()
+        menu.details = [Detail(f"line {n}", "│") for n in range(200)]
+        asking = asyncio.create_task(desk.screen.choose(menu))
+        await desk.until(lambda: desk.screen.menu is menu)
+        await desk.press("\x1b[6~", lambda: menu.top > 0)
+        below = menu.top
+        await desk.press("\x1b[6~", lambda: menu.top > below)
+        await desk.press("\x1b[5~", lambda: menu.top == below)
+        assert not asking.done()
+        desk.screen.settle(None)
+        await asking
 
     at(tmp_path, drive)
 

@@ -63,12 +63,12 @@ def _rule(menu: Menu, width: int) -> Row:
 def _title(menu: Menu, width: int) -> Iterator[Row]:
     if not _long_title(menu, width):
         for line in escape(menu.title).split("\n"):
-            for part in wrap(line, width - 2):
+            for part in wrap(line, width - 2, at_words=True):
                 yield [("class:question.title", f" {part}")]
     else:
         yield [("class:question.title", " The question:")]
     if menu.about:
-        for part in wrap(escape_line(menu.about), width - 2):
+        for part in wrap(escape_line(menu.about), width - 2, at_words=True):
             yield [("class:question.about", f" {part}")]
 
 
@@ -88,11 +88,11 @@ def _detail(detail: Detail, width: int) -> Iterator[Row]:
             yield [("", " " * indent + f"{_CONTINUED} "), ("", part)]
         return
     mark = f" {detail.mark} " if detail.mark else " "
-    parts = wrap(detail.text, max(width - len(mark) - 1, 8))
+    parts = wrap(detail.text, max(width - len(mark) - 1, 8), at_words=detail.style == "note")
     body = style if detail.style == "note" else ""
     yield [(style, mark), (body, parts[0])]
     for part in parts[1:]:
-        yield [(style, f"{' ' * (len(mark) - 2)}{_CONTINUED} "), (body, part)]
+        yield [(style, f" {_CONTINUED} ".rjust(len(mark)) if detail.mark else mark), (body, part)]
 
 
 # -- options
@@ -102,7 +102,7 @@ def _label(menu: Menu, index: int, width: int) -> list[str]:
     option = menu.options[index]
     mark = ("[x] " if index in menu.chosen else "[ ] ") if menu.is_many and not option.needs_text else ""
     about = f"  ({escape_line(option.about)})" if option.about else ""
-    return wrap(f"{index + 1}. {mark}{escape_line(option.label)}{about}", max(width - 5, 8))
+    return wrap(f"{index + 1}. {mark}{escape_line(option.label)}{about}", max(width - 5, 8), at_words=True)
 
 
 def _options(menu: Menu, width: int) -> Iterator[Row]:
@@ -133,14 +133,17 @@ def _overflow(menu: Menu, width: int) -> list[Detail]:
     return made
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """Break a line at a number of columns, at any letter: spaces stay where they are. A tab becomes a sign and spaces."""
+def wrap(text: str, width: int, at_words: bool = False) -> list[str]:
+    """Break a line at a number of columns: at any letter, or after spaces if possible. All characters stay; a tab becomes a
+    sign and spaces."""
     made, line, used = [], "", 0
     for letter in text:
         piece = TAB + " " * (_TABS - 1 - used % _TABS) if letter == "\t" else letter
         size = len(piece) if letter == "\t" else get_cwidth(piece)
         if used + size > max(width, 2) and line:
-            made.append(line)
-            line, used = "", 0
+            cut = line.rfind(" ") + 1 if at_words and letter != " " else 0
+            made.append(line[:cut] if cut else line)
+            line = line[cut:] if cut else ""
+            used = get_cwidth(line)
         line, used = line + piece, used + size
     return [*made, line]

@@ -205,8 +205,10 @@ class Screen:
             self.menu.move(by)
 
     def scroll(self, pages: int) -> None:
-        if self.menu is not None and self._box is not None:
-            self.menu.top = max(0, min(self._box.top + pages * self._box.page, self._box.total - self._box.page))
+        if self.menu is not None and not self.menu.is_sought:
+            shown = self._layout_question(self.menu)
+            self.menu.top = max(0, min(shown.top + pages * shown.page, shown.total - shown.page))
+            self.touch()
 
     def _wait_for_pause(self) -> None:
         loop = asyncio.get_running_loop()
@@ -353,4 +355,8 @@ class Screen:
         words += ["type to search"] if menu.is_sought else []
         takes = menu.current.takes if menu.current and not menu.current.opens else ""
         words += [f"tab to {takes}"] if takes and not self.line.is_noting else []
-        return [("class:hint", f"  {' · '.join([*words, 'esc to cancel'])}")]
+        words.insert(2, "esc to cancel")
+        width = self._output.get_size().columns
+        while len(" · ".join(words)) + 3 > width and len(words) > 2:
+            words.pop()
+        return [("class:hint", f"  {' · '.join(words)}")]
