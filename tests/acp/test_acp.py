@@ -36,6 +36,7 @@ from acp.schema import (
 import clew
 from clew.api.script import AnyStep, Fault, Rule, Script, Step
 from clew.api.server import Server, running
+from clew.view.escape import unescape
 from tests.chat.world import use
 
 PROGRAM = str(Path(sys.executable).with_name("clew"))
@@ -265,6 +266,40 @@ def test_a_turn_with_tools_permissions_and_a_plan(place: Place) -> None:
     assert editor.of("usage_update")[-1].used > 0
     assert "compact" in [c.name for c in editor.of("available_commands_update")[0].available_commands]
     assert clew.find(session_id, claude=place.root / "claude").turns[0].text == "go"
+
+
+def test_a_permission_request_holds_all_that_is_asked_for(place: Place) -> None:
+    script_text = "cat > x <<'E'\n" + "echo `step`\n" * 400 + "E\n\u202erm -rf ./\u0455rc"
+    place.project.mkdir()
+    (place.project / "old.txt").write_text("old\n")
+    send = use("Task", description="tidy up", prompt="tidy the project", subagent_type="general-purpose")
+    write = use("Write", file_path="old.txt", content="new \u200b\n")
+    editor = Editor(lambda call, options: "reject_once")
+
+    async def talk(connection: ClientSideConnection) -> None:
+        await greeted(connection)
+        await say(connection, await begun(connection, place), "go")
+
+    rules = [
+        Rule(prompt="tidy the project", steps=[[use("Bash", command=script_text)], "Tidied."]),
+        Rule(prompt="go", steps=[[send], [write], "Done."]),
+    ]
+    with running(Script(rules=rules)) as server:
+        Place(place.root, server).talk(editor, talk)
+    (bash, _), (changed, _) = editor.asked
+    facts, command = (part.content.text for part in bash.content)
+    for line in ("Tool: `Bash`", "Asked by: `agent general-purpose (tidy up)`", f"Folder: `{place.project}`"):
+        assert line in facts
+    shown = command.removeprefix("```\n").removesuffix("\n```")
+    assert unescape(shown) == script_text
+    assert "\\u202erm -rf ./\\u0455rc" in shown
+    assert bash.title.isprintable()
+    assert bash.raw_input == {"command": script_text}
+    assert bash.field_meta["clew"]["agent"]["type"] == "general-purpose"
+    diff, arguments = changed.content[1:]
+    assert (diff.path, diff.old_text, diff.new_text) == (str(place.project / "old.txt"), "old\n", "new \u200b\n")
+    assert "new \\u200b" in arguments.content.text.replace("\\\\", "\\")  # what a diff would not show
+    assert (place.project / "old.txt").read_text() == "old\n"
 
 
 def test_a_cancel_ends_the_turn_and_the_session_goes_on(place: Place) -> None:

@@ -140,6 +140,41 @@ def test_a_client_with_hooks_permissions_and_tools_of_its_own(project: Path) -> 
     assert first[-1].session_id == second[-1].session_id
 
 
+def test_a_request_names_the_whole_input_the_agent_and_the_folder(project: Path) -> None:
+    asked: list[tuple[str, dict[str, Any], Any]] = []
+    command = "cat > x <<'E'\n" + "echo step\n" * 3000 + "E\ntouch ran"
+
+    async def may(name: str, given: dict[str, Any], context: Any) -> PermissionResultAllow | PermissionResultDeny:
+        asked.append((name, given, context))
+        if "hidden" in given["command"]:
+            return PermissionResultAllow(updated_input={"command": "touch ran; \x1b]0;x\x07"})
+        return PermissionResultDeny(message="No.")
+
+    send = use("Task", description="tidy", prompt="tidy the project", subagent_type="general-purpose")
+    rules = [
+        Rule(prompt="tidy the project", steps=[[use("Bash", command=command)], "Tidied."]),
+        Rule(prompt="go", steps=[[use("Bash", command="touch hidden")], [send], "Done."]),
+    ]
+
+    async def talk(server: Server) -> list[Any]:
+        every: Any = {"type": "preset", "preset": "claude_code"}
+        async with ClaudeSDKClient(options=options(server, project, can_use_tool=may, tools=every)) as client:
+            await client.query("go")
+            found = await answers(client.receive_response())
+        return found
+
+    with running(Script(rules=rules)) as server:
+        found = drive(lambda: talk(server))
+    (main, agent) = asked
+    assert (main[0], main[1], main[2].agent_id) == ("Bash", {"command": "touch hidden"}, None)
+    assert main[2].title == f"clew wants to use Bash in {project}"
+    assert (agent[0], agent[1]) == ("Bash", {"command": command})
+    assert agent[2].agent_id.startswith("a")
+    assert agent[2].title == f"The agent general-purpose wants to use Bash in {project}"
+    assert "control characters" in str(results(found)[0].content)  # what the callback changed is looked at too
+    assert not (project / "ran").exists()
+
+
 def test_what_is_suggested_can_be_kept_and_what_there_is_is_listed(project: Path) -> None:
     suggested: list[Any] = []
     commands = project / ".claude" / "commands"

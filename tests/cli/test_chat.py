@@ -24,6 +24,7 @@ SCRIPT = Script(
         Rule(prompt="slow", steps=[Step(content=[{"tool": "Bash", "input": {"command": "sleep 60"}}])]),
         Rule(prompt="broken", steps=[Step(content="x", fault=Fault(status=401))]),
         Rule(prompt="colour", steps=["\x1b[31mred"]),
+        Rule(prompt="hidden", steps=[[{"tool": "Bash", "input": {"command": "ls \x1b]0;x\x07; touch ran"}}], "Well."]),
     ]
 )
 
@@ -54,6 +55,17 @@ def chat(server: Server, folder: Path, *typed: str, piped: str = "", **more: str
         cwd=folder / "project",
         env=surroundings(server, folder, **more),
     )
+
+
+@pytest.mark.parametrize("form", ["text", "stream-json"])
+def test_a_command_with_control_characters_is_not_run_even_where_nothing_is_asked(
+    server: Server, tmp_path: Path, form: str
+) -> None:
+    done = chat(server, tmp_path, "-p", "hidden", "--dangerously-skip-permissions", "--output-format", form)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "project" / "ran").exists()
+    body = json.dumps([row["body"] for row in server.rows if row["path"] == "/v1/messages"][-1])
+    assert "control characters (\\\\x1b, \\\\x07)" in body
 
 
 def test_the_answer_is_printed_and_kept(server: Server, tmp_path: Path) -> None:

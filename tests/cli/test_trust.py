@@ -30,9 +30,9 @@ def test_it_shows_what_a_folder_brings_along_before_and_when_it_is_trusted(
     assert shown.out.splitlines() == [
         "It allows Bash(make:*).",
         "It runs 'make \\x1b[2Jlint' at Stop.",
-        "It sets the variable CI.",
+        "It sets the variable CI to '1'.",
         "It starts the MCP server notes: notes --all.",
-        "It sets model.",
+        'It sets model to "x".',
     ]
     assert shown.err == f"{project} is not trusted.\n"
     assert main(["trust", "--list"]) == 1
@@ -52,6 +52,22 @@ def test_it_says_when_the_settings_have_changed(project: Path, capsys: pytest.Ca
     assert main(["trust", str(project), "--dry-run", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["trusted"], said["state"]) == (False, "changed")
+
+
+def test_what_would_run_is_shown_whole_and_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "a\x1b[2J\u202eb"
+    folder.mkdir()
+    server = {"command": "sh", "args": ["-c", "a\nb"], "env": {"LD_PRELOAD": "./x.so"}, "cwd": "/tmp\u200b"}
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"n\x9bx": server}}))
+    (folder / ".claude").mkdir()
+    (folder / ".claude" / "settings.json").write_text(json.dumps({"apiKeyHelper": "./\u0430.sh"}))
+    assert main(["trust", str(folder), "--dry-run"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [
+        'It starts the MCP server n\\x9bx: sh -c a\\x0ab, env {"LD_PRELOAD": "./x.so"}, cwd "/tmp\\u200b".',
+        'It sets apiKeyHelper to "./\\u0430.sh".',
+    ]
+    assert shown.err == f"{tmp_path}/a\\x1b[2J\\u202eb is not trusted.\n"
 
 
 def test_it_takes_trust_back(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

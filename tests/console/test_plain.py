@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
+from typing import Any, TextIO, cast
+
+import pytest
 
 from clew.api.script import Rule
+from clew.console.menu import Menu, Option
+from clew.console.plain import Lines
 from tests.console.terminal import MODEL, PATIENCE, World, use, world
 
 
@@ -39,6 +48,80 @@ def test_a_talk_in_lines_with_a_question_answered_by_number(tmp_path: Path) -> N
         assert (made.project / "sub").is_dir()
         assert [turn.text for turn in made.session.turns] == ["greet me", "make it"]
         assert not any(ord(letter) in range(0x2500, 0x2600) or letter == "\x1b" for letter in done.stdout)
+
+
+def test_a_question_in_lines_holds_all_that_is_asked_for(tmp_path: Path) -> None:
+    command = "cat > x <<'E'\n" + "".join(f"\techo step {n}\n" for n in range(300)) + "E\nrm -rf ./\u0455rc \u202e"
+    send = use("Task", description="tidy up", prompt="tidy the project", subagent_type="general-purpose")
+    write = use("Write", file_path="new.txt", content="".join(f"line {n}\n" for n in range(1, 401)))
+    rules = [
+        Rule(prompt="tidy the project", steps=[[use("Bash", command=command)], "Tidied."]),
+        Rule(prompt="begin", steps=[[send], [write, use("Bash", command="touch other")], "Done."]),
+    ]
+    with world(tmp_path, rules) as made:
+        done = talk(made, "begin\n2 not so\n3 not so\n3 not so\n", "--plain")
+    lines = done.stdout.splitlines()
+    assert "Asked by: agent general-purpose" in lines
+    assert "Agent's task: tidy up" in lines
+    assert "Folder: ~/project" in lines
+    assert all(f"    \\x09echo step {n}" in lines for n in range(300))
+    assert "    rm -rf ./\\u0455rc \\u202e" in lines
+    assert all(f"{n:>4} + line {n}" in lines for n in range(1, 401))
+    assert "Write this file? (1 of 2)" in lines
+    assert "Run this command? (2 of 2)" in lines
+    assert list(made.project.iterdir()) == []
+
+
+@pytest.mark.parametrize("said", ["1 apple please", "fix the bug", "yes", "1.", "\u0661", "01"])
+def test_a_line_that_is_no_number_answers_nothing_and_is_said_later(tmp_path: Path, said: str) -> None:
+    rules = [
+        Rule(prompt="make", steps=[[use("Bash", command="mkdir sub")], "It is made."]),
+        Rule(steps=["Heard that."]),
+    ]
+    with world(tmp_path, rules) as made:
+        done = talk(made, f"make it\n{said}\n2\n", "--plain")
+        assert "It is kept, and said after this question." in done.stdout
+        assert not (made.project / "sub").exists() or "From now on allowed" in done.stdout
+        assert "Heard that." in done.stdout
+        assert [turn.text for turn in made.session.turns] == ["make it", said]
+
+
+class Keyboard:
+    """A terminal that lines are typed at."""
+
+    def __init__(self, source: TextIO) -> None:
+        self._source = source
+
+    def isatty(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._source.readline, "")
+
+
+@pytest.mark.parametrize("pause", [3600.0, 0.0])
+def test_a_line_typed_before_a_question_can_be_read_does_not_answer_it(pause: float) -> None:
+    async def ask() -> tuple[Any, str]:
+        below, above = os.pipe()
+        shown = StringIO()
+        with os.fdopen(below) as source, os.fdopen(above, "w") as typing:
+            lines = Lines(cast(TextIO, Keyboard(source)), shown, pause)
+            menu = Menu("May it?", [Option("Yes", True), Option("No", False)], is_sudden=True)
+            typing.write("1\n\n")
+            typing.flush()
+            choosing = asyncio.create_task(lines.choose(menu))
+            while not lines._later and not choosing.done():
+                await asyncio.sleep(0.01)
+            if pause:
+                assert not choosing.done()
+                lines._deaf_until = 0.0
+                typing.write("2\n")
+            typing.close()
+            return await asyncio.wait_for(choosing, PATIENCE), shown.getvalue()
+
+    answer, shown = asyncio.run(ask())
+    assert answer.value is (pause == 0)
+    assert "May it?" in shown
 
 
 def test_a_simple_terminal_gets_lines_too_and_a_pipe_is_told_what_to_do(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,10 @@ def captured(console: Console, name: str) -> None:
     assert console.screen.rstrip() + "\n" == path.read_text(encoding="utf-8")
 
 
-def pages(console: Console, first: str, last: str) -> str:
+def pages(console: Console) -> str:
     """Everything that a question shows, page by page."""
-    console.see(first)
     seen = console.screen
-    while last not in console.screen:
+    while (found := re.search(r"lines \d+-(\d+) of (\d+)", console.screen)) and found[1] != found[2]:
         before = console.screen
         console.type(PAGE_DOWN)
         console.until(lambda before=before: console.screen != before, "another page")  # type: ignore[misc]
@@ -85,7 +85,7 @@ def test_a_question_holds_all_that_is_asked_for(tmp_path: Path, name: str, colum
             console.say(f"run {name}")
             console.ready()
             captured(console, name)
-            seen = pages(console, "Tool: ", "Reason: ")
+            seen = pages(console)
             if name == "two-calls":
                 assert "1 of 2" in seen
                 assert "│ rm -rf src" in seen

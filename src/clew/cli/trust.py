@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from clew.cli.output import clean_name, common, print_json, remark
+from clew.cli.output import common, print_json, remark
+from clew.view.escape import escape_line
 
 _STATES = {
     "trusted": "is trusted",
@@ -44,9 +45,9 @@ def call(options: Namespace) -> int:
         )
         return 0
     for phrase in found if not options.remove else ():
-        print(clean_name(f"It {phrase}."))
+        print(escape_line(f"It {phrase}."))
     if not options.quiet:
-        remark(f"{folder} {_STATES[trust.state(folder)]}.")
+        remark(f"{escape_line(str(folder))} {_STATES[trust.state(folder)]}.")
     return 0
 
 
@@ -55,5 +56,5 @@ def _list(options: Namespace, folders: dict[str, str]) -> int:
         print_json({"kind": "trust", "path": path, "trusted": True, "since": since} for path, since in folders.items())
     else:
         for path in sorted(folders):
-            print(clean_name(path))
+            print(escape_line(path))
     return 0 if folders else 1

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.console.talk import Talk
 
 Make = Callable[[], "Wishes"]
-_SETTINGS = (".claude/settings.json", ".claude/settings.local.json", ".mcp.json")
+_SETTINGS = (".claude", ".mcp.json")  # what a folder needs to bring anything along
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,12 @@ def trust_menu(cwd: Path) -> Menu | None:
     from clew.console.menu import Detail, Menu, Option
     from clew.view.escape import escape_line
 
-    found = [] if Trust().holds(cwd) else brought(cwd)
+    state = Trust().state(cwd)
+    found = [] if state == "trusted" else brought(cwd)
     if not found:
         return None
-    details = [Detail(escape_line(str(cwd)), "Folder:", "fact"), Detail("It brings settings of its own:", "", "note")]
+    changed = "This has changed since you trusted the folder. " if state == "changed" else ""
+    details = [Detail(escape_line(str(cwd)), "Folder:", "fact"), Detail(f"{changed}It brings along:", "", "note")]
     details += [Detail(escape_line(phrase), "-") for phrase in found]
     options = [Option("Yes, they may run things", True), Option("No, go on without them", False)]
     return Menu("Do you trust this folder?", options, is_sudden=True, details=details, at=1)

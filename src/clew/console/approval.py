@@ -15,6 +15,7 @@ from clew.facts.tool import objects, tool_name
 from clew.view.escape import escape, escape_line
 from clew.wire.home import user_home
 
+_SHORT = 100  # characters of a reason or a task that stands before the subject
 _LARGEST = 8 << 20  # bytes of a file that is compared with its new content
 _FILES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _TITLES = {
@@ -39,12 +40,12 @@ def describe(told: PermissionAsked) -> list[Detail]:
     asker = told.asker
     who = f"agent {asker.kind or 'general-purpose'}" if asker else "main conversation"
     made = [_fact("Tool", told.name), _fact("Asked by", who), _fact("Folder", short_path(told.folder))]
+    reason = told.decision.reason.replace(f"{told.folder}/", "")
+    texts = {"Reason": reason, "Agent's task": asker.description if asker else ""}
+    facts = [_fact(name, text) for name, text in texts.items() if text]
+    made += [fact for fact in facts if len(fact.text) <= _SHORT]
     made += _subject(told.name, told.input, Path(told.folder))
-    if asker and asker.description:
-        made.append(_fact("Agent's task", asker.description))
-    if told.decision.reason:
-        made.append(_fact("Reason", told.decision.reason.replace(f"{told.folder}/", "")))
-    return made
+    return made + [fact for fact in facts if len(fact.text) > _SHORT]  # long ones must not push the subject away
 
 
 def short_path(path: str) -> str:

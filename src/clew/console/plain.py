@@ -62,7 +62,8 @@ def told(row: Row) -> str:
 class Lines:
     """A chat in lines."""
 
-    def __init__(self, source: TextIO, target: TextIO) -> None:
+    def __init__(self, source: TextIO, target: TextIO, pause: float = PAUSE) -> None:
+        """`pause` is how long after a question a line counts as typed before the user could read it."""
         self._source = source
         self._target = target
         self._asked: asyncio.Future[str] | None = None
@@ -72,7 +73,7 @@ class Lines:
         self._waits = not source.isatty()
         self._reading = False
         self._later: list[str] = []  # typed while a question was open, and no answer to it
-        self._deaf_until = 0.0
+        self._pause, self._deaf_until = pause, 0.0
 
     # -- the face
 
@@ -126,7 +127,7 @@ class Lines:
         if is_sudden and not self._waits:
             self._later += [line for line in self._lines if line]
             self._lines = deque(line for line in self._lines if line is None)
-            self._deaf_until = asyncio.get_running_loop().time() + PAUSE
+            self._deaf_until = asyncio.get_running_loop().time() + self._pause
 
     async def _answer(self, menu: Menu, line: str) -> Answer | None:
         """The answer that a line gives; None if it gives none. Text may follow a number where the option asks for it."""

@@ -350,12 +350,13 @@ class Screen:
             return []
         if not self.is_listening and menu.is_sudden:
             return [("class:hint", "  … typing goes to the prompt")]
-        words = ["enter to choose"] if menu.current else ["↑↓" if self._is_drafting else "number or ↑↓", "then enter"]
+        numbers = "" if self._is_drafting else f"1-{min(len(menu.options), 9)} or "
+        words = ["enter to choose"] if menu.current else [f"{numbers}↑↓", "then enter"]
         words += ["space to mark"] if menu.is_many else []
         words += ["type to search"] if menu.is_sought else []
         takes = menu.current.takes if menu.current and not menu.current.opens else ""
         words += [f"tab to {takes}"] if takes and not self.line.is_noting else []
-        words.insert(2, "esc to cancel")
+        words.insert(2, "esc cancels")
         width = self._output.get_size().columns
         while len(" · ".join(words)) + 3 > width and len(words) > 2:
             words.pop()

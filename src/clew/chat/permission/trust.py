@@ -24,18 +24,19 @@ _OWN = (".git", ".claude", ".mcp.json", "CLAUDE.md", "CLAUDE.local.md")  # what 
 
 
 def brought(project: Path) -> list[str]:
-    """What a folder brings along that counts once it is trusted, one phrase each."""
+    """What a folder brings along that counts once it is trusted, one complete phrase each. The caller escapes them."""
     nowhere = project / ".claude" / "nowhere"
     settings = Settings.load(project, nowhere, ("local", "project"), trusted=True, managed=nowhere)
     data = settings.merged
     found = [f"allows {rule}" for rule, _ in settings.rules("allow")]
-    found += [f"runs {command!r} at {event}" for event, command in _commands(table(data.get("hooks")))]
-    found += [f"sets the variable {name}" for name in table(data.get("env"))]
+    found += [f"runs '{command}' at {event}" for event, command in _commands(table(data.get("hooks")))]
+    found += [f"sets the variable {name} to '{value}'" for name, value in table(data.get("env")).items()]
     servers = _parsed(project / ".mcp.json").get("mcpServers")
     found += [f"starts the MCP server {name}: {_shown(table(server))}" for name, server in table(servers).items()]
     found += [f"lets /{skill.name} use {rule}" for skill in _skills(project) for rule in skill.allowed_tools]
     known = ("permissions", "hooks", "env", "$schema")
-    return found + [f"sets {name}" for name in data if name not in known]
+    others = {name: value for name, value in data.items() if name not in known}
+    return found + [f"sets {name} to {json.dumps(value, ensure_ascii=False)}" for name, value in others.items()]
 
 
 def _commands(hooks: Json) -> Iterator[tuple[str, str]]:
@@ -43,14 +44,17 @@ def _commands(hooks: Json) -> Iterator[tuple[str, str]]:
         for group in groups if isinstance(groups, list) else ():
             stated = table(group).get("hooks")
             for hook in stated if isinstance(stated, list) else ():
-                yield event, str(table(hook).get("command") or "")
+                found = table(hook)
+                yield event, str(found.get("command") or found.get("url") or found.get("prompt") or "")
 
 
 def _shown(server: Json) -> str:
+    """Where a server is, or how it is started, and every other setting of it."""
     words = server.get("args")
-    return str(
-        server.get("url") or " ".join(map(str, (server.get("command"), *(words if isinstance(words, list) else ()))))
-    )
+    command = " ".join(map(str, (server.get("command"), *(words if isinstance(words, list) else ()))))
+    main = [str(server[name]) if name == "url" else command for name in ("url", "command") if server.get(name)]
+    others = {name: value for name, value in server.items() if name not in ("url", "command", "args", "type")}
+    return ", ".join([*main, *(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in others.items())])
 
 
 def _parsed(path: Path) -> Json:
