@@ -14,6 +14,7 @@ NAMES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANT
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLEW_ALLOW_HTTP", "gateway.example, Other.example")
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,47 @@ def test_a_path_is_put_behind_the_base(base: str) -> None:
 def test_keys_are_not_in_what_is_printed() -> None:
     made = Endpoint(key="sk-secret", token="tok-secret", headers={"Authorization": "hdr-secret"})
     assert "secret" not in repr(made)
+
+
+CLEAR = [
+    "http://api.example",
+    "http://10.0.0.5:4000",
+    "HTTP://api.example/v1",
+    "http://127.0.0.1.example",
+    "http://[fe80::1]",
+]
+
+
+@pytest.mark.parametrize("base", CLEAR)
+def test_a_key_is_not_sent_in_the_clear(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for given in ({"key": "k"}, {"token": "t"}):
+        with pytest.raises(ApiError, match="in the clear") as refused:
+            endpoint(base, **given)
+        assert "https://" in refused.value.hint and "CLEW_ALLOW_HTTP" in refused.value.hint
+        with pytest.raises(ApiError, match="in the clear"):
+            Endpoint(base, given.get("key", ""), given.get("token", ""))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    with pytest.raises(ApiError, match="in the clear"):
+        endpoint(base)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "Authorization: Basic abc")
+    with pytest.raises(ApiError, match="in the clear"):
+        endpoint(base)
+
+
+@pytest.mark.parametrize("base", ["http://127.0.0.1:1", "http://127.1.2.3", "http://[::1]:1", "http://LOCALHOST:1"])
+def test_a_key_may_be_sent_to_this_machine(base: str) -> None:
+    assert endpoint(base, key="k").key == "k"
+
+
+def test_a_server_in_the_clear_that_needs_no_key_is_asked() -> None:
+    assert endpoint("http://10.0.0.5:11434").token == "ollama"
+
+
+def test_a_host_that_the_user_names_is_sent_its_key_in_the_clear() -> None:
+    assert endpoint("http://other.example:80", key="k").key == "k"
+    with pytest.raises(ApiError):
+        endpoint("http://sub.other.example", key="k")
 
 
 @pytest.mark.parametrize(

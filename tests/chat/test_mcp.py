@@ -7,6 +7,8 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,52 @@ def test_an_address_brings_tools(tmp_path: Path, program: Path) -> None:
 def test_a_server_that_fails_says_why(tmp_path: Path, config: dict[str, Any]) -> None:
     state, tools, error = with_server(config, tmp_path, [])
     assert state == "failed" and tools == [] and error
+
+
+def test_a_program_is_not_found_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "server").write_text(f"#!/bin/sh\ntouch {tmp_path}/TRIPPED\n")
+    (tmp_path / "server").chmod(0o755)
+    monkeypatch.setenv("PATH", f".{os.pathsep}{os.pathsep}/usr/bin")
+    state, _, error = with_server({"command": "server"}, tmp_path, [])
+    assert state == "failed" and "no program 'server'" in error
+    assert not (tmp_path / "TRIPPED").exists()
+
+
+def test_headers_are_not_sent_in_the_clear(tmp_path: Path) -> None:
+    config = {"type": "http", "url": "http://192.0.2.1/mcp", "headers": {"X-Api-Key": "k"}}
+    state, _, error = with_server(config, tmp_path, [])
+    assert state == "failed" and "in the clear" in error
+
+
+def test_headers_do_not_follow_a_redirect_to_another_server(tmp_path: Path) -> None:
+    seen: list[tuple[int, str | None]] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            port = int(self.connection.getsockname()[1])
+            seen.append((port, self.headers.get("X-Api-Key")))
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(307 if port == first.server_address[1] else 404)
+            self.send_header("Location", f"http://127.0.0.1:{other.server_address[1]}/mcp")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as first, ThreadingHTTPServer(("127.0.0.1", 0), Answer) as other:
+        threads = [threading.Thread(target=server.serve_forever) for server in (first, other)]
+        for thread in threads:
+            thread.start()
+        try:
+            url = f"http://127.0.0.1:{first.server_address[1]}/mcp"
+            state, _, error = with_server({"type": "http", "url": url, "headers": {"X-Api-Key": "k"}}, tmp_path, [])
+        finally:
+            for server in (first, other):
+                server.shutdown()
+            for thread in threads:
+                thread.join()
+    assert state == "failed" and error
+    assert seen and {port for port, _ in seen} == {first.server_address[1]}
 
 
 def test_the_model_calls_them(tmp_path: Path, program: Path) -> None:

@@ -286,7 +286,7 @@ def test_headers_come_from_the_environment_of_opentelemetry(world: World, receiv
     [headers] = receiver.headers
     assert (headers["Authorization"], headers["X-Scope"]) == ("Basic abc", "7")
     assert headers["Content-Type"] == "application/x-protobuf"
-    with pytest.raises(StoreError, match="told a secret"):
+    with pytest.raises(StoreError, match="in the clear"):
         OtlpSink("otlp+http://collector.example.org", headers="Authorization=Basic%20abc")
 
 

@@ -188,6 +188,13 @@ def test_what_leaves_the_machine_is_encrypted_unless_the_address_says_otherwise(
     assert Link(address).options.get("sslmode") == mode
 
 
+def test_a_server_that_the_environment_names_is_asked_with_encryption(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGHOST", "db.example.org")
+    assert Link("postgresql:///x").options.get("sslmode") == "verify-full"
+    monkeypatch.setenv("PGHOST", "/run/postgresql")
+    assert "sslmode" not in Link("postgresql:///x").options
+
+
 def test_a_missing_table_stops_the_delivery_and_nothing_is_lost(world: World, store: Store) -> None:
     world.write(ONE, said(0))
     world.poll()

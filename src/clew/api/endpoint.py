@@ -13,10 +13,10 @@ from msgspec import Struct, field
 from clew.errors import ApiError
 from clew.version import __version__
 from clew.wire import home
+from clew.wire.network import HINT, is_loopback, is_protected
 
 BASE = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Profile(Struct, frozen=True):
@@ -54,9 +54,14 @@ class Endpoint(Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Endpoint(base={self.base!r}, profile={self.profile.name!r})"  # the key is nobody's to read
 
+    def __post_init__(self) -> None:
+        has_secret = self.key or self.headers or self.token not in ("", self.profile.token)
+        if has_secret and not is_protected(self.base):
+            raise _unusable(f"The key would be sent to {urlsplit(self.base).hostname} in the clear.", HINT)
+
     @property
     def is_loopback(self) -> bool:
-        return (urlsplit(self.base).hostname or "") in _LOOPBACK
+        return is_loopback(urlsplit(self.base).hostname or "")
 
     def url(self, path: str) -> str:
         """The address of a path; a base that already ends in `/v1` is taken as it is meant."""

@@ -12,12 +12,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
 from clew.chat.tool import Failed, Json, Result, Scene
 from clew.errors import ApiError
 from clew.wire.encode import decode
+from clew.wire.network import HINT, is_protected
 from clew.wire.spawn import find_program
 from clew.wire.write import place
 
@@ -129,7 +131,10 @@ class Server(Struct):
         elif kind in ("http", "streamable-http"):
             headers = {name: str(value) for name, value in (config.get("headers") or {}).items()}
             limits = Timeout(PATIENCE, read=SILENCE)
-            client = await held.enter_async_context(AsyncClient(headers=headers, timeout=limits, follow_redirects=True))
+            client = AsyncClient(headers=headers, timeout=limits, follow_redirects=True)
+            if headers:
+                client.event_hooks = {"request": [_guard(str(config["url"]))]}
+            await held.enter_async_context(client)
             streams = await held.enter_async_context(streamable_http_client(str(config["url"]), http_client=client))
         else:
             raise ValueError(f"Servers of the type {kind} are not known.")
@@ -201,6 +206,20 @@ def configured(texts: Sequence[str], base: Path) -> dict[str, Json]:
             raise ValueError(f"{text[:80]} is no configuration of MCP servers: it needs an object mcpServers.")
         found |= {name: config for name, config in servers.items() if isinstance(config, dict)}
     return found
+
+
+def _guard(address: str) -> Callable[[Any], Awaitable[None]]:
+    """A check of each request: headers, which may hold a key, go to the configured server only, and not in the clear."""
+    if not is_protected(address):
+        raise ValueError(f"Its headers would be sent to {urlsplit(address).hostname} in the clear. {HINT}")
+    server = urlsplit(address)
+
+    async def check(request: Any) -> None:
+        target = urlsplit(str(request.url))
+        if (target.scheme, target.netloc) != (server.scheme, server.netloc):
+            raise ValueError(f"The server redirects to {target.hostname}, which is not sent its headers.")
+
+    return check
 
 
 def _program(command: str, variables: Mapping[str, str]) -> str:

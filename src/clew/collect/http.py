@@ -22,6 +22,7 @@ from clew.collect.record import Record
 from clew.errors import StoreError
 from clew.version import __version__
 from clew.wire.encode import encode
+from clew.wire.network import HINT, is_protected
 
 _LATER = (408, 425, 429)
 _UNTAKEN = (400, 413, 422)
@@ -110,12 +111,13 @@ class HttpSink:
 def _name(address: str, has_token: bool) -> str:
     """The address as it may be shown and kept: without what stands behind a question mark, where keys are given."""
     parts = urlsplit(address)
-    is_near = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if parts.username or parts.password or (has_token and parts.scheme != "https" and not is_near):
-        refused = StoreError(
-            f"{parts.hostname} would be told a secret in a way that others can read.", "refused", False
-        )
-        refused.hint = "Use https://, and --token-file instead of a name and password in the address."
+    if parts.username or parts.password:
+        refused = StoreError(f"The address of {parts.hostname} holds a name or a password.", "refused", False)
+        refused.hint = "Leave it out, and use --token-file."
+        raise refused
+    if has_token and not is_protected(address):
+        refused = StoreError(f"The token would be sent to {parts.hostname} in the clear.", "refused", False)
+        refused.hint = HINT
         raise refused
     return parts._replace(query="", fragment="").geturl()
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from clew.collect.postgres_error import explained, missing_extra
 from clew.errors import StoreError
+from clew.wire.home import postgres_host
 
 try:
     import psycopg
@@ -115,7 +116,7 @@ def _options(address: str, password: str) -> dict[str, Any]:
 
 def _is_local(options: dict[str, Any]) -> bool:
     """Whether nothing leaves the machine; a service file says for itself what it wants."""
-    named = str(options.get("hostaddr") or options.get("host") or "")
+    named = str(options.get("hostaddr") or options.get("host") or ("" if "service" in options else postgres_host()))
     return all(host in _LOCAL or host.startswith(("/", "@")) for host in named.split(","))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+ALLOW_HTTP = "CLEW_ALLOW_HTTP"
 _FOLDER_LISTS = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
 _FOLDERS = (
     *("CLAUDE_CONFIG_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
@@ -134,6 +135,16 @@ def api_base() -> str:
 def api_headers() -> str:
     """Further headers for the Messages API, one `Name: value` to a line; empty if none."""
     return os.environ.get("ANTHROPIC_CUSTOM_HEADERS") or ""
+
+
+def clear_hosts() -> frozenset[str]:
+    """The hosts that may be sent credentials without encryption, as the user has decided."""
+    return frozenset(host.strip().lower() for host in os.environ.get(ALLOW_HTTP, "").split(",") if host.strip())
+
+
+def postgres_host() -> str:
+    """The server of PostgreSQL that libpq takes if an address names none; empty for this machine."""
+    return os.environ.get("PGHOSTADDR") or os.environ.get("PGHOST") or ""
 
 
 def otlp_headers() -> str:
