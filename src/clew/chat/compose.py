@@ -15,6 +15,7 @@ from clew.chat.command import Run, Workshop, read_line
 from clew.chat.definition import definitions, listing
 from clew.chat.dialogue import Prompt
 from clew.chat.engine import Engine
+from clew.chat.environment import command_environment
 from clew.chat.event import Tell
 from clew.chat.expand import Expander, Rules
 from clew.chat.hook import Hook, Hooks
@@ -100,7 +101,8 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
         configs = _servers(wishes)
         servers = await stack.enter_async_context(serving(configs, options.cwd, home.surroundings()))
         rules = Rules(permissions)
-        workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", _runner(lambda: options.cwd))
+        runner = _runner(lambda: options.cwd, wishes.is_trusted)
+        workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", runner)
         tools = _tools(wishes, workshop, servers, permissions)
         profile = Profile(person, _plain_names, lambda text: tell(event.Noted(text=text, level="warning")))
         parts = Parts(
@@ -112,6 +114,7 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
             workshop,
             profile if "user" in wishes.sources else None,
             write=wishes.write,
+            is_trusted=wishes.is_trusted,
             nearby=lambda path: memory.tell(memories.near(path)),
         )
         is_saved = options.saves_files and settings.merged.get("fileCheckpointingEnabled") is not False
@@ -119,7 +122,7 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
         engine = await stack.enter_async_context(opened(chosen, parts, tell))
         dialogue = engine.dialogue
         workshop.cwd, workshop.mode = (lambda: dialogue.state.cwd), (lambda: dialogue.mode)
-        workshop.run = _runner(workshop.cwd)
+        workshop.run = _runner(workshop.cwd, wishes.is_trusted)
         workshop.session_id = dialogue.session_id
         failures = [f"The MCP server {s.name} cannot be used: {s.error}" for s in servers if s.state == "failed"]
         failures += _passed_over(wishes)
@@ -181,9 +184,10 @@ def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server], permis
     ]
 
 
-def _runner(cwd: Callable[[], Path]) -> Run:
+def _runner(cwd: Callable[[], Path], is_trusted: bool) -> Run:
     async def run(command: str) -> str:
-        ended = await run_shell(command, cwd(), home.surroundings(), b"", COMMAND_SECONDS)
+        variables = command_environment(home.surroundings(), is_trusted=is_trusted)
+        ended = await run_shell(command, cwd(), variables, b"", COMMAND_SECONDS)
         return ended.stdout.rstrip("\n") or ended.stderr.rstrip("\n")
 
     return run

@@ -82,6 +82,7 @@ class Parts:
     clock: Clock = now
     ids: Ids = new_id
     write: Write = put
+    is_trusted: bool = False  # whether the person trusts the project
     nearby: Callable[[Path], str] = lambda path: ""  # what the model is told besides, when it reads a file
 
 
@@ -148,7 +149,13 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
     )
     dialogue = Dialogue(
         journal,
-        State(cwd, options.cwd, (options.cwd, *options.roots), profile=parts.profile),
+        State(
+            cwd,
+            options.cwd,
+            (options.cwd, *options.roots),
+            profile=parts.profile,
+            is_trusted=parts.is_trusted,
+        ),
         found.model if found and found.model else model,
         options.mode or (found.mode if found else None) or "default",
         backups=_backups(options, path, found),

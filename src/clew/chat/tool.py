@@ -57,6 +57,7 @@ class State:
     told: set[str] = field(default_factory=set)  # those of them whose end the model knows already
     profile: Any = None  # what every command begins with, if there is anything
     plan: Path | None = None  # the file that a plan is written to, while there is one
+    is_trusted: bool = False  # whether the person trusts the project
 
 
 Progress = Callable[[Json], Awaitable[None]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -219,7 +220,15 @@ def test_globs_of_commands_are_followed(tmp_path: Path) -> None:
 
 
 def test_commands_that_read_whole_folders_are_asked_about_if_something_in_them_is_hidden(tmp_path: Path) -> None:
-    for deny, kind in (((), "allow"), (("Read(.env)",), "ask")):
+    commands = ("grep -r x .", "grep -rn x", "rg --hidden x", "rg -uu x", "grep --recursive x")
+    for deny, file in (((), ".npmrc"), (("Read(.env)",), ".env"), (("Read(src/deep/**)",), "src/deep/y")):
         place = Workplace(tmp_path, deny=deny)
-        for command in ("grep -r x .", "grep -rn x src", "rg x", "rg x src", "grep --recursive x"):
-            assert place.bash(command).kind == kind, command
+        shutil.rmtree(place.project / ".ssh")
+        for command in commands:
+            assert place.bash(command).kind == "allow", command
+        (place.project / file).parent.mkdir(exist_ok=True)
+        (place.project / file).write_text("x\n")
+        for command in commands:
+            assert place.bash(command).kind == "ask", command
+        (place.project / file).unlink()
+    assert place.bash("rg x").kind == "allow"

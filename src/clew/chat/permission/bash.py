@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from clew.chat.permission import file_command, harmless, unwrap
+from clew.chat.permission import exposure, file_command, git, git_config, harmless, unwrap
 from clew.chat.permission.decision import Json, Kind
+from clew.chat.permission.glob import expand, widened
 from clew.chat.permission.ground import ALLOWED, Ground, Verdict
 from clew.chat.permission.lexer import LONGEST, Command, Doubt, Redirect
-from clew.chat.permission.option import names
-from clew.chat.permission.place import is_protected, locate
+from clew.chat.permission.option import Glob, names
+from clew.chat.permission.place import is_inside, is_protected, locate
 from clew.chat.permission.rule import SHELL, Rule, has_parameter, matches_command
 from clew.chat.permission.shell import Script, parse
+from clew.wire.spawn import find_program
 
-_MOST_MATCHES = 500
+_FORBIDDING: tuple[Kind, ...] = ("deny", "ask")
+_DESCRIPTOR = re.compile(r"[0-2]-?|-")
 _SINKS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 _SHELL_CHANGING = names(
     "alias unalias export declare typeset local readonly set unset shopt enable hash trap eval source . exec read mapfile"
     " readarray let getopts bind complete compopt fc history pushd popd ulimit umask exit return"
+)
+_READERS = harmless.NAMES | names(
+    "awk gawk mawk less more most bat batcat view vi vim nvim nano emacs xxd hexdump hd base64 base32 basenc openssl gpg tar"
+    " zip gzip zcat bzcat xzcat cp mv ln install scp rsync dd source . jq yq python python3 node perl ruby php split csplit"
+    " iconv pr fmt column look curl wget tee"
 )
 
 
@@ -38,7 +45,11 @@ def judge(input: Json, ground: Ground) -> tuple[Verdict, Script]:
     verdict = ALLOWED
     if ground.mode != "bypassPermissions":
         verdict = _judge_parts(script, ground)
-    elif any(_is_protected(redirect, ground) for part in script.commands for redirect in part.redirects):
+    if verdict.kind == "allow" and _may_be_forbidden(script, ground):
+        return Verdict("ask", "it computes the name of a command, and a rule forbids commands by their names"), script
+    if ground.mode == "bypassPermissions" and any(
+        _is_protected(redirect, ground) for part in script.commands for redirect in part.redirects
+    ):
         verdict = Verdict("ask", "it would write to a protected place")
     return verdict, script
 
@@ -47,8 +58,7 @@ def _forbidden(script: Script, input: Json, ground: Ground) -> Verdict | None:
     """What a deny or ask rule says; deny first."""
     texts = {script.text.strip(), *(form for words in script.loose for form in unwrap.forms(words))}
     touched = list(_file_verdicts(script, ground))
-    kinds: tuple[Kind, ...] = ("deny", "ask")
-    for kind in kinds:
+    for kind in _FORBIDDING:
         for rule in ground.of(kind, SHELL):
             spec = rule.spec
             if spec is None or _names_parameter(spec, input) or any(matches_command(spec, text) for text in texts):
@@ -64,23 +74,40 @@ def _names_parameter(spec: str, input: Json) -> bool:
     return not spec.endswith(":*") and not spec.startswith("command:") and has_parameter(spec, input)
 
 
+def _may_be_forbidden(script: Script, ground: Ground) -> bool:
+    """Whether a command could be one that a rule forbids or asks about, but its name is not known before it runs."""
+    has_rule = any(rule.spec is not None for kind in _FORBIDDING for rule in ground.of(kind, SHELL))
+    return has_rule and any(map(unwrap.is_computed, script.parsed))
+
+
 def _file_verdicts(script: Script, ground: Ground) -> Iterator[Verdict]:
+    """What rules say about the files that a command names: rather too many files than too few."""
+    for target in script.targets:
+        yield from (ground.read(target), ground.write(target))
+    for words in script.loose:
+        readers = [at for at, word in enumerate(words) if word.rsplit("/", 1)[-1] in _READERS]
+        for word in words[readers[0] + 1 :] if readers else ():
+            for path in _paths_in(word, ground):
+                verdict = ground.read(path)
+                if verdict.rule:
+                    yield verdict
     for command in script.commands:
-        yield from (_redirected(redirect, (ground,)) for redirect in command.redirects)
         try:
             plain = unwrap.unwrapped(command)
         except Doubt:
             continue
-        for path in (word.value for word in plain.words[1:]):
-            if (
-                path
-                and not path.startswith("-")
-                and plain.name in (*harmless.TABLE, "sed", "awk", "find", "git", "less")
-            ):
-                verdict = ground.read(path)
-                if verdict.rule:
-                    yield verdict
         yield from (ground.write(path) for path in file_command.changed(plain) or ())
+
+
+def _paths_in(word: str, ground: Ground) -> Iterator[str]:
+    """The paths that a word may name: the word, the value of an option, a file in a commit, what a pattern stands for."""
+    value = word.partition("=")[2] if word.startswith("-") else word
+    for path in dict.fromkeys((value, value.removeprefix("@"), *git.named_files(value))):
+        if path.startswith("~/"):
+            path = str(ground.home) + path[1:]
+        if path:
+            pattern = widened(path)
+            yield from expand(pattern, ground.cwd) or () if "*" in pattern or "?" in pattern else (path,)
 
 
 def _judge_parts(script: Script, ground: Ground) -> Verdict:
@@ -131,7 +158,7 @@ def _judge_part(command: Command, all_: Sequence[Command], grounds: Sequence[Gro
     if unsafe and not _allowed_with_variables(plain, here):
         return Verdict("ask", f"{unsafe[0]} may change what is run"), []
     seen = harmless.look(plain) if not unsafe else None
-    looked = _looked(seen, grounds) if seen else Verdict("ask", f"{plain.name} is not allowed yet")
+    looked = _looked(plain.name, seen, grounds) if seen else Verdict("ask", f"{plain.name} is not allowed yet")
     if looked.kind == "allow" and seen:
         return ALLOWED, [f for g in grounds for f in _entered(seen.paths[0], g)] if seen.changes_folder else []
     if here.mode == "plan":
@@ -189,28 +216,66 @@ def _allowed_with_variables(command: Command, ground: Ground) -> Rule | None:
     return None
 
 
-def _looked(seen: harmless.Look, grounds: Sequence[Ground]) -> Verdict:
+def _looked(name: str, seen: harmless.Look, grounds: Sequence[Ground]) -> Verdict:
+    """Whether a command that only looks may look there, from wherever it may run."""
     for ground in grounds:
-        if seen.recursive and any(ground.of("deny", "Read")):
-            return Verdict("ask", "it may read files that a rule keeps from being read")
-        if seen.is_git and _is_foreign_repository(ground):
-            return Verdict("ask", "another repository's settings would be obeyed")
+        if _is_own_program(name, ground):
+            return Verdict("ask", f"{name} is a program of the project")
+        if seen.needs_trust and not ground.is_trusted:
+            return Verdict("ask", f"files of the folder may choose which {name} is run, and it is not trusted")
+        refused = _git_verdict(seen.git, ground) if seen.git else None
+        if refused:
+            return refused
         for path in seen.paths:
             for match in _expanded(path, ground):
                 verdict = ground.read(match)
                 if verdict.kind != "allow":
                     return verdict
+                if seen.files_only and os.path.isdir(os.path.join(ground.cwd, match)):
+                    return Verdict("ask", f"{match} is a folder, and files in it would be read")
+        refused = _exposed(seen, ground)
+        if refused:
+            return refused
     return ALLOWED
 
 
-def _expanded(path: str, ground: Ground) -> Iterator[str]:
+def _exposed(seen: harmless.Look, ground: Ground) -> Verdict | None:
+    if seen.git:
+        return exposure.in_repository(seen.git, ground)
+    if not seen.recursive:
+        return None
+    paths = [match for path in seen.paths for match in _expanded(path, ground)]
+    if seen.listing is None:
+        return exposure.in_folders(paths, seen.skipped, ground)
+    return exposure.in_search(paths, seen.listing, ground)
+
+
+def _git_verdict(query: git.Query, ground: Ground) -> Verdict | None:
+    if not query.name:  # git --version
+        return None
+    if _is_foreign_repository(ground):
+        return Verdict("ask", "another repository's settings would be obeyed")
+    if not ground.is_trusted:
+        why = git_config.doubt(ground.cwd, ground.roots)
+        return Verdict("ask", f"{why}, and the folder is not trusted") if why else None
+    if query.name == "diff" and git_config.find(ground.cwd) is None:
+        return Verdict("ask", "there is no repository here, and git compares any files then")
+    return None
+
+
+def _is_own_program(name: str, ground: Ground) -> bool:
+    """Whether PATH leads to a program in the working folders."""
+    found = find_program(name)
+    return found is not None and is_inside(Path(found), ground.roots)
+
+
+def _expanded(path: str, ground: Ground) -> Sequence[str]:
     """A path as the shell sees it, and all files that it stands for."""
-    if path.startswith("~"):
-        path = str(ground.home) + path[1:] if path == "~" or path.startswith("~/") else path
-    yield path
-    if glob.has_magic(path):
-        found = list(islice(glob.iglob(os.path.join(ground.cwd, path), include_hidden=True), _MOST_MATCHES + 1))
-        yield from found[:_MOST_MATCHES] if len(found) <= _MOST_MATCHES else ("~too many files",)
+    if path == "~" or path.startswith("~/"):
+        return (str(ground.home) + path[1:],)
+    if isinstance(path, Glob):
+        return expand(path, ground.cwd) or ("~too many files",)
+    return (path,)
 
 
 def _is_foreign_repository(ground: Ground) -> bool:
@@ -218,14 +283,14 @@ def _is_foreign_repository(ground: Ground) -> bool:
     root = ground.roots[0]
     for folder in (ground.cwd, *ground.cwd.parents):
         if folder == root:
-            return (folder / "HEAD").exists() and (folder / "objects").exists()
+            return git_config.is_bare(folder)
         if (folder / ".git").exists() or (folder / "HEAD").exists():
             return True
     return False
 
 
 def _entered(path: str, ground: Ground) -> tuple[Path, ...]:
-    place = locate(next(_expanded(path, ground)), ground.cwd)
+    place = locate(_expanded(path, ground)[0], ground.cwd)
     return place.reals if place else (Path("/"),)
 
 
@@ -242,15 +307,16 @@ def _entered_by_rule(plain: Command, grounds: Sequence[Ground]) -> list[Path]:
 def _redirected(redirect: Redirect, grounds: Sequence[Ground]) -> Verdict:
     target = redirect.target.value
     if redirect.operator == "<<<":
-        return ALLOWED
+        is_shown = harmless.is_printable(redirect.target)
+        return ALLOWED if is_shown else Verdict("ask", f"{redirect.target.source} may hold a secret")
     if target is None:
         return Verdict("ask", f"{redirect.target.source} may be any file")
-    if redirect.operator in (">&", "<&") and (target == "-" or target.rstrip("-").isdigit()):
+    if redirect.operator in (">&", "<&") and _DESCRIPTOR.fullmatch(target):
         return ALLOWED
     if target in _SINKS:
         return ALLOWED
     for ground in grounds:
-        path = next(_expanded(target, ground)) if redirect.target.source.startswith("~") else target
+        path = _expanded(target, ground)[0] if redirect.target.source.startswith("~") else target
         verdict = ground.read(path) if redirect.operator in ("<", "<&") else ground.write(path)
         if verdict.kind != "allow":
             return verdict if verdict.kind == "deny" and verdict.rule else replace(verdict, kind="ask")
@@ -261,7 +327,7 @@ def _is_protected(redirect: Redirect, ground: Ground) -> bool:
     if redirect.operator in ("<", "<&", "<<<"):
         return False
     target = redirect.target.value or ""
-    path = next(_expanded(target, ground)) if redirect.target.source.startswith("~") else target
+    path = _expanded(target, ground)[0] if redirect.target.source.startswith("~") else target
     place = locate(path, ground.cwd)
     return place is not None and is_protected(place)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.chat.permission.decision import Kind, Mode
-from clew.chat.permission.place import Anchors, Place, is_protected, is_secret, locate, matches
+from clew.chat.permission.place import Anchors, Place, is_protected, is_secret, locate, matcher, matches, may_be_secret
 from clew.chat.permission.rule import Rule, family, names_tool
 
 
@@ -35,6 +35,7 @@ class Ground(Struct, frozen=True):
     mode: Mode
     readable: tuple[Path, ...] = ()  # further folders that may be read: the session's own outputs
     plans: Path | None = None  # where plans are written in plan mode
+    is_trusted: bool = True  # whether the person trusts the project
 
     def at(self, cwd: Path) -> Ground:
         """The same, from another folder."""
@@ -57,13 +58,41 @@ class Ground(Struct, frozen=True):
         if settled:
             return settled
         allowing = self._covering("allow", "Read", place)
-        if is_secret(place) and self.mode != "bypassPermissions" and (allowing is None or allowing.is_whole):
+        if self._is_secret(place, allowing):
             return Verdict("ask", f"{place.real} may hold keys or logins", path=str(place.real))
         if self.mode == "bypassPermissions" or place.is_inside(self.roots + self.readable):
             return ALLOWED
         if allowing:
             return Verdict("allow", "", allowing)
         return Verdict("ask", f"{place.real} is outside the working folders", path=str(place.real))
+
+    def guarded(self, text: str) -> Verdict | None:
+        """What keeps a file from being read wherever it is: a rule, or that it may hold keys. None if nothing does."""
+        place = locate(text, self.cwd)
+        if place is None:
+            return None
+        settled = self._settled("Read", place)
+        if settled:
+            return settled
+        if self._is_secret(place, self._covering("allow", "Read", place)):
+            return Verdict("ask", f"{place.written} may hold keys or logins", path=str(place.written))
+        return None
+
+    def guard(self) -> Callable[[str], Verdict | None]:
+        """The same for many files, by absolute paths that are normal and without links."""
+        rules = [*self.of("deny", "Read"), *self.of("ask", "Read")]
+        anchors = [Anchors(rule.root, self.home, cwd) for rule in rules for cwd in (self.cwd, self.roots[0])]
+        specs = [rule.spec or "**" for rule in rules for _ in range(2)]
+        covering = [matcher(spec, anchor) for spec, anchor in dict.fromkeys(zip(specs, anchors, strict=True))]
+
+        def check(path: str) -> Verdict | None:
+            is_doubtful = may_be_secret(path) or any(covers(path) for covers in covering)
+            return self.guarded(path) if is_doubtful else None
+
+        return check
+
+    def _is_secret(self, place: Place, allowing: Rule | None) -> bool:
+        return is_secret(place) and self.mode != "bypassPermissions" and (allowing is None or allowing.is_whole)
 
     def write(self, text: str, tool: str = "Edit") -> Verdict:
         """Whether a file may be written, by a tool of this name."""

@@ -8,17 +8,22 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clew.chat.permission import git
-from clew.chat.permission.lexer import Command
-from clew.chat.permission.option import Grammar, Words, names, take
+from clew.chat.permission.glob import is_predictable
+from clew.chat.permission.lexer import Command, Word
+from clew.chat.permission.option import Glob, Grammar, Taken, Words, names, take
 
 
 class Look(Struct, frozen=True):
-    """What a harmless command looks at: these paths (and below them, if `recursive`); `changes_folder` for cd."""
+    """What a harmless command looks at: these paths (and all files below them, if `recursive`)."""
 
     paths: tuple[str, ...] = ()
     recursive: bool = False
-    changes_folder: bool = False
-    is_git: bool = False
+    changes_folder: bool = False  # cd
+    files_only: bool = False  # a folder among the paths would be read as a whole
+    needs_trust: bool = False  # files of the current folder can choose the program that runs
+    git: git.Query | None = None
+    listing: Words | None = None  # the options by which ripgrep chooses files
+    skipped: frozenset[str] = frozenset()  # the names of folders that grep leaves out
 
 
 _SUM = Grammar("bt", long=names("binary text tag zero"))
@@ -40,14 +45,14 @@ _GREP = Grammar(
 TABLE: dict[str, Grammar] = {
     "ls": Grammar(
         "aAbBcCdfFgGhHikLlmnNopqQrRsStTuUvwxXZ1",
-        "I",
+        "",
         names(
             "all almost-all human-readable recursive reverse size color color= sort= time= format= time-style= full-time"
         ),
     ),
     "cat": Grammar("AbeEnstTuv", long=names("number show-all show-ends number-nonblank squeeze-blank show-tabs")),
     "head": Grammar("qvz", "nc", names("lines= bytes= quiet verbose"), takes_numbers=True),
-    "tail": Grammar("qvz", "nc", names("lines= bytes= quiet verbose"), takes_numbers=True, takes_plus=True),
+    "tail": Grammar("qvz", "nc", names("lines= bytes= quiet verbose"), takes_numbers=True),
     "wc": Grammar("clmwL", long=names("bytes chars lines words max-line-length")),
     "nl": Grammar("p", "bdfhilnsvw"),
     "tac": Grammar("br", "s"),
@@ -59,7 +64,7 @@ TABLE: dict[str, Grammar] = {
     "join": Grammar("iz", "aev12jot"),
     "comm": Grammar("123z", long=names("check-order nocheck-order")),
     "cut": Grammar("snz", "bcdf", names("bytes= characters= delimiter= fields= complement only-delimited")),
-    "uniq": Grammar("cdDiuz", "fsw", names("count repeated unique ignore-case"), most=1),
+    "uniq": Grammar("cdDiuz", "fsw", names("count repeated unique ignore-case"), most=1, options_first=True),
     "sort": Grammar(
         "bcCdfghiMmnRrsuVz",
         "kt",
@@ -79,11 +84,16 @@ TABLE: dict[str, Grammar] = {
         ),
         skip=1,
         pattern_letters="e",
+        mixes=True,
     ),
     "diff": Grammar(
-        "abBcdeEinpqstTuwWyZ", "UC", names("brief unified unified= side-by-side ignore-all-space color= color"), most=2
+        "abBcdeEinpqstTuwWyZ",
+        "UC",
+        names("brief unified unified= side-by-side ignore-all-space color= color"),
+        most=2,
+        files_only=True,
     ),
-    "cmp": Grammar("bls", "in", most=2),
+    "cmp": Grammar("bls", "in", most=2, files_only=True),
     "stat": Grammar("ftL", "c", names("format= printf= terse file-system dereference")),
     "file": Grammar("bhiLNrsk", "F", names("brief mime mime-type mime-encoding")),
     "du": Grammar("0abchHkmsSx", "dt", names("all apparent-size bytes human-readable summarize max-depth= total")),
@@ -94,14 +104,13 @@ TABLE: dict[str, Grammar] = {
     "sha256sum": _SUM,
     "sha512sum": _SUM,
     "cksum": Grammar(),
-    "od": Grammar("abcdfiloxv", "AjNtSw"),
-    "strings": Grammar("af", "nt"),
+    "od": Grammar("abcdfiloxv", "AjNt"),
+    "strings": Grammar("af", "nt", reads_lists=True),
     "realpath": Grammar("eLmPqsz"),
     "readlink": Grammar("efmnqsvz"),
     "basename": Grammar("az", "s", has_paths=False),
     "dirname": Grammar("z", has_paths=False),
     "pwd": Grammar("LP", has_paths=False, most=0),
-    "echo": Grammar("", has_paths=False, any_words=True),
     "true": Grammar(has_paths=False, most=0),
     "false": Grammar(has_paths=False, most=0),
     ":": Grammar(has_paths=False, most=0),
@@ -110,19 +119,27 @@ TABLE: dict[str, Grammar] = {
     "which": Grammar("a", has_paths=False),
     "type": Grammar("aptP", has_paths=False),
     "whoami": Grammar(has_paths=False, most=0),
-    "id": Grammar("ugGnrz", has_paths=False, most=1),
-    "groups": Grammar(has_paths=False, most=1),
+    "id": Grammar("ugGnrz", has_paths=False, most=0),
+    "groups": Grammar(has_paths=False, most=0),
     "uname": Grammar("asnrvmpio", has_paths=False, most=0),
     "arch": Grammar(has_paths=False, most=0),
     "nproc": Grammar(long=names("all"), has_paths=False, most=0),
-    "hostname": Grammar("fs", has_paths=False, most=0),
+    "hostname": Grammar("s", has_paths=False, most=0),
     "uptime": Grammar("ps", has_paths=False, most=0),
     "cal": Grammar("3jmy", has_paths=False),
     "free": Grammar("bkmgh", has_paths=False, most=0),
     "cd": Grammar("LP", most=1),
 }
-_VERSIONS = names("node npm python python3 pip pip3 gcc clang make cmake git rg jq bash")
+VERSIONS = names("node npm python python3 pip pip3 gcc clang make cmake git rg jq bash")
+# Version managers put a program of their own in the place of these, which obeys files of the current folder; npm and pip
+# read settings there as well.
+_CHOSEN_BY_FOLDER = names("node npm python python3 pip pip3")
+_SHORT_VERSION = names("python python3 rg jq")
+# Variables that hold no secret, and that nothing harmless can set.
+_PRINTABLE = names("HOME PWD OLDPWD USER LOGNAME SHELL HOSTNAME LANG TERM UID EUID PPID RANDOM SECONDS LINENO SHLVL")
 _SED_SCRIPT = re.compile(r"(?:[0-9]+|\$)?(?:,(?:[0-9]+|\$))?[pdq=]|[0-9]+,\+[0-9]+p")
+_PRINTF_FORMAT = re.compile(r"%%|%[-+ #0]*[0-9]*(?:\.[0-9]+)?[diouxXeEfFgGaAscbq]")
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _FIND_PLAIN = names(
     "-print -print0 -ls -empty -true -false -not ! ( ) -o -a -or -and , -depth -mount -xdev -prune -daystart -readable"
     " -writable -executable -quit"
@@ -136,35 +153,48 @@ _FIND_VALUED = names(
 def look(command: Command) -> Look | None:
     """What a command looks at; None if it may do more than look, as far as we can tell."""
     arguments = command.words[1:]
-    grammar = TABLE.get(command.name)
     if command.assignments and command.name in ("git", "cd"):
         return None
-    if grammar and grammar.any_words:
-        return None if any(word.has_glob for word in arguments) else Look()
-    fixed = tuple(word.value for word in arguments if word.value is not None)
-    if len(fixed) != len(arguments) or any(word.has_glob and word.source[0] in "*?[" for word in arguments):
-        return None
-    found = _looked(command.name, fixed, grammar)
-    globs = {word.value for word in arguments if word.has_glob}
-    return found if found and globs <= set(found.paths) else None
+    if command.name == "echo":
+        return Look() if all(is_printable(word) for word in arguments) else None
+    values: list[str] = []
+    for word in arguments:
+        is_odd_home = word.value is not None and word.value.startswith("~") and word.value != word.source
+        if word.value is None or is_odd_home or (word.has_glob and not is_predictable(word)):
+            return None
+        values.append(Glob(word.value) if word.has_glob else word.value)
+    return _looked(command.name, tuple(values))
 
 
-def _looked(name: str, arguments: Words, grammar: Grammar | None) -> Look | None:
-    if name in _VERSIONS and arguments in (("--version",), ("-V",)):
-        return Look()
-    if name == "command" and arguments[:1] in (("-v",), ("-V",)):
-        return Look()
+def is_printable(word: Word) -> bool:
+    """Whether a word may be shown: it stands for itself, or for variables that hold no secret."""
+    return not word.has_glob and _PRINTABLE.issuperset(word.variables)
+
+
+def _looked(name: str, arguments: Words) -> Look | None:
+    if name in VERSIONS and (arguments == ("--version",) or (arguments == ("-V",) and name in _SHORT_VERSION)):
+        return Look(needs_trust=name in _CHOSEN_BY_FOLDER)
     if name in _SPECIAL:
         return _SPECIAL[name](arguments)
+    grammar = TABLE.get(name)
     taken = take(grammar, arguments) if grammar else None
     if grammar is None or taken is None:
         return None
     if name == "cd":
         return Look((taken.words[0],), changes_folder=True) if taken.words and taken.words[0] != "-" else None
-    recursive = name == "rg" or bool(taken.letters & set(grammar.recursive)) or "--recursive" in arguments
-    paths = taken.words if name == "rg" and "--files" in arguments else taken.paths
-    paths = [path for path in paths if path != "-"]
-    return Look(tuple(paths) or ((".",) if recursive else ()), recursive)
+    if name == "rg":
+        return _ripgrep(taken)
+    recursive = not taken.used.isdisjoint((*grammar.recursive, *(["recursive"] if grammar.recursive else ())))
+    skipped = frozenset(v for option, v in taken.options if option == "exclude-dir" and _FOLDER_NAME.fullmatch(v))
+    paths = tuple(path for path in taken.paths if path != "-")
+    return Look(paths or ((".",) if recursive else ()), recursive, files_only=grammar.files_only, skipped=skipped)
+
+
+def _ripgrep(taken: Taken) -> Look:
+    paths = tuple(path for path in (taken.words if "files" in taken.used else taken.paths) if path != "-")
+    shown = {"u": "-u", "hidden": "--hidden", "no-ignore": "--no-ignore", "g": "--glob=", "glob": "--glob="}
+    listing = tuple(shown[option] + value for option, value in taken.options if option in shown)
+    return Look(paths or (".",), recursive=True, listing=listing)
 
 
 def _find(arguments: Words) -> Look | None:
@@ -173,6 +203,8 @@ def _find(arguments: Words) -> Look | None:
     while at < len(arguments) and not arguments[at].startswith(("-", "(", "!", ",")):
         paths.append(arguments[at])
         at += 1
+    if any(isinstance(word, Glob) for word in arguments[at:]):
+        return None
     while at < len(arguments):
         word = arguments[at]
         if word in _FIND_VALUED:
@@ -186,12 +218,13 @@ def _find(arguments: Words) -> Look | None:
 
 
 def _sed(arguments: Words) -> Look | None:
-    rest = [word for word in arguments if word not in ("-n", "-E", "-r", "--quiet", "--silent")]
-    if not rest or rest[0].startswith("-") or not _SED_SCRIPT.fullmatch(rest[0]):
+    at = 0
+    while at < len(arguments) and arguments[at] in ("-n", "-E", "-r", "--quiet", "--silent"):
+        at += 1
+    if at == len(arguments) or isinstance(arguments[at], Glob) or not _SED_SCRIPT.fullmatch(arguments[at]):
         return None
-    if any(word.startswith("-") for word in rest):
-        return None
-    return Look(tuple(rest[1:]))
+    files = arguments[at + 1 :]
+    return None if any(word.startswith("-") for word in files) else Look(files)
 
 
 def _date(arguments: Words) -> Look | None:
@@ -200,18 +233,27 @@ def _date(arguments: Words) -> Look | None:
 
 
 def _printf(arguments: Words) -> Look | None:
-    return Look() if arguments and not arguments[0].startswith("-") else None
+    """Only formats that print: `%n` sets a variable, `-v` as well."""
+    if not arguments or any(isinstance(word, Glob) for word in arguments) or arguments[0].startswith("-"):
+        return None
+    return Look() if "%" not in _PRINTF_FORMAT.sub("", arguments[0]) else None
 
 
 def _test(arguments: Words) -> Look | None:
-    if len(arguments) == 2 and arguments[0] in ("-e", "-f", "-d", "-s", "-r", "-w", "-x", "-L", "-h"):
-        return Look((arguments[1],))
-    return None
+    if len(arguments) != 2 or isinstance(arguments[1], Glob):
+        return None
+    return Look((arguments[1],)) if arguments[0] in ("-e", "-f", "-d", "-s", "-r", "-w", "-x", "-L", "-h") else None
+
+
+def _command(arguments: Words) -> Look | None:
+    """`command -v`, which tells where a program is."""
+    is_plain = all(re.fullmatch(r"[A-Za-z0-9_.+][A-Za-z0-9_.+-]*", word) for word in arguments[1:])
+    return Look() if arguments[:1] in (("-v",), ("-V",)) and is_plain else None
 
 
 def _git(arguments: Words) -> Look | None:
-    paths = git.looked_at(arguments)
-    return None if paths is None else Look(paths, is_git=True)
+    query = git.read(arguments)
+    return None if query is None else Look(query.paths, git=query)
 
 
 _SPECIAL: dict[str, Callable[[Words], Look | None]] = {
@@ -221,5 +263,6 @@ _SPECIAL: dict[str, Callable[[Words], Look | None]] = {
     "printf": _printf,
     "test": _test,
     "git": _git,
+    "command": _command,
 }
-NAMES = frozenset({*TABLE, *_SPECIAL, *_VERSIONS, "command"})
+NAMES = frozenset({*TABLE, *_SPECIAL, *VERSIONS, "echo"})

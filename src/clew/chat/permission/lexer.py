@@ -11,6 +11,7 @@ import unicodedata
 from typing import NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.chat.permission.option import names
 
@@ -45,6 +46,7 @@ class Word(Struct, frozen=True):
     value: str | None
     has_glob: bool
     span: Span
+    variables: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -157,7 +159,7 @@ def _take(word: Word, draft: _Draft) -> None:
         return
     if assignment := _ASSIGNMENT.match(word.source):
         value = None if word.value is None else word.value[assignment.end() :]
-        draft.assignments.append((assignment[1], Word(word.source, value, word.has_glob, word.span)))
+        draft.assignments.append((assignment[1], replace(word, value=value)))
         return
     if _ODD_ASSIGNMENT.match(word.source):
         raise Doubt(f"{word.source} sets a variable")
@@ -189,7 +191,7 @@ def _read_redirect(text: str, found: re.Match[str], draft: _Draft) -> int:
 def _read_word(text: str, start: int) -> tuple[Word, int]:
     at = start
     parts: list[str] = []
-    is_fixed = True
+    variables: list[str] = []
     has_glob = False
     while at < len(text) and text[at] not in _ENDS:
         here = text[at]
@@ -200,15 +202,13 @@ def _read_word(text: str, start: int) -> tuple[Word, int]:
             parts.append(text[at + 1 : end])
             at = end + 1
         elif here == '"':
-            inside, fixed, at = _read_double(text, at + 1)
+            inside, at = _read_double(text, at + 1, variables)
             parts.append(inside)
-            is_fixed = is_fixed and fixed
         elif here == "\\":
             parts.append(_escaped(text, at))
             at += 2
         elif here == "$":
-            at = _read_variable(text, at)
-            is_fixed = False
+            at = _read_variable(text, at, variables)
         else:
             if here in "`{}" or (at == start and here in "^=") or (here == "~" and text[at - 1 : at] in ("=", ":")):
                 raise Doubt(f"an unquoted {here} has a meaning of its own")
@@ -217,17 +217,16 @@ def _read_word(text: str, start: int) -> tuple[Word, int]:
             at += 1
     source = text[start:at]
     span = Span(len(text[:start].encode()), len(text[:at].encode()))
-    return Word(source, "".join(parts) if is_fixed else None, has_glob, span), at
+    return Word(source, None if variables else "".join(parts), has_glob, span, tuple(variables)), at
 
 
-def _read_double(text: str, at: int) -> tuple[str, bool, int]:
-    """What stands in double quotes, whether it is fixed, and where the text goes on."""
+def _read_double(text: str, at: int, variables: list[str]) -> tuple[str, int]:
+    """The text within double quotes, and where the word continues. Adds the variables in it."""
     parts: list[str] = []
-    is_fixed = True
     while at < len(text):
         here = text[at]
         if here == '"':
-            return "".join(parts), is_fixed, at + 1
+            return "".join(parts), at + 1
         if here == "`":
             raise Doubt("a command stands within the command")
         if here == "\\":
@@ -235,8 +234,7 @@ def _read_double(text: str, at: int) -> tuple[str, bool, int]:
             parts.append(escaped if escaped in _PLAIN_ESCAPES else "\\" + escaped)
             at += 2
         elif here == "$" and not _is_lone(text, at):
-            at = _read_variable(text, at)
-            is_fixed = False
+            at = _read_variable(text, at, variables)
         else:
             parts.append(here)
             at += 1
@@ -255,8 +253,9 @@ def _escaped(text: str, at: int) -> str:
     return following
 
 
-def _read_variable(text: str, at: int) -> int:
+def _read_variable(text: str, at: int, variables: list[str]) -> int:
     found = _NAME.match(text, at)
     if not found:
         raise Doubt(f"{text[at : at + 2]} begins an expansion or a command within the command")
+    variables.append(found[0].strip("${}"))
     return found.end()

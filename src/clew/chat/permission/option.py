@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct, field
 
 Words = tuple[str, ...]
+_MANY = 1000
+_NUMBER = re.compile(r"[0-9]+")
 
 
 def names(text: str) -> frozenset[str]:
@@ -12,11 +16,17 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+class Glob(str):
+    """A word that the shell replaces by the names of files, any number of them."""
+
+    __slots__ = ()
+
+
 class Grammar(Struct, frozen=True):
     """The harmless options of a command, and what its other words are.
 
-    `flags` are single letters, `valued` letters with a value, `long` names without dashes (a value behind `=` if it ends
-    in `=`, in the next word as well). `skip` is how many first words are no paths; `most` how many words there may be.
+    `flags` are single letters, `valued` letters with a value, `long` names without dashes (a value after `=` if it ends
+    in `=`). `skip` is how many first words are not paths; `most` how many words there may be.
     """
 
     flags: str = ""
@@ -24,63 +34,81 @@ class Grammar(Struct, frozen=True):
     long: frozenset[str] = frozenset()
     has_paths: bool = True
     skip: int = 0
-    most: int = 1000
+    most: int = _MANY
     takes_numbers: bool = False  # -5
-    takes_plus: bool = False  # +5
     pattern_letters: str = ""  # letters whose value stands for the first word (grep -e)
     file_letters: str = ""  # letters whose value is a file that is read (grep -f)
     recursive: str = ""  # letters that make it read whole folders
-    any_words: bool = False  # words may hold variables: they are only printed
+    options_first: bool = False  # a program that may take an option after the first other word for a file to write
+    mixes: bool = False  # every version of the program accepts options after other words
+    reads_lists: bool = False  # it replaces the word @FILE by options that it reads from the file
+    files_only: bool = False  # given a folder, it reads files in it that are not named
 
 
 class Taken(Struct):
-    """What a command line came to: the words that are no options, those of them that are paths, the letters used."""
+    """What a command line came to: the words that are not options, those of them that are paths, the options used."""
 
     words: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    letters: set[str] = field(default_factory=set)
+    options: list[tuple[str, str]] = field(default_factory=list)  # each with its value, in order
+
+    @property
+    def used(self) -> set[str]:
+        """The options without dashes, letters and long names alike."""
+        return {name for name, _ in self.options}
 
 
 def take(grammar: Grammar, arguments: Words) -> Taken | None:
-    """Sort the arguments of a command; None if there is an option that is not known to be harmless."""
+    """Sort the arguments of a command; None if there is an option that is not known to be harmless.
+
+    Some systems end the options at the first other word. What stands after it may be a path there, so it counts as one.
+    """
+    if grammar.reads_lists and any(word.startswith("@") for word in arguments):
+        return None
     taken = Taken()
     files: list[str] = []
     at = 0
-    while at < len(arguments):
+    first = len(arguments)
+    while 0 <= at < len(arguments):
         word = arguments[at]
         at += 1
+        is_option = len(word) > 1 and word.startswith("-")
+        if is_option and taken.words and grammar.options_first:
+            return None
         if word == "--":
             taken.words.extend(arguments[at:])
             break
         if word.startswith("--"):
-            at = _take_long(grammar, word[2:], at)
-        elif word.startswith("-") and len(word) > 1 and not (grammar.takes_numbers and word[1:].isdigit()):
+            at = _take_long(grammar, word[2:], at, taken)
+        elif is_option and grammar.takes_numbers and _NUMBER.fullmatch(word[1:]):
+            taken.options.append((word[1:], ""))
+        elif is_option:
             at = _take_letters(grammar, word[1:], arguments, at, taken, files)
-        elif grammar.takes_plus and word.startswith("+") and word[1:].isdigit():
-            continue
-        elif not (grammar.takes_numbers and word.startswith("-") and len(word) > 1):
+        else:
+            first = min(first, at)
             taken.words.append(word)
-        if at < 0:
-            return None
-    skip = 0 if taken.letters & set(grammar.pattern_letters) else grammar.skip
-    if len(taken.words) > grammar.most:
+    if at < 0 or len(taken.words) > grammar.most:
         return None
-    taken.paths = files + (taken.words[skip:] if grammar.has_paths else [])
+    skip = 0 if taken.used & set(grammar.pattern_letters) else grammar.skip
+    operands = taken.words[skip:] if grammar.has_paths else []
+    globs = [word for word in arguments if isinstance(word, Glob)]
+    if globs and (grammar.most < _MANY or any(not any(word is glob for word in operands) for glob in globs)):
+        return None
+    later = arguments[first:] if grammar.has_paths and not grammar.mixes else ()
+    taken.paths = [*files, *operands, *later]
     return taken
 
 
-def _take_long(grammar: Grammar, option: str, at: int) -> int:
-    name, equals, _ = option.partition("=")
+def _take_long(grammar: Grammar, option: str, at: int, taken: Taken) -> int:
+    name, equals, value = option.partition("=")
+    taken.options.append((name, value))
     if equals:
         return at if f"{name}=" in grammar.long else -1
-    if name in grammar.long:
-        return at
-    return at + 1 if f"{name}=" in grammar.long else -1
+    return at if name in grammar.long else -1
 
 
 def _take_letters(grammar: Grammar, letters: str, arguments: Words, at: int, taken: Taken, files: list[str]) -> int:
     for index, letter in enumerate(letters):
-        taken.letters.add(letter)
         if letter in grammar.valued:
             value = letters[index + 1 :]
             if not value:
@@ -90,7 +118,9 @@ def _take_letters(grammar: Grammar, letters: str, arguments: Words, at: int, tak
                 at += 1
             if letter in grammar.file_letters:
                 files.append(value)
+            taken.options.append((letter, value))
             return at
         if letter not in grammar.flags:
             return -1
+        taken.options.append((letter, ""))
     return at

@@ -72,19 +72,21 @@ class Permissions:
         self.roots = list(dict.fromkeys(map(_real, (project, *roots, *further))))
         self.granted: tuple[Rule, ...] = ()
         self.readable = tuple(map(_real, readable))
+        self.is_trusted = settings.trusted
         self.may_bypass = permissions.get("disableBypassPermissionsMode") != "disable"
         self.mode, remark = known_mode(str(permissions.get("defaultMode") or "default"))
         self.notices = (*settings.notices, *notices, *filter(None, (remark,)))
 
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision:
-        """Whether a call may be made. It reads links of the file system and nothing else."""
+        """Whether a call may be made. It reads names in the file system, and lets git and ripgrep list files."""
         if tool == SHELL and (unseen := refusal(input.get("command"))):
             return Decision("deny", "the command contains control characters", message=unseen)
         if mode == "bypassPermissions" and not self.may_bypass:
             mode = "default"
         plans = _real(self.claude_home / "plans")
         rules = (*self.rules, *self.granted)
-        ground = Ground(rules, tuple(self.roots), self.home, _real(cwd), mode, self.readable, plans)
+        roots = tuple(self.roots)
+        ground = Ground(rules, roots, self.home, _real(cwd), mode, self.readable, plans, self.is_trusted)
         verdict, suggestions = self._judge(tool, input, ground)
         if verdict.kind == "ask" and mode == "dontAsk":
             verdict = Verdict(

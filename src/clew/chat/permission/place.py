@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,6 +90,13 @@ def is_secret(place: Place) -> bool:
     )
 
 
+def may_be_secret(path: str) -> bool:
+    """The same for a path as it is written, in little time."""
+    parts = [_plain(part) for part in path.split("/")]
+    last = parts[-1]
+    return last in _SECRET_FILES or bool(_SECRET_KEY.fullmatch(last)) or not _SECRET_FOLDERS.isdisjoint(parts)
+
+
 def _plain(name: str) -> str:
     """A name as a file system that is not strict may see it: without case, forms of letters, streams, last dots."""
     return unicodedata.normalize("NFKC", name).casefold().split(":")[0].rstrip(". ") or name
@@ -128,6 +135,18 @@ def matches(pattern: str, place: Place, anchors: Anchors, *, widely: bool) -> bo
     asked = place.all if widely else place.reals
     found = [any(_covers(spec, path, one) for one in roots) for path in asked]
     return any(found) if widely else all(found)
+
+
+def matcher(pattern: str, anchors: Anchors) -> Callable[[str], bool]:
+    """The same for many paths that are absolute, normal and without links."""
+    root, inside = rooted(pattern, anchors)
+    spec = _spec(inside)
+    starts = {f"{str(one).rstrip('/')}/" for one in (root, os.path.realpath(root))}
+
+    def covers(path: str) -> bool:
+        return any(path.startswith(start) and spec.match_file(path[len(start) :]) for start in starts)
+
+    return covers
 
 
 def rooted(pattern: str, anchors: Anchors) -> tuple[Path, str]:

@@ -159,5 +159,5 @@ def _command_pattern(spec: str) -> re.Pattern[str]:
     spec = spec.strip()
     tail = ""
     if spec.endswith((":*", " *")):
-        spec, tail = spec[:-2].rstrip(), r"(?:\s.*)?"
+        spec, tail = spec[:-2].rstrip(), r"(?:[ \t\n].*)?"
     return re.compile(".*".join(re.escape(part) for part in spec.split("*")) + tail, re.DOTALL)

@@ -27,15 +27,25 @@ _WORD_FIELDS = frozenset(("argument", "destination"))
 _DESCRIPTOR = re.compile(rb"[0-9]+|-|[0-9]+-")
 _ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|.)", re.DOTALL)
 _SPLIT = re.compile(r"&&|\|\||[;|&\n`(){}<>]|\$\(")
+_SPLIT_OUTSIDE_BRACES = re.compile(r"&&|\|\||[;|&\n`()<>]|\$\(")
+_BRACES = re.compile(r"(?<!\$)\{([^{}]*,[^{}]*)\}")
+_MOST_WORDS = 200
+_TARGET = re.compile(r"[<>]+[&|]?[ \t]*([^ \t\n;&|<>()]+)")
 
 
 class Script(Struct, frozen=True):
-    """A shell command taken apart. With a doubt, `commands` is empty. `loose` is for forbidding: all that may be run."""
+    """A shell command taken apart. With a doubt, `commands` is empty. For forbidding: `loose` is all that may be run,
+    `parsed` the part of it that surely stands where commands do, `targets` all files that redirects may open."""
 
     text: str
     commands: tuple[Command, ...]
     doubt: str
     loose: tuple[tuple[str, ...], ...]
+    parsed: tuple[tuple[str, ...], ...]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(unquoted(found[1]) for found in _TARGET.finditer(self.text))
 
 
 def parse(text: str) -> Script:
@@ -43,18 +53,25 @@ def parse(text: str) -> Script:
     try:
         if len(text) > lexer.LONGEST:
             raise Doubt(f"it is longer than {lexer.LONGEST:,} characters")
-        tree = _parser().parse(text.encode("utf-8"))
-        loose = tuple(dict.fromkeys((*_loose_commands(tree.root_node), *_pieces(text))))
+        root = _parser().parse(text.encode("utf-8")).root_node
     except UnicodeEncodeError:
-        return Script(text, (), "it is not text", tuple(_pieces(text)))
+        return _unreadable(text, "it is not text")
     except Doubt as doubt:
-        return Script(text, (), str(doubt), tuple(_pieces(text)))
+        return _unreadable(text, str(doubt))
+    found = tuple(_loose_commands(root))
+    loose = tuple(dict.fromkeys((*found, *_pieces(text), *_unbraced_pieces(text))))
+    parsed = loose if root.has_error else found
     try:
         commands = lexer.read(text)
         agree(text, commands)
     except Doubt as doubt:
-        return Script(text, (), str(doubt), loose)
-    return Script(text, commands, "", loose)
+        return Script(text, (), str(doubt), loose, parsed)
+    return Script(text, commands, "", loose, parsed)
+
+
+def _unreadable(text: str, why: str) -> Script:
+    pieces = (*_pieces(text), *_unbraced_pieces(text))
+    return Script(text, (), why, pieces, pieces)
 
 
 @cache
@@ -129,10 +146,34 @@ def _pieces(text: str) -> Iterator[tuple[str, ...]]:
     joined = text.replace("\\\n", "").replace("\r", "\n")
     for piece in _SPLIT.split(joined):
         words = piece.split()
-        while words and re.match(r"[A-Za-z_]\w*\+?=", words[0]):
+        while words and re.match(r"[A-Za-z_][A-Za-z0-9_]*\+?=", words[0]):
             words = words[1:]
         if words:
             yield tuple(unquoted(word) for word in words)
+
+
+def _unbraced_pieces(text: str) -> Iterator[tuple[str, ...]]:
+    """The pieces that hold lists in braces, with those expanded: `{git,} push` is `git push`."""
+    for piece in _SPLIT_OUTSIDE_BRACES.split(text.replace("\\\n", "")):
+        if _BRACES.search(piece):
+            words = [part for word in piece.split() for part in _unbraced(word)][:_MOST_WORDS]
+            if words:
+                yield tuple(unquoted(word) for word in words)
+
+
+def _unbraced(word: str) -> list[str]:
+    """The words that a word with lists in braces stands for."""
+    waiting = [word]
+    done: list[str] = []
+    while waiting and len(waiting) + len(done) < _MOST_WORDS:
+        each = waiting.pop(0)
+        found = _BRACES.search(each)
+        if found:
+            parts = found[1].split(",")
+            waiting[:0] = [each[: found.start()] + part + each[found.end() :] for part in parts]
+        elif each:
+            done.append(each)
+    return done
 
 
 def unquoted(word: str) -> str:

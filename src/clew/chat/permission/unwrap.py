@@ -34,7 +34,7 @@ _SAFE_VARIABLES = names(
     " CLICOLOR_FORCE TERM COLUMNS LINES CI NODE_ENV RAILS_ENV RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED"
     " PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUTF8 GOOS GOARCH CGO_ENABLED DEBIAN_FRONTEND"
 )
-_SAFE_VALUE = re.compile(r"[\w.@,:=+-]*")
+_SAFE_VALUE = re.compile(r"[A-Za-z0-9_.@,:=+-]*")
 _MANY = 100  # words of a launcher; behind them only the beginning of a command is looked at
 _LAUNCHERS = names(
     "sudo doas su env exec eval source . xargs parallel find fd watch bash sh dash zsh ksh fish ash busybox ssh strace"
@@ -42,6 +42,15 @@ _LAUNCHERS = names(
     " while until ! { ( trap entr npx bunx pnpx uvx pipx rbash systemd-run run-parts awk gawk mawk perl python python3"
     " ruby node php lua tclsh tar rsync"
 ) | set(_FLAGS)
+
+
+_EXPANDED = re.compile(r"[$`*?\[{]")
+_SHELLS = names("sh bash dash zsh ksh fish ash rbash eval")
+_ALIAS = re.compile(r"alias\.[^=]*=(.*)", re.DOTALL)
+_WITH_SUBCOMMANDS = names(
+    "git npm pnpm yarn bun cargo go docker podman kubectl helm gh glab uv pip pip3 poetry dotnet terraform systemctl brew"
+    " apt apt-get dnf yum apk aws gcloud az svn hg jj conda gem bundle composer heroku vercel fly flyctl twine hatch"
+)
 
 
 def is_safe_variable(name: str, word: Word) -> bool:
@@ -90,16 +99,60 @@ def forms(words: tuple[str, ...], depth: int = 3) -> Iterator[str]:
     yield " ".join(words)
     if bare != words[0]:
         yield " ".join((bare, *words[1:]))
+    if bare in _WITH_SUBCOMMANDS:
+        yield from _subcommands(bare, words[1:], depth)
     if bare not in _LAUNCHERS or depth == 0:
         return
     for start in range(1, len(words)):
         rest = words[start:] if start <= _MANY else words[start : start + _MANY]
         yield " ".join(rest)
-        if "/" in rest[0]:
-            yield " ".join((rest[0].rsplit("/", 1)[-1], *rest[1:]))
+        name = rest[0].rsplit("/", 1)[-1]
+        if name != rest[0]:
+            yield " ".join((name, *rest[1:]))
+        if name in _WITH_SUBCOMMANDS:
+            yield from _subcommands(name, rest[1:], depth)
         if " " in words[start] or ";" in words[start]:
             for inner in shell.parse(words[start]).loose:
                 yield from forms(inner, depth - 1)
     if bare == "eval":
         for inner in shell.parse(" ".join(words[1:])).loose:
             yield from forms(inner, depth - 1)
+
+
+def _subcommands(name: str, arguments: tuple[str, ...], depth: int) -> Iterator[str]:
+    """The command without the options before its subcommand: `git -C x push` is `git push`. A word after an option may be
+    the option's value or the subcommand, so it is taken for both. An alias of git stands for what it is set to."""
+    for at, word in enumerate(arguments):
+        if word.startswith("-"):
+            continue
+        yield " ".join((name, *arguments[at:]))
+        if at == 0 or not arguments[at - 1].startswith("-"):
+            break
+    for found in (_ALIAS.fullmatch(word) for word in arguments if name == "git" and depth):
+        if found and found[1].startswith("!"):
+            for inner in shell.parse(found[1][1:]).loose:
+                yield from forms(inner, depth - 1)
+        elif found:
+            yield f"git {found[1]}"
+
+
+def is_computed(words: tuple[str, ...]) -> bool:
+    """Whether only the shell can tell which program a command runs: its name is an expansion, or a shell runs a text that
+    is one or that it reads."""
+    for at, word in enumerate(words):
+        name = word.rsplit("/", 1)[-1]
+        if at > 0 and (word.startswith("-") or "=" in word or _DURATION.fullmatch(word)):
+            continue
+        if _EXPANDED.search(word) and word not in ("[", "[["):
+            return True
+        if name in _SHELLS:
+            return _runs_what_it_reads(words[at + 1 :])
+        if name not in _LAUNCHERS:
+            return False
+    return False
+
+
+def _runs_what_it_reads(arguments: tuple[str, ...]) -> bool:
+    """Whether a shell runs what it reads, or a text that is put together."""
+    words = [word for word in arguments if not word.startswith("-")]
+    return not words or any(_EXPANDED.search(word) for word in words)

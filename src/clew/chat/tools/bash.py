@@ -39,9 +39,9 @@ async def bash(input: Json, scene: Scene) -> Result:
         raise Failed(f"The folder {cwd} is gone, so no command can run in it.", is_misuse=False)
     profile = await state.profile.open() if state.profile else None
     if input.get("run_in_background"):
-        command = await begin(input["command"], cwd, outputs(scene), profile)
+        command = await begin(input["command"], cwd, outputs(scene), profile, is_trusted=state.is_trusted)
         return _aside(command, scene, input, "")
-    command = await begin(input["command"], cwd, profile=profile)
+    command = await begin(input["command"], cwd, profile=profile, is_trusted=state.is_trusted)
     seconds = input.get("timeout", DEFAULT) / 1000
     how = ""
     try:

@@ -24,7 +24,7 @@ _TAKE = """
 exec 1>&{0} 2>/dev/null
 unalias -- $(compgen -b) $(compgen -k) "$@"
 unset -f -- $(compgen -b) $(compgen -k) "$@"
-for __clew in extglob nullglob failglob nocasematch lastpipe xpg_echo; do shopt -p $__clew; done
+for __clew in extglob nocasematch lastpipe xpg_echo; do shopt -p $__clew; done
 for __clew in noclobber pipefail; do shopt -po $__clew; done
 for __clew in $(compgen -A function); do
   case $__clew in _[!_]*|*/*) ;; *) declare -f -- "$__clew";; esac

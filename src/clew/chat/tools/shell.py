@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.chat import group
+from clew.chat.environment import command_environment
 from clew.chat.tool import Failed, Json
 from clew.chat.tools.disk import MOST_KEPT, scratch
 from clew.chat.tools.output import INLINE, end
@@ -140,10 +141,12 @@ class Command:
         return Path(name) if name.startswith("/") else None
 
 
-async def begin(command: str, cwd: Path, folder: Path | None = None, profile: int | None = None) -> Command:
-    """Begin a command in a shell of its own, which reads the profile first. Its output goes to this folder, else to one for
-    passing things."""
-    beginning = asyncio.ensure_future(_begun(command, cwd, folder, profile))
+async def begin(
+    command: str, cwd: Path, folder: Path | None = None, profile: int | None = None, *, is_trusted: bool = False
+) -> Command:
+    """Start a command in a shell of its own, which reads the profile first. Its output goes to this folder, or else to a
+    temporary one. `is_trusted` is about the project: it decides the environment."""
+    beginning = asyncio.ensure_future(_begun(command, cwd, folder, profile, is_trusted))
     try:
         return await asyncio.shield(beginning)
     except asyncio.CancelledError:  # the command may already run and have begun others
@@ -153,7 +156,7 @@ async def begin(command: str, cwd: Path, folder: Path | None = None, profile: in
         raise
 
 
-async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | None) -> Command:
+async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | None, is_trusted: bool) -> Command:
     shell = find_program("bash") or find_program("sh")
     if shell is None:
         raise Failed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
@@ -174,7 +177,7 @@ async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | No
             stdout=output,
             stderr=output,
             cwd=cwd,
-            env=surroundings(GIT_EDITOR="true", PAGER="cat", GIT_PAGER="cat"),
+            env=command_environment(surroundings(), is_trusted=is_trusted),
             start_new_session=True,
             pass_fds=passed,
         )
