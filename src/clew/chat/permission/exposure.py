@@ -111,6 +111,6 @@ def _output(
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    if done.returncode > 2:
+    if not 0 <= done.returncode <= 2:
         return None
     return [os.fsdecode(part) for part in done.stdout.split(end) if part]
