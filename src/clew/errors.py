@@ -34,6 +34,12 @@ UNFORESEEN = (
 )
 
 
+def shortened(text: str, most: int = 200) -> str:
+    """A text from the user as an error message quotes it: escaped, and cut in the middle if it is long."""
+    short = text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 4 :]}"
+    return f"'{short}'" if short.isprintable() else repr(short)
+
+
 class ClewError(Exception):
     """The base of all errors of this package."""
 
@@ -45,7 +51,7 @@ UNREADABLE = (ClewError, OSError, *UNFORESEEN)
 
 class NotFound(ClewError):
     def __init__(self, asked: str, kind: str = "session", near: Sequence[str] = ()) -> None:
-        super().__init__(f"No {kind} answers to {asked!r}.")
+        super().__init__(f"No {kind} answers to {shortened(asked)}.")
         self.asked = asked
         self.near = tuple(near)
         self.hint = f"Did you mean {', '.join(self.near)}?" if near else "List what there is with: clew ls"
@@ -53,7 +59,7 @@ class NotFound(ClewError):
 
 class Ambiguous(ClewError):
     def __init__(self, asked: str, matches: Sequence[str], kind: str = "sessions") -> None:
-        super().__init__(f"{asked!r} stands for {len(matches)} {kind}.")
+        super().__init__(f"{shortened(asked)} stands for {len(matches)} {kind}.")
         self.asked = asked
         self.matches = tuple(matches)
         self.hint = "Give more of the id: " + ", ".join(self.matches[:8])
@@ -61,7 +67,7 @@ class Ambiguous(ClewError):
 
 class BadQuery(ClewError):
     def __init__(self, text: str, at: int, reason: str) -> None:
-        super().__init__(f"{reason} in {text!r} at position {at + 1}.")
+        super().__init__(f"{reason} in {shortened(text)} at position {at + 1}.")
         self.text = text
         self.at = at
         self.reason = reason

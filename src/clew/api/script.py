@@ -15,7 +15,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
+from clew.errors import BadQuery
 from clew.wire.encode import decode
+from clew.wire.pattern import pattern
 
 Json = dict[str, Any]
 OVER = "The script is over."
@@ -72,7 +74,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     def fits(self, text: str, body: Mapping[str, Any]) -> bool:
         return (
             self.prompt in text
-            and (not self.regex or re.search(self.regex, text) is not None)
+            and (not self.regex or pattern(self.regex).search(text) is not None)
             and self.model in str(body.get("model") or "")
             and self.tools in (None, bool(body.get("tools")))
         )
@@ -110,8 +112,8 @@ def read(text: bytes, is_toml: bool = False) -> Script:
         data = tomllib.loads(text.decode()) if is_toml else decode(text)
         script = msgspec.convert(data, Script)
         for rule in script.rules:
-            re.compile(rule.regex)
-    except (ValueError, re.error, msgspec.ValidationError) as error:
+            pattern(rule.regex)
+    except (ValueError, BadQuery, msgspec.ValidationError) as error:
         raise ValueError(f"The script cannot be read: {error}.") from None
     return script
 

@@ -15,7 +15,9 @@ from msgspec import Struct
 from clew.chat.answer import Answer, HookOutcome, Ran, merge, read_answer
 from clew.chat.process import Ended, run_shell
 from clew.chat.setting import Json, Settings, Source, table
+from clew.errors import BadQuery
 from clew.wire.home import surroundings
+from clew.wire.pattern import pattern
 
 Callback = Callable[[Json], Awaitable[Json]]  # takes the payload, gives the hook's JSON answer ({}: no opinion)
 
@@ -61,7 +63,10 @@ class Hook(Struct, frozen=True):
         names = (target, _OTHER_NAME.get(target, target))
         if _NAMES_ONLY.fullmatch(self.matcher):
             return any(name in re.split(r"\s*[|,]\s*", self.matcher.strip()) for name in names)
-        return any(re.search(self.matcher, name) for name in names)
+        try:
+            return any(pattern(self.matcher).search(name) for name in names)
+        except BadQuery:  # it takes too long: a hook that guards must not be passed over
+            return True
 
 
 class Hooks:

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from clew.errors import UNFORESEEN, BadQuery, ClewError
+from clew.errors import UNFORESEEN, BadQuery, ClewError, shortened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def quick(arguments: list[str]) -> int | None:
         return run(plan)
     except BadQuery as error:
         before, after = _plain(error.text[: error.at])[-60:], _plain(error.text[error.at :])[:60]
-        print(f"clew: {error.reason}.\n  {before}{after}\n  {' ' * len(before)}^", file=sys.stderr)
+        print(f"clew: {_plain(error.reason)}.\n  {before}{after}\n  {' ' * len(before)}^", file=sys.stderr)
+        if error.hint:
+            print(error.hint, file=sys.stderr)
     except ClewError as error:
         print(f"clew: {_plain(str(error))}\n{_plain(error.hint)}".rstrip(), file=sys.stderr)
     except BrokenPipeError:
@@ -102,10 +104,10 @@ def run(plan: Plan) -> int:
         else:
             found = index.search(plan.query + filters, int(plan.limit), without=without)
             if found.instead and not quiet:
-                print(f"Nothing matches {plan.query!r}; this is for {found.instead!r}.", file=sys.stderr)
+                print(f"Nothing matches {shortened(plan.query)}; this is for {found.instead!r}.", file=sys.stderr)
         _show(index, found, plan)
     if not found and not quiet:
-        print(f"Nothing matches {plan.query!r}.", file=sys.stderr)
+        print(f"Nothing matches {shortened(plan.query)}.", file=sys.stderr)
     return 0 if found else 1
 
 

@@ -7,10 +7,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, islice
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from clew.cli.output import common, json_line, one_line, print_csv, print_json, remark, size
+from clew.cli.output import common, json_line, number, one_line, print_csv, print_json, remark, size
 from clew.errors import Refused
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     Row = tuple[Cell, ...]
 
 _FORMATS = ("table", "csv", "json", "parquet")
+_LAID_OUT = 1000  # rows that decide how wide columns are; the others are printed as they come
 _WIDEST = 60  # columns of a cell in a table
 
 
@@ -33,6 +36,9 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--format", choices=_FORMATS, help="table (the default), csv, json lines, or parquet")
     command.add_argument("--output", "-o", metavar="FILE", help="write there (a new file, 0600) and not to stdout")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    command.add_argument(
+        "--timeout", metavar="SECONDS", type=number, default=inf, help="end a query that takes longer (default: never)"
+    )
     command.add_argument("--views", action="store_true", help="list what can be asked, with its columns")
     common(command)
 
@@ -47,7 +53,12 @@ def call(options: Namespace) -> int:
     password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
     progress, reader = _progress(options), options.engine
     with engine_at(
-        options.store, archive=options.archive, password=password, progress=progress, engine=reader
+        options.store,
+        archive=options.archive,
+        password=password,
+        progress=progress,
+        engine=reader,
+        timeout=options.timeout,
     ) as engine:
         if options.views:
             return _list(engine, form)
@@ -149,17 +160,24 @@ def _json(values: Iterable[Mapping[str, object]], file: TextIO) -> int:
 def _table(found: Result, file: TextIO) -> int:
     from clew.view.plain import columns
 
-    rows = list(found.rows)
-    cells = [[_cell(value) for value in row] for row in rows]
+    first = list(islice(found.rows, _LAID_OUT))
     heads = [one_line(name, _WIDEST) for name in found.columns]
+    cells = [[_cell(value) for value in row] for row in first]
     widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
-    numbers = [any(isinstance(row[index], int | float) for row in rows) for index in range(len(heads))]
-    for line in _lines([heads, *cells], widths, numbers):
+    numbers = [any(isinstance(row[index], int | float) for row in first) for index in range(len(heads))]
+    count = 0
+
+    def rest() -> Iterator[list[str]]:
+        nonlocal count
+        for count, row in enumerate(chain(first, found.rows), 1):  # noqa: B007 - the number is returned
+            yield [_cell(value) for value in row]
+
+    for line in _lines(chain([heads], rest()), widths, numbers):
         print(line, file=file)
-    return len(rows)
+    return count
 
 
-def _lines(cells: list[list[str]], widths: list[int], numbers: list[bool]) -> Iterator[str]:
+def _lines(cells: Iterable[list[str]], widths: list[int], numbers: list[bool]) -> Iterator[str]:
     from clew.view.plain import columns
 
     for row in cells:

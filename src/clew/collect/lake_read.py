@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
+from threading import Timer
 from typing import Any
 
 from clew.collect.lake_place import Lake, columns
-from clew.collect.sql_result import Result, bad_query, result
+from clew.collect.sql_result import Result, bad_query, result, too_slow
 from clew.collect.sql_table import FILE, TABLES, Table
 from clew.collect.sql_view import VIEWS
 from clew.errors import StoreError
@@ -50,8 +52,9 @@ def _column(name: str, type: str, there: set[str]) -> str:
 class DuckEngine:
     """Asks the views of a lake. DuckDB may reach nothing but the tables that it was given."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, timeout: float = inf) -> None:
         self.connection = duckdb.connect()
+        self.timeout = timeout
         self.lake = lake
         for table in TABLES:
             self._add(table)
@@ -86,13 +89,28 @@ class DuckEngine:
                 )
             if statements[0].type != duckdb.StatementType.SELECT:
                 raise bad_query(query, 0, "Only reading is possible")
-            cursor = self.connection.execute(query)
-            names = [str(column[0]) for column in cursor.description or ()]
-            yield result(names, self._rows(cursor))
+            with self._limited():
+                cursor = self.connection.execute(query)
+                names = [str(column[0]) for column in cursor.description or ()]
+                yield result(names, self._rows(cursor))
+        except duckdb.InterruptException:
+            raise too_slow(self.timeout) from None
         except duckdb.IOException as error:
             raise StoreError(f"{self.lake.name} failed: {error}.", "io", True) from error
         except duckdb.Error as error:
             raise bad_query(query, 0, str(error).split("\n", 1)[0]) from None
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        timer = Timer(self.timeout, self.connection.interrupt) if self.timeout < inf else None
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def _rows(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
         while rows := cursor.fetchmany(_STEP):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -15,7 +17,7 @@ import apsw.ext
 from clew.collect.policy import Policy
 from clew.collect.schema import make_private, open_to_read
 from clew.collect.sql_fact import changed_since, facts_of
-from clew.collect.sql_result import Result, bad_query, result
+from clew.collect.sql_result import Result, bad_query, result, too_slow
 from clew.collect.sql_table import TABLES, Facts, Table
 from clew.collect.sql_view import VIEWS
 from clew.facts.price import Prices, load
@@ -27,6 +29,7 @@ Progress = Callable[[int, int], None]  # bytes that have been read, and all that
 _TYPES = {"text": "TEXT NOT NULL", "number": "INTEGER NOT NULL", "number or nothing": "INTEGER"}
 _ALLOWED = {apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE}
 _OUTSIDE = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
+_LONGEST = 100_000_000  # bytes of a value
 _STEPS = 100_000  # of SQLite's machine between two looks at whether somebody pressed Ctrl-C
 
 
@@ -54,12 +57,19 @@ def cache_path(archive: str) -> str:
 class SqliteEngine:
     """Asks the facts of an archive. The engine itself refuses whatever does not read."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, timeout: float = inf) -> None:
         self.connection = connection
+        self.timeout = timeout
+        self._until = inf
         connection.pragma("case_sensitive_like", True)  # as it is everywhere else
         connection.pragma("query_only", True)
         connection.authorizer = _authorize
-        connection.set_progress_handler(lambda: False, _STEPS)
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST)
+        connection.set_progress_handler(self._is_over, _STEPS)
+
+    def _is_over(self) -> bool:
+        """Whether to end the query. While this runs, Python hears of Ctrl-C too."""
+        return time.monotonic() > self._until
 
     @contextmanager
     def run(self, query: str) -> Iterator[Result]:
@@ -69,7 +79,12 @@ class SqliteEngine:
                 raise bad_query(query, len(about.first_query), "Only one statement can be asked at a time")
             if not about.description:
                 raise bad_query(query, 0, "Nothing is asked")
+            self._until = time.monotonic() + self.timeout
             yield result([name for name, _ in about.description], self._rows(query))
+        except apsw.InterruptError:
+            raise too_slow(self.timeout) from None
+        except apsw.TooBigError:
+            raise bad_query(query, 0, f"A value has at most {_LONGEST // 10**6} MB") from None
         except apsw.AuthError:
             raise bad_query(query, 0, "Only reading is possible") from None
         except apsw.SQLError as error:
@@ -83,7 +98,7 @@ class SqliteEngine:
 
 
 @contextmanager
-def archive_engine(archive: str, progress: Progress | None = None) -> Iterator[SqliteEngine]:
+def archive_engine(archive: str, progress: Progress | None = None, timeout: float = inf) -> Iterator[SqliteEngine]:
     """The facts of an archive, as new as it is. Raises FileNotFoundError if there is none."""
     source = open_to_read(archive)
     try:
@@ -91,7 +106,7 @@ def archive_engine(archive: str, progress: Progress | None = None) -> Iterator[S
     finally:
         source.close()
     try:
-        yield SqliteEngine(connection)
+        yield SqliteEngine(connection, timeout)
     finally:
         connection.close()
 

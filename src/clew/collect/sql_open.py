@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 
 from clew.collect.address import LAKE, POSTGRES, lake_at
 from clew.collect.archive import archive_path
@@ -21,15 +22,19 @@ def engine_at(
     password: str = "",
     progress: Progress | None = None,
     engine: str = "duckdb",
+    timeout: float = inf,
 ) -> Iterator[Engine]:
-    """What answers for a store; for the archive on this machine if none is named. `engine` is what reads a lake."""
+    """What answers for a store; for the archive on this machine if none is named. `engine` is what reads a lake.
+
+    A query that takes more than `timeout` seconds ends with a StoreError; Spark does not heed it.
+    """
     if store is None:
         path = archive_path(archive)
-        with explained(path), archive_engine(path, progress) as found:
+        with explained(path), archive_engine(path, progress, timeout) as found:
             yield found
         return
     if store.startswith(LAKE):
-        with _lake_engine(store, password, engine) as asked:
+        with _lake_engine(store, password, engine, timeout) as asked:
             yield asked
         return
     if not store.startswith(POSTGRES):
@@ -41,13 +46,13 @@ def engine_at(
 
     link = Link(store, password)
     try:
-        yield PostgresEngine(link)
+        yield PostgresEngine(link, timeout)
     finally:
         link.close()
 
 
 @contextmanager
-def _lake_engine(store: str, password: str, engine: str) -> Iterator[Engine]:
+def _lake_engine(store: str, password: str, engine: str, timeout: float) -> Iterator[Engine]:
     if engine == "spark":
         from clew.collect.lake_spark import SparkEngine
 
@@ -55,7 +60,7 @@ def _lake_engine(store: str, password: str, engine: str) -> Iterator[Engine]:
         return
     from clew.collect.lake_read import DuckEngine
 
-    asked = DuckEngine(lake_at(store, password))
+    asked = DuckEngine(lake_at(store, password), timeout)
     try:
         yield asked
     finally:

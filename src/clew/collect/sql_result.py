@@ -8,7 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
-from clew.errors import BadQuery
+from clew.errors import BadQuery, StoreError
 from clew.wire.encode import encode
 
 Cell = str | int | float | None
@@ -57,6 +57,13 @@ def _named(columns: Sequence[str]) -> list[str]:
         again = sum(name == column or name.startswith(f"{column}_") for name in found) + 1 if column in found else 1
         found.append(column if again == 1 else f"{column}_{again}")
     return found
+
+
+def too_slow(timeout: float) -> StoreError:
+    """The query was ended by its time limit."""
+    error = StoreError(f"The query took longer than {timeout:g} s.", "timeout", False)
+    error.hint = "Ask for less, or give it more time with --timeout."
+    return error
 
 
 def bad_query(query: str, at: int, reason: str) -> BadQuery:

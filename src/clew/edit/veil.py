@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.errors import BadQuery, Refused
+from clew.errors import Refused
 from clew.facts.secret import MARK, mask, mask_data
 from clew.wire.encode import encode
+from clew.wire.pattern import Pattern
 from clew.wire.reference import PLACES
 from clew.wire.splice import GONE, patched
 
@@ -45,7 +46,7 @@ class Veil:
     """What to take out: secrets, what fits patterns, or both."""
 
     secrets: bool = True
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[Pattern, ...] = ()
 
     def __str__(self) -> str:
         """What it is, without the patterns: they may be what is to be hidden."""
@@ -97,13 +98,7 @@ class Veil:
 
 def veil(secrets: bool = True, patterns: Iterable[str] = ()) -> Veil:
     """A veil by the words that a person types. Raises BadQuery."""
-    found: list[re.Pattern[str]] = []
-    for pattern in patterns:
-        try:
-            found.append(re.compile(pattern))
-        except re.error as error:
-            raise BadQuery(pattern, error.pos or 0, f"{error.msg[:1].upper()}{error.msg[1:]}") from None
-    return Veil(secrets, tuple(found))
+    return Veil(secrets, tuple(map(Pattern, patterns)))
 
 
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -137,7 +132,7 @@ def _marks(text: bytes | str) -> Counter[str]:
     return Counter(mark.strip("[]").split(":")[1] for mark in MARK.compiled.findall(shown))
 
 
-def _without(text: str, patterns: Iterable[re.Pattern[str]]) -> str:
+def _without(text: str, patterns: Iterable[Pattern]) -> str:
     """A text without what fits; what stands in a mark is no longer the text's own."""
     for pattern in patterns:
         pieces: list[str] = []
@@ -150,7 +145,7 @@ def _without(text: str, patterns: Iterable[re.Pattern[str]]) -> str:
     return text
 
 
-def _cut(text: str, pattern: re.Pattern[str]) -> str:
+def _cut(text: str, pattern: Pattern) -> str:
     return pattern.sub(lambda found: f"[REDACTED:{PATTERN}]" if found[0] else "", text)
 
 

@@ -21,12 +21,14 @@ from clew.index.result import Result
 from clew.index.search import Index
 from clew.index.sql import conditions
 from clew.wire.line import pieces
+from clew.wire.pattern import Pattern
 from clew.wire.scan import scan
 from clew.wire.time import moment
 from clew.wire.walk import Found, walk
 
 PIECE = 1 << 20
 PASSAGES = 3
+LONGEST = 2000  # characters of a substring or an expression
 _PLAIN = re.compile(r"[A-Za-z0-9 _,;:=()\[\]{}.+*!?@#$%^|`~-]+")  # JSON writes these as they are
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 
@@ -34,7 +36,7 @@ _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 class Sought(NamedTuple):
     """What is looked for in text, and the bytes (in small letters if `is_folded`) that a line must hold for it."""
 
-    pattern: re.Pattern[str]
+    pattern: Pattern
     needles: tuple[bytes, ...]
     is_folded: bool
 
@@ -43,13 +45,13 @@ def sought(asked: str, regex: bool) -> Sought:
     """Understand a substring or an expression. Without capitals case does not matter. Raises BadQuery."""
     if not asked:
         raise BadQuery(asked, 0, "There is nothing to look for")
+    if len(asked) > LONGEST:
+        kind = "An expression" if regex else "A substring"
+        reason = f"{kind} has at most {LONGEST} characters, and this one {len(asked)}; use a part of it"
+        raise BadQuery(asked, LONGEST, reason)
     letters = re.sub(r"\\.", "", asked) if regex else asked
     is_folded = letters == letters.lower()
-    try:
-        pattern = re.compile(asked if regex else re.escape(asked), re.IGNORECASE if is_folded else 0)
-    except (re.error, RecursionError, OverflowError) as error:
-        at = getattr(error, "pos", None) or 0
-        raise BadQuery(asked, at, f"This is no regular expression: {getattr(error, 'msg', error)}") from None
+    pattern = Pattern(asked if regex else re.escape(asked), re.IGNORECASE if is_folded else 0)
     return Sought(pattern, needles_of(_literal(asked) if regex else asked, is_folded), is_folded)
 
 
@@ -100,7 +102,12 @@ def grep(index: Index, asked: str, regex: bool, query: Query, without: str | Non
             groups.setdefault(session, []).append((found, session))
     for session, files in sorted(groups.items(), key=lambda group: -max(found.mtime_ns for found, _ in group[1])):
         files.sort(key=lambda each: (each[0].agent != "", -each[0].mtime_ns))
-        result = _result(index, session, [found for found, _ in files], wanted, query)
+        try:
+            result = _result(index, session, [found for found, _ in files], wanted, query)
+        except BadQuery as late:
+            named = BadQuery(asked, 0, f"{late.reason} of session {session[:36]!r}")
+            named.hint = late.hint
+            raise named from None
         if result is not None:
             yield result
 
@@ -202,11 +209,26 @@ def _passes(said: Words, tool: str, when: int | None, query: Query) -> bool:
             if when is None or not all(when >= t if plain == "since" else when < t for t in times):
                 return False
         elif plain == "tool":
-            tests = ("".join(".*" if c == "*" else re.escape(c) for c in value) for value in values)
-            if any(re.fullmatch(test, tool, re.IGNORECASE) for test in tests) == (name != plain):
+            if any(_fits(value.lower(), tool.lower()) for value in values) == (name != plain):
                 return False
         elif plain == "is" and "error" in values and said.failed == (name != plain):
             return False
+    return True
+
+
+def _fits(wanted: str, name: str) -> bool:
+    """Whether a name fits a text in which `*` stands for anything."""
+    first, *parts = wanted.split("*")
+    if not parts:
+        return name == first
+    at, end = len(first), len(name) - len(parts[-1])
+    if not name.startswith(first) or not name.endswith(parts[-1]) or end < at:
+        return False
+    for part in parts[:-1]:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
     return True
 
 
@@ -216,6 +238,6 @@ def _cut(text: str, start: int, stop: int, wanted: Sought) -> tuple[str, tuple[t
     last = max(min(stop, start + WIDTH), first + WIDTH)
     short = text[first:last].replace("\n", " ").replace("\r", " ").replace("\t", " ")
     front = "…" if first else ""
-    marks = [(m.start(), m.end()) for m in wanted.pattern.finditer(text, first, last) if m.end() > m.start()]
+    marks = wanted.pattern.spans(text, first, last)
     shift = len(front) - first
     return front + short + ("…" if last < len(text) else ""), tuple((a + shift, b + shift) for a, b in marks[:20])

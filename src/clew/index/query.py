@@ -17,6 +17,10 @@ from clew.index.text import tokens
 NAMES = ("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id")
 PLACES = ("title", "prompt", "reply", "thinking", "input", "result")
 ROLES = {"user": ("prompt",), "assistant": ("reply", "thinking", "input"), "tool": ("input", "result")}
+LONGEST = 2000  # characters of a query
+MOST = 100  # words, phrases and filters in one
+LONGEST_PHRASE = 400  # words in one phrase; a run of CJK characters is one too
+STARS = 4  # of a filter: each multiplies the work
 _CLOSED = {"in": PLACES, "role": tuple(ROLES), "is": ("error", "agent"), "has": ("agent",)}
 
 
@@ -98,13 +102,22 @@ class Query:
         return [term for clause in self.wanted for term in clause.terms]
 
 
+_SHORTER = "search for a part of it"
+
+
 def parse(text: str, *, typing: bool = False) -> Query:
     """Understand a query. With `typing` it may still be growing: its last word is a beginning. Raises BadQuery."""
+    if len(text) > LONGEST:
+        raise BadQuery(text, LONGEST, f"A query has at most {LONGEST} characters, and this one {len(text)}; {_SHORTER}")
     clauses: list[Clause] = []
     filters: dict[str, list[str]] = {}
     joins = False
     empty = None
     pieces = _cut(text, typing)
+    if len(pieces) > MOST:
+        raise BadQuery(
+            text, pieces[MOST][0], f"A query has at most {MOST} words, and this one {len(pieces)}; {_SHORTER}"
+        )
     for index, (at, negated, name, value, quoted) in enumerate(pieces):
         is_last = index + 1 == len(pieces)
         if name:
@@ -118,6 +131,8 @@ def parse(text: str, *, typing: bool = False) -> Query:
             continue
         grows = typing and is_last and not text[-1:].isspace() and not (quoted and text.endswith('"'))
         term = Term(value.rstrip("*"), grows or (not quoted and value.endswith("*")))
+        if len(term.words) > LONGEST_PHRASE:
+            raise BadQuery(text, at, f"A phrase has at most {LONGEST_PHRASE} words; {_SHORTER}")
         if not term.words:
             empty = at if empty is None else empty
         elif joins and not negated and clauses and not clauses[-1].negated:
@@ -174,6 +189,8 @@ def _value(text: str, at: int, typing: bool) -> tuple[str, int, bool]:
 def _filter(filters: dict[str, list[str]], text: str, at: int, name: str, value: str, negated: bool) -> None:
     if not value:
         raise BadQuery(text, at, f"{name}: needs a value")
+    if value.count("*") > STARS:
+        raise BadQuery(text, at, f"{name}: takes at most {STARS} stars")
     if name in ("since", "until"):
         _check_time(text, at, name, value, negated)
     values = value.strip("()").replace("|", ",").split(",") if name in _CLOSED else [value]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
+from itertools import chain, islice
 
 from clew.index.query import Clause, Query, Term
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import apsw
 
 BUDGET = 0.15  # seconds
 MANY = 64
-SHORTEST = 4  # letters of a word that may be mistyped
+SHORTEST, LONGEST = 4, 40  # letters of a word that may be mistyped
 _LETTERS = "etaoinsrhldcumfpgwybvkxjqz0123456789"
 _CHANCE = {"said": 4, "done": 1}  # what people say is more likely meant than what tools say
 
@@ -42,7 +43,7 @@ def mended(shards: Sequence[apsw.Connection], query: Query) -> Query | None:
 
 def nearest(shards: Sequence[apsw.Connection], word: str, deadline: float) -> str | None:
     """The commonest word that is one slip away; else, for long words, one that is two away and begins alike."""
-    if len(word) < SHORTEST:
+    if not SHORTEST <= len(word) <= LONGEST:
         return None
     best = _best(shards, _slips(word), deadline)
     if best is None and len(word) >= 2 * SHORTEST:
@@ -54,9 +55,8 @@ def nearest(shards: Sequence[apsw.Connection], word: str, deadline: float) -> st
 def _best(shards: Sequence[apsw.Connection], words: Iterable[str], deadline: float) -> str | None:
     """The commonest of some words; many are asked for at a time, as most are none."""
     best = (0, "")
-    waiting = list(words)
-    while waiting and time.monotonic() < deadline:
-        several, waiting = waiting[:MANY], waiting[MANY:]
+    waiting = iter(words)
+    while time.monotonic() < deadline and (several := list(islice(waiting, MANY))):
         if _count(shards, '" OR "'.join(several), 1):
             best = max(best, *((_count(shards, word), word) for word in several))
     return best[1] or None
@@ -72,14 +72,19 @@ def _count(shards: Sequence[apsw.Connection], word: str, most: int = 50) -> int:
     return count
 
 
-def _slips(word: str) -> list[str]:
-    """What one slip of the fingers makes of a word: two letters swapped, one missing, another, or one too many."""
+def _slips(word: str) -> Iterator[str]:
+    """What one slip of the fingers makes of a word, as it is asked for: two letters swapped, one missing, another, or
+    one too many."""
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    swapped = [a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1]
-    missing = [a + b[1:] for a, b in cuts if b]
-    other = [a + c + b[1:] for a, b in cuts if b for c in _LETTERS]
-    added = [a + c + b for a, b in cuts for c in _LETTERS]
-    return list(dict.fromkeys(w for w in (*swapped, *missing, *other, *added) if w != word))
+    swapped = (a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1)
+    missing = (a + b[1:] for a, b in cuts if b)
+    other = (a + c + b[1:] for a, b in cuts if b for c in _LETTERS)
+    added = (a + c + b for a, b in cuts for c in _LETTERS)
+    seen = {word}
+    for made in chain(swapped, missing, other, added):
+        if made not in seen:
+            seen.add(made)
+            yield made
 
 
 def _alike(shards: Sequence[apsw.Connection], word: str, deadline: float) -> list[str]:

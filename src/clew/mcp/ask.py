@@ -7,13 +7,19 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-Id = Annotated[str, Meta(description="A session id, or the beginning of one.")]
+LONGEST = 2000  # characters of a query; other texts are shorter
+SHORT = 500
+Id = Annotated[str, Meta(max_length=SHORT, description="A session id, or the beginning of one.")]
 Depth = Annotated[
     Literal["prompts", "replies", "calls", "full"],
     Meta(description="How much: prompts only, with replies, with tool calls, or everything."),
 ]
-Project = Annotated[str, Meta(description="Only this project: its path, its name or a part of it. Empty for all.")]
-Since = Annotated[str, Meta(description="Only from then on: 7d, yesterday, 2026-01-31. Empty for all time.")]
+Project = Annotated[
+    str, Meta(max_length=SHORT, description="Only this project: its path, its name or a part of it. Empty for all.")
+]
+Since = Annotated[
+    str, Meta(max_length=SHORT, description="Only from then on: 7d, yesterday, 2026-01-31. Empty for all time.")
+]
 Limit = Annotated[int, Meta(ge=1, le=50, description="At most so many.")]
 Cursor = Annotated[int, Meta(ge=0, description="Where to go on, as the last answer said.")]
 
@@ -22,8 +28,9 @@ class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
     query: Annotated[
         str,
         Meta(
+            max_length=LONGEST,
             description='Words that must all be there, "a phrase", -not, a OR b, begin*, and filters: project: branch: '
-            "model: tool: file: role: since: until: in: is:error."
+            "model: tool: file: role: since: until: in: is:error.",
         ),
     ]
     limit: Limit = 5
@@ -39,7 +46,7 @@ class ListSessions(Struct, frozen=True, forbid_unknown_fields=True):
 
 class ReadSession(Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
-    turns: Annotated[str, Meta(description='Which turns: "3", "3-7", "3-" or "last 2".')] = "1-5"
+    turns: Annotated[str, Meta(max_length=SHORT, description='Which turns: "3", "3-7", "3-" or "last 2".')] = "1-5"
     depth: Depth = "calls"
     cursor: Cursor = 0
 
@@ -52,8 +59,12 @@ class ReadTurn(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Context(Struct, frozen=True, forbid_unknown_fields=True):
     offset: Annotated[int, Meta(description="The byte offset of a passage, as the search gave it.")]
-    id: Annotated[str, Meta(description="The session of the passage, if it stands in the session itself.")] = ""
-    path: Annotated[str, Meta(description="The transcript of the passage, if the search gave a path.")] = ""
+    id: Annotated[
+        str, Meta(max_length=SHORT, description="The session of the passage, if it stands in the session itself.")
+    ] = ""
+    path: Annotated[
+        str, Meta(max_length=4096, description="The transcript of the passage, if the search gave a path.")
+    ] = ""
     around: Annotated[int, Meta(ge=0, le=10, description="So many turns before and after.")] = 1
     depth: Depth = "calls"
     cursor: Annotated[int, Meta(ge=-1, description="Where to go on, as the last answer said; -1 for the passage.")] = -1
