@@ -38,8 +38,13 @@ def call(options: Namespace) -> int:
             remark("Open this address, which works once. Ctrl-C ends the server.")
 
     def again(address: str) -> None:
+        """An address that takes the place of a used one is data where no remarks are wanted."""
         if not options.quiet:
             remark(f"Opened. For another browser: {address}")
+        elif options.json:
+            print_json([{"kind": "server", "url": address}])
+        else:
+            print(address, flush=True)
 
     serve(options.claude_dir, options.port, options.reveal, ready, again)
     return 0

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ENTRANCE = "/enter"
 _OURS = ("same-origin", "none")  # of Sec-Fetch-Site; another port of this machine is `same-site`
+_PREFETCHING = ("sec-purpose", "purpose", "x-purpose", "x-moz")
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -54,9 +55,19 @@ class Door:
     def hosts(self) -> tuple[str, ...]:
         return f"127.0.0.1:{self.port}", f"localhost:{self.port}"
 
-    def enter(self, query: str) -> Response:
-        """The answer at the entrance: a cookie and the way in, or none."""
-        given = parse_qs(query).get("token", [""])[0]
+    def enter(self, query: str, headers: Headers, is_get: bool) -> Response:
+        """The answer at the entrance: a cookie and the way in, or none.
+
+        Only a browser that opens the page uses the token up: not HEAD, nor a browser that fetches ahead, nor one that is
+        in already.
+        """
+        if not is_get:
+            return refusal(405, "This address is to be opened in a browser.")
+        if any("prefetch" in headers.get(name, "").lower() for name in _PREFETCHING):
+            return refusal(403, "This address may not be fetched ahead.", "Open it.")
+        given = parse_qs(query[:1000]).get("token", [""])[0]
+        if self.knows("; ".join(headers.getlist("cookie"))):
+            return RedirectResponse("/", status_code=303)
         if not _is_same(given, self._token):
             return refusal(403, "This address is used up or wrong.", "Take the newest that clew serve printed.")
         self._token = secrets.token_urlsafe(32)
@@ -70,7 +81,9 @@ class Door:
 
 
 def refusal(status: int, sentence: str, step: str = "") -> Response:
-    return PlainTextResponse(f"{sentence}\n{step}\n" if step else f"{sentence}\n", status_code=status)
+    """A sentence, after which the connection ends: nothing more is read from it."""
+    text = f"{sentence}\n{step}\n" if step else f"{sentence}\n"
+    return PlainTextResponse(text, status_code=status, headers={"Connection": "close"})
 
 
 class Guard:
@@ -98,13 +111,15 @@ class Guard:
             return refusal(403, "This is not the name of this server.", f"Use {self._door.hosts[0]}.")
         if scope["method"] not in ("GET", "HEAD"):
             return refusal(405, "Nothing can be changed here.")
+        if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+            return refusal(413, "A request has no content here.")
         origins = headers.getlist("origin")
         if any(origin != f"http://{hosts[0]}" for origin in origins):
             return refusal(403, "Pages from elsewhere may not ask here.")
         if headers.get("sec-fetch-site", "none") not in _OURS:
             return refusal(403, "Pages from elsewhere may not ask here.", "Type the address, or paste it.")
         if scope["path"] == ENTRANCE:
-            return self._door.enter(scope["query_string"].decode("latin-1"))
+            return self._door.enter(scope["query_string"].decode("latin-1"), headers, scope["method"] == "GET")
         if not self._door.knows("; ".join(headers.getlist("cookie"))):
             return refusal(401, "Nobody let this browser in.", "Open the address that clew serve printed.")
         return None

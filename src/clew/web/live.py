@@ -9,6 +9,7 @@ from clew.errors import NotFound
 from clew.web.shelf import Shelf, state_of
 
 INTERVAL = 0.5  # seconds between two looks at the files
+MOST = 64  # who may follow at a time
 ALIVE = 15.0  # seconds after which a silent connection is given a sign of life
 
 
@@ -29,8 +30,15 @@ class Live:
         self._shelf, self._is_ending = shelf, is_ending
         self._watches: dict[str, Watch] = {}
 
+    @property
+    def is_full(self) -> bool:
+        """Whether as many follow as may."""
+        return sum(watch.listeners for watch in self._watches.values()) >= MOST
+
     async def states(self, session: str) -> AsyncIterator[str]:
         """The state of a session now, and each one that it comes to; empty for a sign of life. Raises NotFound."""
+        if self.is_full:
+            return
         watch = self._watches.setdefault(session, Watch())
         watch.listeners += 1
         try:

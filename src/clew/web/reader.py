@@ -119,6 +119,9 @@ class Reader:
         session: str = request.path_params["session"]
         await asyncio.to_thread(self._desk.shelf.find, session)
 
+        if self._desk.live.is_full:
+            return PlainTextResponse("Too many pages follow sessions. Close some.\n", status_code=503)
+
         async def told() -> AsyncIterator[str]:
             async for state in self._desk.live.states(session):
                 yield f"event: state\ndata: {quote(state, safe='/')}\n\n" if state else ": alive\n\n"

@@ -8,8 +8,10 @@ from collections.abc import Callable
 import uvicorn
 
 from clew.web.app import make_app
+from clew.web.connection import Connection
 from clew.web.guard import Door
 
+KEPT = 5  # seconds that a connection stays open after an answer
 GRACE = 2  # seconds that answers under way are given when the server ends
 
 
@@ -22,6 +24,8 @@ def serve(
         app = make_app(claude, door, is_revealed=is_revealed, is_ending=lambda: server.should_exit)
         config = uvicorn.Config(
             app,
+            http=Connection,
+            timeout_keep_alive=KEPT,
             log_level="warning",
             access_log=False,
             server_header=False,
