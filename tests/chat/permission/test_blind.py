@@ -54,5 +54,19 @@ def test_what_is_denied_is_not_found(tmp_path: Path, rule: str, hidden: set[str]
     assert found(place, cwd="src") <= {name for name in files - hidden if name.startswith("src/")}
 
 
-def test_without_such_rules_nothing_is_changed(tmp_path: Path) -> None:
-    assert Workplace(tmp_path, allow=["Read"]).call("Grep", pattern="x").input is None
+def test_without_such_rules_and_files_nothing_is_changed(tmp_path: Path) -> None:
+    place = Workplace(tmp_path, allow=["Read"])
+    shutil.rmtree(place.project / ".ssh")
+    assert place.call("Grep", pattern="x").input is None
+
+
+@pytest.mark.parametrize("name", [".npmrc", "src/.netrc", "key.pem", ".aws/credentials", "src/ID_RSA", "src/.NpmRc"])
+def test_keys_and_logins_are_not_found_unless_they_are_asked_for(tmp_path: Path, name: str) -> None:
+    place = Workplace(tmp_path)
+    (place.project / name).parent.mkdir(exist_ok=True)
+    (place.project / name).write_text("needle\n")
+    (place.project / "x").write_text("needle\n")
+    assert found(place) == {"x"}
+    assert found(place, glob=name.rsplit("/", 1)[-1]) == set()
+    assert place.call("Grep", pattern="needle", path=name).kind == "ask"
+    assert place.call("Grep", "bypassPermissions", pattern="needle").input is None

@@ -52,7 +52,11 @@ def test_a_pattern_that_a_file_name_can_turn_into_an_option_asks(tmp_path: Path,
         "~/*",
         "{a,-}*",
     )
-    asked(Workplace(tmp_path), *(f"{program} {pattern}" for pattern in patterns))
+    place = Workplace(tmp_path)
+    for name in ("link", "linked"):  # which lead out of the project, and are asked about anyway
+        (place.project / name).unlink()
+    (place.project / "--pre=sh").write_text("")
+    asked(place, *(f"{program} {pattern}" for pattern in patterns))
 
 
 def test_a_pattern_that_bash_reads_otherwise_asks(tmp_path: Path) -> None:

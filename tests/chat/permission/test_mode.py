@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def test_accept_edits_writes_here_and_nowhere_else(tmp_path: Path) -> None:
         "rm -rf src",
         "mv x y",
         "cp -r src src2",
-        "sed -i 's/a/b/g' x",
+        *(["sed -i 's/a/b/g' x"] if sys.platform == "linux" else []),
         "rmdir a",
         "echo x > y",
     ):
@@ -51,6 +52,24 @@ def test_accept_edits_writes_here_and_nowhere_else(tmp_path: Path) -> None:
         assert place.bash(command.replace("{project}", str(place.project))).kind == "ask", command
     assert place.call("Write", file_path="new").kind == "allow"
     assert place.call("mcp__x__y").kind == "ask"
+
+
+def test_a_copy_is_no_way_to_keys(tmp_path: Path) -> None:
+    place = Workplace(tmp_path, mode="acceptEdits", deny=["Read(./denied)"])
+    for name in ("keys/id_rsa", "denied", "plain/x"):
+        (place.project / name).parent.mkdir(exist_ok=True)
+        (place.project / name).write_text("x\n")
+    for command in (
+        "cp keys/id_rsa y",
+        "mv keys/id_rsa y",
+        "cp -r keys y",
+        "cp x keys/id_rsa src",
+        "cp x src -v",
+        "mv x src -f",
+    ):
+        assert place.bash(command).kind == "ask", command
+    assert place.bash("cp denied y").kind == "deny"
+    assert place.bash("cp -r plain y").kind == "allow"
 
 
 def test_plan_mode_writes_nothing_whatever_the_rules_say(tmp_path: Path) -> None:

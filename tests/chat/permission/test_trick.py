@@ -24,7 +24,10 @@ def test_there_are_enough_tricks() -> None:
 @pytest.mark.parametrize("command", TRICKS, ids=lambda c: repr(c)[:50])
 def test_a_trick_is_asked_about(workplace: Workplace, command: str) -> None:
     decision = workplace.bash(command)
-    assert decision.kind == "ask", decision
+    is_hidden = any(
+        (character < " " and character not in "\t\n") or "\x7f" <= character < "\xa0" for character in command
+    )
+    assert decision.kind == ("deny" if is_hidden else "ask"), decision
     assert decision.reason and "\n" not in decision.reason
 
 

@@ -106,3 +106,16 @@ def test_a_profile_that_takes_too_long_is_not_waited_for(scene: Scene) -> None:
 def test_whoever_has_none_needs_none(scene: Scene) -> None:
     [result], told = run(scene, None, "echo one")
     assert good(result) == "one" and told == []
+
+
+def test_options_that_change_what_patterns_stand_for_are_left_out(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BASHOPTS", "nullglob:dotglob")
+    monkeypatch.setenv("GLOBIGNORE", "x")
+    rc = "shopt -s nullglob failglob nocaseglob dotglob globstar\nset -f\n"
+    results, _ = run(
+        scene, rc, "shopt -p nullglob failglob nocaseglob dotglob globstar; set -o | grep noglob", "echo ./no*"
+    )
+    assert "-s" not in good(results[0]).split() and "on" not in good(results[0]).split()
+    assert good(results[1]) == "./no*"

@@ -188,6 +188,10 @@ def _judge_change(plain: Command, grounds: Sequence[Ground], otherwise: Verdict)
                 return verdict
             if place is None or not place.is_inside(ground.roots) or any(_is_a_root(p, ground) for p in place.all):
                 return Verdict("ask", f"{path} is a working folder itself or outside of them")
+        sources = file_command.copied(plain)
+        for refused in (*map(ground.read, sources), exposure.in_folders(sources, frozenset(), ground)):
+            if refused and refused.kind != "allow":
+                return refused
     return ALLOWED
 
 

@@ -1,4 +1,4 @@
-"""Blindness: a search must not show what a deny rule keeps from being read, so it is told to leave that out."""
+"""Blindness: a search must not show what a deny rule keeps from being read, nor keys and logins; it leaves them out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clew.chat.permission.decision import Json
 from clew.chat.permission.ground import Ground
-from clew.chat.permission.place import Anchors, rooted
+from clew.chat.permission.place import Anchors, is_secret, locate, rooted, secret_patterns
 
 
 def blind(input: Json, ground: Ground) -> Json | None:
@@ -18,8 +18,20 @@ def blind(input: Json, ground: Ground) -> Json | None:
             root, pattern = rooted(rule.spec or "**", Anchors(rule.root, ground.home, cwd))
             globs += _seen_from(ground.cwd, Path(os.path.realpath(root)), pattern)
     given = input.get("glob")
-    kept = [given] if isinstance(given, str) and given else []
+    kept = given.split() if isinstance(given, str) else []
+    if _meets_secrets(input.get("path"), (*kept, *globs), ground):
+        globs += (f"!{pattern}" for pattern in secret_patterns())
     return {**input, "glob": " ".join((*kept, *dict.fromkeys(globs)))} if globs else None
+
+
+def _meets_secrets(path: object, globs: tuple[str, ...], ground: Ground) -> bool:
+    """Whether a search would read files that may hold keys or logins. One that names such a file was asked about."""
+    from clew.chat.permission.exposure import in_search  # it is not needed before the first search
+
+    target = locate(path if isinstance(path, str) else ".", ground.cwd)
+    if target is None or is_secret(target):
+        return False
+    return in_search([str(target.written)], ("--hidden", *(f"--glob={glob}" for glob in globs)), ground) is not None
 
 
 def _seen_from(cwd: Path, root: Path, pattern: str) -> list[str]:

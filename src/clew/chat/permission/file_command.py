@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import PurePosixPath
 
 from clew.chat.permission.lexer import Command
-from clew.chat.permission.option import Grammar, take
+from clew.chat.permission.option import Grammar, names, take
 
 _TABLE: dict[str, Grammar] = {
-    "mkdir": Grammar("pv", "m", frozenset(("parents", "verbose"))),
-    "touch": Grammar("acm"),
-    "rm": Grammar("rRfvid", "", frozenset(("recursive", "force", "verbose"))),
-    "rmdir": Grammar("v"),
-    "mv": Grammar("fnvi", "", frozenset(("force", "no-clobber", "verbose"))),
-    "cp": Grammar("rRfnvip", "", frozenset(("recursive", "force", "no-clobber", "verbose"))),
+    "mkdir": Grammar("pv", "m", names("parents verbose"), options_first=True),
+    "touch": Grammar("acm", options_first=True),
+    "rm": Grammar("rRfvid", "", names("recursive force verbose"), options_first=True),
+    "rmdir": Grammar("v", options_first=True),
+    "mv": Grammar("fnvi", "", names("force no-clobber verbose"), options_first=True),
+    "cp": Grammar("rRfnvip", "", names("recursive force no-clobber verbose"), options_first=True),
 }
 NAMES = frozenset({*_TABLE, "sed"})
 _SUBSTITUTION = re.compile(
@@ -25,6 +26,8 @@ _DELETION = re.compile(r"[0-9]+(?:,(?:[0-9]+|\$))?d")
 
 def changed(command: Command) -> tuple[str, ...] | None:
     """The paths that a command may change; None if it may do other things, or we cannot tell."""
+    if any((word.value or "~").startswith("~") for word in command.words[1:]):
+        return None
     values = [word.value for word in command.words[1:]]
     arguments = tuple(value for value in values if value is not None)
     if command.assignments or len(arguments) != len(values) or any(word.has_glob for word in command.words):
@@ -43,9 +46,18 @@ def changed(command: Command) -> tuple[str, ...] | None:
     return (*sources, target, *(f"{target}/{PurePosixPath(source).name}" for source in sources))
 
 
+def copied(command: Command) -> tuple[str, ...]:
+    """The paths whose content a command that `changed` knows puts elsewhere."""
+    values = tuple(word.value or "" for word in command.words[1:])
+    taken = take(_TABLE[command.name], values) if command.name in ("mv", "cp") else None
+    return tuple(taken.words[:-1]) if taken else ()
+
+
 def _sed(arguments: tuple[str, ...]) -> tuple[str, ...] | None:
     options = [word for word in arguments if word.startswith("-")]
     words = [word for word in arguments if not word.startswith("-")]
+    if sys.platform != "linux":  # elsewhere the script would be a suffix, and the first file the script
+        return None
     if "-i" not in options or set(options) - {"-i", "-E", "-r", "-n"} or len(words) < 2:
         return None
     script = words[0]

@@ -36,6 +36,7 @@ _PROTECTED_TAILS = (
 _SECRET_FOLDERS = frozenset((".ssh", ".gnupg", ".aws", ".kube"))
 _SECRET_FILES = names(".netrc .pgpass .git-credentials .credentials.json .pypirc .npmrc")
 _SECRET_KEY = re.compile(r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|p12|pfx|kdbx)")
+_SECRET_KEYS = names("id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *.pem *.p12 *.pfx *.kdbx")
 
 
 class Place(Struct, frozen=True):
@@ -88,6 +89,12 @@ def is_secret(place: Place) -> bool:
         _touches(path, _SECRET_FOLDERS, _SECRET_FILES) or bool(_SECRET_KEY.fullmatch(_plain(path.name)))
         for path in place.all
     )
+
+
+def secret_patterns() -> list[str]:
+    """Patterns of ripgrep for the same files, in upper and lower case."""
+    plain = sorted(_SECRET_FOLDERS | _SECRET_FILES | _SECRET_KEYS)
+    return ["".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in plain]
 
 
 def may_be_secret(path: str) -> bool:
