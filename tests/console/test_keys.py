@@ -164,6 +164,7 @@ def test_a_question_is_answered_by_number_by_arrows_or_with_words(tmp_path: Path
     async def ask(desk: Desk, keys: tuple[str, ...]) -> None:
         asking = asyncio.create_task(desk.screen.choose(Menu("May it?", options)))
         await desk.until(lambda: desk.screen.menu is not None)
+        desk.listen()
         for key in keys:
             is_noting = desk.line.is_noting
             desk.keyboard.send_text(key)
@@ -288,6 +289,22 @@ def test_letters_at_a_menu_that_the_user_opened_are_kept_too(tmp_path: Path) -> 
         await desk.press("\rword\r", lambda: desk.text == "word")
         assert not asking.done()
         await desk.press("\x7f", lambda: desk.text == "wor")
+        desk.screen.settle(None)
+        await asking
+
+    at(tmp_path, drive)
+
+
+def test_a_key_that_is_pressed_twice_does_not_answer_the_next_menu_too(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        asking = asyncio.create_task(desk.screen.choose(Menu("Restore?", [Option("a", 1), Option("b", 2)])))
+        await desk.until(lambda: desk.screen.menu is not None)
+        desk.keyboard.send_text("2")
+        assert await asking == Answer((2,))
+        asking = asyncio.create_task(desk.screen.choose(Menu("Delete?", [Option("No", 1), Option("Yes", 2)])))
+        await desk.until(lambda: desk.screen.menu is not None)
+        await desk.press(f"{DOWN}\r2", lambda: desk.text == "2")
+        assert not asking.done()
         desk.screen.settle(None)
         await asking
 

@@ -64,6 +64,7 @@ class Screen:
         self._shown_live: list[str] = []
         self._wipes = False
         self._pause, self._deaf_until = pause, 0.0
+        self._answered_at = float("-inf")
         self._numbered, self._numbered_at = "", 0.0  # the number by which an option was selected, and when
         self._is_drafting = False  # text was typed since the question opened, and no option was selected after it
         self._box: Box | None = None
@@ -119,7 +120,8 @@ class Screen:
         self.settle(None)  # a menu that is open is cancelled
         self.menu, self._answer, self._deaf_until = menu, waiting, 0.0
         self._numbered, self._is_drafting = "", bool(self.line.buffer.text) and menu.is_sudden
-        if menu.is_sudden or self.line.buffer.text:
+        is_next = loop.time() < self._answered_at + self._pause  # a key that is pressed twice must not answer it too
+        if menu.is_sudden or self.line.buffer.text or (is_next and not menu.is_sought):
             self._wait_for_pause()
         self.line.close_note()
         self.app.layout.focus(self._menu_window)
@@ -218,6 +220,7 @@ class Screen:
     def settle(self, answer: Answer | None) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
+            self._answered_at = asyncio.get_running_loop().time() if answer else float("-inf")
 
     def note(self) -> None:
         """Let something be written behind the option pointed at."""
@@ -348,7 +351,7 @@ class Screen:
         menu = self.menu
         if menu is None:
             return []
-        if not self.is_listening and menu.is_sudden:
+        if not self.is_listening and not menu.is_sought:
             return [("class:hint", "  … typing goes to the prompt")]
         numbers = "" if self._is_drafting else f"1-{min(len(menu.options), 9)} or "
         words = ["enter to choose"] if menu.current else [f"{numbers}↑↓", "then enter"]
