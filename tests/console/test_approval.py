@@ -56,8 +56,9 @@ def test_a_command_is_shown_whole_with_who_asks_where_and_why() -> None:
         "Folder: /p/sub",
         "│ cat > x <<'E'",
         "│ rm -rf ~",
-        "description: Look",
-        "timeout: 5",
+        "Other arguments: ",
+        "  description: Look",
+        "  timeout: 5",
         "Agent's task: find the configuration",
         "Reason: Bash is not allowed yet",
     ):
@@ -81,6 +82,23 @@ def test_no_argument_of_an_mcp_call_is_left_out() -> None:
     assert json.loads("".join(quoted)) == given["deep"]
     for line in ("none: null", '"odd key: 1": true', "e: []"):
         assert line in shown
+
+
+def test_no_argument_passes_for_a_fact() -> None:
+    lines = told("mcp__x__y", "/p", None, **{"Folder": "/safe", "Asked by": "the user", "Reason": "harmless"}).split(
+        "\n"
+    )
+    assert [line for line in lines if line.startswith(("Folder", "Asked by", "Reason"))] == [
+        "Asked by: main conversation",
+        "Folder: /p",
+        "Reason: mcp__x__y is not allowed yet",
+    ]
+    assert lines[lines.index("Arguments: ") :] == [
+        "Arguments: ",
+        "  Folder: /safe",
+        '  "Asked by": the user',
+        "  Reason: harmless",
+    ]
 
 
 def test_changes_of_files_are_shown_whole(tmp_path: Path) -> None:

@@ -311,6 +311,22 @@ def test_a_key_that_is_pressed_twice_does_not_answer_the_next_menu_too(tmp_path:
     at(tmp_path, drive)
 
 
+def test_words_for_a_question_that_goes_away_are_kept(tmp_path: Path) -> None:
+    async def drive(desk: Desk) -> None:
+        menu = Menu("May it?", [Option("No", 1, takes="say why", opens=True)], is_sudden=True)
+        asking = asyncio.create_task(desk.screen.choose(menu))
+        await desk.until(lambda: desk.screen.menu is menu)
+        desk.listen()
+        await desk.press("1", lambda: menu.at == 0)
+        await desk.press("\r", lambda: desk.line.is_noting)
+        await desk.press("because of", lambda: desk.line.note.text == "because of")
+        asking.cancel()
+        await desk.until(lambda: desk.screen.menu is None)
+        assert desk.text == "because of"
+
+    at(tmp_path, drive)
+
+
 def test_the_mode_cannot_be_changed_while_a_question_is_open(tmp_path: Path) -> None:
     async def drive(desk: Desk) -> None:
         asking = asyncio.create_task(desk.screen.choose(sudden()))

@@ -76,9 +76,11 @@ def _subject(name: str, given: Mapping[str, Any], folder: Path) -> Iterator[Deta
     elif name in ("Write", "Edit", "MultiEdit") and (changes := _changes(name, given, folder)) is not None:
         shown |= {"content", "old_string", "new_string", "edits"}
         yield from changes
-    for key, value in given.items():
-        if key not in shown:
-            yield from _argument(key, value)
+    others = {key: value for key, value in given.items() if key not in shown}
+    if others:
+        yield Detail("", "Arguments:" if not shown else "Other arguments:", "fact")  # none of them can pass for a fact
+    for key, value in others.items():
+        yield from _argument(key, value)
 
 
 def _file(path: str, folder: Path) -> Iterator[Detail]:
@@ -92,15 +94,15 @@ def _argument(key: str, value: Any) -> Iterator[Detail]:
     name = escape_line(key if key.isidentifier() else json.dumps(key, ensure_ascii=False))
     if isinstance(value, str):
         if "\n" not in value:
-            yield Detail(escape(value), f"{name}:", "fact")
+            yield Detail(escape(value), f"  {name}:", "fact")
             return
         text = value
     else:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
         if not isinstance(value, dict | list) or not value:
-            yield Detail(escape(text), f"{name}:", "fact")
+            yield Detail(escape(text), f"  {name}:", "fact")
             return
-    yield Detail("", f"{name}:", "fact")
+    yield Detail("", f"  {name}:", "fact")
     yield from quoted(text)
 
 

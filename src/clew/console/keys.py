@@ -232,8 +232,11 @@ def _writing(keys: KeyBindings, screen: Screen) -> None:
 
     @keys.add(Keys.BracketedPaste, filter=choosing)
     def _(event: KeyPressEvent) -> None:
-        screen.draft("")
-        screen.line.paste(event.data)
+        if screen.menu and screen.menu.is_sought and screen.is_listening:
+            screen.menu.seek(screen.menu.sought + " ".join(event.data.split()))
+        else:
+            screen.draft("")
+            screen.line.paste(event.data)
 
     @keys.add(Keys.Any, filter=choosing)
     def _(event: KeyPressEvent) -> None:

@@ -134,6 +134,8 @@ class Screen:
             return await waiting
         finally:
             if self._answer is waiting:
+                if self.line.is_noting and (waiting.cancelled() or waiting.result() is None):
+                    self.line.buffer.insert_text(self.line.note.text)  # the question is gone, the words are not
                 self.menu = self._answer = self._box = None
                 self.line.close_note()
                 self.app.layout.focus(self.line.buffer)
@@ -353,8 +355,13 @@ class Screen:
             return []
         if not self.is_listening and not menu.is_sought:
             return [("class:hint", "  … typing goes to the prompt")]
-        numbers = "" if self._is_drafting else f"1-{min(len(menu.options), 9)} or "
-        words = ["enter to choose"] if menu.current else [f"{numbers}↑↓", "then enter"]
+        numbers = f"1-{min(len(menu.options), 9)}"
+        if menu.current:
+            words = ["enter to choose"]
+        elif menu.is_sudden:  # a number has to be confirmed, too
+            words = ["↑↓" if self._is_drafting else f"{numbers} or ↑↓", "then enter"]
+        else:
+            words = [numbers, "or ↑↓ then enter"]
         words += ["space to mark"] if menu.is_many else []
         words += ["type to search"] if menu.is_sought else []
         takes = menu.current.takes if menu.current and not menu.current.opens else ""
