@@ -36,12 +36,19 @@ def undoing(dialogue: Dialogue) -> Plan:
     return undo(dialogue.session_id, dialogue.state.project)
 
 
+async def settle(engine: Engine) -> None:
+    """Record what a command in the background has changed so far, so that a plan includes it."""
+    if engine.dialogue.watch is not None:
+        await engine.dialogue.watch.settle(engine.means.tell)
+
+
 async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) -> Json:
     """Answer a program that asks for a rewind of the files by the uuid of a prompt. Current states are saved first.
 
     With `is_dry` nothing changes: the answer lists what would. Files that the session created are deleted; one that may
     have been moved here from elsewhere is kept (`filesKept`), and what is not restored is listed (`filesLost`).
     """
+    await settle(engine)
     try:
         plan = engine.plan_rewind(message)
     except NotFound:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from clew.chat.birth import birth_time
 from clew.chat.held import ABSENT, Held, held
 from clew.chat.inventory import IGNORED, Inventory, Unkept, digest_file, digest_folder, facts_of, skipped_in
 
-_SLACK = 2.0  # seconds by which the clocks of a file system and of this machine may differ
+_SLACK = 0.02  # seconds by which the times of files may lag behind the clock
 
 Folder = tuple[int | None, int | None]  # the mode of a folder before and after; None if there was none
 
@@ -49,6 +50,7 @@ class Effect:
 
     done: list[Done] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)  # appeared, but may have existed before
+    moved: list[str] = field(default_factory=list)  # appeared, but were made before the command began: moved here
     older: list[str] = field(default_factory=list)  # appeared, and were written before the command began
     modes: dict[str, tuple[int, int]] = field(default_factory=dict)  # of files whose content stayed
     folders: dict[str, Folder] = field(default_factory=dict)
@@ -73,12 +75,8 @@ def compare(before: Tree, after: Tree, listed: Iterable[Done], project: Path) ->
             _appeared(done, was, now, found)
         else:
             found.done.append(done)
-            facts = now.files.get(done.name)
-            if facts and stat.S_ISREG(facts[0]) and facts[2] / 1e9 < before.time - _SLACK:
-                found.older.append(done.name)
-    contents = {done.before.digest for done in found.done if done.before.kind == "file"}
-    found.older = [d.name for d in found.done if d.name in set(found.older) and d.after.digest not in contents]
     _compare_unkept(was, now, project, found)
+    _find_moved(before, now, project, found)
     _compare_folders(was, now, found)
     known = {done.name for done in found.done}
     for name, mode in before.modes.items():
@@ -87,6 +85,28 @@ def compare(before: Tree, after: Tree, listed: Iterable[Done], project: Path) ->
             found.modes[name] = (mode, changed)
     found.unchecked = sorted({(n, u.why) for each in (was, now) for n, u in each.unkept.items() if not u.is_whole})
     return found
+
+
+def _find_moved(before: Tree, now: Inventory, project: Path, found: Effect) -> None:
+    """Tell files that a command created from those that it moved here, which may be the only copy.
+
+    A file of the project that was renamed is not among these: it is restored under its old name.
+    """
+    contents = {done.before.digest for done in found.done if done.before.kind == "file"}
+    known = {facts[-1] for facts in before.inventory.files.values()}
+    for done in list(found.done):
+        facts = now.files.get(done.name)
+        if done.before.kind != "none" or facts is None or not stat.S_ISREG(facts[0]) or facts[-1] in known:
+            continue
+        if done.after.digest in contents:
+            continue
+        born, since = birth_time(os.path.join(project, done.name)), before.time - _SLACK
+        if born is None:
+            found.older += [done.name] if facts[2] / 1e9 < since else []
+        elif born < since:
+            found.done.remove(done)
+            found.unknown.append(done.name)
+            found.moved.append(done.name)
 
 
 def _appeared(done: Done, was: Inventory, now: Inventory, found: Effect) -> None:
@@ -163,7 +183,10 @@ class Effects:
     modes: dict[str, tuple[int, int]] = field(default_factory=dict)
     folders: dict[str, Folder] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)  # names and commands
+    doubts: dict[str, str] = field(default_factory=dict)  # why a name is unknown
     older: set[str] = field(default_factory=set)
+    ignored: set[str] = field(default_factory=set)  # of the files
+    running: dict[str, str] = field(default_factory=dict)  # calls whose command went on in the background
     unkept: dict[str, tuple[str, str, str]] = field(default_factory=dict)  # why, what happened, by which command
     unchecked: dict[str, str] = field(default_factory=dict)
     unseen: dict[str, str] = field(default_factory=dict)  # calls that could not be watched, and why
@@ -189,6 +212,11 @@ class Effects:
             self.files[name] = (first, afters.get(name, after) if row.get("sure") else None)
         for name in unknown - self.files.keys():
             self.unknown.setdefault(name, command)
+        self.doubts |= dict.fromkeys(row.get("moved", ()), "it was moved here from elsewhere by")
+        self.ignored |= {name for name, facts in row.get("kept", {}).items() if facts.get("ignored")}
+        self.running.pop(str(row.get("call")), None)
+        if row.get("running"):
+            self.running[str(row.get("call"))] = command
         for name, (old, new) in row.get("modes_only", {}).items():
             if name in self.files:
                 continue

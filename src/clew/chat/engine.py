@@ -268,6 +268,8 @@ class Engine:
     async def close(self, reason: str = "other") -> None:
         """Stop what runs in the background, and tell the hooks that the session ends."""
         await beside.close(self.dialogue)
+        if self.dialogue.watch is not None:
+            await self.dialogue.watch.settle(self.means.tell)
         if self._has_begun:
             await tell_hooks("SessionEnd", {"reason": reason}, self.dialogue, self.means)
 

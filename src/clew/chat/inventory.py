@@ -35,6 +35,9 @@ _CACHES = names(
     "__pycache__ node_modules .venv venv .tox .nox .cache .pytest_cache .mypy_cache .ruff_cache .gradle .next"
 )
 
+# Programs that run may hold these open; putting an old state in their place would harm.
+_VOLATILE = (".log", ".pid", ".lock", ".swp", ".tmp", ".db", ".sqlite", ".sqlite3", "-wal", "-shm", "-journal")
+
 Facts = tuple[int, ...]  # of one file: what changes when the file does
 
 
@@ -147,7 +150,7 @@ class Survey:
         elif name in self._listed:
             why = LARGE
         self._unkept[name] = Unkept(why, digest_file(name, facts_of(found)))
-        if why == IGNORED:
+        if why == IGNORED and not name.endswith(_VOLATILE):
             self._keep(name, found)
 
     def _keep(self, name: str, found: os.stat_result) -> None:

@@ -276,6 +276,10 @@ def _changes(
                 made[top / name] = Change(top / name, name, now, replace(now, mode=old))
             else:
                 lost.append((name, "its mode was changed again since"))
+    for name in effects.ignored:  # programs change these all the time: that must not stop a rewind
+        if top / name in made and made[top / name].is_edited:
+            del made[top / name]
+            lost.append((name, "ignored, and changed again since; it is left as it is"))
     for name in effects.older:
         change = made.get(top / name)
         if change and change.kind == "delete":

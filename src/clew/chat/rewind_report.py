@@ -23,7 +23,7 @@ def lost_by_commands(effects: Effects, top: Path) -> Iterator[tuple[str, str]]:
     """What commands changed and a rewind leaves as it is, with the reason."""
     for name, command in sorted(effects.unknown.items()):
         if os.path.lexists(top / name):
-            yield name, f"it may have existed before `{command}`; it is left as it is"
+            yield name, f"{effects.doubts.get(name, 'it may have existed before')} `{command}`; it is left as it is"
     for name, (why, what, command) in sorted(effects.unkept.items()):
         if what == "created" and not os.path.lexists(top / name.rstrip("/")):
             continue
@@ -50,7 +50,9 @@ def notes(session: Session, effects: Effects, offset: int, time: datetime | None
         count = f"{len(unwatched)} command{'s' if len(unwatched) != 1 else ''}"
         shown = _named([f"`{_words(call)}`" for call in unwatched])
         yield f"What {count} changed was not recorded, and is restored only where a file tool saved it: {shown}."
-    if commands:
+    for command in effects.running.values():
+        yield f"`{command}` ran in the background: what it changed after the last prompt is not known."
+    if commands or known:
         yield f"Changes that commands made outside of {top} are not tracked."
 
 

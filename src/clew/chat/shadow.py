@@ -84,16 +84,24 @@ class Shadow:
             return self._last
 
     def record(
-        self, prompt: str, call: str, before: Tree, after: Tree, *, command: str = "", is_sure: bool = True
+        self,
+        prompt: str,
+        call: str,
+        before: Tree,
+        after: Tree,
+        *,
+        command: str = "",
+        is_sure: bool = True,
+        is_running: bool = False,
     ) -> list[Done]:
         """Record what happened between two looks, for a rewind to a prompt; returns what can be undone.
 
-        `is_sure` is False if others had time to change files too.
+        `is_sure` is False if others had time to change files too; `is_running`: the command goes on in the background.
         """
         listed = list(self._differences(before.id, after.id, before.modes, after.modes))
         found = compare(before, after, listed, self.project)
         row: dict[str, Any] = {"prompt": prompt, "call": call, "command": _short(command)}
-        row |= {"before": before.id, "after": after.id, "sure": is_sure}
+        row |= {"before": before.id, "after": after.id, "sure": is_sure, "running": is_running}
         row |= self._effect(found, before, listed)
         self._note(row, sync=not found.is_none)
         return found.done
@@ -136,7 +144,7 @@ class Shadow:
         for done in found.done:
             was = by_tree.get(done.name)
             if was is None or was.before != done.before:
-                kept[done.name] = self._keep(done.before) | {"after": done.after.digest}
+                kept[done.name] = self._keep(done.before) | {"after": done.after.digest, "ignored": done.is_ignored}
             elif was.after != done.after:
                 afters[done.name] = done.after.digest
         names = {done.name for done in found.done}
@@ -145,6 +153,7 @@ class Shadow:
             "kept": kept,
             "afters": afters,
             "dropped": [name for name in by_tree if name not in names and name not in found.unknown],
+            "moved": found.moved,
             "older": found.older,
             "modes_only": found.modes,
             "folders": found.folders,

@@ -67,8 +67,11 @@ class Watch:
         self._open = None
         now = await self._look(tell)
         if now is not None:
-            await asyncio.to_thread(self.shadow.record, prompt, line, before, now, command=command, is_sure=False)
-            if self._runs():
+            is_running = self._runs()
+            await asyncio.to_thread(
+                self.shadow.record, prompt, line, before, now, command=command, is_sure=False, is_running=is_running
+            )
+            if is_running:
                 self._open = (prompt, line, command, now)
 
     def before_change(self, path: Path, line: str) -> None:
@@ -84,9 +87,12 @@ class Watch:
         if after is None:
             return
         prompt = self._backups.owner
-        done = await asyncio.to_thread(self.shadow.record, prompt, line, before, after, command=command)
+        is_running = self._runs()
+        done = await asyncio.to_thread(
+            self.shadow.record, prompt, line, before, after, command=command, is_running=is_running
+        )
         self._save(done, line)
-        if self._runs():
+        if is_running:
             self._open = (prompt, line, command, after)
 
     def _save(self, done: list[Done], line: str) -> None:

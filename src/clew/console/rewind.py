@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
+from clew.chat.back import settle
 from clew.chat.compose import Session
 from clew.chat.rewind import Change, Edits, Place, Plan, places
 from clew.chat.rewinding import Rewound
@@ -41,6 +42,7 @@ async def rewind(session: Session, face: Face) -> str | None:
     if chosen.value == UNDO and undoing is not None:
         return await _carry_out(session, face, undoing, CODE if not undoing.has_conversation else BOTH)
     place: Place = chosen.value
+    await settle(session.engine)
     try:
         plan = await asyncio.to_thread(session.engine.plan_rewind, place.uuid)
     except ClewError as error:
@@ -71,7 +73,9 @@ def _option(place: Place) -> Option:
 
 def _about(plan: Plan) -> str:
     about = one_line(plan.place.text, 100)
-    return f"{about} · {len(plan.lost)} paths cannot be restored" if plan.lost else about
+    if not plan.lost:
+        return about
+    return f"{about} · {len(plan.lost)} path{'s' if len(plan.lost) != 1 else ''} cannot be restored"
 
 
 def _missing(plan: Plan) -> list[str]:
@@ -86,8 +90,9 @@ def _missing(plan: Plan) -> list[str]:
 def _listed(changes: Sequence[Change]) -> str:
     """How many files, and what happens to the first of them: deletions are named as deletions."""
     count = len(changes)
+    noun = "path" if any(change.name.endswith("/") for change in changes) else "file"
     names = ", ".join(one_line(change.summary) for change in changes[:_NAMED]) + (", …" if count > _NAMED else "")
-    return f"{count} file{'s' if count != 1 else ''}: {names}" if count else "the conversation"
+    return f"{count} {noun}{'s' if count != 1 else ''}: {names}" if count else "the conversation"
 
 
 def _kinds(plan: Plan) -> list[Option]:
@@ -120,8 +125,8 @@ async def _carry_out(session: Session, face: Face, plan: Plan, what: str) -> str
         if len(deleted) > _LISTED:
             face.put(Row("warning", f"and {len(deleted) - _LISTED} more"))
         count = f"{len(deleted)} file{'s' if len(deleted) != 1 else ''}"
-        stay = Option("Keep them, restore the rest", "keep")
-        remove = Option(f"Delete {count}", "delete", "they are saved first, and can be brought back")
+        stay = Option(f"Keep {count}, restore the rest", "keep")
+        remove = Option(f"Delete {count}", "delete", "saved first, so that this can be undone")
         agreed = await face.choose(Menu(f"Delete {count}?", [stay, remove]))
         if agreed is None:
             return None
