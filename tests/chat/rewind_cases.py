@@ -160,7 +160,7 @@ CASES: dict[str, Case] = {
     "mode and content": Case("chmod 600 src/app.py; echo two > src/app.py"),
     "mode, then content": Case("chmod 600 src/app.py\n---\necho two > src/app.py"),
     "mode of a folder": Case("chmod 700 src"),
-    "mode 000 of a folder": Case("echo two > src/app.py; chmod 000 src"),
+    "file changed in a folder that is then closed": Case("echo two > src/app.py; chmod 000 src"),
     "folder deleted": Case("rm -r src"),
     "private folder deleted": Case("rm -r private"),
     "empty folder deleted": Case("rmdir empty"),

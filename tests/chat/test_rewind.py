@@ -234,7 +234,7 @@ def test_what_is_not_there_is_said(made: World) -> None:
 def test_killed_at_any_step_it_can_be_done_again(made: World, tmp_path: Path, way: str, edits: Edits) -> None:
     """Each change of a name on the disk is a step; before each one in turn the process is killed without a warning."""
     first = tree(made.project)
-    drive(made, talk, session_id=SESSION)
+    drive(made, talk, session_id=SESSION, is_watched=True)
     (made.project / "old.txt").write_text("mine\n")
     session, after = read(made.path()), tree(made.project)
     goal = first if edits == "overwrite" else {"old.txt": after["old.txt"]}
@@ -250,7 +250,7 @@ def test_killed_at_any_step_it_can_be_done_again(made: World, tmp_path: Path, wa
     def reset() -> None:
         shutil.rmtree(made.project)
         shutil.copytree(kept, made.project, symlinks=True)
-        shutil.rmtree(tmp_path / "state", ignore_errors=True)
+        shutil.rmtree(tmp_path / "state/clew/rewind", ignore_errors=True)
         if way == "undo":
             rewind()  # which is killed while it is taken back
 
@@ -263,6 +263,7 @@ def test_killed_at_any_step_it_can_be_done_again(made: World, tmp_path: Path, wa
         if way == "again":
             rewind()
             assert tree(made.project) == goal
+            assert not (made.project / "b").exists()
         if tree(made.project) != after:
             back()
         assert tree(made.project) == after
@@ -285,7 +286,7 @@ def killed_at(step: int, work: Callable[[], None]) -> bool:
 
             return changed
 
-        for name in ("replace", "unlink", "link", "symlink"):
+        for name in ("replace", "unlink", "link", "symlink", "mkdir", "rmdir"):
             setattr(os, name, dying(getattr(os, name)))
         try:
             work()

@@ -343,3 +343,17 @@ def test_commands_of_other_programs_are_reported_as_not_recorded(made: World, ru
         drive(other, work, session_id=SESSION)
     code, out, _ = run("--code", "--to", "1", "--dry-run")
     assert code == 0 and "What 1 command changed was not recorded" in out and "`rm old.txt`" in out
+
+
+def test_files_that_are_not_to_be_deleted_stay_with_their_folders(made: World) -> None:
+    async def work(engine: Engine) -> None:
+        await talk(engine)
+        plan = engine.plan_rewind("1")
+        done = await engine.rewind(plan, conversation=False, keep=plan.deletions)
+        assert sorted(change.name for change in done.kept) == ["a.txt", "b/c.txt"]
+        assert [change.name for change in done.changed] == ["old.txt"]
+        assert not done.failed
+
+    drive(made, work, session_id=SESSION, is_watched=True)
+    assert sorted(tree(made.project)) == ["a.txt", "b/c.txt", "old.txt"]
+    assert (made.project / "old.txt").read_text() == "old\n"

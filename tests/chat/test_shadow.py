@@ -351,6 +351,21 @@ def test_a_command_in_the_background_is_taken_back_and_nobody_is_sure(tmp_path: 
         drive(made, work, session_id=SESSION, is_watched=True)
 
 
+def test_a_command_that_still_runs_is_named(tmp_path: Path) -> None:
+    fill(tmp_path / "project")
+    command = "touch ../begun; while [ ! -e ../go ]; do sleep 0.05; done"
+    rules = [Rule(prompt="go", steps=[[bash(command, run_in_background=True)], "Done."])]
+
+    async def work(engine: Engine) -> None:
+        await engine.submit("go")
+        await there(tmp_path / "begun")
+        assert [note for note in engine.plan_rewind("1").notes if "ran in the background" in note]
+        (tmp_path / "go").touch()
+
+    with world(tmp_path, rules=rules) as made:
+        drive(made, work, session_id=SESSION, is_watched=True)
+
+
 def test_a_copy_of_a_session_knows_it_too_and_so_does_whoever_opens_it_later(tmp_path: Path) -> None:
     fill(tmp_path / "project")
     before = tree(tmp_path / "project")

@@ -11,7 +11,7 @@ from typing import Any
 
 from clew.chat.birth import birth_time
 from clew.chat.held import ABSENT, Held, held
-from clew.chat.inventory import IGNORED, Inventory, Unkept, digest_file, digest_folder, facts_of, skipped_in
+from clew.chat.inventory import IGNORED, Facts, Inventory, Unkept, digest_file, digest_folder, facts_of, skipped_in
 
 _SLACK = 0.02  # seconds by which the times of files may lag behind the clock
 
@@ -69,7 +69,11 @@ def compare(before: Tree, after: Tree, listed: Iterable[Done], project: Path) ->
     for done in listed:
         if done.before.kind != "none":
             if done.name in now.unkept:  # it exists, but the store does not keep it any more
-                done = Done(done.name, done.before, held(project / done.name))
+                current = held(project / done.name)
+                if current.kind == "other" and _is_same_content(was.files.get(done.name), project / done.name):
+                    found.modes[done.name] = (done.before.mode, current.mode)
+                    continue
+                done = Done(done.name, done.before, current)
             found.done.append(done)
         elif not was.is_absent(done.name):
             _appeared(done, was, now, found)
@@ -85,6 +89,12 @@ def compare(before: Tree, after: Tree, listed: Iterable[Done], project: Path) ->
             found.modes[name] = (mode, changed)
     found.unchecked = sorted({(n, u.why) for each in (was, now) for n, u in each.unkept.items() if not u.is_whole})
     return found
+
+
+def _is_same_content(before: Facts | None, path: Path) -> bool:
+    """Whether a file that cannot be read is the same as before but for its mode."""
+    now = facts_of(os.lstat(path))
+    return before is not None and stat.S_ISREG(now[0]) and (before[1:3], before[-1]) == (now[1:3], now[-1])
 
 
 def _find_moved(before: Tree, now: Inventory, project: Path, found: Effect) -> None:

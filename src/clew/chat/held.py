@@ -44,7 +44,7 @@ class Held:
     def is_like(self, other: Held) -> bool:
         """Whether both are the same, including the mode of a file or a folder."""
         is_same = (self.kind, self.data) == (other.kind, other.data)
-        return is_same and (self.kind not in ("file", "folder") or self.mode == other.mode)
+        return is_same and (self.kind in ("link", "none") or self.mode == other.mode)
 
 
 ABSENT = Held()
@@ -57,19 +57,21 @@ def held(path: Path, top: Path | None = None) -> Held:
     """
     if top is not None and path.is_relative_to(top) and any(above.is_symlink() for above in _between(path, top)):
         return ABSENT
+    mode = 0
     try:
         facts = os.lstat(path)
+        mode = stat.S_IMODE(facts.st_mode)
         if stat.S_ISLNK(facts.st_mode):
             return Held("link", os.fsencode(path.readlink()))
         if stat.S_ISDIR(facts.st_mode):
-            return Held("folder", b"", stat.S_IMODE(facts.st_mode))
+            return Held("folder", b"", mode)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
-            return Held("other")
-        return Held("file", path.read_bytes(), stat.S_IMODE(facts.st_mode))
+            return Held("other", b"", mode)
+        return Held("file", path.read_bytes(), mode)
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
     except PermissionError:
-        return Held("other")
+        return Held("other", b"", mode)
 
 
 def _between(path: Path, top: Path) -> Iterator[Path]:

@@ -138,7 +138,8 @@ class Survey:
 
     def _file(self, name: str, found: os.stat_result, why: str) -> None:
         is_plain = stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)
-        if name in self._listed and is_plain and found.st_size <= LARGEST:
+        is_closed = stat.S_ISREG(found.st_mode) and not self._is_readable(name, found)
+        if name in self._listed and is_plain and not is_closed and found.st_size <= LARGEST:
             self.taken.append(name)
             self.total += found.st_size
             self._files[name] = facts_of(found)
@@ -147,11 +148,17 @@ class Survey:
             return
         if not is_plain:
             why = SPECIAL
+        elif is_closed:
+            why = UNREADABLE
         elif name in self._listed:
             why = LARGE
         self._unkept[name] = Unkept(why, digest_file(name, facts_of(found)))
         if why == IGNORED and not name.endswith(_VOLATILE):
             self._keep(name, found)
+
+    def _is_readable(self, name: str, found: os.stat_result) -> bool:
+        is_ours = found.st_uid == os.geteuid() and found.st_mode & stat.S_IRUSR
+        return bool(is_ours) or os.access(os.path.join(self._project, name), os.R_OK)
 
     def _keep(self, name: str, found: os.stat_result) -> None:
         """Keep the content of a small ignored file; one that did not change is not read again."""

@@ -271,7 +271,7 @@ def _changes(
             made[top / name] = _change(top / name, name, before, left, top)
     for name, (old, new) in effects.modes.items():
         now = held(top / name, top)
-        if top / name not in made and now.kind == "file" and now.mode != old:
+        if top / name not in made and now.kind in ("file", "other") and now.mode != old:
             if now.mode == new:
                 made[top / name] = Change(top / name, name, now, replace(now, mode=old))
             else:
@@ -356,7 +356,7 @@ def _is_blocked(change: Change, changes: Sequence[Change]) -> bool:
     """Whether what is in the place of a file cannot be replaced."""
     if change.before.kind == "folder":
         return not _is_emptied(change.path, changes)
-    return change.before.kind == "other"
+    return change.before.kind == "other" != change.after.kind
 
 
 def _is_emptied(folder: Path, changes: Sequence[Change], *, with_folders: bool = True) -> bool:

@@ -101,7 +101,7 @@ def records(store: Path) -> Iterator[Record]:
 def _step(folder: Path, number: int, row: dict[str, Any]) -> Step:
     is_saved = row["kind"] in ("file", "link")
     data = held(folder / str(number)).data if is_saved else b""
-    before = Held(row["kind"], data, row["mode"]) if is_saved or row["kind"] == "folder" else ABSENT
+    before = Held(row["kind"], data, row["mode"]) if row["kind"] != "none" else ABSENT
     return Step(Path(row["path"]), row["name"], before, row["after"])
 
 

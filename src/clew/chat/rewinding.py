@@ -15,7 +15,7 @@ from typing import Protocol
 from clew.chat.held import held
 from clew.chat.rewind import Change, Edits, Place, Plan, store_of
 from clew.chat.rewind_store import Record, Step, begin, finish, records
-from clew.chat.tools.disk import clear, make_folder, put_back, remove_file, remove_folder, set_folder_mode
+from clew.chat.tools.disk import clear, make_folder, put_back, remove_file, remove_folder, set_mode
 from clew.errors import NotFound, Refused
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -110,7 +110,7 @@ def _operations(changes: Sequence[Change]) -> Iterator[tuple[Change, Callable[[]
     up = down[::-1]
     for c in down:
         if c.before.kind == c.after.kind == "folder" and c.before.mode & 0o700 != 0o700:
-            yield c, partial(set_folder_mode, c.path, c.before.mode | 0o700)
+            yield c, partial(set_mode, c.path, c.before.mode | 0o700)
     for c in down:
         if c.before.kind in _CONTENT and c.after.kind not in _CONTENT:
             yield c, partial(remove_file, c.path)
@@ -123,9 +123,11 @@ def _operations(changes: Sequence[Change]) -> Iterator[tuple[Change, Callable[[]
     for c in down:
         if c.after.kind in _CONTENT:
             yield c, partial(put_back, c.path, c.after.data, c.after.mode, is_link=c.after.kind == "link")
+        elif c.before.kind == c.after.kind == "other":  # a file that cannot be read: only its mode is changed
+            yield c, partial(set_mode, c.path, c.after.mode)
     for c in up:
         if c.after.kind == "folder":
-            yield c, partial(set_folder_mode, c.path, c.after.mode)
+            yield c, partial(set_mode, c.path, c.after.mode)
 
 
 def _roll_back(changes: Sequence[Change], record: Record) -> None:
@@ -190,8 +192,11 @@ def undo(session_id: str, top: Path) -> Plan:
     for step in record.steps:
         now = held(step.path, top)
         is_edited = now.kind in ("file", "link") and now.digest not in (step.after, step.before.digest)
-        change = Change(step.path, step.name, now, step.before, None, is_edited)
-        if not now.is_like(step.before):
+        wanted = step.before
+        if wanted.kind == "other" and now.kind == "file":  # one that could not be read: only its mode was changed
+            wanted, is_edited = replace(now, mode=wanted.mode), False
+        change = Change(step.path, step.name, now, wanted, None, is_edited)
+        if not now.is_like(wanted):
             is_folder = {now.kind, step.before.kind} <= {"folder", "none"}
             (folders if is_folder else changes).append(change)
     changes.sort(key=lambda c: (c.kind != "delete", c.path))

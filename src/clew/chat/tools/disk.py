@@ -205,12 +205,21 @@ def make_folder(target: Path) -> None:
     os.close(_folder(target))
 
 
-def set_folder_mode(target: Path, mode: int) -> None:
-    """Change the mode of a folder. No link on the way is followed."""
-    folder = _folder(target, makes=False)
+def set_mode(target: Path, mode: int) -> None:
+    """Change the mode of a file or a folder. No link on the way, nor at its end, is followed."""
+    folder = _folder(target.parent, makes=False)
     try:
-        way = Path(f"/proc/self/fd/{folder}")  # an O_PATH descriptor takes no fchmod
-        (way if way.exists() else target).chmod(mode)
+        way = Path(f"/proc/self/fd/{folder}")
+        if stat.S_ISLNK(os.stat(target.name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        if not way.exists():
+            os.chmod(target.name, mode, dir_fd=folder)
+            return
+        found = os.open(target.name, getattr(os, "O_PATH", 0) | getattr(os, "O_NOFOLLOW", 0), dir_fd=folder)
+        try:
+            Path(f"/proc/self/fd/{found}").chmod(mode)  # such a descriptor takes no fchmod
+        finally:
+            os.close(found)
     finally:
         os.close(folder)
 
