@@ -188,8 +188,9 @@ def test_numbers_of_options_are_ascii(tmp_path: Path) -> None:
     asked(place, "head -٣ x", "tail -³ x", "grep -٣ a x", "git log -٣", "seq -٣")
     allowed(place, "head -3 x", "tail -5 x", "grep -2 a x", "ls 2>&1", "ls 1>&2", "ls 2>&-", "git log -3")
     (place.project / "+5").symlink_to(place.root / "outside")
-    (place.project / "-n").symlink_to(place.root / "outside")
-    asked(place, "tail +5 x", "cat x -n", "head x -n 5")
+    for name in ("-n", "-"):
+        (place.project / name).symlink_to(place.root / "outside")
+    asked(place, "rev -", "cat -", "tail +5 x", "cat x -n", "head x -n 5")
 
 
 # -- secrets
@@ -295,12 +296,26 @@ def test_rules_about_files_hold_for_commits_and_path_patterns(tmp_path: Path) ->
         "cat [a].txt", "head a.t?t", "xxd a.txt", "base64 a.txt", "cp a.txt z", "cat < a.txt", "x=$(cat a.txt)",
         "tar cf - a.txt",
         "cat src/a.py", "git show HEAD:src/a.py", "grep -f a.txt x", "grep --file=a.txt x", "timeout 5 cat a.txt",
+        "cd sub && cat ../a.txt", "cat $PWD/a.txt",
+        'cat "${PWD}/a.txt"', 'cat "$X/a.txt"', "cd src; cat a.py", "cd src && head ./*.py",
+        "git -C src show HEAD:./a.py", "cd sub; cat ../src/a.py",
         "if true; then cat a.txt; fi",
     )  # fmt: skip
     for command in denied:
         for mode in ("default", "bypassPermissions"):
             decision = trap.permissions.decide("Bash", {"command": command}, trap.project, mode)
             assert decision.kind == "deny", (command, mode, decision)
+
+
+@pytest.mark.parametrize("name", [".ignore", ".rgignore", ".gitignore"])
+def test_an_ignore_file_that_brings_keys_back_into_a_search_is_seen(tmp_path: Path, name: str) -> None:
+    place = Workplace(tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=place.project, check=True)
+    (place.project / "sub").mkdir()
+    (place.project / "sub/.npmrc").write_text("x\n")
+    allowed(place, "rg x", "rg x sub")
+    (place.project / "sub" / name).write_text("!.npmrc\n")
+    asked(place, "rg x", "rg x sub", "rg --files-with-matches x")
 
 
 # -- what a program takes from files and from the environment
@@ -526,7 +541,8 @@ def test_the_environment_of_an_untrusted_folder_keeps_git_from_its_hooks(tmp_pat
      "sudo git -C x push", "timeout 5 git -c a=b push", "git -c alias.p=push p", "git -c 'alias.p=!git push' p",
      "bash -c 'git -C . push'",
      "g''it -C . p\"\"ush", "\\git --bare push", "git --exec-path=x push", "xargs git -C . push",
-     "if true; then git -C . push; fi", "$'git' -C . push"],
+     "if true; then git -C . push; fi", "$'git' -C . push", "GIT push", "git.exe push",
+     "alias g='git push'\ng", "hash -p /usr/bin/git x; git push"],
 )  # fmt: skip
 def test_a_forbidden_subcommand_is_found_behind_options(tmp_path: Path, command: str) -> None:
     place = Workplace(tmp_path, allow=["Bash"], deny=["Bash(git push:*)"])
@@ -560,8 +576,18 @@ COMPUTED = [
     "$X x", "${X} x", "r$X x", "$(echo rm) x", "`echo rm` x", "/bin/r? x", "/bin/[r]m x", "env $X", "sudo $X y",
     "timeout 5 $X", 'bash -c "$X"',
     'eval "$X"', "echo rm x | sh", "base64 -d x | bash", "bash -s < x", "ls; $X", "if true; then $X; fi",
-    "a=rm; $a x", "${X:-rm} y", "xargs $X",
+    "a=rm; $a x", "${X:-rm} y", "xargs $X", ". <(echo rm x)", "source <(cat x)", "{r..r}m x", "rm$X y", "cu{r..r}l",
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command", ["git $X", "git -C . $X", "git --no-pager $(echo push)", "sudo git $X", "git pu?h", 'git -c "$X"']
+)
+def test_a_subcommand_that_is_computed_asks_where_a_rule_forbids_subcommands(tmp_path: Path, command: str) -> None:
+    place = Workplace(tmp_path, allow=["Bash"], deny=["Bash(git push:*)"])
+    assert place.bash(command, "bypassPermissions").kind == "ask"
+    for plain in ("git -C $X status", "git commit -m $X", "git log -- *.py", "npm $X"):
+        assert place.bash(plain, "bypassPermissions").kind == "allow", plain
 
 
 @pytest.mark.parametrize("command", COMPUTED)

@@ -21,6 +21,9 @@ from clew.chat.permission.shell import Script, parse
 from clew.wire.spawn import find_program
 
 _FORBIDDING: tuple[Kind, ...] = ("deny", "ask")
+_MOST_FOLDERS = 20
+_FOLDER_VARIABLE = re.compile(r"\$(?:PWD|HOME)\b|\$\{(?:PWD|HOME)\}", re.ASCII)
+_VARIABLE = re.compile(r"\$\{?[A-Za-z_][A-Za-z0-9_]*\}?")
 _DESCRIPTOR = re.compile(r"[0-2]-?|-")
 _SINKS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 _SHELL_CHANGING = names(
@@ -76,21 +79,22 @@ def _names_parameter(spec: str, input: Json) -> bool:
 
 def _may_be_forbidden(script: Script, ground: Ground) -> bool:
     """Whether a command could be one that a rule forbids or asks about, but its name is not known before it runs."""
-    has_rule = any(rule.spec is not None for kind in _FORBIDDING for rule in ground.of(kind, SHELL))
-    return has_rule and any(map(unwrap.is_computed, script.parsed))
+    specs = [rule.spec.split() for kind in _FORBIDDING for rule in ground.of(kind, SHELL) if rule.spec]
+    if specs and any(map(unwrap.is_computed, script.parsed)):
+        return True
+    names = {spec[0] for spec in specs if len(spec) > 1}
+    return any(unwrap.has_computed_subcommand(words, name) for words in script.parsed for name in names)
 
 
 def _file_verdicts(script: Script, ground: Ground) -> Iterator[Verdict]:
     """What rules say about the files that a command names: rather too many files than too few."""
     for target in script.targets:
         yield from (ground.read(target), ground.write(target))
-    for words in script.loose:
+    grounds = [ground, *(ground.at(folder) for folder in _named_folders(script, ground))]
+    for words in script.loose if any(rule.tool == "Read" for rule in ground.rules) else ():
         readers = [at for at, word in enumerate(words) if word.rsplit("/", 1)[-1] in _READERS]
         for word in words[readers[0] + 1 :] if readers else ():
-            for path in _paths_in(word, ground):
-                verdict = ground.read(path)
-                if verdict.rule:
-                    yield verdict
+            yield from (each.read(path) for each in grounds for path in _paths_in(word, each))
     for command in script.commands:
         try:
             plain = unwrap.unwrapped(command)
@@ -99,10 +103,19 @@ def _file_verdicts(script: Script, ground: Ground) -> Iterator[Verdict]:
         yield from (ground.write(path) for path in file_command.changed(plain) or ())
 
 
+def _named_folders(script: Script, ground: Ground) -> list[Path]:
+    """The folders that a command may enter, by cd or an option such as `git -C`."""
+    words = {word for each in script.loose if {"cd", "pushd", "-C"} & {*each} for word in each[1 : 1 + _MOST_FOLDERS]}
+    places = [locate(word, ground.cwd) for word in sorted(words)[:_MOST_FOLDERS]]
+    return [place.real for place in places if place and place.real.is_dir()]
+
+
 def _paths_in(word: str, ground: Ground) -> Iterator[str]:
     """The paths that a word may name: the word, the value of an option, a file in a commit, what a pattern stands for."""
     value = word.partition("=")[2] if word.startswith("-") else word
-    for path in dict.fromkeys((value, value.removeprefix("@"), *git.named_files(value))):
+    value = _FOLDER_VARIABLE.sub(lambda found: str(ground.cwd if "P" in found[0] else ground.home), value)
+    tail = _VARIABLE.split(value)[-1].lstrip("/")
+    for path in dict.fromkeys((value, tail, value.removeprefix("@"), *git.named_files(value))):
         if path.startswith("~/"):
             path = str(ground.home) + path[1:]
         if path:

@@ -186,12 +186,12 @@ def _looked(name: str, arguments: Words) -> Look | None:
         return _ripgrep(taken)
     recursive = not taken.used.isdisjoint((*grammar.recursive, *(["recursive"] if grammar.recursive else ())))
     skipped = frozenset(v for option, v in taken.options if option == "exclude-dir" and _FOLDER_NAME.fullmatch(v))
-    paths = tuple(path for path in taken.paths if path != "-")
+    paths = tuple(taken.paths)  # `-` among them: for some programs it is a file of that name
     return Look(paths or ((".",) if recursive else ()), recursive, files_only=grammar.files_only, skipped=skipped)
 
 
 def _ripgrep(taken: Taken) -> Look:
-    paths = tuple(path for path in (taken.words if "files" in taken.used else taken.paths) if path != "-")
+    paths = tuple(taken.words if "files" in taken.used else taken.paths)
     shown = {"u": "-u", "hidden": "--hidden", "no-ignore": "--no-ignore", "g": "--glob=", "glob": "--glob="}
     listing = tuple(shown[option] + value for option, value in taken.options if option in shown)
     return Look(paths or (".",), recursive=True, listing=listing)

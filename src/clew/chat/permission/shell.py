@@ -29,6 +29,7 @@ _ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0
 _SPLIT = re.compile(r"&&|\|\||[;|&\n`(){}<>]|\$\(")
 _SPLIT_OUTSIDE_BRACES = re.compile(r"&&|\|\||[;|&\n`()<>]|\$\(")
 _BRACES = re.compile(r"(?<!\$)\{([^{}]*,[^{}]*)\}")
+_SEQUENCE = re.compile(r"\{[^{}\s]*\.\.[^{}\s]*\}")
 _MOST_WORDS = 200
 _TARGET = re.compile(r"[<>]+[&|]?[ \t]*([^ \t\n;&|<>()]+)")
 
@@ -60,7 +61,7 @@ def parse(text: str) -> Script:
         return _unreadable(text, str(doubt))
     found = tuple(_loose_commands(root))
     loose = tuple(dict.fromkeys((*found, *_pieces(text), *_unbraced_pieces(text))))
-    parsed = loose if root.has_error else found
+    parsed = (*(loose if root.has_error else found), *_sequences(text))
     try:
         commands = lexer.read(text)
         agree(text, commands)
@@ -159,6 +160,12 @@ def _unbraced_pieces(text: str) -> Iterator[tuple[str, ...]]:
             words = [part for word in piece.split() for part in _unbraced(word)][:_MOST_WORDS]
             if words:
                 yield tuple(unquoted(word) for word in words)
+
+
+def _sequences(text: str) -> Iterator[tuple[str, ...]]:
+    """The pieces that hold sequences in braces, such as `{a..c}`, which are not expanded here."""
+    pieces = _SPLIT_OUTSIDE_BRACES.split(text) if _SEQUENCE.search(text) else ()
+    yield from (tuple(piece.split()) for piece in pieces if _SEQUENCE.search(piece))
 
 
 def _unbraced(word: str) -> list[str]:

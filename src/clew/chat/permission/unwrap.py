@@ -40,11 +40,11 @@ _LAUNCHERS = names(
     "sudo doas su env exec eval source . xargs parallel find fd watch bash sh dash zsh ksh fish ash busybox ssh strace"
     " ltrace gdb setsid script expect chroot unshare nsenter flock ionice taskset chrt numactl coproc then do else if"
     " while until ! { ( trap entr npx bunx pnpx uvx pipx rbash systemd-run run-parts awk gawk mawk perl python python3"
-    " ruby node php lua tclsh tar rsync"
+    " ruby node php lua tclsh tar rsync alias hash pushd"
 ) | set(_FLAGS)
 
 
-_EXPANDED = re.compile(r"[$`*?\[{]")
+_EXPANDED = re.compile(r"[$`*?\[{]|<\(")
 _SHELLS = names("sh bash dash zsh ksh fish ash rbash eval")
 _ALIAS = re.compile(r"alias\.[^=]*=(.*)", re.DOTALL)
 _WITH_SUBCOMMANDS = names(
@@ -95,7 +95,7 @@ def _behind(name: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 def forms(words: tuple[str, ...], depth: int = 3) -> Iterator[str]:
     """Every text that a forbidding rule is held against: the command itself, and what it may run."""
-    bare = words[0].rsplit("/", 1)[-1]
+    bare = _bare(words[0])
     yield " ".join(words)
     if bare != words[0]:
         yield " ".join((bare, *words[1:]))
@@ -103,10 +103,13 @@ def forms(words: tuple[str, ...], depth: int = 3) -> Iterator[str]:
         yield from _subcommands(bare, words[1:], depth)
     if bare not in _LAUNCHERS or depth == 0:
         return
+    if bare == "alias":
+        for inner in (each for word in words[1:] for each in shell.parse(word.partition("=")[2]).loose):
+            yield from forms(inner, depth - 1)
     for start in range(1, len(words)):
         rest = words[start:] if start <= _MANY else words[start : start + _MANY]
         yield " ".join(rest)
-        name = rest[0].rsplit("/", 1)[-1]
+        name = _bare(rest[0])
         if name != rest[0]:
             yield " ".join((name, *rest[1:]))
         if name in _WITH_SUBCOMMANDS:
@@ -117,6 +120,11 @@ def forms(words: tuple[str, ...], depth: int = 3) -> Iterator[str]:
     if bare == "eval":
         for inner in shell.parse(" ".join(words[1:])).loose:
             yield from forms(inner, depth - 1)
+
+
+def _bare(word: str) -> str:
+    """The name of a program without its folder, as a file system that is not strict finds it."""
+    return word.rsplit("/", 1)[-1].lower().removesuffix(".exe")
 
 
 def _subcommands(name: str, arguments: tuple[str, ...], depth: int) -> Iterator[str]:
@@ -140,7 +148,7 @@ def is_computed(words: tuple[str, ...]) -> bool:
     """Whether only the shell can tell which program a command runs: its name is an expansion, or a shell runs a text that
     is one or that it reads."""
     for at, word in enumerate(words):
-        name = word.rsplit("/", 1)[-1]
+        name = _bare(word)
         if at > 0 and (word.startswith("-") or "=" in word or _DURATION.fullmatch(word)):
             continue
         if _EXPANDED.search(word) and word not in ("[", "[["):
@@ -150,6 +158,21 @@ def is_computed(words: tuple[str, ...]) -> bool:
         if name not in _LAUNCHERS:
             return False
     return False
+
+
+def has_computed_subcommand(words: tuple[str, ...], name: str) -> bool:
+    """Whether only the shell can tell what a program of this name is told to do: `git $X`, but not `git -C $X status`."""
+    starts = [at for at, word in enumerate(words) if _bare(word) == name and (at == 0 or _bare(words[0]) in _LAUNCHERS)]
+    is_open = False
+    for before, word in zip(words[starts[0] :], words[starts[0] + 1 :], strict=False) if starts else ():
+        is_value = before.startswith("-")
+        if _EXPANDED.search(word):
+            is_open = True
+        elif not word.startswith("-") and not is_value:
+            return False
+        if is_open and not is_value:
+            return True
+    return is_open
 
 
 def _runs_what_it_reads(arguments: tuple[str, ...]) -> bool:
