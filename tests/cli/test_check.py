@@ -80,7 +80,7 @@ def test_problems_are_told_with_their_lines(run: Run, claude: Path) -> None:
     path = put(whole(), claude, drop=[3])
     code, out, _ = run(path.stem)
     assert code == 2
-    assert "is mended: 2.1.325 brings back all 2 prompts in spite of 1 missing parent." in out
+    assert "is damaged but resumable: 2.1.325 brings back all 2 prompts in spite of 1 missing parent." in out
     assert "  Line 3: the parent " in out
     assert "  Line 3: the result answers no call." in out
     assert re.search(r"^2\.1\.45 +yes +\d+ +1 of 2 \(50%\)$", out, re.MULTILINE)
@@ -115,6 +115,7 @@ def test_another_version_can_be_asked(run: Run, claude: Path) -> None:
     code, out, _ = run(path.stem, "--as", "2.1.29", "--as", "2.1.45")
     assert code == 2
     assert out.splitlines()[0].endswith("loses 1 prompt when 2.1.45 resumes it: line 1.")
+    assert out.splitlines()[1] == f"  Bring them back with: clew repair {path.stem[:8]}"
     assert "2.1.325" not in out
     code, _, err = run(path.stem, "--as", "soon")
     assert code == 2 and "'soon' is no version" in err
@@ -137,7 +138,7 @@ def test_json_has_everything(run: Run, claude: Path) -> None:
     made = json.loads(out)
     assert code == 2
     assert (made["clew"], made["kind"], made["id"], made["path"]) == (1, "health", path.stem, str(path))
-    assert (made["verdict"], made["judged"]) == ("mended", "2.1.325")
+    assert (made["verdict"], made["judged"]) == ("damaged", "2.1.325")
     damage = made["damage"][0]
     assert (damage["line"], damage["kind"], damage["saved"]) == (8, "unreadable", 0)
     assert [r["share"] for r in made["resumes"]] == [1.0] * 4
@@ -156,18 +157,18 @@ def test_json_has_everything(run: Run, claude: Path) -> None:
 
 def test_all_lists_what_is_not_sound_and_a_total(run: Run, claude: Path) -> None:
     put(whole(1), claude, when=1_000)
-    mended = put(whole(2), claude, drop=[2], when=3_000)
+    damaged = put(whole(2), claude, drop=[2], when=3_000)
     loses = put(whole(3).raw(b'{"type":"user","message":'), claude, when=2_000)
     code, out, err = run("--all")
     assert (code, err) == (2, "")
     assert out.splitlines() == [
-        f"{mended.stem[:8]}  mended  1 missing parent.",
-        f"{loses.stem[:8]}  loses   1 prompt lost (line 8); 1 damaged line.",
-        "3 sessions: 1 sound, 1 mended, 1 losing prompts.",
+        f"{damaged.stem[:8]}  damaged  1 missing parent.",
+        f"{loses.stem[:8]}  loses    1 prompt lost (line 8); 1 damaged line.",
+        "3 sessions: 1 sound, 1 damaged but resumable, 1 losing prompts.",
     ]
     code, out, _ = run("--all", "--json")
     assert code == 2
-    assert [json.loads(line)["verdict"] for line in out.splitlines()] == ["mended", "loses", "sound"]
+    assert [json.loads(line)["verdict"] for line in out.splitlines()] == ["damaged", "loses", "sound"]
 
 
 def test_all_minds_the_common_options(run: Run, claude: Path) -> None:

@@ -138,7 +138,7 @@ def test_why_there_is_no_request() -> None:
         request = clew.request(found)
         assert (request.refusal, request.messages, request.is_resumable) == (reason, [], False)
     assert clew.request(refusals["the model ended this conversation"], OLD).is_resumable
-    lost = session({"type": "user", "uuid": "A"}, user("B", None, "x"))
+    lost = session({"type": "user", "uuid": "A"}, user("B", "A", "x"))
     assert clew.request(lost).is_resumable
     assert clew.request(lost, OLD).refusal == "line 1 has no message, which ends version 2.1.45"
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from clew.conversation.open import find, read
 from clew.conversation.session import Session
 from clew.demo.talk import ABSENT, NIL, Talk, bash, edit, talk, task
-from clew.facts.health import BROKEN, LOSES, MENDED, SOUND, VERDICTS, VERSIONS, Health, health, inventory
+from clew.facts.health import BROKEN, DAMAGED, LOSES, SOUND, VERDICTS, VERSIONS, Health, health, inventory
 from clew.wire.encode import encode
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
@@ -115,14 +115,14 @@ def test_a_malformed_line_is_counted_and_reported_with_its_number_and_place() ->
     assert [(d.line, d.offset, d.kind, d.saved) for d in found.damage] == [(3, start, "unreadable", 0)]
     assert found.damage[0].reason
     assert found.prompts.total == found.prompts.reachable == 3
-    assert found.verdict == MENDED
+    assert found.verdict == DAMAGED
 
 
-def test_joined_lines_are_mended_when_the_newest_version_goes_on_past_what_it_does_not_see() -> None:
+def test_joined_lines_are_damaged_but_resumable_when_the_newest_version_goes_on_past_what_it_does_not_see() -> None:
     told = talk().user("one").reply("first").user("two").reply("second")
     found = health(Session(told.lines()[0].rstrip(b"\n") + b"".join(told.lines()[1:])))
     assert [(d.kind, d.saved) for d in found.damage] == [("joined", 2)]
-    assert (found.verdict, found.prompts.lost) == (MENDED, ())
+    assert (found.verdict, found.prompts.lost) == (DAMAGED, ())
     assert [r.lost for r in found.resumes] == [(1,), (1,), (1,), ()]
 
 
@@ -144,16 +144,16 @@ def test_a_prompt_saved_from_a_spliced_line_is_lost_to_every_version() -> None:
 def test_nul_bytes_and_a_torn_end_are_told_apart() -> None:
     found = checked(three().raw(b"\0" * 64 + b"\n").raw(b'{"parentUuid":"x","type":"assistant","message":{"rol'))
     assert [(d.kind, d.saved, d.prompt) for d in found.damage] == [("nul", 0, False), ("torn", 0, False)]
-    assert found.verdict == MENDED
+    assert found.verdict == DAMAGED
 
 
 def test_an_unreadable_line_that_looks_like_a_prompt_is_a_lost_prompt() -> None:
     found = checked(three().raw(b'{"parentUuid":"x","type":"user","message":{"role":"user","content":"wh'))
     assert (found.verdict, found.prompts.lost) == (LOSES, (10,))
     result = checked(three().raw(b'{"type":"user","message":{"content":[{"type":"tool_result","con'))
-    assert (result.verdict, result.prompts.lost) == (MENDED, ())
+    assert (result.verdict, result.prompts.lost) == (DAMAGED, ())
     before = checked(three().raw(b'{"type":"user","message":"x"\n').compact("in short").user("four").reply("d"))
-    assert (before.verdict, before.prompts.lost) == (MENDED, ())
+    assert (before.verdict, before.prompts.lost) == (DAMAGED, ())
 
 
 def test_nothing_but_damage_is_broken() -> None:
@@ -173,7 +173,7 @@ def test_lines_read_leniently_are_told_with_the_reason() -> None:
     assert odd.flaws[0].text.startswith("unexpected type")
     assert odd.verdict == SOUND
     bad = health(Session(talk().user("caf!").reply("a").bytes().replace(b"caf!", b"caf\xff")))
-    assert ([f.text for f in bad.of("lenient")], bad.verdict) == (["invalid UTF-8"], MENDED)
+    assert ([f.text for f in bad.of("lenient")], bad.verdict) == (["invalid UTF-8"], DAMAGED)
 
 
 # -- broken links
@@ -184,7 +184,7 @@ def test_a_missing_parent_is_bridged_by_new_versions_and_ends_the_path_in_old_on
     session = Session(without(three(), 4))
     found = health(session)
     assert [(f.kind, f.line) for f in found.of("dangling", "cycle")] == [("dangling", 4)]
-    assert found.verdict == MENDED
+    assert found.verdict == DAMAGED
     assert [(r.kept, r.lost) for r in found.resumes] == [(1, (1, 3))] * 3 + [(3, ())]
     older = health(session, ["2.1.45"])
     assert (older.verdict, older.judged, older.prompts.lost) == (LOSES, "2.1.45", (1, 3))
@@ -197,7 +197,7 @@ def test_cycles_neither_hang_nor_crash() -> None:
     data[0]["parentUuid"] = data[3]["uuid"]
     found = health(Session(b"".join(encode(d) + b"\n" for d in data)))
     assert [(f.kind, f.line) for f in found.flaws] == [("cycle", 1)]
-    assert (found.verdict, found.prompts.reachable) == (MENDED, 3)
+    assert (found.verdict, found.prompts.reachable) == (DAMAGED, 3)
     assert ["hangs" in r.refusal for r in found.resumes] == [True, True, False, False]
 
 
@@ -206,6 +206,9 @@ def test_cycles_neither_hang_nor_crash() -> None:
 def test_what_a_cycle_cuts_off_is_lost() -> None:
     data = three().data()
     data[2]["parentUuid"] = data[3]["uuid"]
+    near = health(Session(b"".join(encode(d) + b"\n" for d in data)))
+    assert (near.verdict, near.prompts.lost) == (DAMAGED, ())
+    data[0]["timestamp"] = data[1]["timestamp"] = "2026-01-05T08:00:00.000Z"
     found = health(Session(b"".join(encode(d) + b"\n" for d in data)))
     assert (found.verdict, found.prompts.lost, found.prompts.left) == (LOSES, (1,), 0)
 
@@ -220,7 +223,7 @@ def test_a_repeated_uuid_is_told_and_the_prompt_counts_once() -> None:
     told = talk().user("one").reply("a")
     found = health(Session(told.bytes() + told.bytes()))
     assert [(f.kind, f.line) for f in found.of("duplicate")] == [("duplicate", 3), ("duplicate", 4)]
-    assert (found.verdict, found.prompts.total) == (MENDED, 1)
+    assert (found.verdict, found.prompts.total) == (DAMAGED, 1)
 
 
 def test_a_parent_that_is_no_part_of_the_conversation_is_a_gap() -> None:
@@ -233,7 +236,7 @@ def test_a_parent_that_is_no_part_of_the_conversation_is_a_gap() -> None:
     )
     found = checked(told)
     assert [(f.kind, f.line) for f in found.flaws] == [("gap", 4)]
-    assert (found.verdict, found.resumes[0].lost) == (MENDED, (1,))
+    assert (found.verdict, found.resumes[0].lost) == (DAMAGED, (1,))
 
 
 @settings(deadline=None)
@@ -330,7 +333,7 @@ def test_damage_in_an_agents_file_belongs_to_the_session(tmp_path: Path) -> None
     agent.write_bytes(agent.read_bytes() + b"broken\n")
     found = health(find(path.stem, claude=tmp_path))
     assert [(d.agent, d.line, d.kind) for d in found.damage] == [("a1b2c3d4e5f60718a", 3, "unreadable")]
-    assert found.verdict == MENDED
+    assert found.verdict == DAMAGED
 
 
 def test_times_that_run_backwards_are_counted() -> None:
@@ -395,7 +398,7 @@ def test_real_damage_is_found(name: str, kinds: set[str]) -> None:
         pytest.skip("the shared samples are not beside this checkout")
     found = health(read(path))
     assert {d.kind for d in found.damage} == kinds
-    assert found.verdict in (MENDED, LOSES)
+    assert found.verdict in (DAMAGED, LOSES)
     whole = sum(_is_object(line) for line in path.read_bytes().split(b"\n"))
     assert len(found.damage) == sum(bool(line.strip()) for line in path.read_bytes().split(b"\n")) - whole
 

@@ -368,3 +368,30 @@ def command_lines_behind_a_caveat(s: Script) -> None:
     s.user(CAVEAT, isMeta=True)
     s.system("local_command", COMMAND)
     s.system("local_command", PRINTED)
+
+
+# A command at the end
+
+
+@case
+def command_behind_an_unanswered_prompt(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.system("local_command", "<local-command-stdout>x</local-command-stdout>")
+
+
+@case
+def commands_behind_a_result(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.result("t1")
+    s.system("local_command", "<command-name>/x</command-name>")
+    s.system("local_command", "<local-command-stdout>x</local-command-stdout>")
+
+
+@case
+def command_behind_an_attachment_behind_a_command(s: Script) -> None:
+    s.user("u1")
+    s.system("local_command", "first")
+    s.attach("date")
+    s.system("local_command", "second")

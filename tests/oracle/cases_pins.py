@@ -214,3 +214,44 @@ def pin_before_any_line(s: Script) -> None:
     branches(s)
     s.pin(uuid(4))
     s.move(6, 0)
+
+
+# A compaction behind the pin
+
+
+@case
+def boundary_behind_the_pin(s: Script) -> None:
+    s.turns(1)
+    s.pin(s.last)
+    s.compact("SUM")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def boundary_behind_an_explicit_pin(s: Script) -> None:
+    s.turns(1)
+    s.pin(s.last, explicit=True)
+    s.compact("SUM")
+    s.user("u2")
+    s.reply("a2")
+
+
+@case
+def boundary_of_an_agent_behind_the_pin(s: Script) -> None:
+    s.user("u1")
+    fork = s.reply("a1")
+    s.user("bA")
+    s.pin(s.reply("aA"))
+    s.system("compact_boundary", parent=None, isSidechain=True)
+    s.user("u2", parent=fork)
+    s.reply("a2")
+
+
+@case
+def pin_on_what_was_preserved(s: Script) -> None:
+    kept = s.user("u1"), s.reply("a1")
+    s.compact("SUM", messages=kept)
+    s.pin(kept[1])
+    s.user("u2")
+    s.reply("a2")

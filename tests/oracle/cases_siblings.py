@@ -349,3 +349,65 @@ def call_before_a_compaction_that_preserved_another(s: Script) -> None:
     s.reply(use("t2"), mid="m1")
     s.result("t2", "r2")
     s.reply("end")
+
+
+# Meta entries beside the path
+
+
+@case
+def meta_entry_below_a_call(s: Script) -> None:
+    s.user("u1")
+    asked = s.reply(use("t1"))
+    s.user("aside", isMeta=True)
+    s.user("more", isMeta=True)
+    s.result("t1", parent=asked)
+    s.reply("a1")
+
+
+@case
+def meta_entry_below_a_call_and_a_reply_below_it(s: Script) -> None:
+    s.user("u1")
+    asked = s.reply(use("t1"))
+    s.user("aside", isMeta=True)
+    s.reply("branch")
+    s.result("t1", parent=asked)
+    s.reply("a1")
+
+
+@case
+def meta_entry_below_a_result_beside_the_path(s: Script) -> None:
+    s.user("u1")
+    first = s.reply(use("t1"), mid="m1")
+    second = s.reply(use("t2"), mid="m1")
+    s.result("t1", parent=first)
+    s.user("aside", isMeta=True)
+    s.result("t2", parent=second)
+    s.reply("a1")
+
+
+@case
+def meta_entry_below_the_text_of_a_reply_with_a_call(s: Script) -> None:
+    s.user("u1")
+    words = s.reply("text", mid="m1")
+    asked = s.reply(use("t1"), mid="m1")
+    s.user("aside", parent=words, isMeta=True)
+    s.result("t1", parent=asked)
+    s.reply("a1")
+
+
+@case
+def meta_entry_below_a_reply_without_a_call(s: Script) -> None:
+    s.user("u1")
+    words = s.reply("a1")
+    s.user("aside", isMeta=True)
+    s.user("u2", parent=words)
+    s.reply("a2")
+
+
+@case
+def prompt_below_a_call(s: Script) -> None:
+    s.user("u1")
+    asked = s.reply(use("t1"))
+    s.user("aside")
+    s.result("t1", parent=asked)
+    s.reply("a1")

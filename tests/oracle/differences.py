@@ -7,12 +7,10 @@ from tests.oracle.claude import VERSIONS
 # What the newest version does, and clew does not do yet
 RULES: dict[str, tuple[str, ...]] = {
     "Context alone is an unfinished turn": ("leaf/one_attachment",),
-    "A progress line stands for its parent from where it is in the file, and before any other line of its uuid": (
-        "leaf/reply_and_progress_share_a_uuid",
-        "bridging/progress_line_later_in_the_file",
-    ),
     "A worktree that is gone is no reason to refuse, one that cannot be verified is": ("leaf/worktree_that_is_gone",),
-    "A parent that is no string is a missing one": ("bridging/parent_is_a_number",),
+    "Lines that a compaction preserved are linked anew before anything is bridged": (
+        "bridging/nearest_line_was_preserved",
+    ),
     "Anything but nothing makes a line an agent's": ("damage/sidechain_that_is_nothing",),
 }
 

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from clew.conversation.draft import INTERRUPTED_CALL
 from clew.conversation.open import read, request
 from clew.conversation.request import Request
 from tests.oracle.claude import LATEST, Box, Resumed
@@ -44,18 +43,7 @@ class Verdict:
 
 
 def comparable(messages: list[dict[str, Any]]) -> Any:
-    return _cut(normalise(messages))
-
-
-def _cut(value: Any) -> Any:
-    """Words of the program that clew knows only the beginning of, shortened to that."""
-    if isinstance(value, str):
-        return INTERRUPTED_CALL if value.startswith(INTERRUPTED_CALL) else value
-    if isinstance(value, list):
-        return [_cut(part) for part in value]
-    if isinstance(value, dict):
-        return {key: _cut(part) for key, part in value.items()}
-    return value
+    return normalise(messages)
 
 
 def shown(messages: list[dict[str, Any]]) -> str:

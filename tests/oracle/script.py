@@ -58,11 +58,39 @@ def uuid(number: int) -> str:
     return f"{number:08d}-0000-4000-8000-000000000000"
 
 
+def second(number: float) -> str:
+    """The time so many seconds after the beginning."""
+    moment = datetime(2026, 1, 3, 10, tzinfo=UTC) + timedelta(seconds=number)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Clock = Callable[[int, str], str]  # the time of the line with a number, by its type
+
+
+def dense(number: int, kind: str) -> str:
+    """One second after the line before."""
+    return second(number)
+
+
+class Lifelike:
+    """As in life: minutes or hours before a prompt, seconds before everything else; the same for the same calls."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+
+    def __call__(self, number: int, kind: str) -> str:
+        self._at += (
+            (47.25, 1380.5, 7.125, 16200.0, 212.75)[number % 5] if kind == "user" else (8.4, 2.2, 31.6)[number % 3]
+        )
+        return second(self._at)
+
+
 class Script:
     """A session file in the making."""
 
-    def __init__(self, session: str = SESSION) -> None:
+    def __init__(self, session: str = SESSION, clock: Clock = dense) -> None:
         self.session = session
+        self._clock = clock
         self.lines: list[Json | bytes] = []
         self.last: str | None = None  # the line that the next one hangs below
         self.model = SONNET  # of the replies to come
@@ -100,7 +128,7 @@ class Script:
             "gitBranch": "main",
             "type": kind,
             "uuid": mine,
-            "timestamp": clock(self._made) if timestamp is None else timestamp,
+            "timestamp": self._clock(self._made, kind) if timestamp is None else timestamp,
         }
         self.lines.append(entry | (body or {}) | fields)
         self.last = mine
@@ -202,12 +230,6 @@ class Script:
         self.lines.insert(len(self.lines) if to is None else to, entry)
 
 
-def clock(number: int) -> str:
-    """The time of the line with this number: one second after the one before."""
-    moment = datetime(2026, 1, 3, 10, tzinfo=UTC) + timedelta(seconds=number)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def written(said: Json | bytes) -> bytes:
     return said if isinstance(said, bytes) else json.dumps(said).encode() + b"\n"
 
@@ -233,8 +255,8 @@ class Theme(dict[str, Tell]):
         return tell
 
 
-def told(tell: Tell, session: str = SESSION) -> bytes:
+def told(tell: Tell, session: str = SESSION, clock: Clock = dense) -> bytes:
     """The file of a case."""
-    script = Script(session)
+    script = Script(session, clock)
     tell(script)
     return script.data()

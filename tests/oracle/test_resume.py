@@ -29,7 +29,7 @@ from tests.oracle.claude import LATEST, VERSIONS
 from tests.oracle.conftest import Claude
 from tests.oracle.differences import KNOWN, UNKNOWN
 from tests.oracle.judge import Bench, Verdict, bench, comparable, judge
-from tests.oracle.script import Tell, told
+from tests.oracle.script import Lifelike, Tell, dense, told
 
 pytestmark = pytest.mark.oracle
 
@@ -49,6 +49,9 @@ THEMES = (
     cases_damage.case,
 )
 CASES: dict[str, Tell] = {f"{theme.name}/{name}": tell for theme in THEMES for name, tell in theme.items()}
+CLOCKED = [
+    name + clock for name in CASES for clock in ("", "@life")
+]  # each with one second between lines, and as in life
 SOAKS = os.environ.get("CLEW_SOAK") == "1"
 
 Judged = Callable[[str, str], Verdict]
@@ -60,7 +63,12 @@ def session_of(name: str) -> str:
 
 def submit(on: Bench, name: str) -> Future[Verdict]:
     session = session_of(name)
-    return on.judge(told(CASES[name], session), session)
+    return on.judge(file_of(name, session), session)
+
+
+def file_of(name: str, session: str) -> bytes:
+    case, at, _ = name.partition("@life")
+    return told(CASES[case], session, Lifelike() if at else dense)
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +87,13 @@ def judged(request: pytest.FixtureRequest, claude: Claude) -> Iterator[Judged]:
 
 
 def marked(version: str, name: str) -> list[pytest.MarkDecorator]:
+    name = name.removesuffix("@life")
     reason = UNKNOWN.get(name) if version == LATEST else KNOWN.get(version, {}).get(name)
     return [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
 
 
 @pytest.mark.parametrize(
-    ("version", "name"), [pytest.param(LATEST, name, marks=marked(LATEST, name), id=name) for name in CASES]
+    ("version", "name"), [pytest.param(LATEST, name, marks=marked(LATEST, name), id=name) for name in CLOCKED]
 )
 def test_a_resume_sends_what_clew_says(judged: Judged, version: str, name: str) -> None:
     judged(version, name).check()
@@ -98,7 +107,7 @@ def test_a_resume_sends_what_clew_says(judged: Judged, version: str, name: str) 
         pytest.param(version, name, marks=marked(version, name), id=f"{version}-{name}")
         for version in VERSIONS
         if version != LATEST and SOAKS
-        for name in CASES
+        for name in CLOCKED
     ],
 )
 def test_a_resume_by_an_older_version_sends_what_clew_says(judged: Judged, version: str, name: str) -> None:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
-from time import monotonic
 from typing import Any
 
+from clew.cli.check_print import Line, erase, many, print_lines, table, watched
 from clew.cli.choose import files, tree
 from clew.cli.choose import session as chosen
-from clew.cli.output import clean_name, common, is_terminal, one_line, print_json, remark, size
+from clew.cli.output import common, one_line, print_json, remark, size
 from clew.conversation.session import Session
 from clew.errors import UNREADABLE
-from clew.facts.drift import Drift, Unknown, drift, known
 from clew.facts.health import (
     BAD_TEXT,
     BROKEN,
+    DAMAGED,
     LOSES,
-    MENDED,
     SOUND,
     VERDICTS,
     VERSIONS,
@@ -35,10 +33,8 @@ from clew.facts.health import (
 from clew.wire.fence import describe
 from clew.wire.place import SessionFile
 
-Line = tuple[str, str]  # a style, and a text
-
 _SHOWN = 10  # damaged lines, and line numbers, before the rest is only counted
-_STYLES = {SOUND: "bold green", MENDED: "bold yellow", LOSES: "bold red", BROKEN: "bold red"}
+_STYLES = {SOUND: "bold green", DAMAGED: "bold yellow", LOSES: "bold red", BROKEN: "bold red"}
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -47,7 +43,9 @@ def arguments(command: ArgumentParser) -> None:
         "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
     )
     which.add_argument("--all", action="store_true", help="every session; only those that are not sound are listed")
-    command.add_argument("--drift", action="store_true", help="names in the files that are new; safe to share")
+    command.add_argument(
+        "--drift", action="store_true", help="names that are new, in all sessions unless one is given; safe to share"
+    )
     command.add_argument(
         "--as",
         dest="versions",
@@ -67,7 +65,10 @@ def _version(text: str) -> str:
 
 def call(options: Namespace) -> int:
     if options.drift:
-        return _drift(options)
+        from clew.cli import check_drift
+
+        code = check_drift.call(options)
+        return _nothing(options) if code is None else code
     return _check_all(options) if options.all else _check_one(options)
 
 
@@ -96,7 +97,7 @@ def _check_one(options: Namespace) -> int:
     if options.json:
         print_json([_json(found, session)])
     else:
-        _print(_report(found))
+        print_lines(_report(found))
     return 0 if found.verdict == SOUND else 2
 
 
@@ -111,6 +112,8 @@ def _json(found: Health, session: Session) -> Mapping[str, Any]:
 
 def _report(found: Health) -> Iterator[Line]:
     yield _STYLES[found.verdict], one_line(f"{found.id} {verdict(found)}")
+    if step := _next_step(found):
+        yield "", f"  {step}"
     for damage in found.damage[:_SHOWN]:
         yield "", _sentence(_damage(damage))
     if len(found.damage) > _SHOWN:
@@ -120,7 +123,7 @@ def _report(found: Health) -> Iterator[Line]:
             yield "", _sentence(_flaws(flaws, sentence))
     yield "", _prompts(found)
     if found.resumes:
-        yield from _table(("VERSION", "RESUMES", "MESSAGES", "PROMPTS"), map(_resume, found.resumes))
+        yield from table(("VERSION", "RESUMES", "MESSAGES", "PROMPTS"), map(_resume, found.resumes))
     yield from (("dim", one_line(line)) for line in _inventory(found))
 
 
@@ -133,8 +136,16 @@ def verdict(found: Health) -> str:
         return f"is broken: {found.judged} cannot resume it, because {why}."
     lost = found.prompts.lost
     if found.verdict == LOSES:
-        return f"loses {_many(len(lost), 'prompt')} when {found.judged} resumes it: {_lines(lost)}."
-    return f"is {found.verdict}: {_whole(found)}{' in spite of ' + _why(found) if found.verdict == MENDED else ''}."
+        return f"loses {many(len(lost), 'prompt')} when {found.judged} resumes it: {_lines(lost)}."
+    if found.verdict == DAMAGED:
+        return f"is damaged but resumable: {_whole(found)} in spite of {_why(found)}."
+    return f"is sound: {_whole(found)}."
+
+
+def _next_step(found: Health) -> str:
+    """How to get the lost prompts back; what is left of a torn line cannot be."""
+    torn = {damage.line for damage in found.damage if damage.prompt and not damage.agent}
+    return f"Bring them back with: clew repair {one_line(found.id[:8])}" if {*found.prompts.lost} - torn else ""
 
 
 def _whole(found: Health) -> str:
@@ -147,16 +158,22 @@ def _whole(found: Health) -> str:
 
 
 def _why(found: Health) -> str:
-    """What had to be mended, in few words."""
-    parts = [_many(len(found.damage), "damaged line")] if found.damage else []
+    """What is damaged, in few words."""
+    parts = [many(len(found.damage), "damaged line")] if found.damage else []
     counts = Counter(flaw.kind for flaw in found.flaws)
-    words = {"dangling": "missing parent", "gap": "bridged gap", "cycle": "cycle", "duplicate": "repeated uuid"}
-    parts += [_many(counts[kind], word) for kind, word in words.items() if counts[kind]]
+    words = {
+        "dangling": "missing parent",
+        "gap": "parent of an unknown type",
+        "cycle": "cycle",
+        "duplicate": "repeated uuid",
+    }
+    parts += [many(counts[kind], word, _PLURAL.get(kind, "")) for kind, word in words.items() if counts[kind]]
     bad = sum(flaw.text == BAD_TEXT for flaw in found.of("lenient"))
-    parts += [f"{_many(bad, 'line')} of invalid UTF-8"] if bad else []
+    parts += [f"{many(bad, 'line')} of invalid UTF-8"] if bad else []
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
+_PLURAL = {"gap": "parents of an unknown type"}
 _DAMAGE = {
     "joined": "several entries on one line",
     "spliced": "one entry written over another",
@@ -168,15 +185,18 @@ _DAMAGE = {
 
 def _damage(damage: Damage) -> str:
     where = f"line {damage.line}, byte {damage.offset}" + (f", of the agent {damage.agent}" if damage.agent else "")
-    saved = f"{_many(damage.saved, 'entry', 'entries')} saved" if damage.saved else "nothing saved"
+    saved = f"{many(damage.saved, 'entry', 'entries')} saved" if damage.saved else "nothing saved"
     guess = "; it looks like a prompt" if damage.prompt else ""
     return f"{where}: {_DAMAGE.get(damage.kind, damage.reason)}, {saved}{guess}."
 
 
+_BRIDGE = (
+    "versions from 2.1.100 continue with a line at most 5 seconds older, or lose what came before, as older ones do"
+)
 _FLAWS = {
     "cycle": "rings of entries are their own ancestors",
-    "dangling": "parents are not in the file; newer versions go on with the line before, older ones end there",
-    "gap": "parents are no part of the conversation; newer versions go on with the line before, older ones end there",
+    "dangling": f"parents are not in the file; {_BRIDGE}",
+    "gap": f"parents are no part of the conversation; {_BRIDGE}",
     "duplicate": "uuids are there more than once, the last one counts",
     "call": "calls have no result",
     "result": "results answer no call",
@@ -222,17 +242,17 @@ def _resume(made: Resume) -> tuple[str, ...]:
 
 def _inventory(found: Health) -> Iterator[str]:
     made = found.inventory
-    agents = f"; {_many(found.agents, 'agent')}" if found.agents else ""
+    agents = f"; {many(found.agents, 'agent')}" if found.agents else ""
     yield f"Lines: {made.lines} ({size(made.size)}): {_counts(made.types)}{agents}"
     if made.types.get("user"):
         yield (
-            f"Turns: {made.human_turns} by a person, {_many(made.calls, 'call')}; "
+            f"Turns: {made.human_turns} by a person, {many(made.calls, 'call')}; "
             f"{made.result_share:.0%} of the user entries are results"
         )
     named = {"Versions": made.versions, "Blocks": made.blocks, "Stop reasons": made.stop_reasons}
     yield from (f"{name}: {_counts(counts)}" for name, counts in named.items() if counts)
     if found.backward:
-        yield f"Times: {_many(found.backward, 'entry is', 'entries are')} earlier than the one before"
+        yield f"Times: {many(found.backward, 'entry is', 'entries are')} earlier than the one before"
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -247,23 +267,23 @@ def _check_all(options: Namespace) -> int:
     wanted = list(islice(files(options), options.limit))
     versions = options.versions or (VERSIONS if options.json else VERSIONS[-1:])
     totals: Counter[str] = Counter()
-    for file in _watched(wanted, options.quiet):
+    for file in watched(wanted, options.quiet):
         verdict, made, why = _checked(file, versions)
         totals[verdict] += 1
         if options.json:
             print_json([made])
         elif verdict != SOUND:
-            _erase()
-            _print([("", f"{one_line(file.id[:8])}  {verdict.ljust(6)}  {one_line(why)}")])
+            erase()
+            print_lines([("", f"{one_line(file.id[:8])}  {verdict.ljust(7)}  {one_line(why)}")])
     if not totals:
         return _nothing(options)
     if not options.json:
         parts = ", ".join(f"{totals[verdict]} {_TOTAL[verdict]}" for verdict in VERDICTS if totals[verdict])
-        _print([("bold", f"{_many(len(wanted), 'session')}: {parts}.")])
+        print_lines([("bold", f"{many(len(wanted), 'session')}: {parts}.")])
     return 0 if set(totals) == {SOUND} else 2
 
 
-_TOTAL = {SOUND: "sound", MENDED: "mended", LOSES: "losing prompts", BROKEN: "broken"}
+_TOTAL = {SOUND: "sound", DAMAGED: "damaged but resumable", LOSES: "losing prompts", BROKEN: "broken"}
 
 
 def _checked(file: SessionFile, versions: Sequence[str]) -> tuple[str, Mapping[str, Any], str]:
@@ -284,87 +304,9 @@ def _summary(found: Health) -> str:
         return f"{found.judged} cannot resume it: {found.refusal or 'nothing in it can be read'}."
     if found.verdict == LOSES:
         lost = found.prompts.lost
-        return f"{_many(len(lost), 'prompt')} lost ({_lines(lost)})" + (f"; {why}." if why else ".")
+        told = f"{many(len(lost), 'prompt')} lost ({_lines(lost)})" + (f"; {why}." if why else ".")
+        return f"{told} {_next_step(found)}".rstrip()
     return f"{why[:1].upper()}{why[1:]}."
-
-
-def _watched(wanted: Sequence[SessionFile], quiet: bool) -> Iterator[SessionFile]:
-    """The files one by one, with a count on a terminal when it takes longer than a second."""
-    start = shown = monotonic()
-    for number, file in enumerate(wanted):
-        now = monotonic()
-        if not quiet and now - start > 1 and now - shown > 0.1 and sys.stderr.isatty():
-            print(f"\r{number} of {len(wanted)} sessions\x1b[K", end="", file=sys.stderr, flush=True)
-            shown = now
-        yield file
-    _erase()
-
-
-def _erase() -> None:
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-# -- new names
-
-
-def _drift(options: Namespace) -> int:
-    if options.all:
-        wanted = list(islice(files(options), options.limit))
-    else:
-        session = _one(options)
-        wanted = [session.file] if session and isinstance(session.file, SessionFile) else []
-    total = Drift()
-    where = []
-    code = 0
-    for file in _watched(wanted, options.quiet):
-        try:
-            found = sum((drift(s.entries) for s in _with_agents(file)), Drift())
-        except UNREADABLE as error:
-            remark(f"{file.id[:8]} cannot be read: {describe(error)}.")
-            code = 2
-            continue
-        where += [file.id[:8]] if found.found else []
-        total += found
-    if not total.files:
-        return code or _nothing(options)
-    if options.json:
-        print_json([_drift_json(total)])
-    else:
-        _print(_drift_report(total))
-    if where and options.all and not options.quiet:
-        remark(f"They are in {', '.join(where[:_SHOWN])}{' …' if len(where) > _SHOWN else ''}")
-    return code
-
-
-def _with_agents(file: SessionFile) -> Iterator[Session]:
-    yield Session(file.path, file=file)
-    for agent in file.agents():
-        yield Session(agent.path, file=agent)
-
-
-def _drift_json(total: Drift) -> Mapping[str, Any]:
-    unknown = [asdict(each) for each in total.unknown]
-    counts = {"files": total.files, "entries": total.entries, "versions": dict(total.versions)}
-    return {"kind": "drift", "known": known().newest, **counts, "newer": list(total.newer), "unknown": unknown}
-
-
-def _drift_report(total: Drift) -> Iterator[Line]:
-    seen = (_many(total.files, "file"), _many(total.entries, "entry", "entries"), _many(len(total.versions), "version"))
-    yield "", f"{', '.join(seen)}."
-    if total.newer:
-        yield "", f"Newer than the names known here, which are those of {known().newest}: {', '.join(total.newer)}."
-    if not total.unknown:
-        yield "bold green", f"Every name is known from versions up to {known().newest}."
-        return
-    yield "bold yellow", f"{_many(len(total.unknown), 'name')} not known from versions up to {known().newest}:"
-    yield from _table(("KIND", "NAME", "COUNT", "VERSIONS", "LINE"), map(_unknown, total.unknown))
-
-
-def _unknown(each: Unknown) -> tuple[str, ...]:
-    span = each.first if each.first == each.last else f"{each.first} to {each.last}"
-    name = f"{each.of}.{each.name}" if each.of else each.name
-    return each.kind, name, str(each.count), span or "?", str(each.line)
 
 
 # -- text
@@ -373,28 +315,3 @@ def _unknown(each: Unknown) -> tuple[str, ...]:
 def _sentence(text: str) -> str:
     text = one_line(text)
     return f"  {text[:1].upper()}{text[1:]}"
-
-
-def _many(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
-    cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
-    for style, row in (("dim", heads), *(("", row) for row in cells)):
-        yield style, "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _print(lines: Iterable[Line]) -> None:
-    """Plain text, or with colours on a terminal."""
-    if not is_terminal():
-        for _, text in lines:
-            print(clean_name(text))
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False, soft_wrap=True)
-    for style, text in lines:
-        console.print(Text(clean_name(text), style=style))

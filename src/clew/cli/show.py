@@ -100,6 +100,13 @@ def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
         remark(
             f"{len(others)} other branch{'es' if len(others) > 1 else ''}: {names}. See: {shell.on('trace', session.id)}"
         )
+    if session.cut is not None:
+        kept = {entry.uuid for entry in session.links.up(session.leaf)} if session.leaf else set()
+        gone = [turn for turn in session.turns if turn.prompt.uuid not in kept]
+        remark(
+            f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses {len(gone)} "
+            f"prompt{'s' if len(gone) != 1 else ''} before it. Bring them back with: clew repair {session.id[:8]}"
+        )
     if session.damage:
         count, saved = len(session.damage), sum(len(d.salvaged) for d in session.damage)
         entries = f"{saved} entr{'y' if saved == 1 else 'ies'} saved from {'it' if count == 1 else 'them'}"

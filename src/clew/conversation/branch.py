@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clew.conversation.chain import Chain
 from clew.conversation.graph import cycles
-from clew.conversation.path import Chain
 from clew.conversation.prompt import starts_turn
 from clew.wire.entry import Entry
 
@@ -76,7 +76,7 @@ def _nearest(links: Chain, entry: Entry, known: dict[str | None, str | None]) ->
         if starts_turn(above, links.agent):
             answer = above.uuid
             break
-        above = links.parent(above, history=True)
+        above = links.parent(above, history=True, seen=seen)
     known.update(dict.fromkeys(walked, answer))
     return answer
 

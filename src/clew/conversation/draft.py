@@ -22,7 +22,8 @@ from clew.wire.entry import Entry
 Json = dict[str, Any]
 
 INTERRUPTED_CALL = (
-    "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown."
+    "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown. "
+    "Check whether it took effect before relying on it or running it again.]"
 )
 LOADED = "Tool loaded."
 THOUGHT = ("thinking", "redacted_thinking")

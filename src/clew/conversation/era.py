@@ -50,13 +50,27 @@ class Era:
 
     @property
     def survives_bad_entries(self) -> bool:
-        """A chain line without its message or attachment no longer ends the program."""
-        return self.since("2.1.80")
+        """A line without a message, or a message without content, no longer ends the program: it is passed over."""
+        return self.since("2.1.290")
+
+    @property
+    def reads_every_message(self) -> bool:
+        """A line without a message ends the program wherever it stands, also beside the path."""
+        return self.since("2.1.80") and not self.survives_bad_entries
+
+    @property
+    def survives_bad_attachments(self) -> bool:
+        return self.since("2.1.260")
 
     @property
     def bridges_gaps(self) -> bool:
-        """A parent that is missing or unknown is replaced by the line before it, a progress line by its own parent."""
+        """A parent that is missing is replaced by the entry nearest in time, a progress line by its own parent."""
         return self.since("2.1.100")
+
+    @property
+    def parts_agents(self) -> bool:
+        """Only an agent's entry takes the place of a missing parent of an agent's entry, and of no other."""
+        return self.since("2.1.120")
 
     @property
     def heeds_endings(self) -> bool:
@@ -72,6 +86,11 @@ class Era:
     def repairs_siblings(self) -> bool:
         """Parallel calls off the parent chain are pulled back in."""
         return self.since("2.1.80")
+
+    @property
+    def keeps_notes(self) -> bool:
+        """Meta entries that hang below a call beside the path are sent behind its results."""
+        return self.since("2.1.290")
 
     @property
     def leaf_by_order(self) -> bool:

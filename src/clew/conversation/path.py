@@ -6,105 +6,25 @@ what lies before the last compaction is cut off, but for the messages that the c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 
+from clew.conversation.chain import SPOKEN, Chain
 from clew.conversation.era import Era
 from clew.wire.detail import Compaction, LastPrompt, Segment
 from clew.wire.entry import Entry
 
 NIL = "00000000-0000-0000-0000-000000000000"
-SPOKEN = ("user", "assistant")
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The entries that can be on a path, as one era links them."""
+def leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = False) -> Entry | None:
+    """The entry that a resume continues from; `pins` are the last-prompt entries of the file.
 
-    nodes: dict[str | None, Entry]
-    before: dict[str | None, str | None]
-    passed: dict[str, str | None]
-    order: tuple[Entry, ...]
-    bridges: bool
-    agent: bool = False
-
-    def parent(self, entry: Entry, history: bool = False) -> Entry | None:
-        """The entry above: its parent, or what this era puts in the place of a parent that is not there.
-
-        With `history` a compaction does not end the line: it goes on with what was compacted.
-        """
-        above = entry.parent or None
-        if above in self.nodes and above is not None and above != entry.uuid:
-            return self.nodes[above]
-        if above is None and history and entry.is_boundary:
-            above = entry.logical_parent or self.before.get(entry.uuid)
-        if above is None:
-            return None
-        steps = 0
-        while above in self.passed and steps <= len(self.passed):
-            above, steps = self.passed[above], steps + 1
-            if above is None:
-                return None
-        if above in self.nodes and above != entry.uuid:
-            return self.nodes[above]
-        is_bridged = self.bridges and (self.agent or not entry.is_sidechain)
-        return self.nodes.get(self.before.get(entry.uuid)) if is_bridged else None
-
-    def up(self, leaf: Entry, history: bool = False) -> list[Entry]:
-        """The path to a leaf, root first; a cycle ends it."""
-        found: list[Entry] = []
-        seen: set[str | None] = set()
-        entry: Entry | None = leaf
-        while entry is not None and entry.uuid not in seen:
-            seen.add(entry.uuid)
-            found.append(entry)
-            entry = self.parent(entry, history)
-        found.reverse()
-        return found
-
-    def below(self, top: Entry, candidates: Sequence[Entry]) -> list[Entry]:
-        """The entries among the candidates that hang below another, itself included; each is asked once."""
-        hangs: dict[str | None, bool] = {top.uuid: True}
-        for entry in candidates:
-            walked: list[str | None] = []
-            step: Entry | None = entry
-            while step is not None and step.uuid not in hangs:
-                hangs[step.uuid] = False
-                walked.append(step.uuid)
-                step = self.parent(step)
-            if step is not None and hangs[step.uuid]:
-                hangs.update(dict.fromkeys(walked, True))
-        return [entry for entry in candidates if hangs[entry.uuid]]
-
-
-def chain(entries: Iterable[Entry], era: Era, agent: bool = False) -> Chain:
-    """Link entries as an era does. In an agent's own file (`agent`) sidechain entries are the conversation."""
-    nodes: dict[str | None, Entry] = {}
-    before: dict[str | None, str | None] = {}
-    passed: dict[str, str | None] = {}
-    order: list[Entry] = []
-    previous: str | None = None
-    types, bridges = era.chain_types, era.bridges_gaps
-    for entry in entries:
-        kind, uuid = entry.type, entry.uuid
-        if kind in types:
-            if entry.message is None and kind in SPOKEN:
-                continue
-            if order:
-                before.setdefault(uuid, previous)
-            nodes[uuid] = entry
-            order.append(entry)
-            if agent or not entry.is_sidechain:
-                previous = uuid
-        elif bridges and kind == "progress" and uuid is not None:
-            passed[uuid] = entry.parent
-    return Chain(nodes, before, passed, tuple(order), bridges, agent)
-
-
-def leaf(links: Chain, pins: Sequence[Entry], era: Era) -> Entry | None:
-    """Where a resume goes on; `pins` are the last-prompt entries of the file. A path without a message is none."""
-    chosen = _chosen(links, pins, era)
-    if chosen is None or not era.leaf_by_order or any(e.type in SPOKEN for e in links.up(chosen)):
+    A path needs a message. A boundary voids the pins before it. A pin holds a resume back unless the last line of the file
+    descends from it by the parents that the lines name: a bridge does not count. With `history` it does, which gives the
+    end of the conversation as it was.
+    """
+    chosen = _chosen(links, pins, era, history)
+    if chosen is None or not era.leaf_by_order or any(e.type in SPOKEN for e in links.up(chosen, history)):
         return chosen
     spoken = (e for e in reversed(_current(links)) if e.type in SPOKEN)
     return next(spoken, chosen)
@@ -116,21 +36,31 @@ def _current(links: Chain) -> list[Entry]:
     return [entry for entry in current if links.agent or not entry.is_sidechain]
 
 
-def _chosen(links: Chain, pins: Sequence[Entry], era: Era) -> Entry | None:
+def _chosen(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -> Entry | None:
     candidates = _current(links)
     if not candidates:
         return None
     if not era.leaf_by_order:
         return _newest(candidates)
     last = _last(candidates, links)
-    named = next((pin for pin in reversed(pins) if pin.leaf), None)
+    boundary = max((entry.offset for entry in links.order if entry.is_boundary), default=-1)
+    named = next((pin for pin in reversed(pins) if pin.leaf and pin.offset > boundary), None)
     pinned = links.nodes.get(named.leaf) if named and named.leaf != NIL else None
     if named is None or pinned is None:
         return last
     if not LastPrompt.of(named).explicit:
-        return last if any(e.uuid == pinned.uuid for e in links.up(last)) else pinned
-    below = [e for e in links.below(pinned, candidates) if e.offset > named.offset]
+        above = links.up(last, history) if history else _ancestors(last, links, era)
+        return last if any(e.uuid == pinned.uuid for e in above) else pinned
+    below = [e for e in links.below(pinned, candidates, history) if e.offset > named.offset]
     return below[-1] if below else pinned
+
+
+def _ancestors(entry: Entry, links: Chain, era: Era) -> Iterator[Entry]:
+    """The entries above another by the parents that they name; what a compaction among them preserved belongs to them."""
+    for above in links.ancestors(entry):
+        yield above
+        if above.is_boundary:
+            yield from _preserved(Compaction.of(above), links, era)[1]
 
 
 def _last(candidates: Sequence[Entry], links: Chain) -> Entry:
@@ -181,6 +111,57 @@ def with_siblings(path: list[Entry], links: Chain, among: set[str | None] | None
         group.sort(key=lambda e: e.line.offset)
     ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}
     return _spliced(path, strays, blocks, results, last, ranks)
+
+
+def with_notes(path: list[Entry], links: Chain) -> list[Entry]:
+    """Put back the meta entries that hang beside the path below a reply with calls or a result: behind its results.
+
+    Where anything but meta entries hangs below such an entry, it is a branch and stays aside.
+    """
+    on_path = {entry.uuid for entry in path}
+    notes = {e.uuid: e for u, e in links.nodes.items() if u not in on_path and _is_note(e)}
+    if not notes:
+        return path
+    below: dict[str | None, list[Entry]] = {}
+    for uuid, entry in links.nodes.items():
+        if links.above.get(uuid) in notes or uuid in notes:
+            below.setdefault(links.above.get(uuid), []).append(entry)
+    calling = {_mid(entry) for entry in path if entry.type == "assistant" and _uses(entry)}
+    behind: dict[int, list[Entry]] = {}
+    for entry in path:
+        if entry.uuid in below and (_mid(entry) in calling if entry.type == "assistant" else entry.results):
+            found = [note for top in below[entry.uuid] if top.uuid in notes for note in _whole(top, below, notes)]
+            behind.setdefault(_end_of_reply(path, entry), []).extend(found)
+    return [e for i, entry in enumerate(path) for e in (entry, *behind.get(i, ()))]
+
+
+def _is_note(entry: Entry) -> bool:
+    return entry.type == "user" and entry.is_meta and not entry.is_sidechain and not entry.results
+
+
+def _whole(top: Entry, below: dict[str | None, list[Entry]], notes: dict[str | None, Entry]) -> list[Entry]:
+    """An entry and all below it; nothing if one of them is no note."""
+    found: list[Entry] = []
+    waiting = [top]
+    while waiting:
+        entry = waiting.pop()
+        if entry.uuid not in notes or entry in found:
+            return []
+        found.append(entry)
+        waiting.extend(reversed(below.get(entry.uuid, [])))
+    return found
+
+
+def _end_of_reply(path: Sequence[Entry], entry: Entry) -> int:
+    """The place of the last line of the reply that an entry belongs to, or of the last result of its calls."""
+    owner = {use: _mid(e) for e in path if e.type == "assistant" for use in _uses(e)}
+    mine = _mid(entry) if entry.type == "assistant" else owner.get(_answers(entry))
+    places = [i for i, e in enumerate(path) if e is entry]
+    for index, other in enumerate(path):
+        theirs = _mid(other) if other.type == "assistant" else owner.get(_answers(other))
+        if mine is not None and theirs == mine:
+            places.append(index)
+    return max(places)
 
 
 def _mid(entry: Entry) -> str | None:
@@ -275,6 +256,6 @@ def _preserved(made: Compaction, links: Chain, era: Era) -> tuple[str | None, li
 def _segment(made: Segment, links: Chain) -> list[Entry]:
     """The lines from the head to the tail, by their parents alone; nothing if one is missing."""
     tail = links.nodes.get(made.tail) if made.tail else None
-    path = replace(links, bridges=False).up(tail) if tail else []
+    path = [*links.ancestors(tail)][::-1] if tail else []
     heads = [index for index, entry in enumerate(path) if entry.uuid == made.head]
     return path[heads[0] :] if heads else []

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.conversation.chain import SPOKEN, chain, has_content
 from clew.conversation.draft import Draft, drafts
 from clew.conversation.era import NEWEST, Era
 from clew.conversation.message import messages
-from clew.conversation.path import SPOKEN, after_compaction, chain, leaf, with_siblings
+from clew.conversation.path import after_compaction, leaf, with_notes, with_siblings
 from clew.models import default_model, model_of, without_suffix
 from clew.wire.detail import Attachment, WorktreeState
 from clew.wire.encode import decode_slowly
@@ -76,7 +77,7 @@ def _is_strict(entry: Entry) -> bool:
 
 
 def _build(entries: Sequence[Entry], era: Era, prompt: str | None) -> Request:
-    _refuse_bad(entries, era)
+    _refuse_bad_file(entries, era)
     _refuse_lost_worktree(entries, era)
     links = chain(entries, era)
     end = leaf(links, [e for e in entries if e.type == "last-prompt"], era)
@@ -88,8 +89,11 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None) -> Request:
     if era.leaf_by_order:
         _refuse_bad_end(path)
     path, among = after_compaction(path, links, era)
+    _refuse_bad_entries(path, era)
     if era.repairs_siblings:
         path = with_siblings(path, links, among)
+    if era.keeps_notes:
+        path = with_notes(path, links)
     model = _model(path)
     made = drafts(path, era, model)
     sent = _model([d.entry for d in made if d.entry and d.role == "assistant"])
@@ -114,18 +118,26 @@ def _refuse_bad_end(path: Sequence[Entry]) -> None:
 _LAST_YEAR = 275_760
 
 
-def _refuse_bad(entries: Sequence[Entry], era: Era) -> None:
+def _refuse_bad_file(entries: Sequence[Entry], era: Era) -> None:
     if era.heeds_endings and any(e.type == "ended-by-model" for e in entries):
         raise Unreadable("the model ended this conversation")
-    if era.survives_bad_entries:
-        return
-    for entry in entries:
-        if entry.type in SPOKEN and entry.message is None:
-            raise Unreadable(f"line {entry.line.number} has no message, which ends version {era.version}")
-        if entry.type == "attachment" and bytes(entry.attachment) in (b"", b"null"):
-            raise Unreadable(f"line {entry.line.number} has no attachment, which ends version {era.version}")
-        if entry.type == "assistant" and entry.message and isinstance(entry.message.content, str):
-            raise Unreadable(f"line {entry.line.number} is a plain string, which ends version {era.version}")
+    if era.reads_every_message:
+        for entry in entries:
+            if entry.type in SPOKEN and entry.message is None:
+                raise Unreadable(f"line {entry.line.number} has no message, which ends version {era.version}")
+
+
+def _refuse_bad_entries(path: Sequence[Entry], era: Era) -> None:
+    for entry in () if era.survives_bad_entries else path:
+        fault = ""
+        if entry.type in SPOKEN and not has_content(entry):
+            fault = "has no content" if entry.message else "has no message"
+        elif entry.type == "assistant" and entry.message and isinstance(entry.message.content, str):
+            fault = "is a plain string"
+        elif entry.type == "attachment" and bytes(entry.attachment) in (b"", b"null"):
+            fault = "" if era.survives_bad_attachments else "has no attachment"
+        if fault:
+            raise Unreadable(f"line {entry.line.number} {fault}, which ends version {era.version}")
 
 
 def _refuse_lost_worktree(entries: Sequence[Entry], era: Era) -> None:
@@ -186,7 +198,13 @@ def _finished(made: list[Draft], era: Era) -> list[Draft]:
         return [*made, Draft("user", [_text(GO_ON)], None), *closing]
     if last.role == "assistant" or (not era.closes_over_context and made[-1] is not last):
         return made
-    return [*made, *closing]
+    end = max(i for i, d in enumerate(made) if d is last or not _is_system(d)) + 1
+    return [*made[:end], *closing, *made[end:]]
+
+
+def _is_system(draft: Draft) -> bool:
+    """Whether a draft is of a line that the program wrote for itself; what a command printed follows the closing reply."""
+    return draft.entry is not None and draft.entry.type == "system"
 
 
 def _text(text: str) -> dict[str, Any]:

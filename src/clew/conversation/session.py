@@ -12,9 +12,10 @@ from pathlib import Path
 
 from clew.conversation.agent import AGENT_TOOLS, Agent, agents_of
 from clew.conversation.branch import Branch, branches
+from clew.conversation.chain import Chain, chain
 from clew.conversation.era import Era
 from clew.conversation.graph import Graph
-from clew.conversation.path import Chain, chain, leaf, with_siblings
+from clew.conversation.path import leaf, with_siblings
 from clew.conversation.prompt import starts_turn
 from clew.conversation.reply import Call, Pairing, Reply, pair, replies
 from clew.conversation.title import title_of
@@ -87,8 +88,14 @@ class Session:
 
     @cached_property
     def active(self) -> tuple[Entry, ...]:
-        """The active path through all of the history: compactions do not cut it."""
+        """The active path through all of the history: neither compactions nor missing parents cut it."""
         return self.path_to(self.leaf) if self.leaf else ()
+
+    @cached_property
+    def cut(self) -> Entry | None:
+        """The entry of the active path before which a resume loses everything, because its parent is missing."""
+        first = self.links.up(self.leaf)[0] if self.leaf and not self.is_agent else None
+        return first if first is not None and self.links.is_cut(first) and first is not self.active[0] else None
 
     def path_to(self, entry: Entry) -> tuple[Entry, ...]:
         """From the beginning to an entry, with the results that parallel calls left beside the path."""

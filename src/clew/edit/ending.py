@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from clew.conversation.chain import SPOKEN
 from clew.conversation.open import request
-from clew.conversation.path import NIL, SPOKEN
+from clew.conversation.path import NIL
 from clew.conversation.session import Session
 from clew.edit.relation import LINKED, Mended, with_entries
 from clew.edit.relink import pinned

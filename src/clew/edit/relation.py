@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from clew.conversation.chain import SPOKEN
 from clew.conversation.graph import Cycle
-from clew.conversation.path import SPOKEN
 from clew.conversation.session import Session
 from clew.edit.relink import without
 from clew.wire.encode import encode
@@ -109,7 +109,7 @@ def open_rings(session: Session) -> Mended | None:
 
 
 def adopt(session: Session) -> Mended | None:
-    """Parents that are not there, or no part of a conversation: what the newest version takes for them, the line before."""
+    """The line before in the place of parents that are not there, or no part of a conversation."""
     nodes, links = session.graph.nodes, session.links
     first = next((e for e in session.entries if e.type in LINKED), None)
     lines = _Lines(session)
@@ -119,7 +119,7 @@ def adopt(session: Session) -> Mended | None:
         if not entry.parent:
             if not is_linked or entry is first or entry.is_boundary or entry.is_sidechain or _is_root(entry):
                 continue
-        elif entry.parent in nodes and (not is_linked or entry.parent in links.nodes or entry.parent in links.passed):
+        elif entry.parent in nodes and (not is_linked or links.named(entry) or not links.above.get(entry.uuid)):
             continue
         if is_linked or entry.type == "progress":
             revised[entry.offset] = revise(entry, {"parentUuid": encode(lines.before(entry))})

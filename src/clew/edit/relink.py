@@ -109,7 +109,7 @@ class _Rest:
         if entry.message_id in self._gone or self._is_stale_snapshot(entry):
             return None
         changes: dict[str, Any] = {}
-        for name, old in (("parentUuid", entry.parent), ("logicalParentUuid", entry.logical_parent)):
+        for name, old in (("parentUuid", self._parent(entry)), ("logicalParentUuid", entry.logical_parent)):
             if old in self._gone:
                 changes[name] = encode(self.nearest(old))
         if entry.leaf in self._gone:
@@ -122,8 +122,16 @@ class _Rest:
         if entry.is_boundary:
             changes |= self._kept_by(entry)
         if list(changes) == ["parentUuid"]:
-            return below(entry, self.nearest(entry.parent))
+            return below(entry, self.nearest(self._parent(entry)))
         return revise(entry, changes) if changes else entry
+
+    def _parent(self, entry: Entry) -> str | None:
+        """The parent that is named, or what a reader takes for one that was missing before the edit."""
+        return (
+            entry.parent
+            if entry.parent is None or entry.parent in self._session.graph.nodes
+            else above(self._session, entry)
+        )
 
     def _is_stale_snapshot(self, entry: Entry) -> bool:
         return entry.type == "file-history-snapshot" and Snapshot.of(entry).inner_message_id in self._gone

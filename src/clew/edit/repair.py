@@ -109,7 +109,7 @@ TEXTS = {
     "uuid": "entries without a uuid have one, and hide each other no longer",
     "duplicate": "entries that shared a uuid are told apart, and true copies left out",
     "cycle": "entries that were their own ancestors hang below the line before; versions to 2.1.29 hung for ever",
-    "parent": "parents that were not there are the line before, as newer versions take it; older ones ended there",
+    "parent": "parents that were not there are the line before; a resume bridges 5 seconds at most, before 2.1.100 nothing",
     "time": "entries without a time have one; the newest version refuses a last message without",
     "pin": "pins on entries that cannot be gone on from are left out",
     "leaf": "what was said last is pinned, since a later line led elsewhere",

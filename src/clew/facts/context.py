@@ -13,7 +13,7 @@ from typing import Any
 
 from clew.api.estimate import IMAGE, tokens
 from clew.conversation.era import Era
-from clew.conversation.path import after_compaction, reply_id, with_siblings
+from clew.conversation.path import after_compaction, reply_id, with_notes, with_siblings
 from clew.conversation.prompt import is_prompt
 from clew.conversation.session import Session
 from clew.models import is_same
@@ -73,7 +73,7 @@ def sent(session: Session) -> Sequence[Entry]:
     if session.leaf is None:
         return ()
     path, among = after_compaction(session.links.up(session.leaf), session.links, Era.newest())
-    return with_siblings(path, session.links, among)
+    return with_notes(with_siblings(path, session.links, among), session.links)
 
 
 class Weighed:

@@ -13,16 +13,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from clew.conversation.agent import Agent
+from clew.conversation.chain import SPOKEN, Chain
 from clew.conversation.era import NEWEST, Era, version_key
 from clew.conversation.graph import Cycle, Dangling, Duplicate
 from clew.conversation.open import request
-from clew.conversation.path import SPOKEN, Chain, after_compaction
+from clew.conversation.path import after_compaction, leaf
 from clew.conversation.session import Session
 from clew.wire.entry import Blank, Damaged, Entry
 from clew.wire.line import LONGEST
 
 VERSIONS = ("2.0.50", "2.1.29", "2.1.45", NEWEST)
-SOUND, MENDED, LOSES, BROKEN = VERDICTS = ("sound", "mended", "loses", "broken")
+SOUND, DAMAGED, LOSES, BROKEN = VERDICTS = ("sound", "damaged", "loses", "broken")  # damaged, but resumed whole
 
 GRAPH = ("dangling", "cycle", "duplicate", "gap")
 BAD_TEXT = "invalid UTF-8"
@@ -187,7 +188,7 @@ def _verdict(found: Health) -> str:
     bad_text = any(flaw.text == BAD_TEXT for flaw in found.of("lenient"))
     # the parents of an agent's first entries may be in the file of its session
     bridged = [flaw for flaw in found.of(*GRAPH) if not (found.is_agent and flaw.kind == "dangling")]
-    return MENDED if found.damage or bad_text or bridged else SOUND
+    return DAMAGED if found.damage or bad_text or bridged else SOUND
 
 
 def _share(part: int, whole: int) -> float:
@@ -211,19 +212,20 @@ class _Fate:
 
 
 def _fate(session: Session) -> _Fate:
-    links, end = session.links, session.leaf
+    links, era = session.links, Era.newest()
+    end = leaf(links, [e for e in session.entries if e.type == "last-prompt"], era, history=True)
     active = links.up(end, history=True) if end else []
-    sent = after_compaction(links.up(end), links, Era.newest())[0] if end else []
+    sent = after_compaction(links.up(session.leaf), links, era)[0] if session.leaf else []
     since = max((e.line.number for e in active if e.is_boundary), default=0)
     prompts = _prompts(session)
     on_path, in_context = {e.offset for e in active}, {e.offset for e in sent}
     aside = [e for e in prompts if e.offset not in on_path]
     severed = _severed(aside, links, active)
+    lost = [*severed, *(e for e in prompts if e.offset in on_path and e.offset not in in_context)]
     context = tuple(e for e in prompts if e.offset in in_context)
-    cut = tuple(e for e in severed if e.line.number > since)
+    cut = tuple(e for e in lost if e.line.number > since)
     reachable = len(prompts) - len(aside)
-    summed = sum(e.offset in on_path and e.offset not in in_context for e in prompts)
-    return _Fate(prompts, context, cut, reachable, len(aside) - len(severed), summed + len(severed) - len(cut), since)
+    return _Fate(prompts, context, cut, reachable, len(aside) - len(severed), len(lost) - len(cut), since)
 
 
 def _prompts(session: Session) -> tuple[Entry, ...]:
@@ -247,7 +249,7 @@ def _severed(aside: Sequence[Entry], links: Chain, active: Sequence[Entry]) -> l
         while here is not None and here.uuid not in known and here.uuid not in seen:
             walked.append(here.uuid)
             seen.add(here.uuid)
-            last, here = here, links.parent(here, history=True)
+            last, here = here, links.parent(here, history=True, seen=seen)
         joined = here is not None and here.uuid in known
         fate = known[here.uuid] if here is not None and joined else torn or _is_torn(last, links)
         known.update(dict.fromkeys(walked, fate))
@@ -255,11 +257,8 @@ def _severed(aside: Sequence[Entry], links: Chain, active: Sequence[Entry]) -> l
 
 
 def _is_torn(entry: Entry, links: Chain) -> bool:
-    """Whether something should stand above the first entry of a path; signs of life alone do not count."""
-    above, steps = entry.parent, 0
-    while above in links.passed and steps <= len(links.passed):
-        above, steps = links.passed[above], steps + 1
-    return above is not None
+    """Whether something should stand above the first entry of a path."""
+    return links.above.get(entry.uuid) is not None
 
 
 def _resume(session: Session, version: str, fate: _Fate) -> Resume:
@@ -302,17 +301,35 @@ def _graph(session: Session) -> Iterator[Flaw]:
     for problem in graph.problems:
         match problem:
             case Dangling(entry, parent):
-                yield Flaw("dangling", entry.line.number, f"the parent {parent[:8]} is not in the file")
+                yield Flaw(
+                    "dangling", entry.line.number, f"the parent {parent[:8]} is not in the file{_instead(entry, links)}"
+                )
             case Cycle(uuids):
                 lines = _lines(graph.nodes[uuid] for uuid in uuids)
                 yield Flaw("cycle", lines[0], f"its own ancestor, in a ring of {len(lines)}")
             case Duplicate(uuid, entries):
                 number = entries[-1].line.number
                 yield Flaw("duplicate", number, f"the uuid {uuid[:8]} is there {len(entries)} times, the last counts")
-    for entry in links.order:
-        above = entry.parent
-        if above in graph.nodes and above not in links.nodes and above not in links.passed:
-            yield Flaw("gap", entry.line.number, f"the parent {above[:8]} is no part of a conversation")
+    for entry in links.nodes.values():
+        name = links.above[entry.uuid]
+        if name in graph.nodes and name not in links.nodes:
+            yield Flaw(
+                "gap", entry.line.number, f"the parent {name[:8]} is no part of a conversation{_instead(entry, links)}"
+            )
+
+
+def _instead(entry: Entry, links: Chain) -> str:
+    """What takes the place of a missing parent in the newest version."""
+    if entry.uuid not in links.nodes or (entry.is_sidechain and not links.agent):
+        return ""
+    above = links.parent(entry)
+    if above is not None:
+        return f"; line {above.line.number} takes its place"
+    return (
+        "; no line within 5 seconds takes its place, so everything before is cut off"
+        if links.before.get(entry.uuid)
+        else ""
+    )
 
 
 def _pairs(session: Session) -> Iterator[Flaw]:

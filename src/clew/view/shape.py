@@ -384,12 +384,13 @@ def _problems_of(session: Session) -> Iterator[Mark]:
         else:
             text = f"the uuid {found.uuid[:8]} is used {len(found.entries)} times"
             yield _mark("problem", found.entries[-1].line.number, text, what="duplicate")
+    if session.cut is not None:
+        text = "a resume begins here: its parent is missing, and everything before is cut off"
+        yield _mark("problem", session.cut.line.number, text, what="cut")
     for item in session.damage:
         saved = len(item.salvaged)
-        text = f"damaged ({item.kind})" + (
-            f", {saved} entr{'y' if saved == 1 else 'ies'} saved from it" if saved else ""
-        )
-        yield _mark("problem", item.line.number, text, what="damaged")
+        rest = f", {saved} entr{'y' if saved == 1 else 'ies'} saved from it" if saved else ""
+        yield _mark("problem", item.line.number, f"damaged ({item.kind}){rest}", what="damaged")
     for entry in session.pairing.orphans:
         yield _mark("problem", entry.line.number, "a result that answers no call", what="orphan")
 
