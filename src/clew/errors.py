@@ -24,6 +24,7 @@ UNFORESEEN = (
     ArithmeticError,  # OverflowError, ZeroDivisionError
     AssertionError,
     AttributeError,
+    EOFError,
     LookupError,  # KeyError, IndexError
     MemoryError,
     RuntimeError,  # RecursionError

@@ -94,11 +94,12 @@ def run(plan: Plan) -> int:
     without = None if "--include-current" in plan.flags else current_session()
     quiet = bool(plan.flags & {"--quiet", "-q"})
     with Index.open(_place(plan, quiet)) as index:
-        if "--no-refresh" not in plan.flags:
+        is_scan = bool(plan.flags & {"--regex", "--substring"})
+        if "--no-refresh" not in plan.flags and not (is_scan and index.unusable and not filters):
             refresh(index, quiet)
         if "--semantic" in plan.flags:
             found = _by_meaning(index, plan, filters, without, quiet)
-        elif plan.flags & {"--regex", "--substring"}:
+        elif is_scan:
             made = index.grep(plan.query, regex="--regex" in plan.flags, filters=filters, without=without)
             found = [result for result, _ in zip(made, range(int(plan.limit)), strict=False)]
         else:
@@ -176,6 +177,8 @@ def _mask(found: list[Result]) -> None:
 def refresh(index: Index, quiet: bool) -> None:
     """Bring the index up to date: all of it the first time, with a bar; later for a moment, and say what is left."""
     bar = _bar if sys.stderr.isatty() and not quiet else None
+    if index.unusable and not quiet:
+        print(_plain(f"{index.unusable}; this search makes a temporary index."), file=sys.stderr)
     if index.is_new:
         done = index.refresh(progress=bar)
         if bar:
@@ -261,7 +264,12 @@ def _print(found: list[Result]) -> None:
 
 def _heading(result: Result, colour: bool) -> str:
     name = os.path.basename(result.cwd.replace("\\", "/").rstrip("/")) or result.folder
-    facts = [_ago(result.ended), _plain(name), _plain(result.branch), f"{result.messages} messages"]
+    facts = [
+        _ago(result.ended),
+        _plain(name),
+        _plain(result.branch),
+        f"{result.messages} messages" if result.messages else "",
+    ]
     about = " · ".join(fact for fact in facts if fact)
     styled = ((_plain(result.session[:8]), "33"), (_plain(result.title), "1"), (about, "2"))
     return "  ".join(_styled(text, style, colour) for text, style in styled)

@@ -30,7 +30,7 @@ def build(
     """Read what has changed into the shards of an index."""
     total = sum(state.size for state in states)
     many = total >= LARGE and sum(bool(state.changed) for state in states) > 1
-    if many and (budget is None or budget > SHORT):
+    if many and index.folder and (budget is None or budget > SHORT):
         done, has_failed = _side_by_side(index, total, budget, progress)
         if has_failed:  # then the reason is to be heard here
             done = _in_turn(index, states, total, budget, progress)

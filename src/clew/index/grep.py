@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from clew.errors import BadQuery
+from clew.conversation.outline import Outline
+from clew.errors import UNREADABLE, BadQuery
 from clew.facts.words import Words, words
 from clew.index.find import facts
 from clew.index.learn import Facts, Indexed, seconds, tools_of
@@ -20,8 +21,10 @@ from clew.index.query import Clause, Query, Term
 from clew.index.result import Result
 from clew.index.search import Index
 from clew.index.sql import conditions
+from clew.wire.fence import Fence
 from clew.wire.line import pieces
 from clew.wire.pattern import Pattern
+from clew.wire.place import session_at
 from clew.wire.scan import scan
 from clew.wire.time import moment
 from clew.wire.walk import Found, walk
@@ -136,9 +139,12 @@ def _result(index: Index, session: str, files: Sequence[Found], wanted: Sought, 
 
 
 def _unknown(session: str, found: Found) -> Result:
-    """A session that the index has not read yet."""
+    """A session that the index has not read yet: what its own file says."""
     result = Result(session)
     result.path, result.folder, result.ended = found.path, found.folder, found.mtime_ns // 10**9
+    with Fence().around(found.path):
+        outline = Outline(session_at(found.path))
+        result.title, result.cwd, result.branch = outline.title, outline.cwd or "", outline.branch_name or ""
     return result
 
 
@@ -153,7 +159,7 @@ def matches(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]:
                 for piece in scan(line, finished=True, shape=Indexed):
                     for entry, start in zip(piece.spoken, piece.offsets, strict=True):
                         yield from _matching(found, entry, offset + start, (wanted, query, places, calls))
-    except OSError:  # it has gone since
+    except UNREADABLE:  # it has gone since, or is not what it seems
         return
 
 

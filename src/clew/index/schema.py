@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from binascii import crc32  # zlib has the same one, and takes longer to load
+from stat import S_ISDIR
 
 import apsw
 
 from clew.index.text import TOKENIZER
 from clew.wire.database import BUSY_MS, DAMAGE, Writing, empty, settle
 
+MEMORY = ":memory:"
 VERSION = 8
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
@@ -55,6 +57,28 @@ def folder_of(root: str, cache: str) -> str:
     return os.path.join(cache, "index", f"{crc32(path):08x}-{len(path)}")
 
 
+def temporary_folder(root: str) -> str:
+    """A folder for the index that only this process and user has, and that goes with the process; empty if none can be made.
+
+    Every index that this process opens over the same root is given the same one.
+    """
+    import atexit
+    import tempfile
+    from shutil import rmtree
+
+    user = getattr(os, "getuid", lambda: 0)()  # Windows has no such number, and a folder for each user
+    try:
+        path = os.path.join(tempfile.gettempdir(), f"clew-{user}-{os.getpid()}")
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        state = os.lstat(path)
+    except OSError:
+        return ""
+    if not S_ISDIR(state.st_mode) or state.st_uid != user or (os.name != "nt" and state.st_mode & 0o077):
+        return ""  # somebody else was faster
+    atexit.register(rmtree, path, ignore_errors=True)
+    return folder_of(root, path)
+
+
 def shard_of(session: str, path: str) -> int:
     """Which shard a transcript belongs to; a session stays in its own when its project moves."""
     return crc32((session or os.path.basename(path)).encode("utf-8", "surrogateescape")) % SHARDS
@@ -63,9 +87,9 @@ def shard_of(session: str, path: str) -> int:
 def open_shard(path: str) -> tuple[apsw.Connection, str]:
     """A shard, and why it was made anew: "missing", "damaged", "another version", or nothing."""
     folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
+    if folder and not os.path.isdir(folder):
         os.makedirs(folder, mode=0o700, exist_ok=True)
-    is_missing = not os.path.exists(path)
+    is_missing = path != MEMORY and not os.path.exists(path)
     connection = apsw.Connection(path)
     connection.set_busy_timeout(BUSY_MS)
     if is_missing:
@@ -76,7 +100,7 @@ def open_shard(path: str) -> tuple[apsw.Connection, str]:
         reset(connection)
         _prepare(connection)
         return connection, "damaged"
-    return connection, "" if not is_made else "missing" if is_missing else "another version"
+    return connection, "" if not is_made else "missing" if is_missing or path == MEMORY else "another version"
 
 
 def _prepare(connection: apsw.Connection) -> bool:

@@ -18,9 +18,9 @@ import apsw
 from clew.errors import StoreError
 from clew.index.query import Query, parse
 from clew.index.result import Refreshed, Result, Results
-from clew.index.schema import SHARDS, folder_of, open_shard, reset, shard_of
+from clew.index.schema import MEMORY, SHARDS, folder_of, open_shard, reset, shard_of, temporary_folder
 from clew.index.state import state_of
-from clew.wire.database import DAMAGE
+from clew.wire.database import DAMAGE, UNUSABLE
 from clew.wire.home import cache_home, claude_home
 from clew.wire.walk import walk
 
@@ -36,30 +36,42 @@ if TYPE_CHECKING:
     from clew.wire.walk import Found
 
 MAPPED = 128 << 20  # bytes of a shard that are not copied to be read, which takes a new process a third of a search
-_FAILURES = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
 class Index:
     """The index over one folder of Claude Code."""
 
     def __init__(self, root: str, folder: str) -> None:
+        """Open the index in a folder; where that cannot be written, a temporary one, and `unusable` says why."""
         self.root = root
         self.folder = folder
+        self.unusable = ""
         self.shards: list[apsw.Connection] = []
         self.reason = ""
         self.is_new = False
         self._semantic: Semantic | None = None
-        self._open()
+        try:
+            self._open()
+        except UNUSABLE as error:
+            self._move(error)
+
+    def _move(self, error: BaseException) -> None:
+        """Go on in a temporary folder, which lasts as long as this process, or else in memory."""
+        if self.unusable:
+            raise _failure(error) from None
+        self.unusable = f"The cache in {self.folder} cannot be used ({_reason(error)})"
+        self.close()
+        self.folder = temporary_folder(self.root)
+        try:
+            self._open()
+        except UNUSABLE as further:
+            raise _failure(further) from None
 
     def _open(self) -> None:
-        """Open the shards; `reason` says why one that was there had to be made anew."""
+        """Open the shards; `reason` says why one that was there had to be made again."""
         reasons = []
         for number in range(SHARDS):
-            try:
-                shard, why = open_shard(os.path.join(self.folder, f"{number}.db"))
-            except _FAILURES as error:
-                self.close()
-                raise _failure(error) from None
+            shard, why = open_shard(os.path.join(self.folder, f"{number}.db") if self.folder else MEMORY)
             shard.pragma("mmap_size", MAPPED)
             self.shards.append(shard)
             reasons.append(why)
@@ -94,8 +106,9 @@ class Index:
         except DAMAGE:
             self._make_anew()
             done = self._refresh(budget, progress)
-        except _FAILURES as error:
-            raise _failure(error) from None
+        except UNUSABLE as error:
+            self._move(error)
+            done = self.refresh(budget, progress)
         done.rebuilt, done.reason = bool(self.reason), self.reason
         if done.is_complete:
             self.reason, self.is_new = "", False
@@ -128,7 +141,7 @@ class Index:
         """
         try:
             return self._meanings().embed(budget, progress)
-        except _FAILURES as error:
+        except UNUSABLE as error:
             raise _failure(error) from None
 
     def _meanings(self) -> Semantic:
@@ -157,7 +170,7 @@ class Index:
         if semantic:
             try:
                 return self._meanings().search(query, limit, without, moment)
-            except _FAILURES as error:
+            except UNUSABLE as error:
                 raise _failure(error) from None
         try:
             return self._search(query, limit, without, moment)
@@ -223,6 +236,10 @@ class Index:
         return [turn for turn in found.turns if turn.number or turn is found.turn] if found else []
 
 
-def _failure(error: apsw.Error) -> StoreError:
+def _failure(error: BaseException) -> StoreError:
     is_full = isinstance(error, apsw.FullError)
-    return StoreError(f"The index cannot be used: {error}.", type(error).__name__, retryable=is_full)
+    return StoreError(f"The index cannot be used: {_reason(error)}.", type(error).__name__, retryable=is_full)
+
+
+def _reason(error: BaseException) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -59,7 +59,9 @@ def gather(
     store = Store(root, cache, {each.found.path: each.read for each in kept})
     try:
         cells = store.refresh(files, not missed, progress).cells
+        if places:
+            cells = store.every_cell(files, not missed)
         missed += store.failed
-        return Gathered(list(store.cells()) if places else cells, files, missed)
+        return Gathered(cells, files, missed)
     finally:
         store.close()

@@ -12,18 +12,19 @@ import os
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from functools import reduce
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import apsw
 from msgspec import msgpack
 
-from clew.errors import UNREADABLE
+from clew.errors import UNFORESEEN, UNREADABLE
 from clew.facts.usage import Spend, usage
 from clew.report.cell import Cell, Place, add_to, cell_of, cells_of, put
 from clew.report.summary import Summary, folder_of, load, save, states_of
 from clew.report.tally import Tally
 from clew.wire.bill import PROBE, Billed
-from clew.wire.database import BUSY_MS, DAMAGE, Writing, empty
+from clew.wire.database import BUSY_MS, DAMAGE, UNUSABLE, Writing, empty
 from clew.wire.line import LONGEST
 from clew.wire.scan import scan
 from clew.wire.walk import Found
@@ -68,11 +69,15 @@ class Store:
         self.folder = folder_of(root, cache) if cache else None
         try:
             self.database = _opened(self.folder)
-        except (OSError, apsw.CantOpenError, apsw.ReadOnlyError):
-            self.folder = None
-            self.database = _opened(None)
+        except UNUSABLE:
+            self._forget_cache()
         self._tally = Tally()
         self.failed: list[str] = []
+
+    def _forget_cache(self) -> None:
+        """Go on in memory, where the cache cannot be read or written."""
+        self.folder = None
+        self.database = _opened(None)
 
     def close(self) -> None:
         self.database.close()
@@ -84,13 +89,35 @@ class Store:
         if kept is not None and kept.states == states and kept.is_whole:
             return kept
         try:
-            is_complete = self._update(found, is_whole, progress or _silent)
+            summary = self._refreshed(states, found, is_whole, progress or _silent)
+            if self.folder:
+                save(self.folder, summary)
+        except (*UNUSABLE, *DAMAGE, *UNFORESEEN) as error:
+            self.reset(error)
+            summary = self._refreshed(states, found, is_whole, progress or _silent)
+        return summary
+
+    def reset(self, error: BaseException) -> None:
+        """Empty a store that is damaged, and leave one that cannot be used: the next refresh reads everything again."""
+        self.failed.clear()
+        try:
+            if isinstance(error, UNUSABLE) or not self.folder:
+                raise error
+            Path(self.folder, "summary").unlink(missing_ok=True)
+            empty(self.database)
+            _prepare(self.database)
+        except (*UNUSABLE, *DAMAGE, *UNFORESEEN):
+            self.close()
+            self._forget_cache()
+
+    def _refreshed(
+        self, states: dict[str, tuple[int, int, int]], found: list[Found], is_whole: bool, progress: Progress
+    ) -> Summary:
+        try:
+            is_complete = self._update(found, is_whole, progress)
         except apsw.BusyError:  # another clew is at it: what there is will do
             is_complete = False
-        summary = Summary(states, cells_of(self._sums()), is_whole and is_complete)
-        if self.folder:
-            save(self.folder, summary)
-        return summary
+        return Summary(states, cells_of(self._sums()), is_whole and is_complete)
 
     def _update(self, found: list[Found], is_whole: bool, progress: Progress) -> bool:
         self.database.execute("BEGIN IMMEDIATE")
@@ -159,6 +186,15 @@ class Store:
                 add_to(found, cell_of(telling.spend, None, {}), -1)
             add_to(found, cell_of(_joined(tellings), None, {}))
         return found
+
+    def every_cell(self, found: list[Found], is_whole: bool) -> list[Cell]:
+        """As `cells`; a store that proves to be damaged is made again from the files."""
+        try:
+            return list(self.cells())
+        except (*UNUSABLE, *DAMAGE, *UNFORESEEN) as error:
+            self.reset(error)
+            self.refresh(found, is_whole)
+            return list(self.cells())
 
     def cells(self) -> Iterator[Cell]:
         """Every reply once, with its place: a reply in several files is the best telling of it, in the first of them."""

@@ -10,6 +10,7 @@ import marshal
 import os
 from zlib import crc32
 
+from clew.errors import UNFORESEEN
 from clew.report.cell import Cell
 
 TYPE_CHECKING = False
@@ -30,7 +31,8 @@ else:
 
     Summary = namedtuple("Summary", "states cells is_whole")
 
-VERSION = 2
+VERSION = 3
+_CHECKED = 4  # bytes of the checksum before the rest: what was damaged on the disk is not given to `marshal`
 
 
 def folder_of(root: str, cache: str) -> str:
@@ -49,26 +51,28 @@ def load(folder: str) -> Summary | None:
     try:
         version, is_whole, size, cells = marshal.loads(data)
         states = marshal.loads(data[-size:]) if version == VERSION else {}
-    except (EOFError, ValueError, TypeError):
+        return Summary(states, list(map(Cell._make, cells)), is_whole) if version == VERSION else None
+    except UNFORESEEN:
         return None
-    return Summary(states, list(map(Cell._make, cells)), is_whole) if version == VERSION else None
 
 
 def recent(folder: str, since: float) -> list[Cell] | None:
     """Only what came since then, whatever the state of the files; None if there is no summary."""
     try:
         version, _, _, cells = marshal.loads(_data(folder))
-    except (EOFError, ValueError, TypeError):
+        return [Cell._make(cell) for cell in cells if cell[0] >= since] if version == VERSION else None
+    except UNFORESEEN:
         return None
-    return [Cell._make(cell) for cell in cells if cell[0] >= since] if version == VERSION else None
 
 
 def _data(folder: str) -> bytes:
+    """The bytes of a summary; none if there is no sound one."""
     try:
         with open(os.path.join(folder, "summary"), "rb") as file:
-            return file.read()
+            checksum, data = file.read(_CHECKED), file.read()
     except OSError:
         return b""
+    return data if crc32(data).to_bytes(_CHECKED, "big") == checksum else b""
 
 
 def save(folder: str, summary: Summary) -> None:
@@ -78,5 +82,5 @@ def save(folder: str, summary: Summary) -> None:
     cells = marshal.dumps((VERSION, summary.is_whole, len(states), list(map(tuple, summary.cells))))
     path = os.path.join(folder, f"summary.{os.getpid()}")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(cells + states)
+        file.write(crc32(cells + states).to_bytes(_CHECKED, "big") + cells + states)
     os.replace(path, os.path.join(folder, "summary"))

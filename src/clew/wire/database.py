@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 BUSY_MS = 5000
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+# A cache that cannot be read or written: no such folder, no permission, a file system that is read-only or full.
+UNUSABLE = (OSError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError, apsw.PermissionsError)
 
 
 class Writing:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import O_NONBLOCK, O_RDONLY, PathLike, close, fspath, scandir
 from os import open as os_open
+from os.path import isdir
 
 from clew.errors import UNFORESEEN, UNREADABLE, ClewError
 from clew.wire.home import is_debugging
+from clew.wire.shell import clew
 
 
 def _ignore(sentence: str) -> None:
@@ -45,10 +47,8 @@ class Fence:
 
     def add(self, path: str | PathLike[str], reason: str) -> None:
         """Report a file or folder as unreadable."""
-        from shlex import quote
-
         name = fspath(path)
-        step = f" Look at it with: clew check {quote(name)}" if name.endswith(".jsonl") else ""
+        step = f" Look at it with: {clew('check', name)}" if name.endswith(".jsonl") else ""
         self.problems.append(name)
         self._report(f"Skipped {name}: {reason}.{step}")
 
@@ -56,11 +56,16 @@ class Fence:
 def reason_of(path: str | PathLike[str]) -> str:
     """Why a folder or file cannot be opened."""
     try:
+        fspath(path).encode()
         close(os_open(path, O_RDONLY | O_NONBLOCK))
-        with scandir(path):
-            return "it could not be read"
+        if isdir(path):
+            with scandir(path):
+                pass
+    except UnicodeEncodeError:
+        return "its name is not valid UTF-8"
     except OSError as error:
         return describe(error)
+    return "it holds something unexpected"
 
 
 def describe(error: BaseException) -> str:

@@ -12,6 +12,9 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EINVAL
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from msgspec import Struct
@@ -162,12 +165,20 @@ def _path_of(file: BinaryIO) -> str:
     return name if isinstance(name, str) and os.path.isfile(name) else ""
 
 
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file for reading. Raises OSError for what is not a file: reading a pipe or a device may never end."""
+    mode = Path(path).stat().st_mode
+    if not S_ISREG(mode) and not S_ISDIR(mode):  # a folder is refused by `open`, in better words
+        raise OSError(EINVAL, "Not a regular file", os.fspath(path))
+    return open(path, "rb")
+
+
 @contextmanager
 def opened(source: Source) -> Iterator[BinaryIO]:
     if isinstance(source, bytes):
         yield io.BytesIO(source)
     elif isinstance(source, str | os.PathLike):
-        with open(source, "rb") as file:
+        with open_regular(source) as file:
             yield file
     else:
         yield source

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, field, structs
 
 from clew.wire.encode import decode_readable, encode
-from clew.wire.line import BOM
+from clew.wire.line import BOM, open_regular
 from clew.wire.number import MOST, Amount, Count
 from clew.wire.soften import soften
 from clew.wire.time import instant, stamp
@@ -304,7 +304,8 @@ def is_plain(name: str) -> bool:
 
 def _load(path: Where) -> Any:
     try:
-        return decode_readable(Path(path).read_bytes().removeprefix(BOM))
+        with open_regular(path) as file:
+            return decode_readable(file.read().removeprefix(BOM))
     except (OSError, ValueError):
         return None
 

@@ -38,7 +38,9 @@ def walk(root: str, missed: list[str] | None = None) -> list[Found]:
     if not os.path.isdir(root):
         missed.append(root)
     for project in _entries(os.path.join(root, "projects"), missed):
-        if _is_folder(project, missed):
+        if not _is_text(project.path):
+            missed.append(project.path)
+        elif _is_folder(project, missed):
             _project(project.path, project.name, found, missed)
     return found
 
@@ -64,6 +66,15 @@ def _agents(path: str, folder: str, session: str, found: list[Found], missed: li
             _add(entry, (folder, session, agent), found, missed)
         elif not entry.name.endswith((".json", ".jsonl")) and entry.is_dir(follow_symlinks=False):  # links may loop
             _agents(entry.path, folder, session, found, missed)
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path is valid UTF-8, as every database and output needs it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_folder(entry: os.DirEntry[str], missed: list[str]) -> bool:
