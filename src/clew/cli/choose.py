@@ -107,7 +107,7 @@ def _newest_first(file: SessionFile) -> tuple[int, str]:
 def all_files(options: Namespace) -> Iterator[SessionFile]:
     """Those on the disk and those that are in the archive alone; with `--archived` only the latter."""
     attic = attic_of(options.claude_dir)
-    places = ([] if options.archived else [tree(options)]) + ([Tree(attic)] if attic.is_dir() else [])
+    places = ([] if options.archived else [tree(options)]) + ([Tree(attic)] if os.path.isdir(attic) else [])
     found: list[Iterator[SessionFile]] = []
     missing: NotFound | None = None
     for place in places:

@@ -15,6 +15,7 @@ from clew.cli.choose import folder, tree
 from clew.cli.output import ago, clean_name, common, is_terminal, one_line, print_json, remark
 from clew.errors import NotFound, Refused
 from clew.wire import shell
+from clew.wire.encode import as_text
 
 if TYPE_CHECKING:
     from clew.foreign.step import Conversation
@@ -147,7 +148,7 @@ def _title(talk: Conversation) -> str:
     from clew.foreign.step import Prompt
 
     first = next((step.content for step in talk.steps if isinstance(step, Prompt) and not step.is_note), "")
-    words = first if isinstance(first, str) else " ".join(str(block.get("text", "")) for block in first)
+    words = first if isinstance(first, str) else " ".join(as_text(block.get("text", "")) for block in first)
     return talk.title or words
 
 

@@ -47,4 +47,7 @@ def listed(folder: Path) -> dict[str, Any]:
         value = decode((folder / LIST).read_bytes())
     except (OSError, ValueError):
         return {}
-    return value if isinstance(value, dict) and value.get("version") == VERSION else {}
+    if not isinstance(value, dict) or value.get("version") != VERSION:
+        return {}
+    names = [value.get(kind) for kind in ("archived", "reconstructed")]
+    return value if all(isinstance(each, list) and set(map(type, each)) <= {str} for each in names) else {}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from clew.wire.encode import as_text
 from clew.wire.entry import Entry
 from clew.wire.place import AgentFile, SessionFile, session_at
 from clew.wire.sidecar import AgentMeta
@@ -37,12 +38,12 @@ class Agent:
     def kind(self) -> str:
         """The type of agent that was asked for."""
         named = self.meta.agent_type if self.meta else None
-        return named or str(self.call.input.get("subagent_type", "") if self.call else "")
+        return named or as_text(self.call.input.get("subagent_type", "") if self.call else "")
 
     @property
     def description(self) -> str:
         named = self.meta.description if self.meta else None
-        return named or str(self.call.input.get("description", "") if self.call else "")
+        return named or as_text(self.call.input.get("description", "") if self.call else "")
 
     @property
     def totals(self) -> dict[str, Any]:

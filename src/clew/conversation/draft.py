@@ -16,7 +16,7 @@ from clew.conversation.era import Era
 from clew.conversation.path import reply_id
 from clew.models import model_of
 from clew.wire.detail import Attachment
-from clew.wire.encode import decode, encode
+from clew.wire.encode import as_text, decode, encode
 from clew.wire.entry import Entry
 
 Json = dict[str, Any]
@@ -78,7 +78,7 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
             blocks = [_stripped(b) for b in blocks]
         yield Draft("assistant", blocks, entry, mid=mid, model=made_by)
     elif era.renders_attachments and _is_notification(entry):
-        yield from _context(["\n".join(str(b.get("text", "")) for b in blocks)], entry, model)
+        yield from _context(["\n".join(as_text(b.get("text", "")) for b in blocks)], entry, model)
     else:
         if era.drops_prompt_images:
             blocks = [{"type": "text", "text": "[image]"} if b.get("type") == "image" else b for b in blocks]
@@ -114,7 +114,7 @@ def _is_notification(entry: Entry) -> bool:
 
 def _kind(origin: Raw) -> str:
     value = decode(origin)
-    return str(value.get("kind", "")) if isinstance(value, dict) else ""
+    return as_text(value.get("kind", "")) if isinstance(value, dict) else ""
 
 
 _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
@@ -180,7 +180,7 @@ def _context(parts: Sequence[str], entry: Entry, model: str) -> Iterable[Draft]:
 
 def as_reminder(draft: Draft) -> Draft:
     """A system turn as a message of the user's: no user's turn comes before it, and the API asks for one."""
-    texts = "\n".join(str(block.get("text", "")) for block in draft.blocks)
+    texts = "\n".join(as_text(block.get("text", "")) for block in draft.blocks)
     return replace(draft, role="user", blocks=[_text(_reminder(texts))], kind="context")
 
 
@@ -288,7 +288,7 @@ def _without_lone_thinking(made: list[Draft], era: Era) -> list[Draft]:
 
 
 def _speaks(block: Json, era: Era) -> bool:
-    is_blank = era.renders_attachments and block.get("type") == "text" and not str(block.get("text", "")).strip()
+    is_blank = era.renders_attachments and block.get("type") == "text" and not as_text(block.get("text", "")).strip()
     return block.get("type") not in THOUGHT and not is_blank
 
 
@@ -300,5 +300,5 @@ def _is_blank_reply(draft: Draft) -> bool:
     return (
         draft.role == "assistant"
         and bool(draft.blocks)
-        and all(b.get("type") == "text" and not str(b.get("text", "")).strip() for b in draft.blocks)
+        and all(b.get("type") == "text" and not as_text(b.get("text", "")).strip() for b in draft.blocks)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ from clew.conversation.draft import THOUGHT, Draft, Json, as_reminder, error_res
 from clew.conversation.era import Era
 from clew.models import is_same
 from clew.wire.detail import Attachment
+from clew.wire.encode import as_text, replace_surrogates
 from clew.wire.entry import Entry
 
 NO_CONTENT = "(no content)"
@@ -59,26 +59,21 @@ def _is_attached(draft: Draft) -> bool:
     )
 
 
-def _sendable(value: Any) -> Any:
+def _sendable(message: Json) -> Json:
     """The same without halves of surrogate pairs, and with errors that hold nothing but text."""
-    if isinstance(value, str):
-        return value if value.isascii() else _LONE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_sendable(item) for item in value]
-    if isinstance(value, dict):
-        made = {_sendable(key): _sendable(item) for key, item in value.items()}
-        is_error = made.get("type") == "tool_result" and made.get("is_error") and isinstance(made.get("content"), list)
-        return {**made, "content": _texts_alone(made["content"])} if is_error else made
-    return value
+    made = replace_surrogates(message)
+    return {**made, "content": [_sendable_block(block) for block in made["content"]]}
 
 
-_LONE = re.compile("[\ud800-\udfff]")
+def _sendable_block(block: Json) -> Json:
+    is_error = block.get("type") == "tool_result" and block.get("is_error") and isinstance(block.get("content"), list)
+    return {**block, "content": _texts_alone(block["content"])} if is_error else block
 
 
 def _texts_alone(content: list[Any]) -> list[Any]:
     if all(isinstance(p, dict) and p.get("type") == "text" for p in content):
         return content
-    texts = [str(p.get("text", "")) for p in content if isinstance(p, dict) and p.get("type") == "text"]
+    texts = [as_text(p.get("text", "")) for p in content if isinstance(p, dict) and p.get("type") == "text"]
     return [{"type": "text", "text": "\n\n".join(texts)}] if texts else []
 
 
@@ -168,7 +163,7 @@ def _merge_reply(found: list[Draft], draft: Draft, era: Era) -> None:
 
 def _merge_system(found: list[Draft], draft: Draft) -> None:
     if found and found[-1].role == "system":
-        texts = [str(block.get("text", "")) for block in (*found[-1].blocks, *draft.blocks)]
+        texts = [as_text(block.get("text", "")) for block in (*found[-1].blocks, *draft.blocks)]
         found[-1] = replace(found[-1], blocks=[{"type": "text", "text": "\n\n".join(texts)}])
     else:
         found.append(draft)
@@ -221,7 +216,7 @@ def _folded(result: Json, texts: list[Json], era: Era) -> Json:
     content = result.get("content")
     if isinstance(content, list):
         return {**result, "content": [*(_seamed(content) if era.ends_joined_texts else content), *texts]}
-    parts = [str(content or "").strip(), *(str(t.get("text", "")).strip() for t in texts)]
+    parts = [as_text(content or "").strip(), *(as_text(t.get("text", "")).strip() for t in texts)]
     return {**result, "content": "\n\n".join(part for part in parts if part)}
 
 
@@ -236,7 +231,7 @@ def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
         blocks = sorted(blocks, key=lambda b: b.get("type") == "tool_use")
     if era.renders_attachments:
         blocks = [b for b in _answered_servers(blocks) if b.get("type") != "text" or b.get("text")]
-        if not blocks and draft.blocks and any("tool_use" in str(b.get("type")) for b in draft.blocks):
+        if not blocks and draft.blocks and any("tool_use" in as_text(b.get("type")) for b in draft.blocks):
             blocks = [_placeholder(INTERRUPTED_USE)]
     if not blocks and era.marks_empty:
         blocks = [_placeholder(NO_CONTENT)]
@@ -245,7 +240,7 @@ def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
 
 def _answered_servers(blocks: Sequence[Json]) -> list[Json]:
     """Without the uses of a server's tools that the same reply does not answer."""
-    answered = {b.get("tool_use_id") for b in blocks if str(b.get("type")).endswith("_tool_result")}
+    answered = {b.get("tool_use_id") for b in blocks if as_text(b.get("type")).endswith("_tool_result")}
     servers = ("server_tool_use", "mcp_tool_use")
     return [b for b in blocks if b.get("type") not in servers or b.get("id") in answered]
 
@@ -320,5 +315,5 @@ def _is_said(block: Json, draft: Draft, era: Era) -> bool:
     """A text of nothing but white space is not sent, unless it is a plain prompt of its own."""
     content = draft.entry.message.content if draft.entry and draft.entry.message else None
     is_alone = len(draft.blocks) == 1 and isinstance(content, str)
-    text = str(block.get("text") or "")
+    text = as_text(block.get("text") or "")
     return bool(text if is_alone or not era.renders_attachments else text.strip())

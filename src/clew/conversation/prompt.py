@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from clew.wire.detail import tagged
-from clew.wire.encode import decode_readable
+from clew.wire.encode import as_text, decode_readable
 from clew.wire.entry import Entry, Spoken
 
 _TAGS = {
@@ -61,7 +61,7 @@ def starts_turn(entry: Spoken, agent: bool = False) -> bool:
 
 def _origin(entry: Spoken) -> str:
     value: Any = decode_readable(entry.origin)
-    return str(value.get("kind") or "") if isinstance(value, dict) else ""
+    return as_text(value.get("kind") or "") if isinstance(value, dict) else ""
 
 
 def _tag(text: str) -> str:

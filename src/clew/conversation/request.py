@@ -18,7 +18,7 @@ from clew.conversation.message import messages
 from clew.conversation.path import after_compaction, leaf, with_notes, with_siblings
 from clew.models import default_model, model_of, without_suffix
 from clew.wire.detail import Attachment, WorktreeState
-from clew.wire.encode import decode_slowly
+from clew.wire.encode import as_text, decode_slowly
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.line import BOM
 
@@ -183,7 +183,7 @@ _COMMAND: tuple[tuple[str, ...], ...] = (
 
 
 def _opening(draft: Draft) -> str:
-    return str(draft.blocks[0].get("text", "")) if draft.role == "user" and draft.blocks else ""
+    return as_text(draft.blocks[0].get("text", "")) if draft.role == "user" and draft.blocks else ""
 
 
 def _finished(made: list[Draft], era: Era) -> list[Draft]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from clew.conversation.prompt import speaker
 from clew.conversation.session import Session
+from clew.wire.encode import encode
 from clew.wire.entry import Entry, Item
 
 _WIDTH = 96
@@ -64,7 +65,7 @@ def _how(before: Item, after: Item) -> str:
     if not isinstance(before, Entry) or not isinstance(after, Entry):
         return ""
     old, new = before.data, after.data
-    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    names = [name for name in {**old, **new} if encode(old.get(name)) != encode(new.get(name))]  # == fails on deep ones
     if names and set(names) <= set(_LINKS):
         return "linked anew"
     return f"{', '.join(names)}: {len(before.raw)} → {len(after.raw)} bytes"

@@ -85,7 +85,7 @@ class Journal:
     def records(self) -> tuple[Record, ...]:
         """Each record as its last line left it."""
         found: dict[str, dict[str, Any]] = {}
-        if self.path.exists():
+        if os.path.exists(self.path):
             for line in lines(self.path):
                 try:
                     row = decode(line.json)
@@ -112,7 +112,7 @@ class Journal:
 
     def _add(self, row: Mapping[str, Any]) -> None:
         line = encode({"time": stamp(datetime.now(UTC)), **row})
-        if not self.path.exists():
+        if not os.path.exists(self.path):
             with suppress(FileExistsError):  # another clew was faster
                 create(self.path, [])
         append(self.path, [line])
@@ -155,7 +155,9 @@ def _take_back_line(record: Record, journal: Journal, dry_run: bool) -> tuple[Pa
     path, line, former = Path(record.added["path"]), record.added["line"], record.added["former"]
     session = read(path)
     is_newest = newest(session, line["type"]) == line
-    if not is_newest and any(entry.data == line for entry in session.entries if entry.type == line["type"]):
+    if not is_newest and any(
+        encode(entry.data) == encode(line) for entry in session.entries if entry.type == line["type"]
+    ):
         refused = Refused([f"{path.stem[:8]} has got another {line['type']} since"])
         refused.hint = "Set the one you want with clew retitle or clew tag."
         raise refused

@@ -16,7 +16,7 @@ from clew.conversation.session import Session
 from clew.edit.journal import Record
 from clew.errors import UNREADABLE
 from clew.wire.detail import ORIGIN
-from clew.wire.encode import decode
+from clew.wire.encode import as_text, decode
 from clew.wire.line import pieces
 from clew.wire.place import SessionFile
 
@@ -116,7 +116,7 @@ class _Scanned:
         origins = [origin for origin in self.origins if origin.get("sessionId") == id]
         for origin in origins[-1:]:  # a copy of a copy holds the lines of both
             steps = origin.get("steps")
-            told = "; ".join(map(str, steps)) if isinstance(steps, list) else ""
+            told = "; ".join(map(as_text, steps)) if isinstance(steps, list) else ""
             for source in (origin.get("source"), *_MERGED.findall(told)):
                 if isinstance(source, str) and source != id:
                     yield Link(source, id, CLEW, told or "clone")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew.wire.encode import as_text
+
 PICTURES = ("image", "document")
 
 
@@ -16,7 +18,7 @@ def note(part: dict[str, Any]) -> str:
     source = part.get("source")
     source = source if isinstance(source, dict) else {}
     data = source.get("data")
-    kind = str(source.get("media_type") or part["type"])
+    kind = as_text(source.get("media_type") or part["type"])
     size = f", {_bytes(data, source.get('type')):,} bytes" if isinstance(data, str) else ""
     where = f", {source['url']}" if isinstance(source.get("url"), str) else ""
     return f"[{part['type']} removed: {kind}{size}{where}]"

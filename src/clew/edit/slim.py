@@ -13,7 +13,7 @@ from clew.edit.boundary import MARK
 from clew.edit.extract import shortened
 from clew.edit.piece import spoken_text, tally
 from clew.wire.block import result_text
-from clew.wire.encode import decode, encode
+from clew.wire.encode import as_text, decode, encode, map_texts
 from clew.wire.entry import Entry
 from clew.wire.revise import block_bytes, revise
 from clew.wire.splice import array, splice
@@ -121,10 +121,10 @@ def _blocks(entry: Entry, tools: Tools, dropped: Collection[str], text: str) -> 
     found = [encode({"type": "text", "text": text})] if text else []
     for raw in block_bytes(entry) if entry.message and isinstance(entry.message.content, list) else ():
         block = decode(raw)
-        kind = str(block.get("type")) if isinstance(block, dict) else ""
+        kind = as_text(block.get("type")) if isinstance(block, dict) else ""
         if kind == "text" or kind in THOUGHT or (tools == "drop" and _SERVER.fullmatch(kind)):
             continue
-        if kind == "tool_use" and block.get("id") in dropped:
+        if kind == "tool_use" and as_text(block.get("id")) in dropped:
             if tools == "drop":
                 continue
             raw = splice(raw, {"input": encode(_cut(block.get("input")))})
@@ -134,11 +134,7 @@ def _blocks(entry: Entry, tools: Tools, dropped: Collection[str], text: str) -> 
 
 def _cut(value: Any) -> Any:
     """The input of a call with its long texts cut."""
-    if isinstance(value, str):
-        return value if len(value) <= INPUT else shortened(value, INPUT)
-    if isinstance(value, list):
-        return [_cut(item) for item in value]
-    return {key: _cut(item) for key, item in value.items()} if isinstance(value, dict) else value
+    return map_texts(value, lambda text: text if len(text) <= INPUT else shortened(text, INPUT))
 
 
 def _stub(block: Mapping[str, Any]) -> Any:

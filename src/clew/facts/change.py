@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from clew.conversation.reply import Call
+from clew.wire.encode import as_text
 
 WRITING = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 
@@ -50,7 +51,7 @@ def written(call: Call) -> str:
     """The file that a call changes; nothing for one that changes none."""
     if call.name not in WRITING:
         return ""
-    return str(call.input.get("file_path") or call.input.get("notebook_path") or "")
+    return as_text(call.input.get("file_path") or call.input.get("notebook_path") or "")
 
 
 def _record(call: Call, last: State) -> tuple[State, State]:

@@ -156,7 +156,7 @@ def _kinds(line: str, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     kind, holder, key = _WORDS.get(line, ("", "", ""))
     inside = data.get(holder) if holder else data
     word = inside.get(key) if isinstance(inside, dict) else None
-    if isinstance(word, str):
+    if kind and isinstance(word, str):
         yield kind, word
 
 

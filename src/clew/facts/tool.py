@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.conversation.reply import Call
+from clew.wire.encode import as_text
 
 Json = Mapping[str, Any]
 
@@ -102,7 +103,7 @@ def _todos(given: Json) -> str:
 
 def _questions(given: Json) -> str:
     asked = objects(given.get("questions"))
-    return "; ".join(" ".join(str(q.get("question", "")).split()) for q in asked)
+    return "; ".join(" ".join(as_text(q.get("question", "")).split()) for q in asked)
 
 
 def objects(value: Any) -> list[Json]:
@@ -111,7 +112,7 @@ def objects(value: Any) -> list[Json]:
 
 
 def _plan(given: Json) -> str:
-    first = str(given.get("plan") or "").strip().splitlines()[:1]
+    first = as_text(given.get("plan") or "").strip().splitlines()[:1]
     return first[0].lstrip("# ") if first else ""
 
 
@@ -162,7 +163,7 @@ def diff(detail: Any, name: str = "") -> list[str]:
     """The lines of a unified diff for an edit or a write, from its record; empty if it holds none."""
     if not isinstance(detail, dict):
         return []
-    path = str(detail.get("filePath") or name)
+    path = as_text(detail.get("filePath") or name)
     hunks = objects(detail.get("structuredPatch"))
     if hunks:
         return [f"--- {path}", f"+++ {path}", *(line for h in hunks for line in _hunk(h))]
@@ -177,7 +178,7 @@ def _hunk(hunk: Json) -> Iterator[str]:
     old, new = hunk.get("oldStart", 0), hunk.get("newStart", 0)
     yield f"@@ -{old},{hunk.get('oldLines', 0)} +{new},{hunk.get('newLines', 0)} @@"
     lines = hunk.get("lines")
-    yield from map(str, lines if isinstance(lines, list) else ())
+    yield from map(as_text, lines if isinstance(lines, list) else ())
 
 
 def _created(path: str, content: str) -> Iterator[str]:
@@ -203,7 +204,7 @@ def call_diff(call: Call) -> list[str]:
     if found or call.name not in ("Edit", "Write"):
         return found
     given = call.input
-    path = str(given.get("file_path", ""))
+    path = as_text(given.get("file_path", ""))
     if call.name == "Write":
-        return list(_created(path, str(given.get("content", ""))))
-    return _compared(path, str(given.get("old_string", "")), str(given.get("new_string", "")))
+        return list(_created(path, as_text(given.get("content", ""))))
+    return _compared(path, as_text(given.get("old_string", "")), as_text(given.get("new_string", "")))

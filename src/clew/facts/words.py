@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clew.conversation.prompt import prompt_text, speaker
 from clew.wire.block import Block
-from clew.wire.encode import decode_readable
+from clew.wire.encode import as_text, decode_readable
 from clew.wire.entry import Spoken
 
 FIELDS = ("prompt", "reply", "thinking", "input", "result", "meta")
@@ -92,7 +92,7 @@ def _attached(entry: Spoken) -> list[Words]:
         return []
     prompt = value.get("prompt")
     parts = prompt if isinstance(prompt, list) else [{"type": "text", "text": prompt}]
-    text = "\n".join(str(p.get("text") or "") for p in parts if isinstance(p, dict) and p.get("type") == "text")
+    text = "\n".join(as_text(p.get("text") or "") for p in parts if isinstance(p, dict) and p.get("type") == "text")
     return [Words("prompt", text)] if text.strip() else []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -45,13 +46,13 @@ def usual(names: tuple[str, ...] = ()) -> Iterator[tuple[Format, Path]]:
     """The files in the places where each program keeps them."""
     for name, folders in foreign_homes().items():
         for folder in map(Path, folders if not names or name in names else ()):
-            if folder.is_dir():
+            if os.path.isdir(folder):
                 yield from ((FORMATS[name], path) for path in _newest_first(FORMATS[name].find(folder)))
 
 
 def within(path: Path, name: str | None = None) -> Iterator[tuple[Format, Path]]:
     """The files that a path means: itself, or those in a folder that a program is known to have written."""
-    if not path.is_dir():
+    if not os.path.isdir(path):
         yield (FORMATS[name] if name else detect(path)), path
         return
     seen: set[Path] = set()
@@ -64,7 +65,7 @@ def within(path: Path, name: str | None = None) -> Iterator[tuple[Format, Path]]
 
 def detect(path: Path) -> Format:
     """The format of a file, by its name and its first object. Raises Refused if none fits."""
-    if not path.exists():
+    if not os.path.exists(path):
         raise NotFound(str(path), kind="file")
     head = _first(path)
     for form in FORMATS.values():

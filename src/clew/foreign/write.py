@@ -69,7 +69,7 @@ def write(made: Draft) -> Path:
         raise Refused(made.violations)
     path = create(made.path, (item.raw for item in made.session.items))
     written = Session(path)
-    if request(written).messages != request(made.session).messages:
+    if encode(request(written).messages) != encode(request(made.session).messages):
         path.unlink()
         raise Refused([f"{path.name} says otherwise than it should when it is read back"])
     return path

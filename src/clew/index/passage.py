@@ -137,10 +137,10 @@ def _pieces(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _replied(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     for block in blocks:
         kind = block.get("type")
-        if kind == "text" and block.get("text"):
-            yield "reply", str(block["text"])
-        elif kind == "thinking" and block.get("thinking"):
-            yield "thinking", str(block["thinking"])
+        if kind == "text" and isinstance(text := block.get("text"), str) and text:
+            yield "reply", text
+        elif kind == "thinking" and isinstance(text := block.get("thinking"), str) and text:
+            yield "thinking", text
         elif kind in ("tool_use", "server_tool_use") and (text := "\n".join(_strings(block.get("input")))):
             yield "input", text
 
@@ -148,18 +148,21 @@ def _replied(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
 def _text(content: object) -> str:
     """The text of some content: a string, or blocks that hold one."""
     if isinstance(content, list):
-        return "\n".join(text for part in content if (text := _text(part)))
+        return "\n".join(text for part in content if not isinstance(part, list) and (text := _text(part)))
     if isinstance(content, dict):
-        return str(content.get("text") or content.get("tool_name") or "")
+        text = content.get("text") or content.get("tool_name") or ""
+        return text if isinstance(text, str) else ""
     return content if isinstance(content, str) else ""
 
 
 def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict | list):
+            todo += [*(item.values() if isinstance(item, dict) else item)][::-1]
 
 
 def _said(text: str) -> str:

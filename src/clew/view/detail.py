@@ -11,7 +11,7 @@ from clew.conversation.turn import Turn
 from clew.facts.tool import TOOLS
 from clew.facts.usage import count, total
 from clew.wire.block import Block
-from clew.wire.encode import decode_readable, encode
+from clew.wire.encode import as_text, decode_readable, encode
 
 LONG = 160  # characters of the line that names a call; longer values are told as its input
 _STARTS = {
@@ -58,14 +58,14 @@ def pictures(content: Any) -> Iterator[Picture]:
     """The pictures in the content of a tool result."""
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and part.get("type") in ("image", "document"):
-            found = _picture(str(part["type"]), part.get("source"))
+            found = _picture(as_text(part["type"]), part.get("source"))
             if found:
                 yield found
 
 
 def _picture(kind: str, source: Any) -> Picture | None:
     data = source.get("data") if isinstance(source, dict) else None
-    return Picture(kind, str(source.get("media_type") or ""), data) if isinstance(data, str) else None
+    return Picture(kind, as_text(source.get("media_type") or ""), data) if isinstance(data, str) else None
 
 
 def took(turn: Turn) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from clew.facts.words import words
 from clew.view import detail
 from clew.view.detail import Picture
 from clew.wire.detail import ApiFailure, Compaction, LocalCommand, Notice, Progress, tagged
+from clew.wire.encode import as_text
 from clew.wire.entry import Entry
 
 DEPTHS = ("prompts", "replies", "calls", "full")
@@ -192,7 +193,7 @@ def _picture_rows(found: Iterable[Picture | None], depth: int) -> Iterator[Row]:
 
 def _todo_rows(call: Call, depth: int) -> Iterator[Row]:
     for item in tool.objects(call.input.get("todos")):
-        yield Row("todo", str(item.get("content", "")), depth, facts={"status": str(item.get("status", ""))})
+        yield Row("todo", as_text(item.get("content", "")), depth, facts={"status": as_text(item.get("status", ""))})
 
 
 def agent_rows(agent: Agent, scene: Scene) -> Iterator[Row]:

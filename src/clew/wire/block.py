@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
+from clew.wire.encode import as_text
 from clew.wire.number import Count
 
 NOTHING = Raw()
@@ -111,9 +112,9 @@ def part_text(part: Any) -> str:
         return ""
     match part.get("type"):
         case "text":
-            return str(part.get("text") or "")
+            return as_text(part.get("text") or "")
         case "tool_reference":
-            return str(part.get("tool_name") or "")
+            return as_text(part.get("tool_name") or "")
         case "image" | "document" | "search_result" as kind:
             return f"[{kind}]"
     text = part.get("text")

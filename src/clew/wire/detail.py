@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from msgspec import Raw, Struct, field
 
-from clew.wire.encode import decode_readable
+from clew.wire.encode import as_text, decode_readable
 from clew.wire.entry import Entry
 from clew.wire.number import Amount, Count
 from clew.wire.soften import soften
@@ -126,7 +126,7 @@ class QueueOperation(Detail, frozen=True):
     def text(self) -> str:
         value = decode_readable(self.content)
         if isinstance(value, list):
-            return "\n".join(str(b.get("text", "")) for b in value if isinstance(b, dict))
+            return "\n".join(as_text(b.get("text", "")) for b in value if isinstance(b, dict))
         return value if isinstance(value, str) else ""
 
 

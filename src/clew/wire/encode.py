@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -59,6 +60,28 @@ def _pending(opener: bytes, members: list[tuple[Any, ...]], closer: bytes) -> li
 
 def _text(value: str) -> bytes:
     return _LONE.sub(lambda m: f"\\u{ord(m[0]):04x}", json.dumps(value, ensure_ascii=False)).encode()
+
+
+def as_text(value: Any) -> str:
+    """`str` of a JSON value; of an object or array its JSON, because the `repr` of a deep one fails."""
+    return encode(value).decode() if isinstance(value, dict | list) else str(value)
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value of any depth with every text in it changed; the names of fields stay."""
+    root: list[Any] = [None]
+    todo: list[tuple[Any, Any, Any]] = [(value, root, 0)]
+    while todo:
+        item, holder, place = todo.pop()
+        if isinstance(item, dict):
+            holder[place] = dict.fromkeys(item)
+            todo += [(each, holder[place], key) for key, each in item.items()]
+        elif isinstance(item, list):
+            holder[place] = [None] * len(item)
+            todo += [(each, holder[place], index) for index, each in enumerate(item)]
+        else:
+            holder[place] = change(item) if isinstance(item, str) else item
+    return root[0]
 
 
 def replace_surrogates(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from clew.wire.damage import damaged
-from clew.wire.encode import decode_readable
+from clew.wire.encode import as_text, decode_readable
 from clew.wire.entry import Damaged, Entry
 from clew.wire.line import Line, Source, lines
 from clew.wire.time import instant
@@ -128,7 +128,7 @@ def _pasted(value: Any) -> Iterator[Pasted]:
         value = dict(enumerate(value, 1))
     found = value.items() if isinstance(value, dict) else ()
     for key, item in found:
-        number = str(item.get("id", key) if isinstance(item, dict) else key)
+        number = as_text(item.get("id", key) if isinstance(item, dict) else key)
         if not re.fullmatch(r"[0-9]{1,18}", number):
             continue
         if isinstance(item, str):
