@@ -357,3 +357,37 @@ def test_files_that_are_not_to_be_deleted_stay_with_their_folders(made: World) -
     drive(made, work, session_id=SESSION, is_watched=True)
     assert sorted(tree(made.project)) == ["a.txt", "b/c.txt", "old.txt"]
     assert (made.project / "old.txt").read_text() == "old\n"
+
+
+ODD = [
+    "\0x",
+    "\ud800",
+    "x" * 300,
+    "/".join(["deep"] * 3000),
+    "",
+    ".",
+    "..",
+    "/",
+    "~",
+    "~/.ssh/x",
+    "a\nb",
+    "C:\\x",
+    "//x",
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda text: ascii(text)[:20])
+def test_odd_names_folders_and_backups_are_reported_and_nothing_breaks(made: World, run: Run, odd: str) -> None:
+    drive(made, talk, session_id=SESSION)
+    before = tree(made.project)
+    for text in ("evil", None):
+        forge(made, made.project, {odd: text, f"{odd}/inner": text})
+        code, out, _ = run("--code", "--to", "1", "--edits", "overwrite", "--dry-run")
+        assert code == 0 and ("not restored" in out or "create " in out or "Nothing to restore" in out)
+    forge(made, made.project, {"new.txt": "x"}, backup=odd or "..")
+    assert "new.txt" in run("--code", "--to", "1", "--dry-run")[1]
+    for cwd in (odd, f"/{odd}", f"{made.project}/{odd}"):
+        forge(made, cwd, {"new.txt": "x"})
+        code, out, err = run("--code", "--to", "1", "--dry-run")
+        assert "Turn 1" in out if code == 0 else code == 2 and "Refused: " in err
+    assert tree(made.project) == before

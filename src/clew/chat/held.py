@@ -55,7 +55,7 @@ def held(path: Path, top: Path | None = None) -> Held:
 
     A path that passes through a link below `top` counts as absent: it leads elsewhere.
     """
-    if top is not None and path.is_relative_to(top) and any(above.is_symlink() for above in _between(path, top)):
+    if top is not None and path.is_relative_to(top) and any(map(is_link, _between(path, top))):
         return ABSENT
     mode = 0
     try:
@@ -70,8 +70,16 @@ def held(path: Path, top: Path | None = None) -> Held:
         return Held("file", path.read_bytes(), mode)
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
-    except PermissionError:
+    except (OSError, ValueError):  # it may not be read, or no file system takes such a name
         return Held("other", b"", mode)
+
+
+def is_link(path: Path) -> bool:
+    """Whether a link exists at a path; a name that no file system takes has none."""
+    try:
+        return path.is_symlink()
+    except OSError:
+        return False
 
 
 def _between(path: Path, top: Path) -> Iterator[Path]:

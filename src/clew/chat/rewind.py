@@ -20,7 +20,7 @@ from clew.chat.effect import Effects
 from clew.chat.held import ABSENT, Held, difference, held
 from clew.chat.rewind_guard import is_protected_path, refuse_folder
 from clew.chat.rewind_report import lost_by_commands, notes
-from clew.chat.rewind_source import Ground, saved_state, target_of
+from clew.chat.rewind_source import Ground, real_path, saved_state, target_of
 from clew.chat.rewind_store import records
 from clew.chat.shadow import Shadow
 from clew.conversation.files import FileState, file_states, restoration
@@ -137,7 +137,8 @@ class _Left:
             for step in record.steps:
                 self._digests.setdefault(step.path, set()).add(step.after)
         newest = list(states.values())[-1].backups if states else {}
-        self._newest = {Path(os.path.realpath(ground.cwd / n)): b for n, b in newest.items() if "\0" not in n}
+        found = ((real_path(ground.cwd / name), backup) for name, backup in newest.items())
+        self._newest = {path: backup for path, backup in found if path is not None}
         self._ground = ground
 
     def text(self, path: Path) -> str | None:
@@ -156,9 +157,8 @@ class _Left:
 def ground_of(session: Session, claude: Path, roots: Sequence[Path] = ()) -> Ground:
     """The ground of a session that is not open in a chat, of clew or of Claude Code."""
     cwd = Path(session.cwd or "/nowhere")
-    return Ground(
-        claude / "file-history" / session.id, cwd, (cwd, *roots), store_of(session.id), Shadow(cwd, session.id)
-    )
+    shadow = Shadow(cwd, session.id) if real_path(cwd) else None
+    return Ground(claude / "file-history" / session.id, cwd, (cwd, *roots), store_of(session.id), shadow)
 
 
 def store_of(session_id: str) -> Path:
@@ -216,8 +216,8 @@ def plan(session: Session, asked: str, ground: Ground) -> Plan:
     """What going back to a prompt would change. Raises NotFound if there is no such prompt."""
     place = place_of(session, asked)
     turns = sum(1 for turn in session.turns if turn.number >= place.number)
-    top = Path(os.path.realpath(ground.cwd))
     refused = refuse_folder(str(ground.cwd))
+    top = real_path(ground.cwd) or Path("/")
     if refused:
         return Plan(session.id, place, (), (), turns, ground.store, top, refused=refused)
     effects = _effects(session, ground, place.offset)
@@ -349,7 +349,9 @@ def _texts(session: Session) -> Iterator[tuple[Path, str]]:
     calls.sort(key=lambda call: str(call.result_entry.timestamp if call.result_entry else ""))
     for name, change in changed_by(calls).items():
         if change.after.is_there and change.after.text is not None:
-            yield Path(os.path.realpath(name)), change.after.text.replace("\r\n", "\n")
+            path = real_path(Path(name))
+            if path is not None:
+                yield path, change.after.text.replace("\r\n", "\n")
 
 
 def _is_blocked(change: Change, changes: Sequence[Change]) -> bool:

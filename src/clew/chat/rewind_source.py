@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.chat.held import ABSENT, Held, held
+from clew.chat.held import ABSENT, Held, held, is_link
 from clew.chat.rewind_guard import PROTECTED, is_protected_path
 from clew.chat.shadow import Shadow
 from clew.wire.detail import Backup
@@ -28,12 +28,20 @@ class Ground:
     shadow: Shadow | None = None  # what commands did
 
 
+def real_path(path: Path) -> Path | None:
+    """A path with its links resolved; None if no file can have such a name."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return None
+
+
 def target_of(name: str, backup: Backup, ground: Ground) -> tuple[Path | None, str]:
     """The path that a name stands for, with links resolved; or why it may not be changed."""
-    if "\0" in name:
-        return None, "its name holds a null character"
     path = Path(os.path.normpath(ground.cwd / name))
-    real = Path(os.path.realpath(path))
+    real = real_path(path)
+    if real is None:
+        return None, "its name is not valid on this system"
     if ".git" in (*path.parts, *real.parts):
         return None, "it belongs to git"
     roots = [Path(os.path.realpath(root)) for root in ground.roots]
@@ -41,13 +49,13 @@ def target_of(name: str, backup: Backup, ground: Ground) -> tuple[Path | None, s
         return None, f"it is outside of {ground.cwd}"
     if is_protected_path(path, real):
         return None, PROTECTED + _where(backup, ground)
-    if backup.name is None and backup.content is None and path.is_symlink():
+    if backup.name is None and backup.content is None and is_link(path):
         return Path(os.path.realpath(path.parent)) / path.name, ""  # the link itself did not exist
     return real, ""
 
 
 def _where(backup: Backup, ground: Ground) -> str:
-    known = backup.name and is_plain(backup.name) and (ground.backups / backup.name).is_file()
+    known = backup.name and is_plain(backup.name) and os.path.isfile(ground.backups / backup.name)
     return f"; its earlier content is in {ground.backups / str(backup.name)}" if known else ""
 
 
