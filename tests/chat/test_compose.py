@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -304,6 +305,20 @@ def test_untrusted_settings_run_nothing(tmp_path: Path) -> None:
         assert not marker.exists() and len(done.denials) == 1 and made.of(event.Noted)
         done = say(made, "go", is_trusted=True, session_id="", resume=SESSION)
     assert marker.exists() and done.denials == ()
+
+
+def test_git_starts_no_program_of_a_repository_that_is_not_trusted(tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    with world(tmp_path, [use("Bash", command="git status")], "Done.") as made:
+        made.project.mkdir(exist_ok=True)
+        for words in (("init", "-q"), ("config", "core.fsmonitor", f"touch {marker}; false")):
+            subprocess.run(["git", *words], cwd=made.project, check=True)
+        done = say(made, "go")
+        assert len(done.denials) == 1 and not marker.exists()
+        done = say(made, "go", allowed=("Bash(git status)",), session_id="", resume=SESSION)
+        assert done.denials == () and not marker.exists()
+        done = say(made, "go", is_trusted=True, session_id="", resume=SESSION)
+        assert done.denials == () and marker.exists()
 
 
 def test_compact_is_a_command(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ unset -f -- $(compgen -b) $(compgen -k) "$@"
 for __clew in extglob nocasematch lastpipe xpg_echo; do shopt -p $__clew; done
 for __clew in noclobber pipefail; do shopt -po $__clew; done
 for __clew in $(compgen -A function); do
-  case $__clew in _[!_]*|*/*) ;; *) declare -f -- "$__clew";; esac
+  case $__clew in _[!_]*|*/*|command_not_found_handle) ;; *) declare -f -- "$__clew";; esac
 done
 alias -p
 echo 'shopt -s expand_aliases'
