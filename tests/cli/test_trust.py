@@ -57,14 +57,14 @@ def test_it_says_when_the_settings_have_changed(project: Path, capsys: pytest.Ca
 def test_what_would_run_is_shown_whole_and_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "a\x1b[2J\u202eb"
     folder.mkdir()
-    server = {"command": "sh", "args": ["-c", "a\nb"], "env": {"LD_PRELOAD": "./x.so"}, "cwd": "/tmp\u200b"}
+    server = {"command": "sh", "args": ["-c", "a\nb"], "env": {"LD_PRELOAD": "./x.so"}, "cwd": "/x\u200b"}
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"n\x9bx": server}}))
     (folder / ".claude").mkdir()
     (folder / ".claude" / "settings.json").write_text(json.dumps({"apiKeyHelper": "./\u0430.sh"}))
     assert main(["trust", str(folder), "--dry-run"]) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines() == [
-        'It starts the MCP server n\\x9bx: sh -c a\\x0ab, env {"LD_PRELOAD": "./x.so"}, cwd "/tmp\\u200b".',
+        'It starts the MCP server n\\x9bx: sh -c a\\x0ab, env {"LD_PRELOAD": "./x.so"}, cwd "/x\\u200b".',
         'It sets apiKeyHelper to "./\\u0430.sh".',
     ]
     assert shown.err == f"{tmp_path}/a\\x1b[2J\\u202eb is not trusted.\n"

@@ -168,16 +168,18 @@ def test_a_question_is_answered_by_number_by_arrows_or_with_words(tmp_path: Path
         for key in keys:
             is_noting = desk.line.is_noting
             desk.keyboard.send_text(key)
-            if key in (TAB, "2"):
-                await desk.until(lambda before=is_noting: desk.line.is_noting != before)  # type: ignore[misc]
+            if key == TAB or (key == ENTER and desk.screen.menu and desk.screen.menu.at == 1 and not is_noting):
+                await desk.until(lambda: desk.line.is_noting)
+            elif key in "12":
+                await desk.until(lambda at=int(key) - 1: desk.screen.menu is not None and desk.screen.menu.at == at)  # type: ignore[misc]
         answers.append(await asking)
 
     async def drive(desk: Desk) -> None:
         for keys in (
-            ("1",),
+            ("1", ENTER),
             (DOWN, DOWN, "\x1b[A", ENTER),
             (DOWN, TAB, "and quickly", ENTER),
-            ("2", "not now", ENTER),
+            ("2", ENTER, "not now", ENTER),
             (ESC,),
         ):
             await ask(desk, keys)
@@ -286,9 +288,9 @@ def test_letters_at_a_menu_that_the_user_opened_are_kept_too(tmp_path: Path) -> 
         menu = Menu("Which?", [Option("a", "a"), Option("b", "b")])
         asking = asyncio.create_task(desk.screen.choose(menu))
         await desk.until(lambda: desk.screen.menu is menu)
-        await desk.press("\rword\r", lambda: desk.text == "word")
+        await desk.press("\r2 words\r", lambda: desk.text == "2 words")
         assert not asking.done()
-        await desk.press("\x7f", lambda: desk.text == "wor")
+        await desk.press("\x7f", lambda: desk.text == "2 word")
         desk.screen.settle(None)
         await asking
 
@@ -299,7 +301,7 @@ def test_a_key_that_is_pressed_twice_does_not_answer_the_next_menu_too(tmp_path:
     async def drive(desk: Desk) -> None:
         asking = asyncio.create_task(desk.screen.choose(Menu("Restore?", [Option("a", 1), Option("b", 2)])))
         await desk.until(lambda: desk.screen.menu is not None)
-        desk.keyboard.send_text("2")
+        desk.keyboard.send_text("2\r")
         assert await asking == Answer((2,))
         asking = asyncio.create_task(desk.screen.choose(Menu("Delete?", [Option("No", 1), Option("Yes", 2)])))
         await desk.until(lambda: desk.screen.menu is not None)

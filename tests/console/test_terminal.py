@@ -182,13 +182,12 @@ def test_going_back_leaves_turns_behind_and_brings_files_back(tmp_path: Path) ->
         console.type(ENTER)
         console.see("What should be restored?", "1. The files and the conversation", "3. The files")
         console.ready()
-        console.type(ENTER, "1")  # Enter alone chooses nothing
+        console.type(ENTER)  # which alone chooses nothing
+        console.answer(1)
         console.see("b.txt was changed after the session", "1 + mine", "1. Leave these files as they are")
-        console.ready()
-        console.type("2")
+        console.answer(2)
         console.see("Delete 1 file?")
-        console.ready()
-        console.type(ENTER, "2")
+        console.answer(2)
         console.see("Undo this with", "The conversation continues before: second thing")
         assert not (made.project / "b.txt").exists()
         console.type(CTRL_C)

@@ -248,19 +248,10 @@ def _typed(screen: Screen, menu: Menu, text: str) -> None:
     """A letter that is typed while a menu is open: it searches, is the number of an option, or is kept for the prompt."""
     if menu.is_sought and screen.is_listening:
         menu.seek(menu.sought + text)
-    elif not _is_number(text) or screen.is_drafting or not screen.is_listening:
-        screen.draft(text)
-    elif menu.is_sudden:
-        if not screen.select(text):
-            screen.draft(text)
-        elif menu.is_many:
-            menu.toggle()
-    elif not menu.point(int(text)):
+    elif not _is_number(text) or screen.is_drafting or not screen.is_listening or not screen.select(text):
         screen.draft(text)
     elif menu.is_many:
         menu.toggle()
-    else:
-        _choose(screen)
 
 
 def _is_number(text: str) -> bool:

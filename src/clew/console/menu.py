@@ -53,7 +53,7 @@ class Menu:
     """A question while it is being answered.
 
     `is_sudden` questions open without a request of the user, who may be typing at that moment: they take keys only after a
-    pause, and a number selects an option that Enter has to confirm.
+    pause.
     """
 
     title: str

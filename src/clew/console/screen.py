@@ -119,7 +119,7 @@ class Screen:
         waiting: asyncio.Future[Answer | None] = loop.create_future()
         self.settle(None)  # a menu that is open is cancelled
         self.menu, self._answer, self._deaf_until = menu, waiting, 0.0
-        self._numbered, self._is_drafting = "", bool(self.line.buffer.text) and menu.is_sudden
+        self._numbered, self._is_drafting = "", bool(self.line.buffer.text)
         is_next = loop.time() < self._answered_at + self._pause  # a key that is pressed twice must not answer it too
         if menu.is_sudden or self.line.buffer.text or (is_next and not menu.is_sought):
             self._wait_for_pause()
@@ -178,7 +178,7 @@ class Screen:
     def draft(self, text: str) -> None:
         """Keep typed text for the prompt. It selects nothing, and an option selected by number is not selected any more."""
         menu = self.menu
-        if menu is not None and menu.is_sudden:
+        if menu is not None and not menu.is_sought:
             if self._numbered:
                 self.line.buffer.insert_text(self._numbered)
             menu.deselect()
@@ -189,7 +189,7 @@ class Screen:
         self.touch()
 
     def select(self, number: str) -> bool:
-        """Select an option of a question that opened by itself, by its number; Enter has to confirm it."""
+        """Select an option by its number; Enter has to confirm it, and a letter makes it text."""
         assert self.menu is not None
         now = asyncio.get_running_loop().time()
         is_text = bool(self._numbered) and now < self._numbered_at + self._pause  # the second digit of a number
@@ -358,10 +358,8 @@ class Screen:
         numbers = f"1-{min(len(menu.options), 9)}"
         if menu.current:
             words = ["enter to choose"]
-        elif menu.is_sudden:  # a number has to be confirmed, too
+        else:  # a number has to be confirmed, too
             words = ["↑↓" if self._is_drafting else f"{numbers} or ↑↓", "then enter"]
-        else:
-            words = [numbers, "or ↑↓ then enter"]
         words += ["space to mark"] if menu.is_many else []
         words += ["type to search"] if menu.is_sought else []
         takes = menu.current.takes if menu.current and not menu.current.opens else ""
