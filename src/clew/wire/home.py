@@ -137,6 +137,11 @@ def api_headers() -> str:
     return os.environ.get("ANTHROPIC_CUSTOM_HEADERS") or ""
 
 
+def model_home() -> str:
+    """The folder with the files of the embedding model that the user named; empty for that of its package."""
+    return os.environ.get("CLEW_MODEL") or ""
+
+
 def clear_hosts() -> frozenset[str]:
     """The hosts that may be sent credentials without encryption, as the user has decided."""
     return frozenset(host.strip().lower() for host in os.environ.get(ALLOW_HTTP, "").split(",") if host.strip())
