@@ -54,7 +54,7 @@ def shown(messages: list[dict[str, Any]]) -> str:
 def _block(block: Any) -> str:
     match block.get("type") if isinstance(block, dict) else None:
         case "text":
-            return repr(block["text"])[:200]
+            return repr(block.get("text"))[:200]
         case "tool_use":
             return f"USE({block['id']}, {block['name']}, {block.get('input')})"[:200]
         case "tool_result":
