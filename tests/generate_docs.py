@@ -35,7 +35,7 @@ TAIL = """\
 | code | meaning |
 |---|---|
 | 0 | done, found, or sound |
-| 1 | nothing matched |
+| 1 | nothing matched, or some files could not be read: they are named on stderr, the others are shown |
 | 2 | failed, damaged, ambiguous, or wrongly asked |
 | 130 | interrupted |
 

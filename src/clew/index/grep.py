@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from clew.conversation.outline import Outline
-from clew.errors import UNREADABLE, BadQuery
+from clew.errors import UNFORESEEN, BadQuery
 from clew.facts.words import Words, words
 from clew.index.find import facts
 from clew.index.learn import Facts, Indexed, seconds, tools_of
@@ -159,7 +159,7 @@ def matches(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]:
                 for piece in scan(line, finished=True, shape=Indexed):
                     for entry, start in zip(piece.spoken, piece.offsets, strict=True):
                         yield from _matching(found, entry, offset + start, (wanted, query, places, calls))
-    except UNREADABLE:  # it has gone since, or is not what it seems
+    except (OSError, *UNFORESEEN):  # it has gone since, or is not what it seems
         return
 
 
