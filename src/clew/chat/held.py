@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import os
 import stat
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from clew.chat.tools.text import decode
+from clew.facts.unified import unified
 
 LARGEST = 256 << 20  # bytes of a file that is looked at
 AROUND = 3  # lines around a change
@@ -94,9 +94,8 @@ def difference(before: Held, after: Held, name: str) -> str:
         return f"{name}: mode {before.mode:o} becomes {after.mode:o}\n"
     if old is None or new is None:
         return f"{name}: {_describe(before)} becomes {_describe(after)}\n"
-    lines = difflib.unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}", n=AROUND
-    )
+    names = (f"a/{name}", f"b/{name}")
+    lines = unified(old.splitlines(keepends=True), new.splitlines(keepends=True), names, AROUND, "\n")
     made = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
     if not made and before.kind == after.kind == "file" and before.mode != after.mode:
         return f"{name}: mode {before.mode:o} becomes {after.mode:o}\n"

@@ -7,7 +7,6 @@ counts, and it is told. So it is with tools that are not here, and with those th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from clew.chat.setting import Settings
 from clew.chat.tool import Failed, Json, Result, Scene, Tool
 from clew.chat.toolbox import toolbox
 from clew.chat.tools.schema import check, failure
+from clew.facts.unified import unified
 
 _OF_THE_PERSON = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill")
 _AROUND = 3  # lines around a change
@@ -43,10 +43,7 @@ class Again(Struct, frozen=True):
     @property
     def diff(self) -> list[str]:
         """What changed in what the model is told."""
-        lines = unified_diff(
-            self.recorded.splitlines(), self.made.splitlines(), "recorded", "now", n=_AROUND, lineterm=""
-        )
-        return list(lines)
+        return unified(self.recorded.splitlines(), self.made.splitlines(), ("recorded", "now"), _AROUND)
 
 
 class Live:

@@ -5,13 +5,13 @@ A table by tool name. A tool that is not in it is named by its first telling inp
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from clew.conversation.reply import Call
+from clew.facts.unified import unified
 from clew.wire.encode import as_text
 
 Json = Mapping[str, Any]
@@ -195,7 +195,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _compared(path: str, old: str, new: str) -> list[str]:
-    return list(difflib.unified_diff(_lines(old), _lines(new), path, path, lineterm=""))
+    return unified(_lines(old), _lines(new), (path, path))
 
 
 def call_diff(call: Call) -> list[str]:

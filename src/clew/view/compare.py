@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from clew.conversation.session import Session
 from clew.conversation.spot import spot
 from clew.conversation.turn import Turn
 from clew.facts.change import UNKNOWN, Change, State, changes
+from clew.facts.unified import unified
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Difference:
         if UNKNOWN in (self.left, self.right):
             return []
         a, b = ((state.text or "").splitlines() for state in (self.left, self.right))
-        return list(difflib.unified_diff(a, b, left, right, lineterm=""))
+        return unified(a, b, (left, right))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from clew.view.about import NOTHING, about
 from clew.view.document import rows
 from clew.view.html import moment
 from clew.view.markdown import pieces
-from clew.view.masked import masked
+from clew.view.masked import Tally, masked
 from clew.web.desk import Desk
 from clew.web.fragment import Wish, base, page_html, wish_of
 from clew.web.paging import page_of
@@ -209,7 +209,8 @@ class Reader:
 
     def _resume(self, place: Place) -> str:
         session = place.snapshot.session
-        return self._desk.words(Resume(session.id, session.cwd or "").command)
+        command = Resume(session.id, session.cwd or "").command  # a line of printable characters: quoted, not tidied
+        return command if self._desk.is_revealed else Tally().mask(command)
 
     def _where(self, place: Place, offset: int) -> str:
         found = context(place.reading.session, offset, 0)
