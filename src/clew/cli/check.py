@@ -30,6 +30,7 @@ from clew.facts.health import (
     Resume,
     health,
 )
+from clew.wire import shell
 from clew.wire.fence import describe
 from clew.wire.place import SessionFile
 
@@ -145,7 +146,7 @@ def verdict(found: Health) -> str:
 def _next_step(found: Health) -> str:
     """How to get the lost prompts back; what is left of a torn line cannot be."""
     torn = {damage.line for damage in found.damage if damage.prompt and not damage.agent}
-    return f"Bring them back with: clew repair {one_line(found.id[:8])}" if {*found.prompts.lost} - torn else ""
+    return f"Bring them back with: {shell.on('repair', found.id)}" if {*found.prompts.lost} - torn else ""
 
 
 def _whole(found: Health) -> str:

@@ -105,7 +105,7 @@ def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
         gone = [turn for turn in session.turns if turn.prompt.uuid not in kept]
         remark(
             f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses {len(gone)} "
-            f"prompt{'s' if len(gone) != 1 else ''} before it. Bring them back with: clew repair {session.id[:8]}"
+            f"prompt{'s' if len(gone) != 1 else ''} before it. Bring them back with: {shell.on('repair', session.id)}"
         )
     if session.damage:
         count, saved = len(session.damage), sum(len(d.salvaged) for d in session.damage)
