@@ -136,6 +136,26 @@ def commands(seed: int, count: int) -> list[tuple[str, str]]:
     return [(rows[index % len(rows)], _line(random, rows[index % len(rows)])) for index in range(count)]
 
 
+def every_option() -> list[str]:
+    """Every option of every row of the table with words that lead out of the project, as values and as files."""
+    made: list[str] = []
+    for name, grammar in harmless.TABLE.items():
+        start = "x " if grammar.skip else ""
+        words = [f"{before}{word}" for word in (*ODD[:12], "+5", "-", "-v", "5") for before in ("", "x ", "-- ")]
+        made += (f"{name} {start}{word}" for word in words)
+        made += (
+            f"{name} -{letter} {start}{word}" for letter in grammar.flags for word in ("link", "x link", "-v", "5")
+        )
+        values = ("link", "5 link", "5 x", "link x", "-v x", "x -v")
+        made += (f"{name} -{letter} {start}{word}" for letter in grammar.valued for word in values)
+        made += (f"{name} -{letter}{word}" for letter in grammar.valued for word in values)
+        for option in sorted(grammar.long):
+            plain = option.removesuffix("=")
+            forms = (option, f"{option}1", f"{plain} 1", plain) if plain != option else (option,)
+            made += (f"{name} --{form} {start}{word}" for form in forms for word in ("link", "x", "-v"))
+    return list(dict.fromkeys(made))
+
+
 def _line(random: Random, row: str) -> str:
     text = _command(random, row)
     if random.random() < 0.1:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.permission.shell_grammar import ROWS, commands
+from tests.chat.permission.shell_grammar import ROWS, commands, every_option
 from tests.chat.permission.trap import EVIL_CONFIG, STRACE, Trap
 
 pytestmark = [
@@ -65,6 +65,19 @@ def test_where_the_repository_names_programs_git_asks(tmp_path: Path, monkeypatc
 def test_what_runs_without_a_question_only_looks_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(int(os.environ.get("CLEW_SOAK_SEEDS", "20"))):
         prove(Trap(tmp_path / str(seed)), seed, 5_000, monkeypatch)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not os.environ.get("CLEW_SOAK"), reason="long: set CLEW_SOAK=1")
+@pytest.mark.timeout(1800)
+def test_no_option_of_the_table_leads_out_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trap = Trap(tmp_path)
+    for name, value in trap.hostile.items():
+        monkeypatch.setenv(name, value)
+    allowed = [command for command in every_option() if trap.decide(command).kind == "allow"]
+    assert len(allowed) > 1_000
+    for start in range(0, len(allowed), TOGETHER):
+        assert trap.first_wrong(allowed[start : start + TOGETHER]) is None
 
 
 KNOWN = [

@@ -312,7 +312,7 @@ _SYSTEM = (
     "/etc/group",
     "/etc/nsswitch.conf", "/etc/magic", "/etc/localtime", "/etc/gitconfig", "/etc/terminfo", "pipe:", "/opt/",
     "/var/lib/locale",
-    "/etc/gcc", "/etc/python", "/etc/ssl/openssl.cnf", "/etc/timezone",
+    "/etc/gcc", "/etc/python", "/etc/ssl/openssl.cnf", "/etc/timezone", "/tmp/tac", "/tmp/sort",
 )  # fmt: skip
 _STARTED = re.compile(r"/(?:usr/)?(?:local/)?(?:s?bin|lib/git-core|libexec/git-core)/([A-Za-z0-9_.+\[-]+)")
 _NEVER = frozenset(
