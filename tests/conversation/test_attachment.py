@@ -127,3 +127,28 @@ def test_a_text_that_another_is_joined_to_ends_with_a_new_line() -> None:
     assert texts == ["go\n", "on"]
     texts = [b["text"] for b in clew.request(session(*lines), OLD).messages[0]["content"]]
     assert texts == ["go", "on"]
+
+
+def test_a_queued_prompt_is_a_prompt() -> None:
+    lines = [user("A", None, "go"), reply("B", "A", use("t")), result("C", "B", "t")]
+    found = session(*lines, attach("X", "C", **QUEUED), reply("D", "X", block("done"), mid="m2"))
+    assert [turn.text for turn in found.turns] == ["go", "and the gate"]
+    assert [turn.is_queued for turn in found.turns] == [False, True]
+    assert [turn.answer for turn in found.turns] == ["", "done"]
+    assert [e.uuid for e in found.prompts] == ["A", "X"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"prompt": "<task-notification>x</task-notification>", "commandMode": "task-notification"},
+        {"prompt": "hello", "commandMode": "prompt", "origin": {"kind": "peer"}},
+        {"prompt": "hello", "commandMode": "prompt", "isMeta": True},
+        {"prompt": " ", "commandMode": "prompt"},
+    ],
+)
+def test_what_no_person_typed_is_no_prompt(other: Json) -> None:
+    found = session(
+        user("A", None, "go"), attach("X", "A", type="queued_command", **other), reply("B", "X", block("1"))
+    )
+    assert [turn.text for turn in found.turns] == ["go"]

@@ -43,7 +43,7 @@ def sent(made: Plan | Session, era: str = "2.1.325") -> list[str]:
     """The texts that a resume sends."""
     found = request(made.session if isinstance(made, Plan) else made, era)
     blocks = [(message["role"][0], block) for message in found.messages for block in message["content"]]
-    words = [f"{role}: {block['text']}" for role, block in blocks if block["type"] == "text"]
+    words = [f"{role}: {block['text']}".removesuffix("\n") for role, block in blocks if block["type"] == "text"]
     return [word for word in words if word not in NOISE]
 
 

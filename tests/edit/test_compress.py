@@ -78,7 +78,7 @@ def asked_of(words: list[str]) -> list[str]:
 def _word(role: str, block: dict[str, Any]) -> str:
     match block["type"]:
         case "text":
-            return f"{role}: {block['text']}"
+            return f"{role}: {block['text']}".removesuffix("\n")
         case "tool_use":
             return f"{role} {block['name']}"
         case "tool_result":

@@ -27,14 +27,14 @@ def test_a_turn_is_exported_whole() -> None:
     told = told.reply(call=bash("make")).result("boom", error=True).reply("ok").turn_duration(9000)
     _, turn = exported(told)
     first, second, last = turn.pop("replies")
-    assert {k: turn[k] for k in ("kind", "number", "prompt", "state", "seconds", "images", "queued", "time")} == {
+    assert {k: turn[k] for k in ("kind", "number", "prompt", "state", "seconds", "images", "is_queued", "time")} == {
         "kind": "turn",
         "number": 1,
         "prompt": "go",
         "state": "complete",
         "seconds": 9.0,
         "images": 0,
-        "queued": [],
+        "is_queued": False,
         "time": "2026-01-05T09:00:00.000Z",
     }
     assert (first["text"], first["thinking"], first["stop_reason"]) == ("Looking.", "hm", "tool_use")
@@ -82,10 +82,12 @@ def test_agents_are_nested_at_their_calls(tmp_path: Path) -> None:
     assert inner["turns"][0]["replies"][0]["text"] == "deepest"
 
 
-def test_what_was_queued_is_exported_with_its_turn() -> None:
+def test_what_was_queued_is_exported_as_a_turn() -> None:
     told = talk().user("go").reply(call=bash("ls")).result("x")
     told = told.attachment("queued_command", prompt="also water", commandMode="prompt").reply("ok")
-    assert exported(told)[1]["queued"] == ["also water"]
+    first, second = exported(told)[1:]
+    assert (first["prompt"], first["is_queued"]) == ("go", False)
+    assert (second["prompt"], second["is_queued"]) == ("also water", True)
 
 
 def test_replies_before_the_first_prompt_are_exported_as_turn_nought() -> None:

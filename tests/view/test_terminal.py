@@ -175,8 +175,8 @@ def test_pictures_are_counted_and_a_prompt_of_nothing_else_is_not_empty(show: Sh
 def test_a_prompt_queued_while_the_model_was_busy_stands_where_it_was_read(show: Show) -> None:
     told = begin().user("go").reply(call=bash("ls")).result("x")
     told = told.attachment("queued_command", prompt="also water", commandMode="prompt").reply("ok")
-    assert show(told, depth="replies") == "\n❯ go\n❯ also water\nok\n"
-    assert show(told, depth="prompts") == "\n❯ go\n❯ also water\n"
+    assert show(told, depth="replies") == "\n❯ go\n\n❯ also water\nok\n"
+    assert show(told, depth="prompts") == "\n❯ go\n\n❯ also water\n"
 
 
 @pytest.mark.req("R234")

@@ -135,6 +135,7 @@ class Asking(Struct):
     def _take(self, each: Said) -> None:
         match each:
             case Started(message, request_id):
+                self.dialogue.journal.release()
                 self._begun = message
                 self._writing = Replying(self.dialogue.journal, message, request_id)
                 self._tell_stream({"type": "message_start", "message": message})

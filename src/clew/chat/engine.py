@@ -93,6 +93,7 @@ class Engine:
         try:
             self.stopped.clear()
             self.aside.clear()
+            self.dialogue.journal.hold()  # until it is known that nothing has to be compacted for the prompt
             context = await self._begin()
             ended = self.dialogue.endings()
             if prompt is None:
@@ -102,6 +103,7 @@ class Engine:
                     self.dialogue.enqueue(prompt)
                     prompt = self.dialogue.dequeue()
                 finished = await self._loop.run(Prompt(prompt.content, (*prompt.notes, *context)), ended)
+            self.dialogue.journal.release()
             self._write_title()
             return finished
         except OSError:

@@ -74,6 +74,7 @@ class Journal:
         self._clock = clock
         self._write = write
         self._durability = durability
+        self._held: list[Json] | None = None  # lines that wait for the answer to the prompt
         self._turn = threading.Lock()  # tools may report a change from a thread
         self._progress = 0
 
@@ -113,9 +114,27 @@ class Journal:
         with self._turn:
             made = uuid or self.new_id()
             line = self.envelope.chained(body, made, self.leaf, self.time())
-            self._write(self.path, [line], is_safe and self._durability == "line")
+            self._put([line], is_safe and self._durability == "line")
             self.leaf = made
         return made
+
+    def hold(self) -> None:
+        """Keep lines back until `release`: a process that ends before leaves the file as it was."""
+        with self._turn:
+            self._held = [] if self._held is None else self._held
+
+    def release(self) -> None:
+        """Write what was kept back, in one piece."""
+        with self._turn:
+            held, self._held = self._held, None
+            if held:
+                self._put(held, self._durability != "off")
+
+    def _put(self, lines: list[Json], is_safe: bool) -> None:
+        if self._held is None:
+            self._write(self.path, lines, is_safe)
+        else:
+            self._held.extend(lines)
 
     def add_cut(self, boundary: Json, summary: Json, *beside: Callable[[str], Json]) -> str:
         """A compaction, in one write: no reader may find the boundary without the summary. The uuid of the boundary.
@@ -129,7 +148,7 @@ class Journal:
                 self.envelope.chained(summary, leaf, cut, self.time()),
                 *(make(leaf) for make in beside),
             ]
-            self._write(self.path, lines, self._durability != "off")
+            self._put(lines, self._durability != "off")
             self.leaf = leaf
         return cut
 
@@ -140,13 +159,13 @@ class Journal:
             body = entry.progress(data, f"{kind}-progress-{self._progress}", call_id)
             self._progress += 1
             line = self.envelope.chained(body, self.new_id(), self.leaf, self.time())
-            self._write(self.path, [line], False)
+            self._put([line], False)
 
     def beside(self, *lines: Json, is_safe: bool = False) -> None:
         """Lines that are no part of the chain."""
         with self._turn:
             for line in lines:
-                self._write(self.path, [line], is_safe and self._durability != "off")
+                self._put([line], is_safe and self._durability != "off")
 
 
 class Replying:

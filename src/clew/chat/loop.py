@@ -77,7 +77,13 @@ class Loop:
         self._guard, self._turns, self._said, self._cuts, self._breaks = Guard(), 0, "", 0, 0
         self._has_compacted = self._was_empty = False
         self.asking.api_seconds = 0.0
-        await self.compactor.make_room(tokens([{"role": "user", "content": blocks_of(said.content)}]))
+        try:
+            await self._make_room(said)
+            return await self._turn(said, before, began)
+        finally:
+            self.dialogue.journal.release()
+
+    async def _turn(self, said: Prompt, before: Sequence[Prompt], began: float) -> event.Finished:
         for ended in before:
             await self._hear(ended)
         if refusal := await self._hear(said):
@@ -101,6 +107,15 @@ class Loop:
         self._runner = Runner(self.dialogue, self.means, self.stopped)
         self._turns, self._said, self.asking.api_seconds = 0, text, 0.0
         return self._finished("success", self.means.stopwatch(), errors=errors)
+
+    async def _make_room(self, said: Prompt) -> None:
+        """Compact if the prompt would not fit. That is written together with the answer, and not before."""
+        journal = self.dialogue.journal
+        journal.hold()
+        leaf = journal.leaf
+        await self.compactor.make_room(tokens([{"role": "user", "content": blocks_of(said.content)}]))
+        if journal.leaf == leaf:
+            journal.release()
 
     async def _hear(self, said: Prompt, is_queued: bool = False) -> str:
         """Write a prompt down, unless a hook refuses it: then why. Hooks have no say in what the program tells."""

@@ -238,7 +238,8 @@ def _resume(made: Resume) -> tuple[str, ...]:
         return made.version, "no", "", made.refusal
     whole = made.due - len(made.lost)
     more = f", {made.kept - whole} of other branches" if made.kept > whole else ""
-    return made.version, "yes", str(made.messages), f"{whole} of {made.due} ({made.share:.0%}){more}"
+    own = f"; and {_many(made.left_out, 'attachment')} in its own words" if made.left_out else ""
+    return made.version, "yes", str(made.messages), f"{whole} of {made.due} ({made.share:.0%}){more}{own}"
 
 
 def _inventory(found: Health) -> Iterator[str]:

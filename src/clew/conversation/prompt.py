@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from clew.conversation.attachment import is_typed, typed_text
 from clew.wire.detail import tagged
 from clew.wire.encode import as_text, decode_readable
 from clew.wire.entry import Entry, Spoken
@@ -34,7 +35,12 @@ _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 
 
 def speaker(entry: Spoken) -> str:
-    """What a user entry is: prompt, command, bash (typed by a person); result, meta, summary, interrupt, output … not."""
+    """What a user entry is: prompt, command, bash (typed by a person); result, meta, summary, interrupt, output … not.
+
+    What a person typed while the model was working is an attachment, and a prompt all the same.
+    """
+    if entry.type == "attachment":
+        return "prompt" if queued_text(entry).strip() else ""
     if entry.type != "user" or entry.message is None:
         return ""
     if entry.is_compact_summary:
@@ -71,8 +77,18 @@ def _tag(text: str) -> str:
     return next((kind for tag, kind in _TAGS.items() if start.startswith(tag)), "")
 
 
+def queued_text(entry: Spoken) -> str:
+    """What a person typed while the model was working; empty for any other attachment."""
+    if b"queued_command" not in bytes(entry.attachment):
+        return ""
+    attachment: Any = decode_readable(entry.attachment)
+    return typed_text(attachment) if isinstance(attachment, dict) and is_typed(attachment) else ""
+
+
 def prompt_text(entry: Spoken) -> str:
     """What the person meant to say: without editor context and reminders; a command as it was typed."""
+    if entry.type == "attachment":
+        return queued_text(entry).strip()
     text = entry.text
     kind = speaker(entry)
     if kind == "command":

@@ -34,6 +34,11 @@ class Turn:
         return speaker(self.prompt)
 
     @property
+    def is_queued(self) -> bool:
+        """Whether the prompt was typed while the model was working on the one before."""
+        return self.prompt.type == "attachment"
+
+    @property
     def images(self) -> list[Block]:
         return [b for b in self.prompt.blocks if b.type in ("image", "document")]
 
@@ -67,6 +72,8 @@ class Turn:
     def state(self) -> str:
         """`waiting` for the model, waiting for a `tool`, `interrupted`, or `complete`."""
         spoken = [e for e in self.entries if e.type in ("user", "assistant")]
+        if not spoken:  # a prompt that was queued, and nothing after it
+            return "waiting"
         if speaker(spoken[-1]) == "interrupt":
             return "interrupted"
         if any(call.is_open for call in self.calls):

@@ -54,9 +54,14 @@ def sent(session: Session) -> Sent:
         return Sent((), (), ())
     whole = session.links.up(session.leaf)
     at = max((i for i, entry in enumerate(whole) if entry.is_boundary), default=0)
-    before, found = turns(facts.sent(session), lambda entry: starts_turn(entry, session.is_agent))
+    before, found = turns(facts.sent(session), lambda entry: _starts(entry, session.is_agent))
     numbers = {turn.prompt.uuid: turn.number for turn in session.turns}
     return Sent(tuple(whole[at:]), before, tuple(Turn(numbers.get(t.prompt.uuid, t.number), t.entries) for t in found))
+
+
+def _starts(entry: Entry, is_agent: bool) -> bool:
+    """A prompt that was queued during a turn is part of that turn: nothing may be cut between its calls and results."""
+    return entry.type == "user" and starts_turn(entry, is_agent)
 
 
 def boundary(session: Session, like: Entry, time: datetime, last: str | None, kind: str) -> Entry:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.api.estimate import IMAGE, tokens
+from clew.conversation.draft import drafts
 from clew.conversation.era import Era
 from clew.conversation.path import after_compaction, reply_id, with_notes, with_siblings
 from clew.conversation.prompt import is_prompt
 from clew.conversation.session import Session
-from clew.models import is_same
+from clew.models import default_model, is_same
 from clew.wire.block import Block, Tokens
 from clew.wire.encode import decode_readable
 from clew.wire.entry import Entry
@@ -169,7 +170,8 @@ def weigh(entry: Entry, model: str | None) -> list[tuple[str, Share]]:
         kind = "prompts" if is_prompt(entry) else "added"
         return [weight for block in entry.blocks for weight in _told(block, kind)]
     if entry.type == "attachment":
-        return [("added", _share(text)) for text in _rendered(entry)]
+        kind = "prompts" if is_prompt(entry) else "added"
+        return [(kind, _share(text)) for text in _rendered(entry, model)]
     if entry.type == "system" and entry.subtype == "local_command":
         return [("added", _share(decode_readable(entry.content)))]
     return []
@@ -208,17 +210,10 @@ def _result(content: Any) -> Iterator[tuple[str, Share]]:
             yield "tool result", _share(part.get("text", part) if isinstance(part, dict) else part)
 
 
-def _rendered(entry: Entry) -> Iterator[str]:
-    """What the model got of an attachment."""
-    if b'"rendered"' not in entry.raw:
-        return
-    rendered = entry.data.get("rendered")
-    for part in rendered if isinstance(rendered, list) else ():
-        content = part.get("content") if isinstance(part, dict) else None
-        if isinstance(content, str):
-            yield content
-        elif isinstance(content, list):
-            yield from (b["text"] for b in content if isinstance(b, dict) and isinstance(b.get("text"), str))
+def _rendered(entry: Entry, model: str | None) -> list[str]:
+    """What the model gets of an attachment: the words that were stored, else those made of it again."""
+    made = drafts([entry], Era.newest(), model or default_model())
+    return [str(block["text"]) for draft in made for block in draft.blocks if block.get("type") == "text"]
 
 
 def _share(value: Any) -> Share:

@@ -84,6 +84,7 @@ class Resume:
     kept: int
     due: int
     lost: tuple[int, ...]
+    left_out: int = 0  # attachments that the version sends in words of its own, which are not known here
 
     @property
     def is_resumable(self) -> bool:
@@ -267,7 +268,7 @@ def _resume(session: Session, version: str, fate: _Fate) -> Resume:
     due = (*fate.context, *fate.cut)
     kept = sum(entry.offset in path for entry in fate.prompts)
     lost = _lines(entry for entry in due if entry.offset not in path)
-    return Resume(version, made.refusal, len(made.messages), kept, len(due), lost)
+    return Resume(version, made.refusal, len(made.messages), kept, len(due), lost, made.left_out)
 
 
 def _lines(entries: Iterable[Entry]) -> tuple[int, ...]:

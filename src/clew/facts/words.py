@@ -11,9 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.conversation.prompt import prompt_text, speaker
+from clew.conversation.prompt import prompt_text, queued_text, speaker
 from clew.wire.block import Block
-from clew.wire.encode import as_text, decode_readable
 from clew.wire.entry import Spoken
 
 FIELDS = ("prompt", "reply", "thinking", "input", "result", "meta")
@@ -80,19 +79,8 @@ def _result(block: Block) -> str:
 
 
 def _attached(entry: Spoken) -> list[Words]:
-    """Of the attachments only what a person typed while the model was busy."""
-    if b"queued_command" not in bytes(entry.attachment):
-        return []
-    value: Any = decode_readable(entry.attachment)
-    if not isinstance(value, dict) or value.get("type") != "queued_command":
-        return []
-    origin = value.get("origin")
-    by_others = isinstance(origin, dict) and origin.get("kind") not in (None, "human")
-    if by_others or value.get("commandMode") not in (None, "prompt"):
-        return []
-    prompt = value.get("prompt")
-    parts = prompt if isinstance(prompt, list) else [{"type": "text", "text": prompt}]
-    text = "\n".join(as_text(p.get("text") or "") for p in parts if isinstance(p, dict) and p.get("type") == "text")
+    """Of the attachments only what a person typed while the model was working."""
+    text = queued_text(entry)
     return [Words("prompt", text)] if text.strip() else []
 
 

@@ -12,7 +12,6 @@ from clew.conversation.turn import Turn, turns
 from clew.facts.secret import mask_data
 from clew.facts.tool import call_diff, label
 from clew.facts.usage import count, usage
-from clew.facts.words import words
 from clew.view.masked import Tally
 from clew.wire.detail import PrLink
 from clew.wire.entry import Entry
@@ -71,7 +70,7 @@ def _turn(session: Session, turn: Turn) -> Json:
         "state": turn.state,
         "seconds": turn.seconds,
         "images": len(turn.images),
-        "queued": [w.text for e in turn.entries if e.type == "attachment" for w in words(e)],
+        "is_queued": turn.is_queued,
         "replies": [_reply(session, reply, calls) for reply in turn.replies],
     }
 
