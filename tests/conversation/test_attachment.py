@@ -12,13 +12,13 @@ from tests.conversation.lines import text as block
 
 NEW, BETWEEN, OLD = "2.1.325", "2.1.200", "2.1.45"
 OPUS, SONNET = "claude-opus-5-5", "claude-sonnet-4-5"
-QUEUED = {"type": "queued_command", "prompt": "and the gate", "commandMode": "prompt"}
-FILE = {
+QUEUED: Json = {"type": "queued_command", "prompt": "and the gate", "commandMode": "prompt"}
+FILE: Json = {
     "type": "file",
     "filename": "/garden/plan.md",
     "content": {"type": "text", "file": {"filePath": "/garden/plan.md", "content": "dig\nsow", "startLine": 4}},
 }
-MEMORY = {"type": "nested_memory", "path": "/g/C.md", "content": {"path": "/g/C.md", "content": "No slugs."}}
+MEMORY: Json = {"type": "nested_memory", "path": "/g/C.md", "content": {"path": "/g/C.md", "content": "No slugs."}}
 
 
 def attach(uuid: str, parent: str, *, fields: Json | None = None, **attachment: Any) -> Json:

@@ -74,7 +74,7 @@ class Journal:
         self._clock = clock
         self._write = write
         self._durability = durability
-        self._held: list[Json] | None = None  # lines that wait for the answer to the prompt
+        self._held: list[tuple[list[Json], bool]] | None = None  # lines that wait for the answer to the prompt
         self._turn = threading.Lock()  # tools may report a change from a thread
         self._progress = 0
 
@@ -124,17 +124,17 @@ class Journal:
             self._held = [] if self._held is None else self._held
 
     def release(self) -> None:
-        """Write what was kept back, in one piece."""
+        """Write what was kept back, and from now on at once."""
         with self._turn:
             held, self._held = self._held, None
-            if held:
-                self._put(held, self._durability != "off")
+            for lines, is_safe in held or ():
+                self._put(lines, is_safe)
 
     def _put(self, lines: list[Json], is_safe: bool) -> None:
         if self._held is None:
             self._write(self.path, lines, is_safe)
         else:
-            self._held.extend(lines)
+            self._held.append((lines, is_safe))
 
     def add_cut(self, boundary: Json, summary: Json, *beside: Callable[[str], Json]) -> str:
         """A compaction, in one write: no reader may find the boundary without the summary. The uuid of the boundary.

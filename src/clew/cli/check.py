@@ -13,7 +13,7 @@ from typing import Any
 from clew.cli.check_print import Line, erase, many, print_lines, table, watched
 from clew.cli.choose import files, tree
 from clew.cli.choose import session as chosen
-from clew.cli.output import common, one_line, print_json, remark, size
+from clew.cli.output import common, one_line, own_words, print_json, remark, size
 from clew.conversation.session import Session
 from clew.errors import UNREADABLE
 from clew.facts.health import (
@@ -238,8 +238,12 @@ def _resume(made: Resume) -> tuple[str, ...]:
         return made.version, "no", "", made.refusal
     whole = made.due - len(made.lost)
     more = f", {made.kept - whole} of other branches" if made.kept > whole else ""
-    own = f"; and {_many(made.left_out, 'attachment')} in its own words" if made.left_out else ""
-    return made.version, "yes", str(made.messages), f"{whole} of {made.due} ({made.share:.0%}){more}{own}"
+    return (
+        made.version,
+        "yes",
+        str(made.messages),
+        f"{whole} of {made.due} ({made.share:.0%}){more}{own_words(made.left_out)}",
+    )
 
 
 def _inventory(found: Health) -> Iterator[str]:

@@ -138,3 +138,8 @@ def number(text: str, of: str = "seconds") -> float:
     if not 0 <= found < 1e6:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of {of}")
     return found
+
+
+def own_words(count: int) -> str:
+    """A remark on attachments that Claude Code sends in words of its own, which are not known here."""
+    return f"; and {count} attachment{'s' if count > 1 else ''} in its own words" if count else ""
