@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from clew.conversation.era import Era
+from clew.wire.encode import as_text
 
 Json = Mapping[str, Any]
 Parts = list[str] | None  # None: the program sends something that is not known here
@@ -67,7 +68,7 @@ _HEARD = ("SessionStart", "UserPromptSubmit", "UserPromptExpansion")  # hooks wh
 
 def words(attachment: Json, has_system_turns: bool, era: Era) -> Parts:
     """What a version of Claude Code sends for an attachment: a text for each part, none for one that is not sent."""
-    kind = attachment.get("type")
+    kind = as_text(attachment.get("type"))
     if kind == "task_reminder":  # newer versions do not remind models that take system turns
         return [] if has_system_turns and era.renders_attachments else None
     if kind in LEFT_OUT or (kind in _LEFT_OUT_BEFORE and not era.renders_attachments):

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from clew.conversation.era import Era
+from clew.wire.encode import as_text
 from clew.wire.entry import Entry
 
 SPOKEN = ("user", "assistant")
@@ -182,7 +183,7 @@ def _odd_parent(entry: Entry) -> str | None:
     if entry.parent is not None or b'"parentUuid":null' in entry.raw or b'"parentUuid"' not in entry.raw:
         return None
     value = entry.data.get("parentUuid")
-    return f"({value})" if value else None
+    return f"({as_text(value)})" if value else None
 
 
 def _milliseconds(entry: Entry) -> int | None:
