@@ -308,3 +308,13 @@ def test_what_is_sent_alike_tells_no_new_size() -> None:
     made = plan(before).trim("light")
     assert clew.request(made.session).messages == clew.request(before).messages
     assert [r.tokens for r in made.session.replies] == [r.tokens for r in before.replies]
+
+
+def test_removing_calls_takes_results_along_that_answer_none() -> None:
+    told = talk().user("one").reply(call=bash("ls")).result("a").reply("so").user("two").reply(call=bash("lost"))
+    lines = told.result("stray").reply("then").user("three").reply("end").lines()
+    session = Session(b"".join(line for line in lines if b'"command":"lost"' not in line))
+    assert len(session.pairing.orphans) == 1
+    made = plan(session).strip_tools().session
+    assert not any(entry.results for entry in made.entries)
+    assert [turn.text for turn in made.turns] == ["one", "two", "three"]

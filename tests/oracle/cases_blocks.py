@@ -232,3 +232,26 @@ def virtual_result(s: Script) -> None:
     s.reply(use("t1"))
     s.result("t1", isVirtual=True)
     s.reply("a")
+
+
+# Citations
+
+CITED: Json = {"type": "char_location", "cited_text": "x", "document_index": 0, "start_char_index": 0, "end_char_index": 1}
+
+
+@case
+def citations_in_replies(s: Script) -> None:
+    s.user("u1")
+    s.reply({"type": "text", "text": "a1", "citations": [CITED]})
+    s.user("u2")
+    s.reply({"type": "text", "text": "a2", "citations": None})
+    s.user("u3")
+    s.reply({"type": "text", "text": "a3", "citations": []})
+
+
+@case
+def citations_of_the_user(s: Script) -> None:
+    s.user([{"type": "text", "text": "u1", "citations": [CITED]}])
+    s.reply(use("t1"))
+    s.result("t1", [{"type": "text", "text": "r", "citations": [CITED]}])
+    s.reply("a1")

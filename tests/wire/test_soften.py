@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw, Struct, field
 
+from clew.wire.block import Tokens
 from clew.wire.encode import decode, encode
 from clew.wire.entry import Entry, read
 from clew.wire.soften import soften
@@ -176,3 +177,8 @@ def test_any_object_is_an_entry_and_keeps_its_data(value: dict[str, Any]) -> Non
     assert entry.uuid == (value["uuid"] if isinstance(value.get("uuid"), str) else None)
     assert entry.line.number == 1
     assert isinstance(entry.text, str)
+
+
+@pytest.mark.parametrize(("written", "read"), [(5.0, 5), (7.9, 7), (float("inf"), None), (True, None)])
+def test_a_count_that_is_written_as_a_float_counts(written: object, read: int | None) -> None:
+    assert soften(Tokens, {"input_tokens": written}).input_tokens == read

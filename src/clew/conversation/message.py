@@ -230,12 +230,18 @@ def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
         blocks = [{**b, "name": "Agent"} if _is_task(b) else b for b in blocks]
         blocks = sorted(blocks, key=lambda b: b.get("type") == "tool_use")
     if era.renders_attachments:
-        blocks = [b for b in _answered_servers(blocks) if b.get("type") != "text" or b.get("text")]
+        blocks = [_uncited(b) for b in _answered_servers(blocks) if b.get("type") != "text" or b.get("text")]
         if not blocks and draft.blocks and any("tool_use" in as_text(b.get("type")) for b in draft.blocks):
             blocks = [_placeholder(INTERRUPTED_USE)]
     if not blocks and era.marks_empty:
         blocks = [_placeholder(NO_CONTENT)]
     return replace(draft, blocks=blocks)
+
+
+def _uncited(block: Json) -> Json:
+    """A reply's text is sent without its citations, though with the field."""
+    is_cited = block.get("type") == "text" and isinstance(block.get("citations"), list)
+    return {**block, "citations": []} if is_cited else block
 
 
 def _answered_servers(blocks: Sequence[Json]) -> list[Json]:

@@ -61,7 +61,15 @@ def cut_tools(session: Session, tools: Tools) -> Cut:
             cut.gone.add(entry.offset)
     if tools.how == REMOVE:
         cut.gone.update(_agents(session, chosen))
+        for entry in () if tools.names else session.pairing.orphans:
+            cut.blocks.setdefault(entry.offset, {}).update(dict.fromkeys(_orphaned(entry, session), None))
     return cut
+
+
+def _orphaned(entry: Entry, session: Session) -> list[int]:
+    """The results of an entry that answer no call: old versions send them once no call is left, and the API refuses them."""
+    known = {call.id for call in session.calls}
+    return [i for i, b in enumerate(entry.blocks) if b.type == "tool_result" and b.tool_use_id not in known]
 
 
 # -- which calls

@@ -7,6 +7,7 @@ field stays exact, and so do the bytes of the line; `decode_readable` reads them
 from __future__ import annotations
 
 from functools import cache
+from math import isfinite
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -46,6 +47,9 @@ def _fit(kind: Any, value: Any) -> Any:
     if isinstance(value, str):
         value = replace_surrogates(value)
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    if isinstance(value, float) and isfinite(value):
+        plain = {getattr(k, "__origin__", k) for k in kinds}  # a bounded int is an int
+        value = int(value) if int in plain and float not in plain else value
     if isinstance(value, dict):
         shape = next((k for k in kinds if isinstance(k, type) and issubclass(k, Struct)), None)
         return soften(shape, value) if shape else _MISFIT
