@@ -236,7 +236,13 @@ def virtual_result(s: Script) -> None:
 
 # Citations
 
-CITED: Json = {"type": "char_location", "cited_text": "x", "document_index": 0, "start_char_index": 0, "end_char_index": 1}
+CITED: Json = {
+    "type": "char_location",
+    "cited_text": "x",
+    "document_index": 0,
+    "start_char_index": 0,
+    "end_char_index": 1,
+}
 
 
 @case
