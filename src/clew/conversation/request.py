@@ -16,7 +16,7 @@ from clew.conversation.draft import Draft, drafts
 from clew.conversation.era import NEWEST, Era
 from clew.conversation.message import messages
 from clew.conversation.path import after_compaction, leaf, with_notes, with_siblings
-from clew.models import default_model, model_of, without_suffix
+from clew.models import default_model, known_name, model_of, without_suffix
 from clew.wire.detail import Attachment, WorktreeState
 from clew.wire.encode import as_text, decode_slowly
 from clew.wire.entry import Damaged, Entry, Item
@@ -152,7 +152,7 @@ def _model(path: Sequence[Entry]) -> str:
     for entry in reversed(path):
         if entry.type == "assistant" and entry.message and entry.message.model and not entry.is_synthetic:
             name = entry.message.model
-            return without_suffix(name)[0] if model_of(name).resumes else default_model()
+            return without_suffix(name)[0] if known_name(name) and model_of(name).resumes else default_model()
     return default_model()
 
 
