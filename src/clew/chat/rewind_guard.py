@@ -15,8 +15,12 @@ _SYSTEM = names(
     "/bin /boot /dev /etc /lib /lib32 /lib64 /libx32 /proc /sbin /sys /usr/bin /usr/lib /usr/lib64 /usr/sbin"
     " /usr/libexec /usr/local/bin /usr/local/lib /usr/local/sbin /System /private/etc"
 )
-_SHARED = names(
-    "/ /home /Users /root /usr /usr/local /usr/share /var /private /private/var /Library /Applications /Volumes"
+_SHARED = frozenset(
+    f"/{name}"
+    for name in (
+        *("", "home", "Users", "root", "usr", "usr/local", "usr/share", "var"),
+        *("private", "private/var", "Library", "Applications", "Volumes"),
+    )
 )
 
 

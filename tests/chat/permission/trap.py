@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -272,7 +273,7 @@ class Trap:
                     yield f"connected {rest[:80]}"
             elif name in ("open", "openat"):
                 yield from self._opened(rest)
-            elif not call.startswith('unlink("/tmp/tac'):  # which keeps what comes through a pipe
+            elif not call.startswith(f'unlink("{_TEMPORARY}/tac'):  # which keeps what comes through a pipe
                 yield f"called {call[:120]}"
 
     def _opened(self, rest: str) -> Iterator[str]:
@@ -285,7 +286,7 @@ class Trap:
         flags = re.search(r"O_[A-Z_|]*", rest)
         is_written = flags is not None and re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND", flags[0])
         if is_written and not path.startswith(
-            ("/dev/null", "/dev/tty", "/tmp/sort", "/tmp/cutmp", "/tmp/tac", "pipe:")
+            ("/dev/null", "/dev/tty", "pipe:", *(f"{_TEMPORARY}/{name}" for name in ("sort", "cutmp", "tac")))
         ):
             yield f"wrote {path}"
         elif (path.startswith(str(self.root)) and not self._may_read(path, flags[0] if flags else "")) or (
@@ -303,6 +304,7 @@ class Trap:
         return not is_secret or "O_PATH" in flags
 
 
+_TEMPORARY = tempfile.gettempdir()
 _CALLS = (
     "execve,open,openat,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,"
     "chmod,fchmodat,chown,lchown,fchownat,truncate,utimensat,mknod,mknodat,connect,setxattr"
@@ -312,7 +314,8 @@ _SYSTEM = (
     "/etc/group",
     "/etc/nsswitch.conf", "/etc/magic", "/etc/localtime", "/etc/gitconfig", "/etc/terminfo", "pipe:", "/opt/",
     "/var/lib/locale",
-    "/etc/gcc", "/etc/python", "/etc/ssl/openssl.cnf", "/etc/timezone", "/tmp/tac", "/tmp/sort",
+    "/etc/gcc", "/etc/python", "/etc/ssl/openssl.cnf", "/etc/timezone",
+    f"{_TEMPORARY}/tac", f"{_TEMPORARY}/sort",
 )  # fmt: skip
 _STARTED = re.compile(r"/(?:usr/)?(?:local/)?(?:s?bin|lib/git-core|libexec/git-core)/([A-Za-z0-9_.+\[-]+)")
 _NEVER = frozenset(
