@@ -232,7 +232,9 @@ def trap(tmp_path_factory: pytest.TempPathFactory) -> Trap:
 
 @pytest.mark.parametrize(
     "command",
-    ["cat .npmrc", "head ./.n*", "grep -r '' .", "grep -r x", "grep -rn x keys", "rg -uu .", "rg --hidden x",
+    ["cat .npmrc", "head ./.n*", "grep -r '' .", "grep -r x", "grep -rn x keys",
+     "grep x -r", "grep x -rI --exclude-dir=keys", "grep -rI x --exclude-dir=keys", "grep -rf x", "grep x -r --",
+     "grep -r -e x --color",  "rg -uu .", "rg --hidden x",
     "rg -g .npmrc x",
      "rg -g'.n*' x", "rg --no-ignore x", "rg --glob=.npmrc --files", "rg x keys", "git show HEAD:.npmrc",
      "git show v1:.npmrc", "git show :.npmrc",
@@ -256,7 +258,7 @@ def test_a_file_is_not_shown_by_the_id_of_its_content(trap: Trap) -> None:
     blob = done.stdout.strip()
     asked(
         trap,
-        *(f"git {name} {blob}" for name in ("show", "cat-file -p", "show --stat", "diff HEAD:x")),
+        *(f"git {name} {blob}" for name in ("show", "cat-file -p", "cat-file blob", "show --stat", "diff HEAD:x")),
         f"git diff {blob}..{blob}",
     )
     allowed(trap, f"git cat-file -t {blob}", "git cat-file -p HEAD:x", "git show HEAD:a.txt", "git cat-file -p HEAD")

@@ -118,7 +118,9 @@ def _shows_content(name: str, taken: Taken) -> bool:
         return bool(taken.used & _PATCHES) or not taken.used & _SUMMARIES
     if name == "log":
         return bool(taken.used & _PATCHES)
-    return name == "blame" or (name == "cat-file" and "p" in taken.used)
+    return name == "blame" or (
+        name == "cat-file" and not taken.used & set("tes")
+    )  # `cat-file blob ID` prints it as -p does
 
 
 def named_files(word: str) -> tuple[str, ...]:

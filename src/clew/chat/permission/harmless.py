@@ -187,7 +187,9 @@ def _looked(name: str, arguments: Words) -> Look | None:
     recursive = not taken.used.isdisjoint((*grammar.recursive, *(["recursive"] if grammar.recursive else ())))
     skipped = frozenset(v for option, v in taken.options if option == "exclude-dir" and _FOLDER_NAME.fullmatch(v))
     paths = tuple(taken.paths)  # `-` among them: for some programs it is a file of that name
-    return Look(paths or ((".",) if recursive else ()), recursive, files_only=grammar.files_only, skipped=skipped)
+    if recursive and not taken.operands:  # `grep x -r` and `grep -rf FILE` read the current folder
+        paths = (*paths, ".")
+    return Look(paths, recursive, files_only=grammar.files_only, skipped=skipped)
 
 
 def _ripgrep(taken: Taken) -> Look:

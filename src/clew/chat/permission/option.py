@@ -46,9 +46,13 @@ class Grammar(Struct, frozen=True):
 
 
 class Taken(Struct):
-    """What a command line came to: the words that are not options, those of them that are paths, the options used."""
+    """The parts of a command line: the words that are not options, the operands among them (no pattern), the options.
+
+    `paths` are all words that may be read as files: the operands, the values of options, and words after the first operand.
+    """
 
     words: list[str] = field(default_factory=list)
+    operands: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     options: list[tuple[str, str]] = field(default_factory=list)  # each with its value, in order
 
@@ -90,12 +94,12 @@ def take(grammar: Grammar, arguments: Words) -> Taken | None:
     if at < 0 or len(taken.words) > grammar.most:
         return None
     skip = 0 if taken.used & set(grammar.pattern_letters) else grammar.skip
-    operands = taken.words[skip:] if grammar.has_paths else []
+    taken.operands = taken.words[skip:] if grammar.has_paths else []
     globs = [word for word in arguments if isinstance(word, Glob)]
-    if globs and (grammar.most < _MANY or any(not any(word is glob for word in operands) for glob in globs)):
+    if globs and (grammar.most < _MANY or any(not any(word is glob for word in taken.operands) for glob in globs)):
         return None
     later = arguments[first:] if grammar.has_paths and not grammar.mixes else ()
-    taken.paths = [*files, *operands, *later]
+    taken.paths = [*files, *taken.operands, *later]
     return taken
 
 
