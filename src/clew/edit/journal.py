@@ -44,7 +44,9 @@ class Record:
     files: Mapping[str, str]  # their paths with a digest of what was written; empty until all of it was
     state: str = "begun"
     process: int = 0  # that wrote it
-    added: Mapping[str, Any] = field(default_factory=dict)  # path, size before, line, former: the line that takes it back
+    added: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # path, size before, line, former: the line that takes it back
 
     @property
     def is_unfinished(self) -> bool:

@@ -196,7 +196,10 @@ def _ancestors_of_branches(session: Session, gone: set[int], boundary: Entry) ->
     pending = [e for e in session.entries if e.offset > boundary.offset and e.uuid and e.type in _CONVERSATION]
     while pending:
         entry = pending.pop()
-        names = [above(session, entry), *(_preserved(session, entry) if entry.offset in found and entry.is_boundary else ())]
+        names = [
+            above(session, entry),
+            *(_preserved(session, entry) if entry.offset in found and entry.is_boundary else ()),
+        ]
         for over in (nodes[name] for name in names if name in nodes):
             if over.offset in gone and over.offset not in found:
                 found.add(over.offset)
