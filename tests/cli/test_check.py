@@ -302,9 +302,9 @@ def test_drift_tells_names_and_no_words(run: Run, claude: Path) -> None:
 
 def test_drift_without_a_session_covers_all_of_them(run: Run, claude: Path) -> None:
     for seed in range(1, 4):
-        put(whole(seed).user("go", **{f"brandNew{seed}": 1}), claude)
+        put(whole(seed).line({"type": f"x-new{seed}"}), claude)
     made = report(run("--drift", "--json")[1])
-    assert (made["files"], {u["name"] for u in made["unknown"]}) == (3, {"brandNew1", "brandNew2", "brandNew3"})
+    assert (made["files"], {u["name"] for u in made["unknown"]}) == (3, {"x-new1", "x-new2", "x-new3"})
     assert run("--drift")[1] == run("--drift", "--all")[1]
 
 
