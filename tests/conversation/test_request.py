@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -263,3 +264,16 @@ def test_a_turn_that_used_up_its_rounds_is_not_closed() -> None:
 
     assert CLOSED in sent(NEW, *ended("date"))
     assert CLOSED not in sent(NEW, *ended("max_turns_reached"))
+
+
+def test_a_worktree_without_its_repository_is_refused_and_one_that_is_gone_is_not(tmp_path: Path) -> None:
+    tree = {"type": "worktree-state", "worktreeSession": {"worktreePath": str(tmp_path / "tree")}}
+    found = opened(talk().user("hi").reply("hello").line(tree))
+    assert clew.request(found, NEW).is_resumable
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "repository").mkdir()
+    (tmp_path / "tree" / ".git").write_text(f"gitdir: {tmp_path / 'repository'}\n")
+    assert clew.request(found, NEW).is_resumable
+    (tmp_path / "repository").rmdir()
+    assert "belongs to no repository" in clew.request(found, NEW).refusal
+    assert clew.request(found, OLD).is_resumable

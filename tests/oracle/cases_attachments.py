@@ -383,3 +383,38 @@ def no_attachment_in_an_attachment(s: Script) -> None:
     s.attach("zzz", "A")
     s.edit(1, attachment=None)
     s.reply("a1")
+
+
+@case
+def two_system_turns_before_the_first_prompt(s: Script) -> None:
+    s.model = OPUS
+    s.attach("queued_command", inside={"prompt": "first", "commandMode": "prompt"}, parent=None)
+    s.attach("date_change", inside={"newDate": "2026-01-04"})
+    s.reply("a1")
+
+
+@case
+def context_behind_an_api_error(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.reply("API Error", model="<synthetic>", isApiErrorMessage=True)
+    s.user("u3")
+    s.attach("zzz", "A")
+    s.reply("a3")
+
+
+@case
+def date_without_a_date(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.attach("date")
+    s.reply("a2")
+
+
+@case
+def system_turn_that_keeps_its_marks(s: Script) -> None:
+    s.model = "claude-sonnet-5"
+    s.user("u1")
+    s.attach("zzz", reminder("A"), role="system")
+    s.attach("date_change", inside={"newDate": "2026-01-04"})
+    s.reply("a1")

@@ -283,3 +283,10 @@ def no_fields_but_the_needed_ones(s: Script) -> None:
     s.turns(2)
     kept = ("type", "uuid", "parentUuid", "timestamp", "message")
     s.lines = [{key: line[key] for key in kept} for line in s.lines if isinstance(line, dict)]
+
+
+@case
+def sidechain_that_is_an_empty_list(s: Script) -> None:
+    s.turns(1)
+    s.user("u2", isSidechain=0)
+    s.reply("a2", isSidechain=[])

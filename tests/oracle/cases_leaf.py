@@ -378,3 +378,17 @@ def attachment_without_a_parent_at_the_end(s: Script) -> None:
 def prompt_at_the_end_whose_time_is_a_number(s: Script) -> None:
     s.turns(2)
     s.user("u3", timestamp=1767434404000)
+
+
+@case
+def attachment_without_a_parent_that_could_be_bridged(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.attach("zzz", "A", parent=NOWHERE)
+
+
+@case
+def worktree_that_is_a_file(s: Script) -> None:
+    s.turns(1)
+    tree = {"worktreePath": "/etc/hostname", "worktreeName": "tree", "originalCwd": "/etc"}
+    s.line({"type": "worktree-state", "worktreeSession": tree, "sessionId": s.session})

@@ -5,11 +5,11 @@ What may differ is in `ALLOWED`, with the reason. Everything else has to be equa
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from clew.conversation.draft import has_system_turns, unwrapped
+from clew.wire.entry import Entry, entries, read
 
 Json = dict[str, Any]
 
@@ -18,7 +18,8 @@ ALLOWED = {
     "strings": "a content of one text is sent as a string, or as a block where a cache mark is on it",
     "effort": "a system message without content says how much effort a turn gets; it holds nothing of the conversation",
     "turn": "for the new prompt the program writes context of its own into the file (date, tools, environment), which is "
-    "taken from there and added to what clew says",
+    "taken from there and given to clew",
+    "warning": "a task's notification begins with a warning in the program's own words, which clew does not repeat",
     "opening": "before 2.1.290 the program puts context of its own before the first prompt and does not write it down",
 }
 
@@ -45,40 +46,21 @@ def _blocks(content: Any, used: set[str]) -> list[Any]:
 def _block(block: Any, used: set[str]) -> Any:
     if isinstance(block, dict) and "cache_control" in block:
         used.add("marks")
-        return {key: value for key, value in block.items() if key != "cache_control"}
+        block = {key: value for key, value in block.items() if key != "cache_control"}
+    text = block.get("text") if isinstance(block, dict) else None
+    if isinstance(text, str) and _WARNING.match(text):
+        used.add("warning")
+        return {**block, "text": _WARNING.sub(r"\1", text, count=1)}
     return block
 
 
-def written(before: bytes, after: bytes) -> list[Json]:
+_WARNING = re.compile(r"(<system-reminder>\n|)\[SYSTEM NOTIFICATION - NOT USER INPUT\]\n.*?\n\n", re.DOTALL)
+
+
+def written(before: bytes, after: bytes) -> tuple[Entry, ...]:
     """The attachments that a run wrote behind what a file held."""
-    lines = after[len(before) :].splitlines() if after.startswith(before) else []
-    entries = [json.loads(line) for line in lines if line.strip()]
-    return [entry for entry in entries if entry.get("type") == "attachment" and entry.get("rendered")]
-
-
-def with_turn(messages: Sequence[Json], attachments: Sequence[Json], model: str, used: set[str]) -> list[Json]:
-    """What clew says, with the context that the program wrote down for the new prompt."""
-    texts: list[str] = []
-    turns: list[str] = []
-    for entry in attachments:
-        parts = [str(part["content"]) for part in entry["rendered"]]
-        if entry.get("renderedRole") == "system" and has_system_turns(model):
-            turns.append("\n".join(map(unwrapped, parts)))
-        else:
-            texts.extend(parts)
-    found = list(messages)
-    if texts or turns:
-        used.add("turn")
-    if texts:
-        at = max(index for index, message in enumerate(found) if message["role"] == "user")
-        *before, prompt = found[at]["content"]
-        added = [{"type": "text", "text": text} for text in (*texts[:-1], texts[-1] + "\n")]
-        found[at] = {**found[at], "content": [*before, *added, prompt]}
-    if turns and found[-1]["role"] == "system":
-        turns.insert(0, found.pop()["content"][0]["text"])
-    if turns:
-        found.append({"role": "system", "content": [{"type": "text", "text": "\n\n".join(turns)}]})
-    return found
+    added = entries(read(after[len(before) :])) if after.startswith(before) else ()
+    return tuple(entry for entry in added if entry.type == "attachment" and entry.data.get("rendered"))
 
 
 def without_opening(messages: Sequence[Json], used: set[str]) -> list[Json]:

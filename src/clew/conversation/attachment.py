@@ -184,6 +184,11 @@ def _hook_answered(attachment: Json) -> Parts:
     return [text for text in (response.get("systemMessage"), context) if isinstance(text, str) and text]
 
 
+def _date(attachment: Json) -> Parts:
+    date = attachment.get("date")
+    return [f"Today's date is {date}."] if date else []
+
+
 def _date_change(attachment: Json) -> Parts:
     now = f"The date has changed. Today's date is now {attachment.get('newDate')}."
     return [f"{now} No need to announce the new date — the user's own clock shows it."]
@@ -236,7 +241,7 @@ _BY_KIND: Mapping[str, Callable[[Json], Parts]] = {
     "async_hook_response": _hook_answered,
     "compact_file_reference": _compact_file,
     "critical_system_reminder": _field("content"),
-    "date": lambda attachment: [f"Today's date is {attachment.get('date')}."],
+    "date": _date,
     "date_change": _date_change,
     "directory": _directory,
     "file": _file,

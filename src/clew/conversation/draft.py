@@ -14,7 +14,7 @@ from msgspec import Raw
 from clew.conversation.attachment import images, words
 from clew.conversation.era import Era
 from clew.conversation.path import reply_id
-from clew.models import model_of
+from clew.models import model_of, table
 from clew.wire.detail import Attachment
 from clew.wire.encode import as_text, decode, encode
 from clew.wire.entry import Entry
@@ -124,6 +124,11 @@ def unwrapped(text: str) -> str:
     return text.removeprefix(_OPEN).removesuffix(_CLOSE).strip("\n") if text.startswith(_OPEN) else text
 
 
+def _turn_text(text: str, model: str) -> str:
+    """Context as it stands in a system turn: without the marks of a reminder, but for models that get them all the same."""
+    return _reminder(text) if model_of(model).name in table()["marked_turns"] else unwrapped(text)
+
+
 def has_system_turns(model: str) -> bool:
     """Whether a model takes messages with the role `system` among the others."""
     return model_of(model).system_turns
@@ -141,7 +146,9 @@ def _rendered(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
         yield from _rendered_again(entry, attachment, era, model)
         return
     if _is_spoken(entry) and has_system_turns(model):
-        yield from (Draft("user", [_text(unwrapped(text)) for text in texts], entry, kind="queued") for texts in stored)
+        yield from (
+            Draft("user", [_text(_turn_text(text, model)) for text in texts], entry, kind="queued") for texts in stored
+        )
     elif data.get("renderedRole") == "system" and has_system_turns(model):
         yield from _context([text for texts in stored for text in texts], entry, model)
     else:
@@ -173,7 +180,7 @@ def _context(parts: Sequence[str], entry: Entry, model: str) -> Iterable[Draft]:
     if not parts:
         return
     if has_system_turns(model):
-        yield Draft("system", [_text("\n".join(map(unwrapped, parts)))], entry, kind="system")
+        yield Draft("system", [_text("\n".join(_turn_text(part, model) for part in parts))], entry, kind="system")
     else:
         yield from (Draft("user", [_text(_reminder(part))], entry, kind="context") for part in parts)
 

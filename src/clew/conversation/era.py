@@ -78,9 +78,9 @@ class Era:
         return self.bridges_gaps
 
     @property
-    def needs_worktree(self) -> bool:
-        """A session of a worktree is resumed only if the worktree is there."""
-        return self.bridges_gaps
+    def verifies_worktree(self) -> bool:
+        """A session of a worktree is not resumed if the worktree is there without its repository."""
+        return self.since("2.1.260")
 
     @property
     def repairs_siblings(self) -> bool:

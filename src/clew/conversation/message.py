@@ -19,19 +19,24 @@ INTERRUPTED_USE = "[Tool use interrupted]"
 MISSING_RESULT = "[Tool result missing due to internal error]"
 
 
-def messages(made: list[Draft], era: Era, model: str, prompt: str | None) -> list[Json]:
-    if prompt is not None:
-        made = [*made, Draft("user", [{"type": "text", "text": prompt}], None)]
-    made = [
-        d
-        for d in made
-        if d.kind not in ("mark", "silent", "left out") and not _is_api_error(d) and not _is_virtual(d, era)
-    ]
-    merged = _merge(_contexts_first(_replies_together(made) if era.renders_attachments else made), era, model)
+def messages(made: list[Draft], era: Era, model: str) -> list[Json]:
+    made = [d for d in made if d.kind not in ("mark", "silent", "left out") and not _is_virtual(d, era)]
+    made = _contexts_first(_replies_together(made) if era.renders_attachments else made)
+    merged = _merge([d for d in made if not _is_api_error(d)], era, model)
     merged = [_adjusted(d, era, model) for d in merged]
     merged = _paired(merged, era)
-    found = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
+    found = [
+        {"role": d.role, "content": d.blocks or [{"type": "text", "text": ""}]}
+        for d in merged
+        if d.blocks or _is_nothing(d, era)
+    ]
     return [_sendable(m) for m in found] if era.renders_attachments else found
+
+
+def _is_nothing(draft: Draft, era: Era) -> bool:
+    """Whether a prompt is a text without a letter, which is sent as it is if it stands alone."""
+    said = draft.entry.message if draft.entry and draft.role == "user" else None
+    return era.renders_attachments and said is not None and said.content == "" and not draft.blocks
 
 
 def _is_virtual(draft: Draft, era: Era) -> bool:
@@ -115,7 +120,7 @@ def _merge(made: Iterable[Draft], era: Era, model: str) -> list[Draft]:
             waiting.append(draft)
             continue
         if waiting and draft.role == "assistant":
-            found.extend(as_reminder(each) for each in waiting)
+            found.append(as_reminder(_as_one(waiting)))
             waiting.clear()
         if draft.role == "assistant":
             if draft.mid in replied:
@@ -125,18 +130,18 @@ def _merge(made: Iterable[Draft], era: Era, model: str) -> list[Draft]:
                 found.append(draft)
         elif draft.role == "system":
             _merge_system(found, draft)
-        elif draft.kind == "context" and (draft.entry is opened or _open_turn(found) is None):
+        elif draft.kind == "context" and ((opened and draft.entry is opened) or _open_turn(found) is None):
             opened = draft.entry
             found.append(draft)
         elif (at := _open_turn(found)) is not None:
             found[at] = _joined(found[at], draft, era, model)
-        elif draft.blocks or draft.kind != "message":
+        elif draft.blocks or draft.kind != "message" or _is_nothing(draft, era):
             found.append(draft)
         if waiting and _open_turn(found) is not None:
             for each in waiting:
                 _merge_system(found, each)
             waiting.clear()
-    return [*found, *(as_reminder(each) for each in waiting)]
+    return [*found, as_reminder(_as_one(waiting))] if waiting else found
 
 
 def _open_turn(found: Sequence[Draft]) -> int | None:
@@ -163,14 +168,19 @@ def _merge_reply(found: list[Draft], draft: Draft, era: Era) -> None:
 
 def _merge_system(found: list[Draft], draft: Draft) -> None:
     if found and found[-1].role == "system":
-        texts = [as_text(block.get("text", "")) for block in (*found[-1].blocks, *draft.blocks)]
-        found[-1] = replace(found[-1], blocks=[{"type": "text", "text": "\n\n".join(texts)}])
+        found[-1] = _as_one([found[-1], draft])
     else:
         found.append(draft)
 
 
+def _as_one(turns: Sequence[Draft]) -> Draft:
+    """System turns that follow each other as one."""
+    texts = [as_text(block.get("text", "")) for turn in turns for block in turn.blocks]
+    return replace(turns[0], blocks=[{"type": "text", "text": "\n\n".join(texts)}])
+
+
 def _joined(first: Draft, second: Draft, era: Era, model: str) -> Draft:
-    if _folds(second, model) and first.blocks and _takes_context(first.blocks[-1]):
+    if _folds(second, model) and not _stays_apart(second) and first.blocks and _takes_context(first.blocks[-1]):
         folded = _folded(first.blocks[-1], second.blocks, era)
         return replace(first, blocks=[*first.blocks[:-1], folded])
     results = [b for b in second.blocks if b.get("type") == "tool_result"]
@@ -209,6 +219,11 @@ def _folds(draft: Draft, model: str) -> bool:
 
 
 _FILES = ("file", "directory", "nested_memory")
+
+
+def _stays_apart(draft: Draft) -> bool:
+    """Whether context never becomes part of a tool result: what is about a task that ended, or about the new turn."""
+    return draft.entry is None or draft.entry.type == "user"
 
 
 def _folded(result: Json, texts: list[Json], era: Era) -> Json:

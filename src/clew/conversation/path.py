@@ -19,12 +19,15 @@ NIL = "00000000-0000-0000-0000-000000000000"
 def leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = False) -> Entry | None:
     """The entry that a resume continues from; `pins` are the last-prompt entries of the file.
 
-    A path needs a message. A boundary voids the pins before it. A pin holds a resume back unless the last line of the file
-    descends from it by the parents that the lines name: a bridge does not count. With `history` it does, which gives the
-    end of the conversation as it was.
+    A path needs a message, among the parents that the lines name. A boundary voids the pins before it. A pin holds a resume
+    back unless the last line of the file descends from it by the parents that the lines name: a bridge does not count. With
+    `history` it does, which gives the end of the conversation as it was.
     """
     chosen = _chosen(links, pins, era, history)
-    if chosen is None or not era.leaf_by_order or any(e.type in SPOKEN for e in links.up(chosen, history)):
+    if chosen is None or not era.leaf_by_order:
+        return chosen
+    above = links.up(chosen, history) if history else links.ancestors(chosen)
+    if any(e.type in SPOKEN for e in above):
         return chosen
     spoken = (e for e in reversed(_current(links)) if e.type in SPOKEN)
     return next(spoken, chosen)

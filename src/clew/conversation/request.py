@@ -6,9 +6,9 @@ mends entries, then it turns them into messages, then it makes the messages acce
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from clew.conversation.chain import SPOKEN, chain, has_content
@@ -42,11 +42,16 @@ class Request:
         return not self.refusal
 
 
-def build(items: Iterable[Item], version: str = NEWEST, prompt: str | None = None) -> Request:
-    """The request for a file's items as one version would make it; `prompt` is what would be asked next."""
+def build(
+    items: Iterable[Item], version: str = NEWEST, prompt: str | None = None, context: Sequence[Entry] = ()
+) -> Request:
+    """The request for a file's items as one version would make it.
+
+    `prompt` is what would be asked next, and `context` the attachments that the program adds for it.
+    """
     era = Era(version)
     try:
-        return _build(list(readable(items, era)), era, prompt)
+        return _build(list(readable(items, era)), era, prompt, context)
     except Unreadable as reason:
         return Request(refusal=str(reason))
 
@@ -76,9 +81,9 @@ def _is_strict(entry: Entry) -> bool:
     return True
 
 
-def _build(entries: Sequence[Entry], era: Era, prompt: str | None) -> Request:
+def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequence[Entry]) -> Request:
     _refuse_bad_file(entries, era)
-    _refuse_lost_worktree(entries, era)
+    _refuse_broken_worktree(entries, era)
     links = chain(entries, era)
     end = leaf(links, [e for e in entries if e.type == "last-prompt"], era)
     if end is None:
@@ -96,11 +101,19 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None) -> Request:
         path = with_notes(path, links)
     model = _model(path)
     made = drafts(path, era, model)
-    sent = _model([d.entry for d in made if d.entry and d.role == "assistant"])
-    if sent != model:
-        model, made = sent, drafts(path, era, sent)
+    asked = _model([d.entry for d in made if d.entry and d.role == "assistant"])
+    if asked != model:
+        model, made = asked, drafts(path, era, asked)
     left_out = sum(draft.kind == "left out" for draft in made)
-    return Request(messages(_finished(made, era), era, model, prompt), model, end, tuple(path), left_out=left_out)
+    asking = [Draft("user", [_text(prompt)], None)] if prompt is not None else []
+    sent = [*_finished(made, era), *asking, *map(_fresh, drafts(context, era, model))]
+    return Request(messages(sent, era, model), model, end, tuple(path), left_out=left_out)
+
+
+def _fresh(draft: Draft) -> Draft:
+    """Context for a new prompt: what it says about the session is kept apart from a result, as it is not later."""
+    is_apart = draft.entry is not None and Attachment.of(draft.entry).type == "remote_session_change"
+    return replace(draft, entry=None) if is_apart else draft
 
 
 def _refuse_bad_end(path: Sequence[Entry]) -> None:
@@ -140,11 +153,18 @@ def _refuse_bad_entries(path: Sequence[Entry], era: Era) -> None:
             raise Unreadable(f"line {entry.line.number} {fault}, which ends version {era.version}")
 
 
-def _refuse_lost_worktree(entries: Sequence[Entry], era: Era) -> None:
+def _refuse_broken_worktree(entries: Sequence[Entry], era: Era) -> None:
+    """A worktree that is gone does not matter, but one that git would not take for its own does."""
     last = next((e for e in reversed(entries) if e.type == "worktree-state"), None)
-    path = WorktreeState.of(last).worktree_path if last and era.needs_worktree else ""
-    if path and not os.path.isdir(path):
-        raise Unreadable(f"the worktree {path} is not there")
+    path = WorktreeState.of(last).worktree_path if last and era.verifies_worktree else ""
+    if not path:
+        return
+    try:
+        link = Path(path, ".git").read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):  # there is no worktree, or a whole repository
+        return
+    if link.startswith("gitdir:") and not Path(path, link.removeprefix("gitdir:").strip()).exists():
+        raise Unreadable(f"the worktree {path} belongs to no repository")
 
 
 def _model(path: Sequence[Entry]) -> str:
@@ -191,6 +211,8 @@ def _finished(made: list[Draft], era: Era) -> list[Draft]:
     spoken = [d for d in made if d.entry is None or d.entry.type in SPOKEN]
     last = spoken[-1] if spoken else None
     attached = bool(made) and made[-1].entry is not None and made[-1].entry.type == "attachment"
+    if last is None and attached and era.renders_attachments:
+        return [*made, Draft("assistant", [_text(UNANSWERED)], None)]
     if last is None or (era.renders_attachments and (_is_complete(made, last.entry) or _is_command(spoken))):
         return made
     closing = [Draft("assistant", [_text(UNANSWERED)], None)]

@@ -24,7 +24,8 @@ def soften(shape: type[T], value: dict[str, Any]) -> T:
     fields: dict[str, Any] = {}
     for spec in _specs(shape):
         if spec.encode_name in value and not spec.encode_name.startswith("("):
-            fitted = _fit(spec.type, value[spec.encode_name])
+            given = value[spec.encode_name]
+            fitted = given not in (None, False, 0, "") if spec.encode_name in _FLAGS else _fit(spec.type, given)
             if fitted is not _MISFIT:
                 fields[spec.name] = fitted
     return shape(**fields)
@@ -37,6 +38,7 @@ def _specs(shape: type[Any]) -> tuple[structs.FieldInfo, ...]:
 
 
 _MISFIT = object()
+_FLAGS = ("isSidechain",)  # Claude Code asks only whether there is anything
 
 
 def _fit(kind: Any, value: Any) -> Any:

@@ -1,0 +1,113 @@
+"""Ask Claude Code and clew about random sessions, and make what differs as small as possible.
+
+    python -m tests.oracle.random_sessions --seed 0 --count 1000
+    python -m tests.oracle.random_sessions --seconds 3600 --version 2.1.29
+
+Each seed is a session (`tests.oracle.generate`). Both sides say what a resume sends; the comparison is to the letter. A
+difference is printed as the fewest lines that show it, with both requests. The same seed always gives the same session.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from itertools import count, islice
+
+from tests.oracle.claude import LATEST, Box
+from tests.oracle.differences import RANDOM
+from tests.oracle.generate import Generated, generate
+from tests.oracle.judge import Bench, Verdict, bench
+
+SHRINKING = 80  # resumes that making one difference smaller may take
+
+
+@dataclass(frozen=True)
+class Found:
+    """A session about which the two differ, as few lines as are needed for it."""
+
+    session: Generated
+    lines: tuple[bytes, ...]
+    difference: str
+
+    def __str__(self) -> str:
+        changes = ", ".join(self.session.changes) or "nothing changed"
+        return f"seed {self.session.seed} ({changes})\n{b''.join(self.lines).decode(errors='replace')}{self.difference}"
+
+
+@dataclass
+class Score:
+    tried: int = 0
+    used: Counter[str] = field(default_factory=Counter)
+    found: list[Found] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        allowed = ", ".join(f"{name} {number}" for name, number in sorted(self.used.items()))
+        return f"{self.tried} sessions, {len(self.found)} differences (allowed: {allowed})"
+
+
+def compare(
+    boxes: Bench, seeds: Iterator[int], *, deadline: float | None = None, report: Callable[[Found], object] = print
+) -> Score:
+    """Judge the sessions of some seeds until none is left, or the time is over."""
+    score = Score()
+    waiting: list[tuple[Generated, Future[Verdict]]] = []
+    while True:
+        is_over = deadline is not None and time.monotonic() > deadline
+        coming = map(generate, islice(seeds, 0 if is_over else 4 - len(waiting)))
+        waiting.extend((session, boxes.judge(session.data, session.session)) for session in coming)
+        if not waiting:
+            return score
+        session, future = waiting.pop(0)
+        used: set[str] = set()
+        difference = future.result().difference(used)
+        score.tried += 1
+        score.used.update(used)
+        if difference and session.seed not in RANDOM:
+            lines, difference = shrink(boxes, session, difference)
+            score.found.append(Found(session, lines, difference))
+            report(score.found[-1])
+
+
+def shrink(boxes: Bench, session: Generated, difference: str) -> tuple[tuple[bytes, ...], str]:
+    """Leave lines out while the two still differ: halves first, then quarters, at last single lines."""
+    lines = list(session.lines)
+    left = SHRINKING
+    size = len(lines) // 2
+    while size:
+        at = 0
+        while at < len(lines) and left:
+            fewer = [*lines[:at], *lines[at + size :]]
+            still = boxes.judge(b"".join(fewer), session.session).result().difference() if fewer else ""
+            left -= 1
+            if still:
+                lines, difference = fewer, still
+            else:
+                at += size
+        size //= 2
+    return tuple(lines), difference
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.oracle.random_sessions", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--count", type=int, help="how many sessions")
+    parser.add_argument("--seconds", type=float, help="how long at most")
+    parser.add_argument("--version", default=LATEST, help="of Claude Code")
+    asked = parser.parse_args(arguments)
+    seeds = count(asked.seed) if asked.count is None else iter(range(asked.seed, asked.seed + asked.count))
+    if asked.count is None and asked.seconds is None:
+        parser.error("say how many sessions (--count), or how long (--seconds)")
+    deadline = time.monotonic() + asked.seconds if asked.seconds is not None else None
+    with bench(Box, asked.version) as boxes:
+        score = compare(boxes, seeds, deadline=deadline, report=lambda found: print(found, end="\n\n", flush=True))
+    print(json.dumps({"version": asked.version, "seed": asked.seed}), score)
+    return 1 if score.found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
