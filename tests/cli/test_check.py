@@ -300,6 +300,14 @@ def test_drift_tells_names_and_no_words(run: Run, claude: Path) -> None:
     assert [u["name"] for u in made["unknown"]] == ["x-new", "brandNew"]
 
 
+def test_drift_without_a_session_covers_all_of_them(run: Run, claude: Path) -> None:
+    for seed in range(1, 4):
+        put(whole(seed).line({"type": f"x-new{seed}"}), claude)
+    made = report(run("--drift", "--json")[1])
+    assert (made["files"], {u["name"] for u in made["unknown"]}) == (3, {"x-new1", "x-new2", "x-new3"})
+    assert run("--drift")[1] == run("--drift", "--all")[1]
+
+
 def test_drift_looks_into_the_files_of_agents(run: Run, claude: Path) -> None:
     path = put(whole(), claude)
     folder = path.with_suffix("") / "subagents"

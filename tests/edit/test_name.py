@@ -67,6 +67,40 @@ def test_names_are_taken_back_one_by_one(tmp_path: Path) -> None:
         undo()
 
 
+@pytest.mark.parametrize("end", [b"", b'{"type":"user","mess', b" \n\n"])
+def test_taking_names_back_restores_the_bytes(tmp_path: Path, end: bytes) -> None:
+    path = told().title("First").raw(end).write(tmp_path)
+    path.write_bytes(path.read_bytes().removesuffix(b"\n") if end.startswith(b"{") else path.read_bytes())
+    before = path.read_bytes()
+    retitle(clew.read(path), "Second")
+    tag(clew.read(path), "garden")
+    undo()
+    undo()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("follows", [b"\n", b"x", b'{"type":"mode","mode":"plan"}\n'])
+def test_a_name_that_something_follows_is_taken_back_by_a_line(tmp_path: Path, follows: bytes) -> None:
+    path = told().title("First").write(tmp_path)
+    retitle(clew.read(path), "Second")
+    with path.open("ab") as file:
+        file.write(follows)
+    before = path.read_bytes()
+    undo()
+    assert path.read_bytes().startswith(before) and clew.read(path).title == "First"
+
+
+def test_a_line_that_another_program_wrote_in_the_same_place_stays(tmp_path: Path) -> None:
+    path = told().write(tmp_path)
+    before = path.read_bytes()
+    retitle(clew.read(path), "Mine")
+    line = path.read_bytes().removeprefix(before)
+    path.write_bytes(before + b'{"type":"mode","mode":"plan"}\n' + line)  # written between the record and the line
+    undo()
+    assert path.read_bytes().startswith(before + b'{"type":"mode","mode":"plan"}\n' + line)
+    assert clew.read(path).title != "Mine"
+
+
 def test_a_title_that_was_changed_since_is_not_taken_back(tmp_path: Path) -> None:
     path = told().write(tmp_path)
     number = retitle(clew.read(path), "Mine").number

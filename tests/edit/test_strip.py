@@ -7,6 +7,7 @@ import json
 import pytest
 
 import clew
+from clew.conversation.open import request
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
 from clew.edit.plan import Plan, plan
@@ -165,6 +166,29 @@ def test_a_call_that_was_kept_keeps_its_other_half() -> None:
     before = session(told.compact("Short.", keep=1).user("two").reply("ok"))
     made = plan(before).trim(Trim(compacted=True))
     assert not made.session.pairing.orphans
+    assert made.violations == ()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("keep", [None, 2])
+def test_a_branch_that_begins_before_the_last_compaction_keeps_what_it_hangs_below(
+    preset: str, keep: int | None
+) -> None:
+    told = talk().user("one").reply("1").compact("Zero.", keep=keep).user("two").reply("2")
+    fork = told.leaf
+    told = told.user("three").reply("3").compact("So far.").user("four").reply("4")
+    end = told.leaf
+    told = told.at(str(fork)).user("aside").reply("left")  # written after the compaction, below a turn before it
+    left = str(told.leaf)
+    before = session(told.at(str(end)).user("five").reply("5"))
+    made = plan(before).trim(preset)
+
+    def texts(found: Session) -> list[str]:
+        return [e.text for e in found.links.up(found.graph.nodes[left])]
+
+    assert texts(made.session) == texts(before) == ["", "Zero.", "two", "2", "aside", "left"]
+    assert made.request.messages == request(before).messages
+    assert "three" not in [e.text for e in made.session.entries]
     assert made.violations == ()
 
 

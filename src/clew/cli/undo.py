@@ -38,7 +38,7 @@ def call(options: Namespace) -> int:
         return 0
     verb = "Would take back" if options.dry_run else "Took back"
     print(clean_name(f"{verb} {record.number}: {_what(record)}."))
-    done = "add a line to" if record.added else "remove"
+    done = "change" if record.added else "remove"
     for path in paths:
         print(clean_name(f"  {done}: {path}"))
     return 0

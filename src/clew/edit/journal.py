@@ -2,7 +2,7 @@
 
 It is a file of JSON lines among the data of the user. A record is begun before the first file is made and ended when the
 last one is there; one that was never ended names what an interrupted writing left behind. A line that was added to a
-session is recorded with the line that takes it back.
+session is recorded with the size of the file before, and with the line that takes it back once others follow.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from clew.wire.encode import decode, encode
 from clew.wire.home import data_home
 from clew.wire.line import lines
 from clew.wire.time import instant, stamp
-from clew.wire.write import append, create, drafts_of
+from clew.wire.write import append, create, drafts_of, remove_last
 
 NAME = "journal.jsonl"
 _CHUNK = 1 << 20
@@ -44,7 +44,9 @@ class Record:
     files: Mapping[str, str]  # their paths with a digest of what was written; empty until all of it was
     state: str = "begun"
     process: int = 0  # that wrote it
-    added: Mapping[str, Any] = field(default_factory=dict)  # path, line, former: the line that takes it back
+    added: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # path, size before, line, former: the line that takes it back
 
     @property
     def is_unfinished(self) -> bool:
@@ -70,9 +72,9 @@ class Journal:
         return number
 
     def note(self, what: str, source: str, path: Path, line: Mapping[str, Any], former: Mapping[str, Any]) -> str:
-        """Say that a line is about to be added to a session, and which one takes it back."""
+        """Record that a line is about to be added to a session, and which one takes it back."""
         number = uuid4().hex[:8]
-        added = {"path": str(path), "line": line, "former": former}
+        added = {"path": str(path), "size": path.stat().st_size, "line": line, "former": former}
         self._add({"number": number, "what": what, "source": source, "added": added, "state": "done"})
         return number
 
@@ -119,7 +121,9 @@ class Journal:
 
 
 def take_back(record: Record, journal: Journal, *, dry_run: bool = False) -> tuple[Path, ...]:
-    """Remove the files of a record, or add the line that takes one back. What was removed or changed.
+    """Remove the files of a record, or the line that was added. Return what was removed or changed.
+
+    If other lines follow, a line that takes the first one back is added instead.
 
     Refused if somebody worked with it since.
     """
@@ -162,10 +166,16 @@ def _take_back_line(record: Record, journal: Journal, dry_run: bool) -> tuple[Pa
         refused.hint = "Set the one you want with clew retitle or clew tag."
         raise refused
     if not dry_run:
-        if is_newest:
+        if is_newest and not _remove_line(path, record.added):
             append(path, [dict(former)])
         journal.undone(record.number)
     return (path,)
+
+
+def _remove_line(path: Path, added: Mapping[str, Any]) -> bool:
+    """Remove a line that is still the last of its file; False if it is not, or if its size before is unknown."""
+    size = added.get("size")
+    return isinstance(size, int) and size >= 0 and remove_last(path, size, dict(added["line"]))
 
 
 def newest(session: Session, kind: str) -> dict[str, Any] | None:

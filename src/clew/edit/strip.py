@@ -10,7 +10,7 @@ from clew.conversation.reply import pair
 from clew.conversation.session import Session
 from clew.edit.cut import THOUGHT, Cut, blocks_of
 from clew.edit.picture import PICTURES, is_picture, note
-from clew.edit.relink import without
+from clew.edit.relink import above, without
 from clew.edit.trim import waiting
 from clew.wire.block import Block
 from clew.wire.detail import Compaction
@@ -104,7 +104,8 @@ def cut_lines(session: Session, groups: Iterable[str]) -> Cut:
 def drop_compacted(session: Session) -> tuple[Item, ...]:
     """Without what stands before the last compaction and was not kept by it: no resume sends that any more.
 
-    Nothing goes if no prompt came since: the session would be left without a turn.
+    Nothing is removed if no prompt came since: the session would be left without a turn. A branch that was written after
+    the compaction keeps the entries it hangs below.
     """
     boundary = next((entry for entry in reversed(session.active) if entry.is_boundary), None)
     if boundary is None or not any(turn.prompt.offset > boundary.offset for turn in session.turns):
@@ -115,6 +116,7 @@ def drop_compacted(session: Session) -> tuple[Item, ...]:
         for e in session.entries
         if e.offset < boundary.offset and e.uuid and e.uuid not in kept and e.type in _CONVERSATION
     }
+    gone -= _ancestors_of_branches(session, gone, boundary)
     return without(session, gone - _partners(session, gone))
 
 
@@ -185,6 +187,24 @@ def _preserved(session: Session, boundary: Entry) -> set[str]:
         if made.segment.head in line:
             kept.update(line[: line.index(made.segment.head) + 1])
     return kept
+
+
+def _ancestors_of_branches(session: Session, gone: set[int], boundary: Entry) -> set[int]:
+    """The entries above those that were written after a compaction, with what earlier compactions preserved for them."""
+    nodes = session.graph.nodes
+    found: set[int] = set()
+    pending = [e for e in session.entries if e.offset > boundary.offset and e.uuid and e.type in _CONVERSATION]
+    while pending:
+        entry = pending.pop()
+        names = [
+            above(session, entry),
+            *(_preserved(session, entry) if entry.offset in found and entry.is_boundary else ()),
+        ]
+        for over in (nodes[name] for name in names if name in nodes):
+            if over.offset in gone and over.offset not in found:
+                found.add(over.offset)
+                pending.append(over)
+    return found
 
 
 def _partners(session: Session, gone: set[int]) -> set[int]:

@@ -1,5 +1,7 @@
 """Writing: whole lines behind a session file, or a new file that appears whole. Never over a session.
 
+The last line can be removed again as long as nothing follows it.
+
 This is the only code of the package that opens a session for writing. On Windows appending is not atomic,
 since the system has no such write; everything else holds there too.
 """
@@ -45,6 +47,23 @@ def append(path: str | os.PathLike[str], values: Iterable[Writable], *, sync: bo
     finally:
         os.close(file)
     return len(batch)
+
+
+def remove_last(path: str | os.PathLike[str], size: int, value: Writable) -> bool:
+    """Restore a file to the size it had before `append` added an entry; False if anything else follows that size."""
+    added = _line(value)
+    file = os.open(path, os.O_RDWR | _BINARY)
+    try:
+        with _alone(file):
+            os.lseek(file, size, os.SEEK_SET)
+            rest = os.read(file, len(added) + 2)
+            if rest not in (added, b"\n" + added):
+                return False
+            os.ftruncate(file, size)
+            os.fsync(file)
+    finally:
+        os.close(file)
+    return True
 
 
 def create(path: str | os.PathLike[str], lines: Iterable[Writable], *, sync: bool = True) -> Path:
