@@ -99,6 +99,24 @@ def test_deny_comes_before_ask_before_allow_however_special(tmp_path: Path) -> N
         "python -c 'import os' ; rm x",
         "rm x " + "y" * 10_001,
         "(( unbalanced ; rm x",
+        "env -S'rm x'",
+        "env --split-string='rm x'",
+        "tar --to-command='rm x' -xf a",
+        "tar --checkpoint-action=exec=rm -cf a x",
+        "ssh -o ProxyCommand='rm x' host",
+        "runuser -u root -- rm x",
+        "setarch -R rm x",
+        "fakeroot rm x",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
+        "tmux new -d 'rm x'",
+        "vim -c '!rm x'",
+        "npm exec rm x",
+        "uv run rm x",
+        "docker run image rm x",
+        "git submodule foreach 'rm x'",
+        "git bisect run rm x",
+        "git rebase -x 'rm x' HEAD~1",
+        "git -c core.pager='rm x' -p log",
     ],
 )
 def test_a_forbidden_command_is_found_wherever_it_hides(tmp_path: Path, command: str) -> None:
@@ -107,8 +125,36 @@ def test_a_forbidden_command_is_found_wherever_it_hides(tmp_path: Path, command:
     assert place.bash(command, "bypassPermissions").kind == "deny"
 
 
+@pytest.mark.parametrize("command", ["git-push", "/usr/lib/git-core/git-push origin", "git submodule foreach git push"])
+def test_a_forbidden_subcommand_is_found_under_its_other_names(tmp_path: Path, command: str) -> None:
+    assert Workplace(tmp_path, allow=["Bash"], deny=["Bash(git push:*)"]).bash(command).kind == "deny"
+
+
 @pytest.mark.parametrize(
-    "command", ["git rm x", "ls rm", "npm run rm", "echo rm x", "cat 'rm x'", "rmdir x", "perform x"]
+    "command",
+    ["dd if=.env", 'cat "$(pwd)/.env"', "cat `pwd`/.env", "ed .env", "xargs -a .env", "sh ./.env",
+     "docker run --env-file .env x", "docker run --env-file=.env x", "gh gist create .env"],
+)  # fmt: skip
+def test_a_rule_about_a_file_holds_for_all_programs_that_read(tmp_path: Path, command: str) -> None:
+    place = Workplace(tmp_path, allow=["Bash"], deny=["Read(./.env)"])
+    (place.project / ".env").write_text("x")
+    assert place.bash(command, "bypassPermissions").kind == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git rm x",
+        "ls rm",
+        "npm run rm",
+        "echo rm x",
+        "cat 'rm x'",
+        "rmdir x",
+        "perform x",
+        "npm install rm",
+        "uv add rm",
+        "git -c a.b=c rm x",
+    ],
 )
 def test_but_not_where_it_is_only_a_word(tmp_path: Path, command: str) -> None:
     assert Workplace(tmp_path, allow=["Bash"], deny=["Bash(rm *)"]).bash(command).kind == "allow"

@@ -23,7 +23,7 @@ from clew.wire.spawn import find_program
 _FORBIDDING: tuple[Kind, ...] = ("deny", "ask")
 _MOST_FOLDERS = 20
 _FOLDER_VARIABLE = re.compile(r"\$(?:PWD|HOME)\b|\$\{(?:PWD|HOME)\}", re.ASCII)
-_VARIABLE = re.compile(r"\$\{?[A-Za-z_][A-Za-z0-9_]*\}?")
+_VARIABLE = re.compile(r"\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\$\([^()]*\)|`[^`]*`")
 _DESCRIPTOR = re.compile(r"[0-2]-?|-")
 _SINKS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 _SHELL_CHANGING = names(
@@ -33,7 +33,8 @@ _SHELL_CHANGING = names(
 _READERS = harmless.NAMES | names(
     "awk gawk mawk less more most bat batcat view vi vim nvim nano emacs xxd hexdump hd base64 base32 basenc openssl gpg tar"
     " zip gzip zcat bzcat xzcat cp mv ln install scp rsync dd source . jq yq python python3 node perl ruby php split csplit"
-    " iconv pr fmt column look curl wget tee"
+    " iconv pr fmt column look curl wget tee ed ex sh bash dash zsh ksh xargs docker podman rclone http gh aws sqlite3 7z"
+    " lz4 zstd xz bzip2 brotli sftp nc ncat socat mapfile readarray shuf ptx hexyl glow mdcat pandoc"
 )
 
 
@@ -112,7 +113,7 @@ def _named_folders(script: Script, ground: Ground) -> list[Path]:
 
 def _paths_in(word: str, ground: Ground) -> Iterator[str]:
     """The paths that a word may name: the word, the value of an option, a file in a commit, what a pattern stands for."""
-    value = word.partition("=")[2] if word.startswith("-") else word
+    value = word.partition("=")[2] if word.startswith(("-", "if=")) else word
     value = _FOLDER_VARIABLE.sub(lambda found: str(ground.cwd if "P" in found[0] else ground.home), value)
     tail = _VARIABLE.split(value)[-1].lstrip("/")
     for path in dict.fromkeys((value, tail, value.removeprefix("@"), *git.named_files(value))):

@@ -40,13 +40,21 @@ _LAUNCHERS = names(
     "sudo doas su env exec eval source . xargs parallel find fd watch bash sh dash zsh ksh fish ash busybox ssh strace"
     " ltrace gdb setsid script expect chroot unshare nsenter flock ionice taskset chrt numactl coproc then do else if"
     " while until ! { ( trap entr npx bunx pnpx uvx pipx rbash systemd-run run-parts awk gawk mawk perl python python3"
-    " ruby node php lua tclsh tar rsync alias hash pushd"
+    " ruby node php lua tclsh tar rsync alias hash pushd runuser pkexec sg newgrp dbus-run-session dbus-launch xvfb-run"
+    " catchsegv linux32 linux64 setarch i386 x86_64 prlimit cgexec firejail bwrap proot fakeroot faketime torsocks torify"
+    " proxychains proxychains4 caffeinate choom uclampset toybox start-stop-daemon tmux screen direnv dotenv nix-shell"
+    " mise asdf pyenv rbenv nodenv aws-vault op sshpass at batch socat ncat nc vim nvim vi ed man"
 ) | set(_FLAGS)
+_LOADER = re.compile(r"ld(?:-linux[a-z0-9_.-]*|-musl[a-z0-9_.-]*)?\.so(?:\.[0-9]+)?")
+# Words after which a program with subcommands names a command to run: `npm exec`, `git rebase -x`, `git bisect run`.
+_RUNNING = names("run exec dlx foreach -x --exec")
+_WITH_SCRIPTS = names("npm pnpm yarn bun cargo go composer")  # `npm run NAME` names a script, not a command
+_OPTION = re.compile(r"(?:--?[A-Za-z][A-Za-z-]*=|-[A-Za-z](?=.))?(?:[A-Za-z]+[=:])?")
 
 
 _EXPANDED = re.compile(r"[$`*?\[{]|<\(")
 _SHELLS = names("sh bash dash zsh ksh fish ash rbash eval")
-_ALIAS = re.compile(r"alias\.[^=]*=(.*)", re.DOTALL)
+_SETTING = re.compile(r"([A-Za-z]+)\.[^=]*=(.*)", re.DOTALL)
 _WITH_SUBCOMMANDS = names(
     "git npm pnpm yarn bun cargo go docker podman kubectl helm gh glab uv pip pip3 poetry dotnet terraform systemctl brew"
     " apt apt-get dnf yum apk aws gcloud az svn hg jj conda gem bundle composer heroku vercel fly flyctl twine hatch"
@@ -99,9 +107,15 @@ def forms(words: tuple[str, ...], depth: int = 3) -> Iterator[str]:
     yield " ".join(words)
     if bare != words[0]:
         yield " ".join((bare, *words[1:]))
+    if bare.startswith("git-"):
+        yield " ".join(("git", bare[4:], *words[1:]))
     if bare in _WITH_SUBCOMMANDS:
         yield from _subcommands(bare, words[1:], depth)
-    if bare not in _LAUNCHERS or depth == 0:
+        running = _RUNNING - {"run"} if bare in _WITH_SCRIPTS else _RUNNING
+        starts = [at for at, word in enumerate(words[:_MANY], 1) if word in running] if depth else []
+        if starts and words[starts[0] :]:
+            yield from forms(("exec", *words[starts[0] :]), depth - 1)
+    if depth == 0 or (bare not in _LAUNCHERS and not _LOADER.fullmatch(bare)):
         return
     if bare == "alias":
         for inner in (each for word in words[1:] for each in shell.parse(word.partition("=")[2]).loose):
@@ -114,8 +128,10 @@ def forms(words: tuple[str, ...], depth: int = 3) -> Iterator[str]:
             yield " ".join((name, *rest[1:]))
         if name in _WITH_SUBCOMMANDS:
             yield from _subcommands(name, rest[1:], depth)
-        if " " in words[start] or ";" in words[start]:
-            for inner in shell.parse(words[start]).loose:
+        value = _OPTION.sub("", words[start], count=1)  # `env -S'rm x'`, `tar --to-command=rm`
+        texts = [words[start]] if " " in words[start] or ";" in words[start] else []
+        for text in [*texts, *([value] if value and value != words[start] else [])]:
+            for inner in shell.parse(text.lstrip(":!")).loose:
                 yield from forms(inner, depth - 1)
     if bare == "eval":
         for inner in shell.parse(" ".join(words[1:])).loose:
@@ -129,19 +145,20 @@ def _bare(word: str) -> str:
 
 def _subcommands(name: str, arguments: tuple[str, ...], depth: int) -> Iterator[str]:
     """The command without the options before its subcommand: `git -C x push` is `git push`. A word after an option may be
-    the option's value or the subcommand, so it is taken for both. An alias of git stands for what it is set to."""
+    the option's value or the subcommand, so it is taken for both. A setting given by `-c` may name a
+    command (`core.pager`), and an alias stands for what it is set to."""
     for at, word in enumerate(arguments):
         if word.startswith("-"):
             continue
         yield " ".join((name, *arguments[at:]))
         if at == 0 or not arguments[at - 1].startswith("-"):
             break
-    for found in (_ALIAS.fullmatch(word) for word in arguments if name == "git" and depth):
-        if found and found[1].startswith("!"):
-            for inner in shell.parse(found[1][1:]).loose:
-                yield from forms(inner, depth - 1)
+    for found in (_SETTING.fullmatch(word) for word in arguments if name == "git" and depth):
+        if found and found[1].lower() == "alias" and not found[2].startswith("!"):
+            yield f"git {found[2]}"
         elif found:
-            yield f"git {found[1]}"
+            for inner in shell.parse(found[2].removeprefix("!")).loose:
+                yield from forms(inner, depth - 1)
 
 
 def is_computed(words: tuple[str, ...]) -> bool:
