@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from clew.wire.encode import decode, decode_deep, decode_loosely, decode_slowly, encode, encode_slowly, scan
+from clew.wire.encode import (
+    decode,
+    decode_deep,
+    decode_loosely,
+    decode_slowly,
+    encode,
+    encode_slowly,
+    replace_surrogates,
+    scan,
+)
 
 
 def _paired(text: str) -> str:
@@ -194,3 +203,13 @@ def test_an_error_at_any_depth_says_where_it_is(end: str) -> None:
 def test_only_the_loose_decoder_takes_control_characters_and_nan() -> None:
     assert decode_loosely(b'{"a":"x\x00\x01\ny"}') == {"a": "x\x00\x01\ny"}
     assert math.isnan(decode_loosely(b"NaN"))
+
+
+def test_a_deep_value_without_lone_surrogates_is_not_copied() -> None:
+    deep = decode(b'{"a":' * 3000 + b'"\xc3\xa9 \\\\ud800"' + b"}" * 3000)
+    assert replace_surrogates(deep) is deep
+
+
+def test_lone_surrogates_are_replaced_at_any_depth() -> None:
+    deep = decode(b'{"a":' * 3000 + b'"\\ud800"' + b"}" * 3000)
+    assert encode(replace_surrogates(deep)) == b'{"a":' * 3000 + '"\ufffd"'.encode() + b"}" * 3000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -182,3 +183,12 @@ def test_any_object_is_an_entry_and_keeps_its_data(value: dict[str, Any]) -> Non
 @pytest.mark.parametrize(("written", "read"), [(5.0, 5), (7.9, 7), (float("inf"), None), (True, None)])
 def test_a_count_that_is_written_as_a_float_counts(written: object, read: int | None) -> None:
     assert soften(Tokens, {"input_tokens": written}).input_tokens == read
+
+
+def test_a_list_where_no_list_can_be_is_dropped_without_a_walk_through_it() -> None:
+    levels = '{"a":' * 3000 + "1" + "}" * 3000
+    many = decode(f"[{','.join([levels] * 50)}]".encode())
+    many.append("\ud800")  # a walk would have to replace it
+    started = time.process_time()
+    assert soften(Outer, dict.fromkeys(("name", "ratio", "open", "inner", "realName"), many)) == Outer()
+    assert time.process_time() - started < 0.5

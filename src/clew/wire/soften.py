@@ -56,9 +56,11 @@ def _fit(kind: Any, value: Any) -> Any:
         shape = next((k for k in kinds if isinstance(k, type) and issubclass(k, Struct)), None)
         return soften(shape, value) if shape else _MISFIT
     if isinstance(value, list):
-        items = next((get_args(k)[0] for k in kinds if get_args(k)), None)
+        items = next((get_args(k)[0] for k in kinds if get_origin(k) is list), None)
         if isinstance(items, type) and issubclass(items, Struct):
             return [soften(items, v) for v in value if isinstance(v, dict)]
+        if items is None and list not in kinds:  # nothing that a list could become
+            return _MISFIT
         value = replace_surrogates(value)
     try:
         return msgspec.convert(value, kind)
