@@ -102,7 +102,7 @@ def learn(entry: Indexed, facts: Facts, when: int | None, is_agent: bool) -> Non
     if entry.branch and entry.branch not in facts.branches:
         facts.branches.append(_clean(entry.branch))
     if facts.cwd is None and entry.cwd:
-        facts.cwd = _clean(entry.cwd)
+        facts.cwd = entry.cwd.encode("utf-8", "replace").decode().replace("\0", "")  # whole: `cd` is printed with it
     if not facts.session and entry.session_id:
         facts.session = _clean(entry.session_id)
 
