@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,3 +217,46 @@ def test_whatever_the_session(told: Talk, keep: int, twice: bool) -> None:
         if keep and not twice:
             tail = [turn.text for turn in before.turns[-keep:]]
             assert all(any(text in word for word in words) for text in tail)
+
+
+# -- commands and their caveats
+
+CAVEAT = "<local-command-caveat>Not for you.</local-command-caveat>"
+
+
+def with_command(caveat: str = CAVEAT) -> Session:
+    told = chat(2).user(caveat, meta=True).user("<command-name>/model</command-name>")
+    return session(chat(1, told.user("<local-command-stdout>opus</local-command-stdout>"), first=4))
+
+
+def left(made: Plan) -> list[str]:
+    return [word.removeprefix("u: ") for word in sent(made) if word.startswith("u: ") and "summed up" not in word]
+
+
+@pytest.mark.parametrize("caveat", [CAVEAT, "Caveat: not for you."])
+def test_a_command_that_stays_keeps_its_caveat(caveat: str) -> None:
+    made = plan(with_command(caveat)).compact("In short.", keep_last=2)
+    assert left(made)[:2] == [caveat, "<command-name>/model</command-name>"]
+    assert made.violations == ()
+
+
+def test_a_command_that_is_summed_up_takes_its_caveat_along() -> None:
+    made = plan(with_command()).compact("In short.", turns=(3, 3))
+    assert left(made) == ["ask 1", "ask 2", "ask 4"] and made.violations == ()
+
+
+@pytest.mark.parametrize(
+    ("edit", "stays"),
+    [
+        (lambda made: made.drop_turn(2), True),
+        (lambda made: made.drop_turn(3), False),
+        (lambda made: made.keep_turns([1, 3]), True),
+        (lambda made: made.keep_turns([1, 4]), False),
+        (lambda made: made.end_with(2), False),
+        (lambda made: made.end_with(3), True),
+    ],
+)
+def test_a_caveat_shares_the_fate_of_its_command(edit: Callable[[Plan], Plan], stays: bool) -> None:
+    made = edit(plan(with_command()))
+    found = [e.text for e in made.session.active]
+    assert (CAVEAT in found, "<command-name>/model</command-name>" in found) == (stays, stays)

@@ -29,6 +29,7 @@ _TAGS = {
     "<user-prompt-submit-hook>": "hook",
     "[Request interrupted by user": "interrupt",
 }
+_CAVEATS = ("<local-command-caveat>", "Caveat: ")  # the second one before 2.1
 _TYPED = frozenset({"prompt", "command", "bash"})
 _IDE = re.compile(r"<(ide_selection|ide_opened_file|ide_diagnostics)>.*?</\1>\s*", re.DOTALL)
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
@@ -63,6 +64,16 @@ def is_prompt(entry: Spoken) -> bool:
 def starts_turn(entry: Spoken, agent: bool = False) -> bool:
     """Whether a turn of the conversation begins here; what was asked of an agent counts in its own file alone."""
     return (agent or not entry.is_sidechain) and is_prompt(entry)
+
+
+def is_caveat(entry: Spoken) -> bool:
+    """Whether the program wrote this before a command, to tell the model that it need not answer."""
+    return entry.type == "user" and entry.is_meta and entry.text.lstrip().startswith(_CAVEATS)
+
+
+def has_caveat(entry: Spoken) -> bool:
+    """Whether a caveat directly before a prompt belongs to it: it was a command."""
+    return speaker(entry) in ("command", "bash")
 
 
 def _origin(entry: Spoken) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from clew.conversation.prompt import has_caveat
 from clew.conversation.session import Session
+from clew.conversation.turn import without_caveat
 from clew.errors import NotFound
 from clew.wire import shell
 from clew.wire.entry import Entry
@@ -23,9 +25,17 @@ def _found(session: Session, place: str) -> Entry | None:
     if place.removeprefix("-").isdigit() and len(place) < 8:  # a longer one may begin a uuid
         count = len(session.turns)
         number = int(place) + count + 1 if place.startswith("-") else int(place)
-        return session.turns[number - 1].entries[-1] if 1 <= number <= count else None
+        return _end(session, number) if 1 <= number <= count else None
     ends = [entry for uuid, entry in session.links.nodes.items() if uuid and uuid.startswith(place)]
     return ends[0] if len(ends) == 1 else None
+
+
+def _end(session: Session, number: int) -> Entry:
+    """The last entry of a turn; a caveat belongs to the command after it."""
+    entries = session.turns[number - 1].entries
+    if number < len(session.turns) and has_caveat(session.turns[number].prompt):
+        entries = without_caveat(entries)
+    return entries[-1]
 
 
 def _missing(session: Session, place: str) -> NotFound:

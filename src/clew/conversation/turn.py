@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from clew.conversation.prompt import is_prompt, prompt_text, speaker
+from clew.conversation.prompt import is_caveat, is_prompt, prompt_text, speaker
 from clew.conversation.reply import Call, Reply, pair, replies
 from clew.wire.block import Block
 from clew.wire.detail import TurnDuration
@@ -93,6 +93,14 @@ def turns(
         else:
             (found[-1] if found else before).append(entry)
     return tuple(before), tuple(Turn(i, tuple(group)) for i, group in enumerate(found, 1))
+
+
+def without_caveat(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The entries of a turn without the caveats at the end, which belong to the command after them."""
+    end = len(entries)
+    while end > 1 and is_caveat(entries[end - 1]):
+        end -= 1
+    return entries[:end]
 
 
 def durations(entries: Sequence[Entry]) -> float:

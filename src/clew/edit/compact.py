@@ -14,11 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from clew.conversation.prompt import has_caveat
 from clew.conversation.session import Session
-from clew.conversation.turn import Turn
+from clew.conversation.turn import Turn, without_caveat
 from clew.edit.boundary import Sent, behind, boundary, sent, settled, summary
 from clew.edit.piece import Piece, Said, Summarise, said
-from clew.edit.relink import pinned
+from clew.edit.relink import caveats, pinned
 from clew.errors import ApiError, NotFound, Refused
 from clew.wire.detail import Compaction
 from clew.wire.encode import encode
@@ -46,8 +47,9 @@ class Range:
 
     @property
     def last(self) -> Entry:
-        """The last entry that is summed up."""
-        return self.middle[-1].entries[-1]
+        """The last entry that is summed up; the caveat of a command that stays is not."""
+        entries = self.middle[-1].entries
+        return (without_caveat(entries) if self.tail and has_caveat(self.tail[0].prompt) else entries)[-1]
 
 
 def compact(session: Session, chosen: Range, words: str | Summarise) -> tuple[Item, ...]:
@@ -136,7 +138,7 @@ def _framed(text: str, chosen: Range) -> str:
 def _items(session: Session, chosen: Range, text: str) -> tuple[Item, ...]:
     begin, end = _times(session, chosen)
     mark = boundary(session, chosen.last, begin, chosen.last.uuid, "compact")
-    top = chosen.middle[0].prompt
+    top = _first(session, chosen.middle[0])
     over = session.links.parent(top) if chosen.head else mark
     told = summary(session, chosen.last, end, over.uuid if over else None, text)
     changed: dict[int, Entry] = {}
@@ -145,8 +147,8 @@ def _items(session: Session, chosen: Range, text: str) -> tuple[Item, ...]:
         changed[first.offset] = _below(first, mark.uuid)
         changed[top.offset] = _below(top, first.parent)
     if chosen.tail:
-        prompt = chosen.tail[0].prompt
-        changed[prompt.offset] = _below(prompt, told.uuid)
+        follows = _first(session, chosen.tail[0])
+        changed[follows.offset] = _below(follows, told.uuid)
     found = renumbered(_placed(session, chosen, changed, mark, told))
     made = Session(found, file=session.file)
     leaf = session.leaf.uuid if chosen.tail and session.leaf else told.uuid
@@ -157,8 +159,9 @@ def _placed(session: Session, chosen: Range, changed: dict[int, Entry], mark: En
     """The boundary before all that is kept, the summary before what follows it."""
     kept = [entry for turn in (*chosen.head, *chosen.tail) for entry in turn.entries]
     kept += chosen.sent.before if chosen.head else ()
+    kept += [_first(session, chosen.tail[0])] if chosen.tail else []
     first = min((e.offset for e in kept if not e.is_boundary), default=None)
-    then = chosen.tail[0].prompt.offset if chosen.tail else None
+    then = _first(session, chosen.tail[0]).offset if chosen.tail else None
     for item in session.items:
         offset = item.line.offset
         if offset == first:
@@ -172,6 +175,11 @@ def _placed(session: Session, chosen: Range, changed: dict[int, Entry], mark: En
         yield told
 
 
+def _first(session: Session, turn: Turn) -> Entry:
+    """The entry that a turn begins with: the caveat of a command, else the prompt."""
+    return next(iter(caveats(session, turn.prompt)), turn.prompt)
+
+
 def _below(entry: Entry, parent: str | None) -> Entry:
     return revise(entry, {"parentUuid": encode(parent)})
 
@@ -179,7 +187,7 @@ def _below(entry: Entry, parent: str | None) -> Entry:
 def _times(session: Session, chosen: Range) -> tuple[datetime, datetime]:
     """Older versions go on from the newest entry: the new ones are newer than all only if nothing follows them."""
     if chosen.tail:
-        early = behind([chosen.last.time, chosen.tail[0].prompt.time])
+        early = behind([chosen.last.time, _first(session, chosen.tail[0]).time])
         return early, early
     return behind([session.ended], 1), behind([session.ended], 2)
 

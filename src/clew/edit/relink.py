@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from clew.conversation.prompt import prompt_text
+from clew.conversation.prompt import has_caveat, is_caveat, prompt_text
 from clew.conversation.session import Session
 from clew.wire.detail import Compaction, Snapshot
 from clew.wire.encode import encode
@@ -78,6 +78,19 @@ def above(session: Session, entry: Entry, *, history: bool = False) -> str | Non
         return None
     found = session.links.parent(entry, history=history)
     return found.uuid if found else None
+
+
+def caveats(session: Session, prompt: Entry) -> list[Entry]:
+    """The caveats directly above a command, the highest first."""
+    found: list[Entry] = []
+    here = prompt
+    while has_caveat(prompt):
+        over = session.graph.nodes.get(above(session, here) or "")
+        if over is None or over in found or not is_caveat(over):
+            break
+        found.insert(0, over)
+        here = over
+    return found
 
 
 class _Rest:

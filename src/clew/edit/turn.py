@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from clew.conversation.session import Session
 from clew.conversation.spot import spot
-from clew.edit.relink import above, without
+from clew.edit.relink import above, caveats, without
 from clew.edit.size import resized
 from clew.errors import NotFound, Refused
 from clew.wire.entry import Entry, Item
@@ -69,9 +69,11 @@ def _is_compaction(entry: Entry) -> bool:
 
 
 def _owners(session: Session) -> dict[str, str | None]:
-    """For each entry the prompt that it came of, itself for a prompt."""
+    """For each entry the prompt that it came of, itself for a prompt. A caveat belongs to the command below it."""
     starts = {e.uuid for e in session.prompts}
     owners: dict[str, str | None] = {}
+    for prompt in session.prompts:
+        owners |= {e.uuid: prompt.uuid for e in caveats(session, prompt) if e.uuid}
     for uuid in session.graph.nodes:
         walked: list[str] = []
         here: str | None = uuid
