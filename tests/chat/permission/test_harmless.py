@@ -12,6 +12,8 @@ import pytest
 from clew.chat.environment import command_environment
 from clew.chat.permission import git_config, lexer
 from clew.chat.permission.glob import expand, is_predictable
+from clew.chat.permission.permissions import Permissions
+from clew.chat.setting import Settings
 from tests.chat.permission.place_to_work import Workplace
 from tests.chat.permission.trap import EVIL_CONFIG, Trap
 
@@ -615,3 +617,35 @@ def test_a_name_that_is_computed_asks_where_a_rule_forbids_names(tmp_path: Path,
 def test_other_commands_are_not_forbidden(tmp_path: Path, command: str) -> None:
     place = Workplace(tmp_path, allow=["Bash"], deny=["Bash(git push:*)"])
     assert place.bash(command, "bypassPermissions").kind == "allow"
+
+
+@pytest.mark.parametrize(
+    "broken", ["empty", "HEAD missing", "HEAD unreadable as a name", "refs missing", "objects missing"]
+)
+def test_a_git_folder_that_git_passes_over_for_one_above_asks(tmp_path: Path, broken: str) -> None:
+    """The repository above names a program, and git runs it."""
+    above, below = tmp_path / "above", tmp_path / "above/below"
+    below.mkdir(parents=True)
+    clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+
+    def git(folder: Path, *words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=folder, env=clean, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    git(above, "init", "-q")
+    git(above, "config", "filter.evil.clean", "touch pwned; cat")
+    git(below, "init", "-q")
+    store = below / ".git"
+    permissions = Permissions(Settings((), trusted=False), below, tmp_path / "home")
+    commands = [{"command": f"git {name}"} for name in ("status", "diff", "log -p", "show")]
+    assert permissions.decide("Bash", commands[0], below, "default").kind == "allow"
+    if broken == "HEAD unreadable as a name":
+        (store / "HEAD").write_text("x")
+    elif broken == "HEAD missing":
+        (store / "HEAD").unlink()
+    else:
+        shutil.rmtree(store if broken == "empty" else store / broken.split()[0])
+        store.mkdir(exist_ok=True)
+    assert git(below, "rev-parse", "--show-toplevel") == str(above)
+    for command in commands:
+        assert permissions.decide("Bash", command, below, "default").kind == "ask", command

@@ -37,6 +37,8 @@ _HARMLESS = names(
     " maintenance.auto maintenance.strategy lfs.repositoryformatversion lfs.*.access gui.wmstate gui.geometry"
     " submodule.active index.version pack.usesparse feature.manyfiles"
 )
+_HEAD = re.compile(rb"ref: refs/[!-~]+\n|[0-9a-f]{40}(?:[0-9a-f]{24})?\n")
+_LONGEST_HEAD = 1000
 
 
 def find(cwd: Path) -> Path | None:
@@ -68,7 +70,18 @@ def doubt(cwd: Path, roots: tuple[Path, ...]) -> str:
         return "the repository's settings cannot be read"
 
 
+def _is_repository(store: Path) -> bool:
+    """Whether git surely accepts a .git folder. If it does not, it uses the next repository above."""
+    folders = (store, store / "refs", store / "objects")
+    if not all(folder.is_dir() and os.access(folder, os.R_OK | os.X_OK) for folder in folders):
+        return False
+    head = store / "HEAD"
+    return head.is_file() and head.stat().st_size <= _LONGEST_HEAD and bool(_HEAD.fullmatch(head.read_bytes()))
+
+
 def _store_doubt(store: Path) -> str:
+    if not _is_repository(store):
+        return "the .git folder is not a repository, and git uses one above it"
     for name in ("commondir", "config.worktree", "objects/info/alternates", "objects/info/http-alternates"):
         if os.path.lexists(store / name):
             return f"the repository has the file .git/{name}, which leads git elsewhere"
