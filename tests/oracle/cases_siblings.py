@@ -411,3 +411,42 @@ def prompt_below_a_call(s: Script) -> None:
     s.user("aside")
     s.result("t1", parent=asked)
     s.reply("a1")
+
+
+def _with_parallel_calls(s: Script) -> None:
+    s.user("u1")
+    first = s.reply(use("t1"), mid="m")
+    second = s.reply(use("t2"), mid="m")
+    s.result("t1", parent=first)
+    s.result("t2", parent=second)
+    s.reply("done")
+    s.user("u2")
+
+
+@case
+def id_of_calls_comes_again_behind_a_prompt(s: Script) -> None:
+    _with_parallel_calls(s)
+    s.reply("again", mid="m")
+    s.user("u3")
+    s.reply("a3")
+
+
+@case
+def id_of_calls_is_that_of_an_api_error(s: Script) -> None:
+    _with_parallel_calls(s)
+    s.reply("API Error", mid="m", model="<synthetic>", isApiErrorMessage=True)
+    s.user("u3")
+    s.reply("a3")
+
+
+@case
+def result_beside_the_path_comes_twice(s: Script) -> None:
+    s.user("u1")
+    first = s.reply(use("t1"), mid="m")
+    second = s.reply(use("t2"), mid="m")
+    third = s.reply(use("t3"), mid="m")
+    s.result("t1", parent=first)
+    s.result("t2", parent=second)
+    last = s.result("t3", parent=third)
+    s.line(s.copy(5))
+    s.reply("done", parent=last)

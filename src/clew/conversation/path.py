@@ -93,7 +93,7 @@ def with_siblings(path: list[Entry], links: Chain, among: set[str | None] | None
     if len(path) == len(links.nodes):
         return path
     on_path = {entry.uuid for entry in path}
-    last = {_mid(e): i for i, e in enumerate(path) if e.type == "assistant"}
+    last = _last_lines(path)
     beside = [e for uuid, e in links.nodes.items() if uuid not in on_path and (among is None or uuid in among)]
     blocks: dict[str | None, list[Entry]] = {}
     for entry in beside:
@@ -110,10 +110,27 @@ def with_siblings(path: list[Entry], links: Chain, among: set[str | None] | None
     for entry, use in answers:
         if use in owner and owner[use] in strays:
             results.setdefault(owner[use], []).append(entry)
+    ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}  # a line that comes again keeps its place
     for group in results.values():
-        group.sort(key=lambda e: e.line.offset)
-    ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}
+        group.sort(key=lambda e: ranks[e.uuid])
     return _spliced(path, strays, blocks, results, last, ranks)
+
+
+def _last_lines(path: Sequence[Entry]) -> dict[str | None, int]:
+    """Where each reply ends. An id that comes again behind a prompt is another reply, and does not move the end of calls."""
+    found: dict[str | None, int] = {}
+    calling: set[str | None] = set()  # replies with calls before the last prompt
+    open_calls: set[str | None] = set()
+    for index, entry in enumerate(path):
+        if entry.type == "assistant":
+            mid = _mid(entry)
+            if mid not in calling or _uses(entry):
+                found[mid] = index
+            if _uses(entry):
+                open_calls.add(mid)
+        elif entry.type == "user" and not entry.results:
+            calling |= open_calls
+    return found
 
 
 def with_notes(path: list[Entry], links: Chain) -> list[Entry]:
