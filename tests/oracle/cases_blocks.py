@@ -261,3 +261,11 @@ def citations_of_the_user(s: Script) -> None:
     s.reply(use("t1"))
     s.result("t1", [{"type": "text", "text": "r", "citations": [CITED]}])
     s.reply("a1")
+
+
+@case
+def result_in_a_reply(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    s.result("t1")
+    s.reply({"type": "tool_result", "tool_use_id": "t1", "content": "r"})

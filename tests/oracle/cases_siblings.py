@@ -450,3 +450,16 @@ def result_beside_the_path_comes_twice(s: Script) -> None:
     last = s.result("t3", parent=third)
     s.line(s.copy(5))
     s.reply("done", parent=last)
+
+
+@case
+def calls_without_a_message_id(s: Script) -> None:
+    s.user("u1")
+    first = s.reply(use("t1"), requestId="req")
+    second = s.reply(use("t2"), requestId="req")
+    for line in s.lines[1:]:
+        if isinstance(line, dict):
+            del line["message"]["id"]
+    s.result("t1", parent=first)
+    s.result("t2", parent=second)
+    s.reply("done")

@@ -84,4 +84,7 @@ KNOWN = {
 }
 
 # Seeds of random sessions about which the two differ: why
-RANDOM: dict[int, str] = {}
+RANDOM: dict[int, str] = {
+    384: "not understood: a call without a result is kept and answered by an error, which clew drops",
+    404: "not understood: a reply of nothing but a block without words is passed over, which clew sends as one of no content",
+}

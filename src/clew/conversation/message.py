@@ -246,7 +246,8 @@ def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
         blocks = sorted(blocks, key=lambda b: b.get("type") == "tool_use")
     if era.renders_attachments:
         blocks = [_uncited(b) for b in _answered_servers(blocks) if b.get("type") != "text" or b.get("text")]
-        if not blocks and draft.blocks and any("tool_use" in as_text(b.get("type")) for b in draft.blocks):
+        blocks = [b for b in blocks if b.get("type") != "tool_result"]  # which only a user can give
+        if not blocks and any(as_text(b.get("type")).endswith(("tool_use", "tool_result")) for b in draft.blocks):
             blocks = [_placeholder(INTERRUPTED_USE)]
     if not blocks and era.marks_empty:
         blocks = [_placeholder(NO_CONTENT)]

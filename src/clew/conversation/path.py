@@ -97,14 +97,14 @@ def with_siblings(path: list[Entry], links: Chain, among: set[str | None] | None
     beside = [e for uuid, e in links.nodes.items() if uuid not in on_path and (among is None or uuid in among)]
     blocks: dict[str | None, list[Entry]] = {}
     for entry in beside:
-        if entry.type == "assistant" and _mid(entry) in last:
+        if entry.type == "assistant" and _mid(entry) is not None and _mid(entry) in last:
             blocks.setdefault(_mid(entry), []).append(entry)
     answers = [(e, use) for e in beside if e.type == "user" and (use := _answers(e)) is not None]
     if not blocks and not answers:
         return path
     owner = {u: _mid(e) for e in path if e.type == "assistant" for u in _uses(e)}
     owner |= {u: mid for mid, group in blocks.items() for e in group for u in _uses(e)}
-    strays = {owner[use] for _, use in answers if use in owner} | set(blocks)
+    strays = {owner[use] for _, use in answers if owner.get(use) is not None} | set(blocks)  # no id, no siblings
     answers += [(e, use) for e in path if e.type == "user" and (use := _answers(e)) is not None]
     results: dict[str | None, list[Entry]] = {}
     for entry, use in answers:
