@@ -86,5 +86,5 @@ KNOWN = {
 # Seeds of random sessions about which the two differ: why
 RANDOM: dict[int, str] = {
     384: "not understood: a call without a result is kept and answered by an error, which clew drops",
-    404: "not understood: a reply of nothing but a block without words is passed over, which clew sends as one of no content",
+    404: 'not understood: a reply of nothing but a block without words is passed over, clew sends it as "(no content)"',
 }
