@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -305,3 +305,37 @@ def test_whatever_the_session(told: Talk, has_more: bool, bands: str, tools: Any
         assert not request(after, era).refusal or request(before, era).refusal
     again = made.compress(summarise, bands=bands, tools=tools)
     assert again is made
+
+
+STRAY = [{"type": "tool_result", "tool_use_id": "toolu_lost", "content": "stray"}]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda made: made.compress(bands="rest:short"),
+        lambda made: made.strip_tools(),
+        lambda made: made.strip_tools(names=["Bash"]),
+        lambda made: made.trim("heavy"),
+        lambda made: made.drop_turn(1),
+        lambda made: made.keep_turns([2, 3]),
+        lambda made: made.end_with(2),
+        lambda made: made.compact("In short.", keep_last=2),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_no_edit_leaves_a_result_that_an_old_version_sends_without_its_call(
+    edit: Callable[[Plan], Plan], first: bool
+) -> None:
+    told = talk().user(STRAY) if first else talk()
+    told = told.user("one").reply(call=bash("ls")).result("x" * 300).reply("done").user("two").user(STRAY)
+    told = (
+        told.reply("so", thinking="Hm.").user("three").reply(thinking="Well.", call=bash("pwd")).result("y").reply("c")
+    )
+    made = edit(plan(Session(told.bytes())))
+    for version in ("2.0.50", "2.1.29", "2.1.45", "2.1.325"):
+        blocks = [block for message in request(made.session, version).messages for block in message["content"]]
+        known = {block["id"] for block in blocks if block["type"] == "tool_use"}
+        sent = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+        assert sent <= known, version
+    assert made.violations == ()

@@ -238,7 +238,9 @@ def _answer_calls(made: list[Draft], era: Era) -> list[Draft]:
     if not era.fills_missing_results:
         asked = {b.get("id") for d in made for b in d.blocks if b.get("type") == "tool_use"}
         kept = [_without_unanswered(d, answered) for d in made]
-        return [_without_strays(d, asked) for d in kept] if era.drops_stray_results else kept
+        first = next((i for i, d in enumerate(kept) if d.role == "assistant"), len(kept))
+        rest = [_without_strays(d, asked) for d in kept[first:]] if era.drops_stray_results else kept[first:]
+        return [*kept[:first], *rest]  # strays before the first reply are sent
     last = max((i for i, d in enumerate(made) if d.role == "assistant"), default=-1)
     open_end = era.answers_interrupted_calls and not any(
         d.role == "user" and d.kind == "message" and not d.has_results for d in made[last + 1 :]

@@ -53,7 +53,7 @@ class Plan:
     def drop_turns(self, numbers: Iterable[int]) -> Plan:
         """Without these turns."""
         chosen = sorted(set(numbers))
-        return self.then(turn.drop_turns(self.session, chosen), f"drop {_turns(chosen)}")
+        return self._cut(turn.drop_turns(self.session, chosen), f"drop {_turns(chosen)}")
 
     def drop_turn(self, number: int) -> Plan:
         return self.drop_turns([number])
@@ -61,12 +61,12 @@ class Plan:
     def keep_turns(self, numbers: Iterable[int]) -> Plan:
         """With these turns alone."""
         chosen = sorted(set(numbers))
-        return self.then(turn.keep_turns(self.session, chosen), f"keep {_turns(chosen)}")
+        return self._cut(turn.keep_turns(self.session, chosen), f"keep {_turns(chosen)}")
 
     def end_with(self, place: int | str) -> Plan:
         """Up to a place: the end of a turn by its number, of a branch (`b2`), or an entry by its uuid."""
         named = str(place)
-        return self.then(
+        return self._cut(
             turn.end_with(self.session, named), f"end with {'turn ' if named.lstrip('-').isdigit() else ''}{named}"
         )
 
@@ -77,7 +77,7 @@ class Plan:
         from clew.edit.preset import PRESETS, trim
 
         asked = PRESETS[what] if isinstance(what, str) else what
-        return replace(self.then(trim(self.session, asked), ""), steps=(*self.steps, *asked.steps))
+        return replace(self._cut(trim(self.session, asked), ""), steps=(*self.steps, *asked.steps))
 
     def strip_tools(
         self,
@@ -110,7 +110,7 @@ class Plan:
         from clew.edit.compact import choose, compact
 
         chosen = choose(self.session, turns, keep_last)
-        return self.then(compact(self.session, chosen, words), f"compact {chosen.name}")
+        return self._cut(compact(self.session, chosen, words), f"compact {chosen.name}")
 
     def compress(
         self, summarise: Summarise | None = None, *, bands: str = DEFAULT, tools: Literal["drop", "keep"] = "drop"
@@ -124,7 +124,7 @@ class Plan:
         from clew.edit.piece import extractive
 
         made = compress(self.session, parsed(bands), summarise or extractive, tools)
-        return self.then(made.items, made.step) if made.turns else self
+        return self._cut(made.items, made.step) if made.turns else self
 
     def repair(self) -> Plan:
         """With every flaw mended that hides prompts or ends a version."""
@@ -156,6 +156,13 @@ class Plan:
         """One more step: the items that it leaves."""
         session = self.session if items is self.session.items else Session(items, file=self.source.file)
         return replace(self, session=session, steps=(*self.steps, step))
+
+    def _cut(self, items: tuple[Item, ...], step: str) -> Plan:
+        """One more step that removes something, and with it the results that would answer no call."""
+        from clew.edit.trim import drop_strays
+
+        made = self.then(items, step)
+        return made if made.session is self.session else self.then(drop_strays(made.session), step)
 
     @cached_property
     def request(self) -> Request:

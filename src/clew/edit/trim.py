@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from clew.conversation.open import request
 from clew.conversation.reply import reply_key
 from clew.conversation.session import Session
-from clew.edit.cut import Cut, blocks_of
+from clew.edit.cut import Cut, blocks_of, done
 from clew.edit.picture import is_picture, note
 from clew.wire.block import Block
 from clew.wire.encode import decode, encode
-from clew.wire.entry import Entry
+from clew.wire.entry import Entry, Item
 from clew.wire.splice import splice
 
 REMOVE, TRUNCATE = "remove", "truncate"
 LINES, LETTERS = 2, 120  # that a text is left with
 _DEEP = 50
+OLD = ("2.0.50", "2.1.29")  # send results that answer no call: all of them, and those before the first reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,19 @@ def cut_tools(session: Session, tools: Tools) -> Cut:
         for entry in () if tools.names else session.pairing.orphans:
             cut.blocks.setdefault(entry.offset, {}).update(dict.fromkeys(_orphaned(entry, session), None))
     return cut
+
+
+def drop_strays(session: Session) -> tuple[Item, ...]:
+    """The items without results that answer no call, if an old version would send one of them: the API refuses it."""
+    if not session.pairing.orphans or session.is_agent or not any(_sends_strays(session, v) for v in OLD):
+        return session.items
+    return done(session, Cut(blocks={e.offset: dict.fromkeys(_orphaned(e, session)) for e in session.pairing.orphans}))
+
+
+def _sends_strays(session: Session, version: str) -> bool:
+    blocks = [block for message in request(session, version).messages for block in message["content"]]
+    known = {block.get("id") for block in blocks if block.get("type") == "tool_use"}
+    return any(block.get("type") == "tool_result" and block.get("tool_use_id") not in known for block in blocks)
 
 
 def _orphaned(entry: Entry, session: Session) -> list[int]:
