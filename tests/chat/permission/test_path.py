@@ -62,6 +62,10 @@ PROTECTED = [
     ".husky/pre-commit",
     ".envrc",
     "ｇit/../.ｇit/config",
+    ".git\u200c/config",
+    ".g\u200dit/hooks/pre-commit",
+    ".gi\ufefft/config",
+    "GIT~1/config",
 ]
 
 

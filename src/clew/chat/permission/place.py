@@ -105,8 +105,11 @@ def may_be_secret(path: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name as a file system that is not strict may see it: without case, forms of letters, streams, last dots."""
-    return unicodedata.normalize("NFKC", name).casefold().split(":")[0].rstrip(". ") or name
+    """A name as a lenient file system may see it: without case, letter forms, invisible characters (HFS+), streams, final
+    dots; the short name of `.git` on Windows is `git~1`."""
+    seen = name if name.isascii() else "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
+    plain = unicodedata.normalize("NFKC", seen).casefold().split(":")[0].rstrip(". ")
+    return ".git" if plain == "git~1" else plain or name
 
 
 def _touches(path: Path, folders: frozenset[str], files: frozenset[str]) -> bool:
