@@ -207,7 +207,7 @@ def test_installing_shows_first_and_asks(clew: Run, demo: Summary, claude: Path)
     assert "agree with --yes" in err
     assert (claude / "settings.json").read_bytes() == before
     assert clew("collect", "install", "--hook", "--yes")[1].splitlines()[-2] == "Done."
-    assert b"-m clew collect" in (claude / "settings.json").read_bytes()
+    assert b"__main__.py collect" in (claude / "settings.json").read_bytes()
     assert "Nothing to do" in clew("collect", "install", "--hook", "--yes")[1]
     clew("collect", "uninstall", "--hook", "--yes")
     assert json.loads((claude / "settings.json").read_bytes()) == json.loads(before)
