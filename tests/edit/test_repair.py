@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
+from clew.api.rule import lint
 from clew.conversation.open import request
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
@@ -155,3 +156,30 @@ def test_any_lines_lost_are_made_up_for(told: Talk, data: st.DataObject) -> None
     assert reach(made.session)[-1] >= reach(source)[-1]
     kept = {e.uuid for e in made.session.entries}
     assert {e.uuid for e in source.prompts} <= kept
+
+
+BLANK_TEXTS = {
+    "a prompt": (talk().user("a").reply("b").user(" \n\t ").reply("c"), 3),
+    "the first prompt": (talk().user("\u00a0").reply("c"), 1),
+    "the only prompt": (talk().user("  "), 1),
+    "a text before a call": (talk().user("a").reply("\n\n", call=bash("ls"), joined=True).result("x").reply("c"), 2),
+}
+
+
+@pytest.mark.parametrize("name", BLANK_TEXTS)
+def test_a_text_of_nothing_but_white_space_is_flagged_and_replaced(name: str) -> None:
+    told, line = BLANK_TEXTS[name]
+    before = Session(told.bytes())
+    found = health(before)
+    assert found.verdict == "damaged" and [flaw.line for flaw in found.of("blank")] == [line]
+    assert [v.rule for v in lint(request(before).messages) if v.is_refused] == ["blank"]
+    made = plan(before).repair()
+    assert health(made.session).verdict == "sound"
+    assert [v for v in lint(made.request.messages) if v.is_refused] == []
+    assert len(made.session.prompts) == len(before.prompts) and made.violations == ()
+    assert plan(made.session).repair().session is made.session
+
+
+def test_a_blank_text_that_is_not_sent_is_no_flaw() -> None:
+    told = talk().user("a").reply("\n\n", call=bash("ls")).result("x").reply("c")
+    assert health(Session(told.bytes())).verdict == "sound"

@@ -144,9 +144,11 @@ def verdict(found: Health) -> str:
 
 
 def _next_step(found: Health) -> str:
-    """How to get the lost prompts back; what is left of a torn line cannot be."""
+    """How to get the lost prompts back, except what is left of a torn line, and how to get rid of blank texts."""
     torn = {damage.line for damage in found.damage if damage.prompt and not damage.agent}
-    return f"Bring them back with: {shell.on('repair', found.id)}" if {*found.prompts.lost} - torn else ""
+    if {*found.prompts.lost} - torn:
+        return f"Bring them back with: {shell.on('repair', found.id)}"
+    return f"Replace the blank texts with: {shell.on('repair', found.id)}" if found.of("blank") else ""
 
 
 def _whole(found: Health) -> str:
@@ -167,6 +169,7 @@ def _why(found: Health) -> str:
         "gap": "parent of an unknown type",
         "cycle": "cycle",
         "duplicate": "repeated uuid",
+        "blank": "blank text",
     }
     parts += [many(counts[kind], word, _PLURAL.get(kind, "")) for kind, word in words.items() if counts[kind]]
     bad = sum(flaw.text == BAD_TEXT for flaw in found.of("lenient"))
@@ -205,6 +208,7 @@ _FLAWS = {
     "agent": "agents have no call",
     "name": "agent files are named differently from their entries",
     "lenient": "lines had to be read leniently",
+    "blank": "texts are nothing but white space, which the API refuses",
 }
 
 

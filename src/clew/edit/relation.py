@@ -13,11 +13,13 @@ from clew.conversation.chain import SPOKEN
 from clew.conversation.graph import Cycle
 from clew.conversation.session import Session
 from clew.edit.relink import without
+from clew.facts.blank import blank_blocks, blank_entries
 from clew.wire.encode import encode
 from clew.wire.entry import Entry, Item
 from clew.wire.reference import new_uuid
-from clew.wire.revise import revise
+from clew.wire.revise import revise, with_blocks
 
+NO_WORDS = "(no content)"  # as Claude Code itself writes
 LINKED = frozenset({*SPOKEN, "system", "attachment"})
 
 
@@ -177,6 +179,24 @@ def drop_empty(session: Session) -> Mended | None:
         return with_entries(session, revised)
     touched: Iterable[int] = (*gone.values(), *(e.line.number for e in revised.values()))
     return Mended(without(session, set(gone), revised), tuple(sorted(touched)))
+
+
+def fill_blank(session: Session) -> Mended | None:
+    """Texts of nothing but white space, which the API refuses, are removed; a prompt without a word says so."""
+    found = blank_entries(session)
+    gone: set[int] = set()
+    revised: dict[int, Entry] = {}
+    for entry in found:
+        places = blank_blocks(entry)
+        if len(places) < len(entry.blocks):
+            revised[entry.offset] = with_blocks(entry, dict.fromkeys(places))
+        elif entry.type == "assistant":
+            gone.add(entry.offset)
+        else:
+            revised[entry.offset] = revise(entry, {"message": {"content": encode(NO_WORDS)}})
+    if not found:
+        return None
+    return Mended(without(session, gone, revised), tuple(sorted(entry.line.number for entry in found)))
 
 
 def _is_void(entry: Entry) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from clew.conversation.session import Session
 from clew.edit.answer import answer_all, keep_first, part_calls, tell_orphans
 from clew.edit.ending import date_all, make_newest, pin_last, unpin
-from clew.edit.relation import Mended, adopt, drop_empty, name_all, open_rings, part_twins, with_entries
+from clew.edit.relation import Mended, adopt, drop_empty, fill_blank, name_all, open_rings, part_twins, with_entries
 from clew.facts.health import BAD_TEXT, VERSIONS, health
 from clew.wire.encode import encode
 from clew.wire.entry import Damaged
@@ -98,6 +98,7 @@ FIXES: dict[str, Callable[[Session], Mended | None]] = {
     "extra": keep_first,
     "orphan": tell_orphans,
     "call": answer_all,
+    "blank": fill_blank,
     "order": make_newest,
 }
 
@@ -117,6 +118,7 @@ TEXTS = {
     "extra": "only the first result of a call is left; older versions sent all, which the API refuses",
     "orphan": "results whose call is lost are texts now",
     "call": "calls that nothing answered are answered by an error, so that their replies are sent again",
+    "blank": "texts of nothing but white space, which the API refuses, are left out or say (no content)",
     "order": "the last entry has the newest time, by which versions to 2.1.100 go",
     "agent": "entries saved from damaged lines of an agent stand on lines of their own",
 }

@@ -19,6 +19,7 @@ from clew.conversation.graph import Cycle, Dangling, Duplicate
 from clew.conversation.open import request
 from clew.conversation.path import after_compaction, leaf
 from clew.conversation.session import Session
+from clew.facts.blank import blank_entries
 from clew.wire.entry import Blank, Damaged, Entry
 from clew.wire.line import LONGEST
 
@@ -26,7 +27,7 @@ VERSIONS = ("2.0.50", "2.1.29", "2.1.45", NEWEST)
 SOUND, DAMAGED, LOSES, BROKEN = VERDICTS = ("sound", "damaged", "loses", "broken")  # damaged, but resumed whole
 
 GRAPH = ("dangling", "cycle", "duplicate", "gap")
-BAD_TEXT = "invalid UTF-8"
+BAD_TEXT, BLANK = "invalid UTF-8", "a text is nothing but white space, which the API refuses"
 _OWN_ERRANDS = ("acompact", "aprompt_suggestion", "aside_question")  # agents that the program itself begins
 _USER = re.compile(rb'"type"\s*:\s*"user"')
 _NO_PROMPT = re.compile(rb'"tool_result"|"is(?:Meta|CompactSummary|Sidechain)"\s*:\s*true')
@@ -47,7 +48,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Something that is not as it should be: dangling, cycle, duplicate, gap, lenient, call, result, extra, agent, name."""
+    """A defect: dangling, cycle, duplicate, gap, lenient, call, result, extra, agent, name, blank."""
 
     kind: str
     line: int
@@ -151,7 +152,8 @@ def health(session: Session, versions: Iterable[str] = VERSIONS) -> Health:
     """All that can be said about the state of a session, its agents included."""
     asked = sorted(dict.fromkeys(versions), key=version_key) or [NEWEST]
     damage = (*_damage(session), *(d for a in session.agents if a.file for d in _damage(a.session, a.id)))
-    flaws = (*_graph(session), *_lenient(session), *_pairs(session), *_agents(session))
+    blank = (Flaw("blank", e.line.number, BLANK) for e in blank_entries(session, asked[-1]))
+    flaws = (*_graph(session), *_lenient(session), *_pairs(session), *_agents(session), *blank)
     fate = _fate(session)
     resumes = () if session.is_agent else tuple(_resume(session, version, fate) for version in asked)
     lost = resumes[-1].lost if resumes else _lines(fate.cut)
@@ -189,7 +191,7 @@ def _verdict(found: Health) -> str:
     bad_text = any(flaw.text == BAD_TEXT for flaw in found.of("lenient"))
     # the parents of an agent's first entries may be in the file of its session
     bridged = [flaw for flaw in found.of(*GRAPH) if not (found.is_agent and flaw.kind == "dangling")]
-    return DAMAGED if found.damage or bad_text or bridged else SOUND
+    return DAMAGED if found.damage or bad_text or bridged or found.of("blank") else SOUND
 
 
 def _share(part: int, whole: int) -> float:
