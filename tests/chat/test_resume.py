@@ -15,7 +15,7 @@ from clew.chat.engine import Engine
 from clew.chat.event import Finished
 from clew.chat.lock import held
 from clew.chat.means import Anything, Limits, Unhooked
-from clew.chat.resume import resume
+from clew.chat.resume import find, latest, resume
 from clew.chat.start import Options, Parts, opened
 from clew.conversation.open import read, request
 from clew.demo.talk import Talk, bash, talk, todo
@@ -92,6 +92,27 @@ def test_a_session_is_found_from_elsewhere_and_under_a_long_path(tmp_path: Path)
         done, again = ask(moved, "NEXT", resume=SESSION, cwd=elsewhere)
     assert again == path and done.text == "Next."
     assert read(path).entries[-2].cwd == str(made.project)
+
+
+def test_a_file_that_cannot_be_read_does_not_hide_the_session_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world(tmp_path, rules=RULES) as made:
+        _, path = ask(made, "first", title="My tale", session_id=SESSION)
+        closed = path.with_name("00000000-0000-4000-8000-000000000000.jsonl")
+        closed.write_bytes(path.read_bytes())
+        os.utime(closed, (4e9, 4e9))  # the newest of the folder
+        really_open = open
+
+        def refuse(name: Any, *more: Any, **others: Any) -> Any:  # as for a user without the right to read it
+            if str(name) == str(closed):
+                raise PermissionError(13, "Permission denied", str(closed))
+            return really_open(name, *more, **others)
+
+        monkeypatch.setattr("builtins.open", refuse)
+        tree = Tree(made.root / "claude")
+        assert find(tree, "my tale").path == path
+        assert latest(tree, made.project).path == path
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -183,3 +184,15 @@ def test_a_secret_in_what_is_kept_is_hidden_too(run: Run, tmp_path: Path, capsys
     assert main(["redact", session.id]) == 0
     copy = made(capsys.readouterr().out)
     assert copy.path and key not in copy.path.read_text()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs a file that opens and cannot be read")
+def test_a_log_that_cannot_be_read_hides_no_other_and_shows_in_the_exit_code(run: Run, tmp_path: Path) -> None:
+    path = logs.codex(tmp_path / "codex")
+    broken = path.with_name(path.name.replace("T09-00-00", "T09-00-01"))
+    broken.symlink_to("/proc/self/mem")
+    for words in (["--list"], ["--all", "--dry-run"]):
+        code, out, err = run(tmp_path / "codex", *words)
+        assert code == 1
+        assert "codex" in out
+        assert f"Skipped {broken}: " in err

@@ -92,3 +92,13 @@ def test_two_continuations_become_one(clew: Run, claude: Path, tmp_path: Path) -
     assert sorted(b.last.text for b in session.branches) == ["left", "right"]
     code, _, err = clew("merge", mine.stem, str(mine))
     assert code == 2 and "has nothing that" in err
+
+
+def test_a_former_title_that_is_no_text_is_shown_as_json(clew: Run, claude: Path) -> None:
+    path = told().write(claude)
+    deep = "[" * 3000 + "]" * 3000
+    with path.open("a") as file:
+        file.write(f'{{"type":"custom-title","customTitle":{deep},"sessionId":"{path.stem}"}}\n')
+    code, out, err = clew("retitle", path.stem, "New")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Gave {path.stem[:8]} the title 'New'. It was '[[[[")

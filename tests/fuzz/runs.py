@@ -21,6 +21,8 @@ from tests.fuzz.world import HEALTHY, Case
 ALLOWED = (0, 1, 2)
 _FAILED = re.compile(r"Traceback|Internal error|something unexpected")
 
+FOREIGN = ("import {foreign} --list", "import {foreign} --all --dry-run --json", "import {foreign} --all --again")
+# {foreign}: a folder with a mutated log of another program
 # {id}: the session, {path}: its file, {out}: a new file, {mutated}: the file that was changed
 WORDS: dict[str, tuple[str, ...]] = {
     "ls": ("ls", "ls --json", "ls projects", "ls agents --json", "ls prompts", "ls --since 900d --reveal"),
@@ -118,7 +120,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         "repair {id} --json",
         "repair --index --project orchard --dry-run",
     ),
-    "import": ("import {mutated} --dry-run", "import --list"),
+    "import": ("import {mutated} --dry-run", "import --list", *FOREIGN),
     "mock": ("mock --lint {mutated}", "mock --script {mutated} --ask pears"),
     "skill": ("skill install --dry-run",),
     "trust": ("trust --list", "trust {out} --dry-run"),
@@ -137,6 +139,10 @@ assert not set(WORDS) & set(ELSEWHERE)
 _NUMBER = itertools.count()
 
 
+class Hangs(BaseException):
+    """A run took longer than anyone would wait."""
+
+
 def missing_commands() -> set[str]:
     return set(COMMANDS) - set(WORDS) - set(ELSEWHERE)
 
@@ -145,6 +151,7 @@ def command(case: Case, words: str) -> str:
     """Run a command in this process: what went wrong, or nothing."""
     out = case.root.parent / f"out{next(_NUMBER)}"
     values = {"id": case.id, "path": str(case.session), "out": str(out), "mutated": str(case.mutated)}
+    values["foreign"] = str(case.foreign)
     arguments = [word.format(**values).replace("/**/", " ") for word in words.split(" ")]
     if arguments[0] not in ("import", "mock", "skill", "trust", "restore", "sql"):
         arguments += ["--claude-dir", str(case.root)]
@@ -152,7 +159,7 @@ def command(case: Case, words: str) -> str:
     try:
         with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr), _input(case):
             code = main(arguments)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Hangs):
         raise
     except BaseException:  # noqa: BLE001 - whatever gets out of a command is what is looked for
         return traceback.format_exc()
@@ -302,7 +309,7 @@ def other(case: Case, name: str) -> str:
             OTHERS[name](case)
     except ClewError:
         return ""
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Hangs):
         raise
     except BaseException:  # noqa: BLE001
         return traceback.format_exc()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from tests.fuzz.runs import OTHERS, RUNS, place, run
+from tests.fuzz.runs import OTHERS, RUNS, Hangs, place, run
 from tests.fuzz.world import Case, Seeds, settle
 
 SLOW = (
@@ -31,10 +31,6 @@ SLOW = (
 )
 SELDOM = 0.2
 PATIENCE = 30  # seconds after which a run hangs
-
-
-class Hangs(BaseException):
-    """A run took longer than anyone would wait."""
 
 
 @dataclass

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
+import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from clew.demo.talk import talk
 from clew.demo.tree import write_demo
+from tests.foreign.logs import WRITERS
 from tests.fuzz.mutation import mutate_bytes, mutate_json, mutate_lines
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
@@ -27,6 +30,7 @@ class Case:
     session: Path
     mutated: Path
     data: bytes
+    foreign: Path  # a log of another program, mutated as well
 
     @property
     def id(self) -> str:
@@ -61,7 +65,7 @@ class Seeds:
         mutated = _chosen(chance, session, root)
         data = _mutate(chance, mutated)
         mutated.write_bytes(data)
-        return Case(seed, root, session, mutated, data)
+        return Case(seed, root, session, mutated, data, _foreign(chance, folder / "foreign"))
 
     def _copy(self, kind: str, id: str, root: Path) -> None:
         for path in (self.root / kind).glob(f"{id}*"):
@@ -76,6 +80,31 @@ class Seeds:
 def _healthy(root: Path) -> None:
     made = talk(session_id=HEALTHY, cwd="/home/ada/orchard").user("How are the pears?").reply("The pears are ripe.")
     made.write(root)
+
+
+def _foreign(chance: random.Random, folder: Path) -> Path:
+    """A folder with a log of another program, one file of it (or one value of its database) mutated."""
+    folder.mkdir()
+    _, write = chance.choice(list(WRITERS.values()))
+    path = write(folder)
+    if path.suffix == ".db" and chance.random() < 0.8:
+        _mutate_database(chance, path)
+        return folder
+    mutated = chance.choice([path, path, *sorted(p for p in folder.rglob("*") if p.is_file())])
+    mutated.write_bytes(_mutate(chance, mutated))
+    return folder
+
+
+def _mutate_database(chance: random.Random, path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as base, base:
+        table = chance.choice(("session", "message", "part"))
+        columns = [row[1] for row in base.execute(f"PRAGMA table_info({table})")]
+        column = "data" if "data" in columns and chance.random() < 0.7 else chance.choice(columns)
+        row, old = chance.choice(base.execute(f"SELECT rowid, {column} FROM {table}").fetchall())
+        new: object = chance.choice((None, -1, 2**62, 1.5, b"\xff\x00", "", "x" * 5000))
+        if column == "data" and chance.random() < 0.8:
+            new = mutate_json(chance, str(old).encode()).decode("utf-8", "replace")
+        base.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row))
 
 
 def _chosen(chance: random.Random, session: Path, root: Path) -> Path:

@@ -22,7 +22,7 @@ from clew.chat.tools.disk import content
 from clew.conversation.draft import INTERRUPTED_CALL
 from clew.conversation.files import file_states
 from clew.conversation.open import read, request
-from clew.conversation.outline import Outline
+from clew.conversation.outline import Outline, newest
 from clew.conversation.queue import timeline
 from clew.conversation.reply import Call, pair
 from clew.conversation.request import UNANSWERED
@@ -31,6 +31,7 @@ from clew.errors import Ambiguous, NotFound, Refused
 from clew.wire.detail import ORIGIN
 from clew.wire.encode import decode
 from clew.wire.entry import Entry
+from clew.wire.fence import Fence
 from clew.wire.place import Project, SessionFile, Tree, find_session, slugs
 from clew.wire.reference import new_uuid
 
@@ -79,7 +80,7 @@ def find(tree: Tree, asked: str) -> SessionFile:
     except NotFound:
         wanted = asked.strip().casefold()
         files = [f for p in tree.projects() for f in p.sessions() if not f.is_empty]
-        found = [f for f in files if Outline(f).title.strip().casefold() == wanted]
+        found = [f for f in files if _title(f) == wanted]
         if not found:
             raise
         if len(found) > 1:
@@ -87,13 +88,19 @@ def find(tree: Tree, asked: str) -> SessionFile:
         return found[0]
 
 
+def _title(file: SessionFile) -> str | None:
+    """The title of a session as titles are compared; None for a file that cannot be read."""
+    with Fence().around(file.path):
+        return Outline(file).title.strip().casefold()
+    return None
+
+
 def latest(tree: Tree, cwd: Path) -> SessionFile:
-    """The session of a folder that was written last."""
-    names = slugs(str(cwd))
-    files = [f for name in names for f in Project(tree.root / "projects" / name).sessions() if not f.is_empty]
-    for file in sorted(files, key=lambda f: -f.mtime_ns):
-        if Outline(file).is_conversation and not Outline(file).is_sidechain:
-            return file
+    """The session of a folder that was written last, among the files that can be read."""
+    files = (f for name in slugs(str(cwd)) for f in Project(tree.root / "projects" / name).sessions())
+    for outline in newest(files):
+        if isinstance(outline.file, SessionFile):
+            return outline.file
     missing = NotFound(str(cwd), kind="session of this folder")
     missing.hint = "Begin one: leave --continue out."
     raise missing

@@ -6,12 +6,13 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.choose import folder, tree
+from clew.cli.choose import fence_of, folder, tree
 from clew.cli.output import ago, clean_name, common, is_terminal, one_line, print_json, remark
 from clew.errors import NotFound, Refused
 from clew.wire import shell
@@ -19,7 +20,8 @@ from clew.wire.encode import as_text
 
 if TYPE_CHECKING:
     from clew.foreign.step import Conversation
-    from clew.foreign.write import Draft
+    from clew.foreign.write import Draft, There
+    from clew.wire.fence import Fence
     from clew.wire.place import Tree
 
 NAMES = ("codex", "opencode", "gemini", "aider", "gptme", "openai")
@@ -64,9 +66,10 @@ def call(options: Namespace) -> int:
     from clew.errors import Ambiguous
 
     place = tree(options)
-    found = _conversations(options)
+    fence = fence_of(options)
+    found = _conversations(options, fence)
     if options.list or not (options.source or options.only or options.all):
-        return _list(options, place, found)
+        return _list(options, place, found, fence)
     if not options.all:
         few = list(islice(found, 2))
         if len(few) > 1:
@@ -74,18 +77,21 @@ def call(options: Namespace) -> int:
             ambiguous.hint = "See them with --list, name one with --only ID, or take all of them with --all."
             raise ambiguous
         found = iter(few)
-    done = [_told(options, _import(options, place, talk)) for talk in found]
-    if not done:
+    done: list[Done] = []
+    for talk in found:
+        with fence.around(talk.path) if options.all else nullcontext():
+            done.append(_told(options, _import(options, place, talk)))
+    if not done and not fence.problems:
         missing = NotFound(options.only or options.source or "the usual places", kind="conversation")
         missing.hint = "See what there is: clew import --list"
         raise missing
-    return 2 if any(each.state == REFUSED for each in done) else 0
+    return 2 if any(each.state == REFUSED for each in done) else 1 if fence.problems else 0
 
 
 # -- what there is
 
 
-def _conversations(options: Namespace) -> Iterator[Conversation]:
+def _conversations(options: Namespace, fence: Fence) -> Iterator[Conversation]:
     """What was asked for, newest first for each program; each conversation once, and none that holds nothing."""
     from clew.foreign.format import usual, within
 
@@ -97,15 +103,13 @@ def _conversations(options: Namespace) -> Iterator[Conversation]:
     wanted = options.only or (source if source and not is_path else "")
     seen: set[str] = set()
     for form, path in files:
-        try:
+        with fence.around(path):
             for talk in form.read(path):
                 if talk.is_empty:
                     _complain(options, talk)
                 elif _id(talk) not in seen and _answers(talk, wanted):
                     seen.add(_id(talk))
                     yield talk
-        except OSError as error:  # one file that cannot be read does not hide the others
-            remark(f"{path} cannot be read: {error.strerror}.")
 
 
 def _forms(options: Namespace) -> tuple[str, ...]:
@@ -122,26 +126,31 @@ def _id(talk: Conversation) -> str:
     return session_id(talk)
 
 
-def _list(options: Namespace, place: Tree, found: Iterable[Conversation]) -> int:
-    from clew.facts.secret import mask
+def _list(options: Namespace, place: Tree, found: Iterable[Conversation], fence: Fence) -> int:
     from clew.foreign.write import there
 
     count = 0
     for talk in found:
-        count += 1
-        known = there(talk, place)
-        state = "" if known is None else BEHIND if known.is_behind else THERE
-        if options.json:
-            print_json([_json(talk) | {"kind": "conversation", "id": _id(talk), "state": state or None}])
-            continue
-        when = ago(talk.last_time) if talk.last_time else "?"
-        marks = {THERE: "  (imported)", BEHIND: "  (imported, has grown since)"}
-        title = one_line(mask(_title(talk))[0], 60)
-        turns = f"{talk.turns} turn{'' if talk.turns == 1 else 's'}"
-        print(clean_name(f"{_id(talk)[:8]}  {talk.tool:<8}  {when:<12}  {turns:<10}  {title}{marks.get(state, '')}"))
-    if not count and not options.quiet:
+        with fence.around(talk.path):
+            count += 1
+            _list_one(options, talk, there(talk, place))
+    if not count and not fence.problems and not options.quiet:
         remark("Nothing was found that could be imported. Name a file or a folder: clew import FILE")
-    return 0 if count else 1
+    return 0 if count and not fence.problems else 1
+
+
+def _list_one(options: Namespace, talk: Conversation, known: There | None) -> None:
+    from clew.facts.secret import mask
+
+    state = "" if known is None else BEHIND if known.is_behind else THERE
+    if options.json:
+        print_json([_json(talk) | {"kind": "conversation", "id": _id(talk), "state": state or None}])
+        return
+    when = ago(talk.last_time) if talk.last_time else "?"
+    marks = {THERE: "  (imported)", BEHIND: "  (imported, has grown since)"}
+    title = one_line(mask(_title(talk))[0], 60)
+    turns = f"{talk.turns} turn{'' if talk.turns == 1 else 's'}"
+    print(clean_name(f"{_id(talk)[:8]}  {talk.tool:<8}  {when:<12}  {turns:<10}  {title}{marks.get(state, '')}"))
 
 
 def _title(talk: Conversation) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.cli.choose import session
 from clew.cli.output import clean_name, common, print_json
+from clew.wire.encode import as_text
 
 if TYPE_CHECKING:
     from clew.edit.name import Named
@@ -34,7 +35,7 @@ def told(options: Namespace, id: str, named: Named, field: str) -> int:
         print_json([made | {"written": bool(named.number), "undo": named.number or None}])
         return 0
     what = "title" if field == "customTitle" else field
-    before = f" It was {former!r}." if former and former != value else ""
+    before = f" It was {as_text(former)!r}." if former and former != value else ""
     if former == value:
         print(clean_name(f"{id[:8]} has {f'the {what} {value!r}' if value else f'no {what}'} already."))
     else:
