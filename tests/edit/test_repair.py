@@ -183,3 +183,11 @@ def test_a_text_of_nothing_but_white_space_is_flagged_and_replaced(name: str) ->
 def test_a_blank_text_that_is_not_sent_is_no_flaw() -> None:
     told = talk().user("a").reply("\n\n", call=bash("ls")).result("x").reply("c")
     assert health(Session(told.bytes())).verdict == "sound"
+
+
+def test_branches_below_a_lost_line_join_in_the_same_place() -> None:
+    told = talk().user("one").reply("1").user("two").reply("2").user("left").reply("3")
+    told = told.rewind(to=3).user("on").reply("4")
+    lines = told.lines()
+    made = plan(Session(b"".join(lines[:3] + lines[4:]))).repair().session  # without the reply that both branches follow
+    assert [turn.text for turn in made.turns] == ["one", "two", "on"]

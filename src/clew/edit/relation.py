@@ -111,12 +111,16 @@ def open_rings(session: Session) -> Mended | None:
 
 
 def adopt(session: Session) -> Mended | None:
-    """The line before in the place of parents that are not there, or no part of a conversation."""
+    """The line before in the place of parents that are not there, or no part of a conversation.
+
+    Entries that name the same missing parent get the same line: they were branches of one conversation.
+    """
     nodes, links = session.graph.nodes, session.links
     first = next((e for e in session.entries if e.type in LINKED), None)
     lines = _Lines(session)
     revised: dict[int, Entry] = {}
-    for entry in nodes.values():
+    places: dict[str, str | None] = {}
+    for entry in sorted(nodes.values(), key=lambda e: e.offset):
         is_linked = entry.type in LINKED
         if not entry.parent:
             if not is_linked or entry is first or entry.is_boundary or entry.is_sidechain or _is_root(entry):
@@ -124,7 +128,10 @@ def adopt(session: Session) -> Mended | None:
         elif entry.parent in nodes and (not is_linked or links.named(entry) or not links.above.get(entry.uuid)):
             continue
         if is_linked or entry.type == "progress":
-            revised[entry.offset] = revise(entry, {"parentUuid": encode(lines.before(entry))})
+            place = lines.before(entry)
+            if entry.parent and entry.parent not in nodes and is_linked:
+                place = places.setdefault(entry.parent, place)
+            revised[entry.offset] = revise(entry, {"parentUuid": encode(place)})
     return with_entries(session, revised)
 
 
