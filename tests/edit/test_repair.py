@@ -189,5 +189,7 @@ def test_branches_below_a_lost_line_join_in_the_same_place() -> None:
     told = talk().user("one").reply("1").user("two").reply("2").user("left").reply("3")
     told = told.rewind(to=3).user("on").reply("4")
     lines = told.lines()
-    made = plan(Session(b"".join(lines[:3] + lines[4:]))).repair().session  # without the reply that both branches follow
+    made = (
+        plan(Session(b"".join(lines[:3] + lines[4:]))).repair().session
+    )  # without the reply that both branches follow
     assert [turn.text for turn in made.turns] == ["one", "two", "on"]
