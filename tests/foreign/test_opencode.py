@@ -115,3 +115,28 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     [talk] = form.read(file)
     assert talk.is_empty
     assert "not a database" in talk.problems[0]
+
+
+@pytest.mark.parametrize("table", ["part", "message"])
+def test_text_of_a_database_that_is_not_utf_8_hides_no_other_conversation(tmp_path: Path, table: str) -> None:
+    path = logs.opencode_database(tmp_path)
+    with sqlite3.connect(path) as base:
+        base.execute("INSERT INTO session SELECT 'ses_2', directory, title, version, revert, 9 FROM session")
+        base.execute("INSERT INTO message VALUES ('msg_x', 'ses_2', 1, '{\"role\": \"user\"}')")
+        base.execute("INSERT INTO part VALUES ('prt_x', 'msg_x', 'ses_2', '{}')")
+        base.execute(f"UPDATE {table} SET data = CAST(x'7bec22' AS TEXT) WHERE session_id = 'ses_2'")
+    base.close()
+    [(form, file)] = within(path)
+    broken, whole = form.read(file)
+    assert "can't decode" in broken.problems[0]
+    assert whole.turns == 2
+
+
+def test_a_session_row_that_is_not_utf_8_is_a_problem_of_the_database(tmp_path: Path) -> None:
+    path = logs.opencode_database(tmp_path)
+    with sqlite3.connect(path) as base:
+        base.execute("UPDATE session SET title = CAST(x'ec22' AS TEXT)")
+    base.close()
+    [(form, file)] = within(path)
+    [talk] = form.read(file)
+    assert talk.is_empty and "can't decode" in talk.problems[0]

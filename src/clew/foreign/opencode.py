@@ -89,8 +89,12 @@ def _database(path: Path) -> Iterator[_Stored]:
                 _row(row, names) for row, names in _rows(base, "SELECT * FROM session ORDER BY time_updated DESC")
             ]
             for info in sessions:
-                yield _stored(base, info)
-    except (*DAMAGE, apsw.SQLError, apsw.CantOpenError) as error:
+                try:
+                    stored = _stored(base, info)
+                except UnicodeDecodeError as error:  # the other conversations can be read
+                    stored = _Stored(info, [], (f"{path.name}: {error}",))
+                yield stored
+    except (*DAMAGE, apsw.SQLError, apsw.CantOpenError, UnicodeDecodeError) as error:
         yield _Stored({"id": str(path)}, [], (f"{path.name}: {error}",))
 
 
