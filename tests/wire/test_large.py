@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 
 from clew.wire import line as lines
 from clew.wire.entry import Blank, Damaged, Entry, read
+from tests.cost import measure
 
 MB = 1 << 20
 SHAPES: dict[str, Callable[[BinaryIO], object]] = {
@@ -21,16 +20,6 @@ SHAPES: dict[str, Callable[[BinaryIO], object]] = {
     "30 MB of short lines": lambda file: file.write(b"{}\n" * (10 * MB)),
     "100 MB of NUL": lambda file: file.write(b"\0" * (100 * MB)),
 }
-
-
-def peak(words: list[str]) -> tuple[int, int]:
-    """The exit code of a command, and the largest memory that it had, in bytes."""
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "clew", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 @pytest.mark.timeout(300)
@@ -42,9 +31,9 @@ def test_memory_is_bounded_by_the_size_of_the_file(shape: str, tmp_path: Path) -
         SHAPES[shape](file)
     most = min(6 * path.stat().st_size + 150 * MB, 700 * MB)
     for words in (["ls", "--claude-dir", str(tmp_path)], ["check", str(path)], ["show", str(path)]):
-        code, used = peak(words)
-        assert code in (0, 1, 2)
-        assert used <= most, f"{words[0]}: {used / MB:.0f} MB for {path.stat().st_size / MB:.0f} MB"
+        cost = measure([sys.executable, "-P", "-m", "clew", *words])
+        assert cost.code in (0, 1, 2)
+        assert cost.memory <= most, f"{words[0]}: {cost.memory / MB:.0f} MB for {path.stat().st_size / MB:.0f} MB"
 
 
 def test_a_line_that_is_too_long_stays_in_the_file_and_loses_nothing(
