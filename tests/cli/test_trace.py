@@ -65,10 +65,11 @@ PICTURE = """\
 ● 3  09:06  Paint it blue  ↩ back to 2                       2     1            6s
 │  ╰ ! line 25: damaged (unreadable)
 ◆ compacted (auto): 152.0k → 14.2k tokens
-● 4  09:06  Now oil the hinge  (branch 2, active)            2     1            5s
+● 4  09:06  Now oil the hinge                                1     1            3s
+● 5  09:06  the latch too  (branch 2, active)                1                  1s
    ╰ queued: the latch too
 
-6 turns on 2 branches, 2 agents, 1 compaction, 1 problem
+7 turns on 2 branches, 2 agents, 1 compaction, 1 problem
 """
 
 
@@ -83,7 +84,7 @@ def test_the_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert about == "/home/ada/garden · 2026-01-05 09:00 – 09:06 · 2.1.232\n"
     assert columns.split() == ["replies", "calls", "failed", "took", "output"]
     assert "".join(line[:82].rstrip() + "\n" for line in picture) == PICTURE  # the last column is the builder's affair
-    assert [line[82:].strip().isdigit() for line in picture if " 09:" in line] == [True] * 6
+    assert [line[82:].strip().isdigit() for line in picture if " 09:" in line] == [True] * 7
 
 
 def test_only_the_active_branch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ def test_json_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     session, *rows, counts = map(json.loads, trace(capsys, tmp_path, "--json").splitlines())
     assert {value["clew"] for value in (session, *rows, counts)} == {1}
     assert session["id"] == told.session_id
-    assert [row["kind"] for row in rows].count("turn") == counts["turns"] == 6
+    assert [row["kind"] for row in rows].count("turn") == counts["turns"] == 7
     compaction = next(row for row in rows if row["kind"] == "compaction")
     assert (compaction["trigger"], compaction["before"], compaction["line"]) == ("auto", 152_000, 26)
     red = next(row for row in rows if row["text"] == "Paint it red")

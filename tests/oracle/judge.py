@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from clew.conversation.era import Era
@@ -50,8 +51,11 @@ class Verdict:
         if self.ours.refusal:
             return f"only clew refuses: {self.ours.refusal}"
         ours, theirs = self.sides(used)
+        if self.ours.left_out:
+            used.add("left out")
+            ours, theirs = normalise(ours), normalise(theirs)
         if ours != theirs:
-            return f"\nclew: {shown(ours)}\nreal: {shown(theirs)}"
+            return f"\nclew: {shown(ours)}\nreal: {shown(theirs)}\n{first_difference(ours, theirs)}"
         if self.theirs and self.version == LATEST and self.ours.model != self.theirs.model:
             return f"clew asks {self.ours.model}, the CLI {self.theirs.model}"
         return ""
@@ -59,6 +63,7 @@ class Verdict:
     def sides(self, used: set[str]) -> tuple[list[Json], list[Json]]:
         """What clew says and what was sent, without the few differences that are allowed."""
         theirs = verbatim.comparable(self.theirs.messages if self.theirs else [], used)
+        theirs = verbatim.without_lost_agents(theirs, used)
         ours = verbatim.comparable(self.ours.messages, used)
         if self.added:
             used.add("turn")
@@ -67,6 +72,17 @@ class Verdict:
 
 def comparable(messages: list[dict[str, Any]]) -> Any:
     return normalise(messages)
+
+
+def first_difference(ours: list[Json], theirs: list[Json]) -> str:
+    """The first block that differs, in full."""
+    nothing: Json = {}
+    for place, (mine, other) in enumerate(zip_longest(ours, theirs, fillvalue=nothing)):
+        if mine != other:
+            blocks = zip_longest(mine.get("content", ()), other.get("content", ()))
+            pair = next(((a, b) for a, b in blocks if a != b), (mine.get("role"), other.get("role")))
+            return f"first difference, in message {place}:\nclew: {pair[0]!r}\nreal: {pair[1]!r}"
+    return ""
 
 
 def shown(messages: list[dict[str, Any]]) -> str:

@@ -101,7 +101,8 @@ def demo_sessions(folder: Path) -> dict[str, Session]:
 
 
 def test_the_demo_on_the_newest_version(claude: Claude, tmp_path: Path) -> None:
-    assert score(claude, LATEST, chosen(cases(demo_sessions(tmp_path)), 3), tmp_path / "made") == {}
+    wrong = score(claude, LATEST, chosen(cases(demo_sessions(tmp_path)), 3), tmp_path / "made")
+    assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
 
 
 @pytest.mark.parametrize("version", [LATEST, *OLDER])

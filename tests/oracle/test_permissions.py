@@ -134,7 +134,11 @@ SAMPLE = [
     ("commands", "default"),
     ("commands", "allow Bash, deny Bash(git push:*)"),
 ]
-STRICTER: dict[tuple[str, str, str], str] = {}  # a table, a set-up and a call that clew asks about on purpose, and why
+_GIT = "in a folder that is not trusted git obeys whatever repository it finds, above the folder too: clew asks"
+STRICTER = {  # a table, a set-up and a call that clew asks about on purpose, and why
+    ("commands", name, "git status"): _GIT
+    for name in ("default", "acceptEdits", "allow Bash(npm test)", "dontAsk, allow Bash(make)")
+}
 
 
 def _outcome(result: Json) -> str:
@@ -186,4 +190,4 @@ def test_rules_mean_what_they_mean_to_the_real_program(claude: Claude, tmp_path:
     different = {call: (real[call], ours[call]) for call in real if real[call] != ours[call]}
     expected = {call for where, row, call in STRICTER if (where, row) == (table, name)}
     assert set(different) == expected, different
-    assert all(ours == "asked" for _, ours in different.values())
+    assert all(ours in ("asked", "denied") for _, ours in different.values())

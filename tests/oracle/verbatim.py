@@ -20,6 +20,10 @@ ALLOWED = {
     "turn": "for the new prompt the program writes context of its own into the file (date, tools, environment), which is "
     "taken from there and given to clew",
     "warning": "a task's notification begins with a warning in the program's own words, which clew does not repeat",
+    "left out": "clew counts the attachments that the program puts into long texts of its own (`Request.left_out`); such a "
+    "request is compared without reminders and system turns",
+    "lost agents": "beside the new prompt the program tells, in its own words, which agents in the background were running "
+    "when the session ended; it does not write that down",
     "opening": "before 2.1.290 the program puts context of its own before the first prompt and does not write it down",
 }
 
@@ -82,4 +86,21 @@ def _opens_with(block: Json, opening: str) -> bool:
     return isinstance(text, str) and text.startswith(opening)
 
 
+def without_lost_agents(messages: Sequence[Json], used: set[str]) -> list[Json]:
+    """Without what the program tells beside the new prompt about agents that were running when the session ended."""
+    found = []
+    for message in messages:
+        kept = [block for block in message["content"] if not _tells_of_lost_agent(block)]
+        if len(kept) != len(message["content"]):
+            used.add("lost agents")
+        found.append({**message, "content": kept})
+    return found
+
+
+def _tells_of_lost_agent(block: Any) -> bool:
+    text = block.get("text") if isinstance(block, dict) else None
+    return isinstance(text, str) and "<task-notification>" in text and _LOST in text
+
+
+_LOST = "didn't finish before the previous session ended"
 OPENING = "<system-reminder>\nAs you answer the user's questions"
