@@ -216,7 +216,8 @@ class _Fate:
 
 def _fate(session: Session) -> _Fate:
     links, era = session.links, Era.newest()
-    end = leaf(links, [e for e in session.entries if e.type == "last-prompt"], era, history=True)
+    pins = [e for e in session.entries if e.type == "last-prompt"]
+    end = session.leaf or leaf(links, pins, era, history=True)  # one end for both: what is sent, and what led to it
     active = links.up(end, history=True) if end else []
     sent = after_compaction(links.up(session.leaf), links, era)[0] if session.leaf else []
     since = max((e.line.number for e in active if e.is_boundary), default=0)
