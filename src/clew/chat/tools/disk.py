@@ -174,27 +174,29 @@ def _drafted(draft: str, folder: int, data: bytes, mode: int, old: os.stat_resul
 
 def remove_file(target: Path) -> None:
     """Remove a file or a link; one that is gone already is no error. No link on the way is followed."""
-    try:
-        folder = _folder(target.parent, makes=False)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    try:
-        with suppress(FileNotFoundError):
+    with _parent_of(target) as folder:
+        if folder is not None:
             os.unlink(target.name, dir_fd=folder)
-        _settle(folder)
-    finally:
-        os.close(folder)
 
 
 def remove_folder(target: Path) -> None:
     """Remove an empty folder; one that is gone already is no error."""
+    with _parent_of(target) as folder:
+        if folder is not None:
+            os.rmdir(target.name, dir_fd=folder)
+
+
+@contextmanager
+def _parent_of(target: Path) -> Iterator[int | None]:
+    """Open the folder of a path to remove an entry from it, and sync it afterwards; None if the folder is gone."""
     try:
         folder = _folder(target.parent, makes=False)
     except (FileNotFoundError, NotADirectoryError):
+        yield None
         return
     try:
         with suppress(FileNotFoundError):
-            os.rmdir(target.name, dir_fd=folder)
+            yield folder
         _settle(folder)
     finally:
         os.close(folder)
