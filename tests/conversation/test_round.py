@@ -6,18 +6,16 @@ from typing import Any
 
 import pytest
 
-from clew.conversation.round import (
+from clew.conversation.literal import (
     Message,
     deduplicate,
-    determine_round_type,
     extract_text,
     extract_tool_name,
     load_session,
     parse_content_blocks,
     parse_session,
-    rounds,
-    starts_round,
 )
+from clew.conversation.round import determine_round_type, rounds, starts_round
 from tests.conversation.lines import Json, reply, result, session, text, use, user
 
 RESULT = [{"type": "tool_result", "tool_use_id": "call_xxx", "content": "文件内容...", "is_error": False}]
@@ -83,6 +81,8 @@ def test_messages_are_grouped_into_rounds() -> None:
     ]
     assert [starts_round(m) for m in (first, answer, second, third)] == [True, False, True, True]
     assert starts_round(message(RESULT, permissionMode="default"))
+    lost = message(RESULT, parentUuid=None)  # rule 2: a tool result continues the round, whatever its parent is
+    assert rounds([first, lost]) == [[first, lost]]
     assert rounds([answer]) == [[answer]]
     assert rounds([]) == []
 

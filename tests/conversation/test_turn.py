@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.conversation.prompt import features, input_kind, is_prompt, prompt_text, speaker
+from clew.conversation.prompt import input_kind, is_prompt, prompt_text, speaker
 from clew.conversation.session import Session
 from clew.conversation.turn import durations, turns
 from clew.demo.talk import bash, read, talk
@@ -214,6 +214,6 @@ def test_the_features_of_a_round_tell_the_first_task_from_a_word_in_between() ->
     task = "Please build the whole of version 0.2.3."
     told = talk().user([{"type": "text", "text": selected}, {"type": "text", "text": task}])
     told = told.reply("Done.").user([{"type": "text", "text": looked}, {"type": "text", "text": "继续"}]).reply("Done.")
-    first, second = (features(turn.prompt) for turn in Session(told.bytes()).turns)
-    assert first == (True, "ide_selection", task, False)
-    assert second == (False, "ide_opened_file", "继续", True)
+    first, second = Session(told.bytes()).rounds
+    assert (first.features, first.text) == ((True, "ide_selection", False), task)
+    assert (second.features, second.text) == ((False, "ide_opened_file", True), "继续")

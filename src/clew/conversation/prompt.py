@@ -7,12 +7,12 @@ where the entry came from, and by the tag that the program put in front.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any, Literal, get_args
 
 from clew.conversation.attachment import is_typed, typed_text
 from clew.wire.detail import tagged
 from clew.wire.encode import as_text, decode_readable
-from clew.wire.entry import Entry, Spoken
+from clew.wire.entry import Spoken
 
 _TAGS = {
     "<command-name>": "command",
@@ -110,27 +110,15 @@ def prompt_text(entry: Spoken) -> str:
     return _REMINDER.sub("", _IDE.sub("", text)).strip()
 
 
-def input_kind(entry: Spoken) -> str:
-    """The kind of input: ide_selection, ide_opened_file, tool_result or text."""
+InputKind = Literal["ide_selection", "ide_opened_file", "tool_result", "text"]
+INPUTS: tuple[InputKind, ...] = get_args(InputKind)
+
+
+def input_kind(entry: Spoken) -> InputKind:
+    """Classify a user message by its content: a tool result, code selected or a file opened in an editor, else text."""
     if entry.results:
         return "tool_result"
-    found = _IDE.search(entry.text)
-    return found[1] if found and found[1] in ("ide_selection", "ide_opened_file") else "text"
-
-
-SHORT = 20  # characters; "continue", "next step" and the like
-
-
-class Features(NamedTuple):
-    """How a prompt stands: whether it begins the file, what came with it, and whether it is a word or a task."""
-
-    is_first: bool
-    kind: str
-    text: str
-    is_short: bool
-
-
-def features(entry: Entry) -> Features:
-    """The features of a round, told from its prompt."""
-    text = prompt_text(entry)
-    return Features(entry.parent is None, input_kind(entry), text, len(text) <= SHORT)
+    text = entry.text
+    if "<ide_selection>" in text:
+        return "ide_selection"
+    return "ide_opened_file" if "<ide_opened_file>" in text else "text"

@@ -1,191 +1,281 @@
-"""Literal functions from early descriptions of the format, kept because tools were written against them.
+"""Rounds: a session divided at the inputs of the user, in the order of the file.
 
-They do what those descriptions say, not what the files mean: `turns` is the better answer to where a turn begins, and
-`Reply` to which lines make a message.
+Three rules divide it. A user message with `permissionMode` begins a round; one without, but with a tool result, continues
+the current round, whatever its parent is; any other begins a round. `determine_round_type`, `starts_round` and `rounds` apply
+them to plain JSON, as early descriptions of the format do. `session.rounds` applies the same code to entries, with one more
+rule: text that the program wrote as a user message (command output, caveats, summaries, interruptions) begins no round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from unicodedata import east_asian_width
 
-from clew.conversation.reply import replies
-from clew.wire.block import Tokens
-from clew.wire.entry import Entry
+from clew.conversation.agent import AGENT_TOOLS
+from clew.conversation.prompt import InputKind, input_kind, prompt_text, starts_turn
+from clew.conversation.reply import Call, Reply, pair, replies
+from clew.conversation.turn import Turn
+from clew.wire.entry import Entry, Spoken
 from clew.wire.time import instant
 
+if TYPE_CHECKING:
+    from clew.conversation.session import Session
+
 Json = Mapping[str, Any]
+RoundType = Literal["new_session", "continue", "resume", "new_round"]
+RoundKind = Literal["first", "new", "continue", "resume", "result"]
+Complexity = Literal["high", "medium", "low"]
+KINDS: tuple[RoundKind, ...] = get_args(RoundKind)
+COMPLEXITIES: tuple[Complexity, ...] = get_args(Complexity)
 GAP = timedelta(minutes=5)
+SHORT = (
+    20  # characters of a short instruction such as "next step"; a wide (Chinese, Japanese, Korean) one counts as three
+)
 
 
-def determine_round_type(message: Json, prev_msg: Json | None = None) -> str:
-    """One way to tell rounds: new_session, continue, resume or new_round. The name new_session is historical."""
-    if message.get("permissionMode") is not None or message.get("parentUuid") is None:
-        return "new_session"
-    content = _content(message)
-    if isinstance(content, list) and any(isinstance(c, dict) and c.get("type") == "tool_result" for c in content):
-        return "continue"
-    if prev_msg is not None:
-        before, now = instant(prev_msg.get("timestamp")), instant(message.get("timestamp"))
-        if before and now and now - before > GAP:
-            return "resume"
-    return "new_round"
+class Marks(NamedTuple):
+    """What divides rounds: the marks of one user message. `is_typed` is false for text that the program wrote."""
+
+    has_mode: bool
+    has_parent: bool
+    has_result: bool
+    time: datetime | None = None
+    is_typed: bool = True
+
+    @property
+    def begins(self) -> bool:
+        """Whether the message begins a round, by the three rules."""
+        return self.has_mode or (not self.has_result and self.is_typed)
+
+    def type(self, before: datetime | None, gap: timedelta = GAP) -> RoundType:
+        """The type of the message; `before` is the time of the message before it."""
+        if self.has_mode or not self.has_parent:
+            return "new_session"
+        if self.has_result:
+            return "continue"
+        pause = self.pause(before)
+        return "resume" if pause is not None and pause > gap else "new_round"
+
+    def pause(self, before: datetime | None) -> timedelta | None:
+        return self.time - before if self.time and before else None
 
 
-def rounds(messages: Iterable[Json]) -> list[list[Json]]:
-    """User messages grouped: anything but `continue` begins a round."""
-    found: list[list[Json]] = []
-    previous: Json | None = None
-    for message in messages:
-        if determine_round_type(message, previous) != "continue" or not found:
-            found.append([])
-        found[-1].append(message)
-        previous = message
-    return found
+class Divider:
+    """Divides messages into rounds as they come. `number` is the current round, `latest` the time of the last message."""
+
+    def __init__(self, number: int = 0, latest: datetime | None = None) -> None:
+        self.number = number
+        self.latest = latest
+
+    def add(self, marks: Marks | None, time: datetime | None) -> bool:
+        """Take the next message, with marks if it is a user message; whether it begins a round."""
+        begins = marks is not None and (marks.begins or (marks.has_result and not self.number))
+        self.number += begins
+        self.latest = time or self.latest
+        return begins
+
+
+# -- plain JSON
+
+
+def determine_round_type(message: Json, prev_msg: Json | None = None, threshold_minutes: float = 5) -> RoundType:
+    """The type of a user message: new_session (permissionMode or no parent), continue (tool result), resume, new_round."""
+    before = instant(prev_msg.get("timestamp")) if prev_msg is not None else None
+    return _marks_of_json(message).type(before, timedelta(minutes=threshold_minutes))
 
 
 def starts_round(message: Json) -> bool:
-    """Another, by three rules: with permissionMode a new round; else only without a tool result."""
-    if message.get("permissionMode") is not None:
-        return True
-    content = _content(message)
-    return not (
-        isinstance(content, list) and any(isinstance(c, dict) and c.get("type") == "tool_result" for c in content)
-    )
+    """Whether a user message begins a round: with permissionMode it does; without, only if it has no tool result."""
+    return _marks_of_json(message).begins
 
 
-def _content(message: Json) -> Any:
+def rounds(messages: Iterable[Json]) -> list[list[Json]]:
+    """Messages grouped into rounds. Messages that are not of the type `user` belong to the round they stand in."""
+    divider = Divider()
+    groups: list[list[Json]] = []
+    for message in messages:
+        is_user = message.get("type", "user") == "user"
+        begins = divider.add(_marks_of_json(message) if is_user else None, None)
+        if not groups or (begins and divider.number > 1):
+            groups.append([])
+        groups[-1].append(message)
+    return groups
+
+
+def _marks_of_json(message: Json) -> Marks:
     inner = message.get("message")
-    return inner.get("content") if isinstance(inner, dict) else None
-
-
-def parse_content_blocks(message_content: Any) -> list[dict[str, Any]]:
-    """A flat block list: empty texts stay, so that no message disappears."""
-    if not isinstance(message_content, list):
-        return []
-    return [b for item in message_content if isinstance(item, dict) and (b := _plain(item))]
-
-
-def _plain(item: dict[str, Any]) -> dict[str, Any] | None:
-    match item.get("type"):
-        case "text":
-            return {"type": "text", "text": item.get("text", "")}
-        case "thinking":
-            return {"type": "thinking", "thinking": item.get("thinking", "")}
-        case "tool_use":
-            return {
-                "type": "tool_use",
-                "tool_name": item.get("name", ""),
-                "tool_input": item.get("input", {}),
-                "tool_use_id": item.get("id", ""),
-            }
-        case "tool_result":
-            return {
-                "type": "tool_result",
-                "tool_use_id": item.get("tool_use_id", ""),
-                "content": item.get("content", ""),
-                "is_error": item.get("is_error", False),
-            }
-    return None
-
-
-def extract_text(message: Json) -> str:
-    """A text with the thinking in it, marked; nothing for a plain string."""
-    content = message.get("content", [])
-    if not isinstance(content, list):
-        return ""
-    texts = []
-    for item in content:
-        if isinstance(item, dict) and item.get("type") == "text":
-            texts.append(str(item.get("text", "")))
-        elif isinstance(item, dict) and item.get("type") == "thinking":
-            texts.append(f"[思考] {item.get('thinking', '')}")
-    return "\n".join(texts)
-
-
-def extract_tool_name(message: Json) -> str | None:
-    """The name of the first tool use, if there is one."""
-    content = message.get("content", [])
-    uses = (
-        (c for c in content if isinstance(c, dict) and c.get("type") == "tool_use") if isinstance(content, list) else ()
+    content = inner.get("content") if isinstance(inner, dict) else None
+    blocks = content if isinstance(content, list) else []
+    return Marks(
+        has_mode=message.get("permissionMode") is not None,
+        has_parent=message.get("parentUuid") is not None,
+        has_result=any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks),
+        time=instant(message.get("timestamp")),
     )
-    return next((u.get("name") for u in uses), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    type: str
-    uuid: str
-    timestamp: str
-    content: str
-    tool_name: str | None = None
-    is_error: bool = False
+# -- entries
 
 
-def parse_session(entries: Iterable[Entry]) -> list[Message]:
-    """A flat list: user and assistant messages only."""
-    found = []
-    for entry in entries:
-        if entry.type in ("user", "assistant"):
-            data = entry.data
-            message = data.get("message")
-            message = message if isinstance(message, dict) else {}
-            name = extract_tool_name(message) if entry.type == "assistant" else None
-            error = entry.is_api_error or any(b.failed for b in entry.results)
-            text = extract_text(message)
-            found.append(Message(entry.type, entry.uuid or "", str(entry.timestamp or ""), text, name, error))
-    return found
+def marks_of(entry: Spoken, parent: str | None, permission_mode: str | None, is_agent: bool = False) -> Marks | None:
+    """The marks of an entry; None if it is not an input. A prompt typed while the model was working is one."""
+    if entry.is_sidechain and not is_agent:
+        return None
+    is_typed = starts_turn(entry, is_agent)
+    if entry.type != "user" and not is_typed:
+        return None
+    has_mode = permission_mode is not None
+    return Marks(has_mode, parent is not None, bool(entry.results), instant(entry.timestamp), is_typed)
 
 
-@dataclass(frozen=True, slots=True)
-class Deduplicated:
-    """A view of a streamed message: one entry is final, the others intermediate."""
+class Features(NamedTuple):
+    """The features of a round's input, from which its class follows."""
 
-    message_id: str
-    final: str
-    streaming: tuple[str, ...]
-    usage: Tokens | None
+    is_first: bool
+    input: InputKind
+    is_short: bool
+
+    @property
+    def complexity(self) -> Complexity | None:
+        """`low` for a short instruction; `high` for a full one that is the first or has a selection; else `medium`."""
+        if self.input == "tool_result":
+            return None
+        if self.is_short:
+            return "low"
+        return "high" if self.is_first or self.input == "ide_selection" else "medium"
+
+    def kind(self, pause: timedelta | None, gap: timedelta = GAP) -> RoundKind:
+        if self.input == "tool_result":
+            return "result"
+        if self.is_first:
+            return "first"
+        if pause is not None and pause > gap:
+            return "resume"
+        return "continue" if self.is_short else "new"
 
 
-def deduplicate(entries: Sequence[Entry]) -> dict[str, Deduplicated]:
-    """Final is the entry with a stop reason, else the one with most output tokens. It loses the other lines' blocks."""
-    found = {}
-    for reply in replies(entries):
-        stopped = next((e for e in reply.entries if e.message and e.message.stop_reason), None)
-        final = stopped or max(reply.entries, key=_output)
-        rest = tuple(e.uuid or "" for e in reply.entries if e is not final)
-        usage = final.message.usage if final.message else None
-        found[reply.id] = Deduplicated(reply.id, final.uuid or "", rest, usage)
-    return found
+def features_of(entry: Spoken, marks: Marks, number: int) -> Features:
+    """The features of the message that begins a round. It is a first one without a parent, or as the first of the file."""
+    return Features(not marks.has_parent or number == 1, input_kind(entry), is_short(prompt_text(entry)))
 
 
-def _output(entry: Entry) -> int:
-    usage = entry.message.usage if entry.message else None
-    return (usage.output_tokens or 0) if usage else 0
+def is_short(text: str) -> bool:
+    """Whether an instruction is a few words, such as "continue" or "继续", and not the description of a task."""
+    return len(text) + 2 * sum(east_asian_width(letter) in "WF" for letter in text) <= SHORT
 
 
-def load_session(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """A plain rebuilding of API messages by request id, meta entries dropped, reset at each summary.
+@dataclass(frozen=True)
+class Round:
+    """An input of the user and everything up to the next one, in the order of the file.
 
-    A summary is really a title, mostly of another session, so this wipes live conversations: use `clew.request`.
+    `type` is what `determine_round_type` gives for the input; `kind` is its class: `first`, `resume` (after a pause longer
+    than the gap), `continue` (a short instruction), `new`, or `result` where the file begins with a tool result.
     """
-    messages: list[dict[str, Any]] = []
-    request: str | None = None
-    for entry in entries:
-        message = entry.data.get("message")
-        if entry.type == "user" and not entry.is_meta and isinstance(message, dict):
-            messages.append(dict(message))
-        elif entry.type == "assistant" and isinstance(message, dict):
-            content = message.get("content")
-            blocks = list(content) if isinstance(content, list) else [{"type": "text", "text": content}]
-            if messages and messages[-1].get("role") == "assistant" and request == entry.request_id:
-                messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], *blocks]}
-            else:
-                messages.append({"role": "assistant", "content": blocks})
-            request = entry.request_id
-        elif entry.type == "summary":
-            text = entry.data.get("summary", "")
-            messages = [{"role": "user", "content": f"[Previous conversation summary]: {text}"}]
-    return messages
+
+    number: int
+    entry: Entry
+    entries: tuple[Entry, ...]
+    type: RoundType
+    kind: RoundKind
+    features: Features
+    pause: float | None
+    is_active: bool
+
+    @property
+    def text(self) -> str:
+        """The instruction, without the context that the editor added; of a tool result its text."""
+        results = self.entry.results
+        return "\n".join(block.result_text for block in results) if results else prompt_text(self.entry)
+
+    @property
+    def input(self) -> InputKind:
+        return self.features.input
+
+    @property
+    def complexity(self) -> Complexity | None:
+        return self.features.complexity
+
+    @property
+    def time(self) -> datetime | None:
+        return self.entry.time
+
+    @property
+    def permission_mode(self) -> str | None:
+        return self.entry.permission_mode
+
+    @property
+    def slug(self) -> str | None:
+        """The short label that Claude Code gave to the messages."""
+        return next((entry.slug for entry in self.entries if entry.slug), None)
+
+    @property
+    def seconds(self) -> float | None:
+        return Turn(self.number, self.entries).seconds
+
+    @cached_property
+    def replies(self) -> tuple[Reply, ...]:
+        return replies(self.entries)
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        return pair(self.entries).calls
+
+    @property
+    def agents(self) -> int:
+        """The number of calls that started an agent."""
+        return sum(call.name in AGENT_TOOLS for call in self.calls)
+
+    @property
+    def thinking(self) -> int:
+        """The number of thinking blocks."""
+        return sum(block.type == "thinking" for reply in self.replies for block in reply.blocks)
+
+    @property
+    def errors(self) -> int:
+        """The number of failed calls and of replies that are errors of the API."""
+        return sum(call.failed for call in self.calls) + sum(reply.is_error for reply in self.replies)
+
+
+def rounds_of(session: Session, gap: timedelta = GAP) -> tuple[Round, ...]:
+    """The rounds of a session. Those on a branch that was left are among them, with `is_active` false."""
+    active = {entry.offset for entry in session.active}
+    divider = Divider()
+    groups: list[list[Entry]] = [[]]
+    openings: list[tuple[Entry, Marks, datetime | None]] = []
+    for entry in session.entries:
+        if entry.is_sidechain and not session.is_agent:
+            continue
+        marks = marks_of(entry, entry.parent, entry.permission_mode, session.is_agent)
+        before = divider.latest
+        is_message = entry.type in ("user", "assistant") or marks is not None
+        if divider.add(marks, entry.time if is_message else None) and marks is not None:
+            openings.append((entry, marks, before))
+            if divider.number > 1:
+                groups.append([])
+        groups[-1].append(entry)
+    return tuple(
+        _round(number, opening, group, gap, opening[0].offset in active)
+        for number, (opening, group) in enumerate(zip(openings, groups, strict=False), 1)
+    )
+
+
+def _round(
+    number: int, opening: tuple[Entry, Marks, datetime | None], entries: list[Entry], gap: timedelta, is_active: bool
+) -> Round:
+    entry, marks, before = opening
+    features = features_of(entry, marks, number)
+    pause = marks.pause(before)
+    return Round(
+        number,
+        entry,
+        tuple(entries),
+        marks.type(before, gap),
+        features.kind(pause, gap),
+        features,
+        pause.total_seconds() if pause is not None else None,
+        is_active,
+    )

@@ -18,6 +18,7 @@ from clew.conversation.graph import Graph
 from clew.conversation.path import leaf, with_siblings
 from clew.conversation.prompt import starts_turn
 from clew.conversation.reply import Call, Pairing, Reply, pair, replies
+from clew.conversation.round import Round, rounds_of
 from clew.conversation.title import title_of
 from clew.conversation.turn import Turn, turns
 from clew.wire.detail import Compaction
@@ -103,7 +104,15 @@ class Session:
 
     @cached_property
     def _cut(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
-        return turns(self.active, self._starts_turn)
+        return self._divide(self.active)
+
+    def _divide(self, path: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
+        before, found = turns(path, self._starts_turn)
+        return before, tuple(replace(turn, round=self._round_of.get(turn.prompt.offset)) for turn in found)
+
+    @cached_property
+    def _round_of(self) -> dict[int, Round]:
+        return {each.entry.offset: each for each in self.rounds}
 
     def _starts_turn(self, entry: Entry) -> bool:
         return starts_turn(entry, self.is_agent)
@@ -112,6 +121,11 @@ class Session:
     def turns(self) -> tuple[Turn, ...]:
         """The turns of the active path."""
         return self._cut[1]
+
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """All rounds in the order of the file, also those on branches that were left; the gap is five minutes."""
+        return rounds_of(self)
 
     @property
     def preamble(self) -> tuple[Entry, ...]:
@@ -130,7 +144,7 @@ class Session:
 
     def turns_to(self, entry: Entry) -> tuple[Turn, ...]:
         """The turns on the way to an entry; the last one ends with it."""
-        return turns(self.path_to(entry), self._starts_turn)[1]
+        return self._divide(self.path_to(entry))[1]
 
     def _newest_below(self, entry: Entry) -> Entry:
         """The last line of the file among a prompt and all that came of it."""
@@ -201,6 +215,11 @@ class Session:
     def branch_name(self) -> str | None:
         """The git branch at the last entry that names one."""
         return next((e.git_branch for e in reversed(self.entries) if e.git_branch), None)
+
+    @property
+    def slug(self) -> str | None:
+        """The short label that Claude Code gave to the session, such as `deep-dazzling-harbor`; the newest one."""
+        return next((e.slug for e in reversed(self.entries) if e.slug), None)
 
     @property
     def versions(self) -> dict[str, int]:

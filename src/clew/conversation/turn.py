@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from clew.conversation.prompt import is_caveat, is_prompt, prompt_text, speaker
+from clew.conversation.prompt import InputKind, input_kind, is_caveat, is_prompt, prompt_text, speaker
 from clew.conversation.reply import Call, Reply, pair, replies
 from clew.wire.block import Block
 from clew.wire.detail import TurnDuration
 from clew.wire.entry import Entry
 
+if TYPE_CHECKING:
+    from clew.conversation.round import Round
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A prompt with everything up to the next one. `number` counts from 1 along the path."""
+    """A prompt with everything up to the next one. `number` counts from 1 along the path.
+
+    `round` is the round that the prompt begins; None where the turn was made without its session.
+    """
 
     number: int
     entries: tuple[Entry, ...]
+    round: Round | None = field(default=None, compare=False, repr=False)
 
     @property
     def prompt(self) -> Entry:
@@ -32,6 +40,11 @@ class Turn:
     @property
     def kind(self) -> str:
         return speaker(self.prompt)
+
+    @property
+    def input(self) -> InputKind:
+        """The kind of input: `ide_selection`, `ide_opened_file` or `text`."""
+        return input_kind(self.prompt)
 
     @property
     def is_queued(self) -> bool:
