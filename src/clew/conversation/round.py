@@ -1,7 +1,7 @@
 """Rounds: a session divided at the inputs of the user, in the order of the file.
 
 Three rules divide it. A user message with `permissionMode` begins a round; one without, but with a tool result, continues
-the current round, whatever its parent is; any other begins a round. `determine_round_type`, `starts_round` and `rounds` apply
+the current round, whatever its parent is; any other begins one. `determine_round_type`, `starts_round` and `rounds` apply
 them to plain JSON, as early descriptions of the format do. `session.rounds` applies the same code to entries, with one more
 rule: text that the program wrote as a user message (command output, caveats, summaries, interruptions) begins no round.
 """
