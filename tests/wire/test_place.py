@@ -25,7 +25,6 @@ from clew.wire.place import (
     claude_dir,
     find_project,
     find_session,
-    read_overflow,
     session_at,
     slug,
     slugs,
@@ -346,16 +345,6 @@ def test_the_exact_name_comes_before_one_that_ends_alike(tree: Tree) -> None:
     put(file.folder / "tool-results" / "toolu_1.json", b"")
     exact = put(file.folder / "tool-results" / "toolu_1.txt", b"")
     assert file.tool_result("toolu_1") == exact
-
-
-@pytest.mark.req("R010")
-def test_an_overflow_file_of_any_bytes_is_read(tmp_path: Path) -> None:
-    raw = bytes(range(256)) * 7000
-    text = read_overflow(put(tmp_path / "toolu_1.txt", raw))
-    assert len(raw) > 1_700_000
-    assert text.startswith("\x00\x01")
-    assert "�" in text
-    assert read_overflow(put(tmp_path / "plain.txt", "größer\n".encode())) == "größer\n"
 
 
 # -- names of folders

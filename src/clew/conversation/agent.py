@@ -98,7 +98,8 @@ def _inline(session: Session) -> list[Agent]:
             roots[entry.uuid] = root
             groups.setdefault(root, []).append(entry)
     return [
-        Agent(group[0].agent_id or root, Session(b"".join(_line(e) for e in group))) for root, group in groups.items()
+        Agent(group[0].agent_id or root, Session(b"".join(_line(e) for e in group), folder=session.folder))
+        for root, group in groups.items()
     ]
 
 

@@ -24,7 +24,9 @@ from clew.conversation.turn import Turn, turns
 from clew.wire.detail import Compaction
 from clew.wire.entry import Damaged, Entry, Item, entries, read
 from clew.wire.line import Source
+from clew.wire.overflow import Overflow, find_overflow, list_overflows
 from clew.wire.place import AgentFile, SessionFile
+from clew.wire.sidecar import is_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,21 @@ class Compacted:
 
 
 class Session:
-    """A conversation. `source` is a path, the bytes of a file, or items that no file holds yet."""
+    """A conversation. `source` is a path, the bytes of a file, or items that no file holds yet.
 
-    def __init__(self, source: Source | tuple[Item, ...], *, file: SessionFile | AgentFile | None = None) -> None:
+    `folder` is where the long outputs of its calls lie, if that is not known from the file.
+    """
+
+    def __init__(
+        self,
+        source: Source | tuple[Item, ...],
+        *,
+        file: SessionFile | AgentFile | None = None,
+        folder: Path | None = None,
+    ) -> None:
         self._source = source
         self.file = file
+        self._folder = folder
         self.path: Path | None = file.path if file else Path(source) if isinstance(source, str | Path) else None
 
     def __repr__(self) -> str:
@@ -201,6 +213,26 @@ class Session:
         if call.name not in AGENT_TOOLS:
             return []
         return [agent for agent in self.agents if agent.call is not None and agent.call.id == call.id]
+
+    @cached_property
+    def folder(self) -> Path | None:
+        """The folder of the session's side files, whether or not it exists; an agent shares that of its session."""
+        if self._folder is not None or self.path is None:
+            return self._folder
+        if isinstance(self.file, AgentFile):
+            owner = self.file.session_id or ""
+            return self.file.project_folder / owner if is_plain(owner) else None
+        return self.path.with_suffix("")
+
+    @cached_property
+    def _overflows(self) -> tuple[str, ...]:
+        return list_overflows(self.folder)
+
+    def overflow(self, call: Call) -> Overflow | None:
+        """The file with the whole output of a call, if the output was too long for the transcript."""
+        if not self._overflows or self.folder is None:
+            return None
+        return find_overflow(self.folder, self._overflows, call.id, call.output, call.detail)
 
     @cached_property
     def title(self) -> str:

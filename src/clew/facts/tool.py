@@ -132,6 +132,12 @@ def result_kind(detail: Any) -> str:
     return next((kind for kind, fits in _SHAPES if fits(detail)), "")
 
 
+def return_code_meaning(detail: Any) -> str:
+    """What the program says about a return code that is not an error, as "No matches found" for grep; "" if nothing."""
+    found = detail.get("returnCodeInterpretation") if isinstance(detail, dict) else None
+    return " ".join(found.split()) if isinstance(found, str) else ""
+
+
 def _has(*keys: str) -> Callable[[Json], bool]:
     return lambda d: all(k in d for k in keys)
 

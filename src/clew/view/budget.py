@@ -12,11 +12,11 @@ class Cut(NamedTuple):
     more: int
 
 
-def cut(text: str, lines: int | None) -> Cut:
-    """At most so many lines, each of bearable length; None for all of it."""
+def cut(text: str, lines: int | None, beyond: int = 0) -> Cut:
+    """At most `lines` lines of limited length, or all for None; `beyond` is how many lines follow the text elsewhere."""
     text = text.strip("\n")
     if lines is None:
-        return Cut(text, 0)
+        return Cut(text, beyond)
     found = text.split("\n", lines)
     more = found.pop().count("\n") + 1 if len(found) > lines else 0
-    return Cut("\n".join([line if len(line) <= WIDEST else line[:WIDEST] + "…" for line in found]), more)
+    return Cut("\n".join([line if len(line) <= WIDEST else line[:WIDEST] + "…" for line in found]), more + beyond)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from clew.conversation.agent import Agent
 from clew.conversation.prompt import speaker
@@ -21,7 +19,10 @@ from clew.facts import tool
 from clew.facts.words import words
 from clew.view import detail
 from clew.view.detail import Picture
-from clew.wire.detail import ApiFailure, Compaction, LocalCommand, Notice, Progress, tagged
+from clew.view.output import output_rows
+from clew.view.plain import duration
+from clew.view.row import Row as Row
+from clew.wire.detail import ApiFailure, Compaction, LocalCommand, Notice, Progress, TurnDuration, tagged
 from clew.wire.encode import as_text
 from clew.wire.entry import Entry
 
@@ -46,22 +47,6 @@ class Options:
     @property
     def level(self) -> int:
         return DEPTHS.index(self.depth)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One thing to show. `depth` counts agents inside agents; `facts` holds what a printer may want besides the text.
-
-    The text is whole; `limit` is how many lines of it a printer shows. To cut is the last thing done to a text, since
-    half a secret looks like none.
-    """
-
-    kind: str
-    text: str = ""
-    depth: int = 0
-    time: datetime | None = None
-    limit: int | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -166,11 +151,12 @@ def call_rows(call: Call, scene: Scene) -> Iterator[Row]:
         yield Row("diff", "\n".join(hunks), depth, limit=options.diff_lines)
     agents = scene.agents(call)
     is_said = call.name in _QUIET or bool(agents)  # an edit shows as its diff, an agent's answer as its last words
-    if (not is_said or call.failed or options.level >= 3) and call.output.strip():
-        answered = call.result_entry.time if call.result_entry else None
-        yield Row("failure" if call.failed else "result", call.output, depth, answered, limit)
+    if (not is_said or call.failed or options.level >= 3) and not call.is_open:
+        yield from output_rows(call, scene.session.overflow(call), depth, limit)
     elif call.is_open and (output := _so_far(call)):
         yield Row("result", output, depth, limit=limit)
+    if meaning := tool.return_code_meaning(call.detail):
+        yield Row("note", f"return code: {meaning}", depth, limit=limit)
     if options.details and call.result:
         yield from _picture_rows(detail.pictures(call.result.content), depth)
     for agent in agents:
@@ -214,6 +200,8 @@ def _asides(entry: Entry, scene: Scene) -> Iterator[Row]:
         yield from (Row("queued", w.text, scene.depth, entry.time) for w in words(entry))
     elif entry.type == "user":
         yield from _user_aside(entry, scene.options, scene.depth)
+    elif entry.subtype == "turn_duration" and not scene.options.details:
+        yield Row("note", f"turn took {duration(TurnDuration.of(entry).duration_ms / 1000)}", scene.depth, entry.time)
     elif entry.type == "system" and (notice := _NOTICES.get(entry.subtype or "")) and (text := notice(entry)):
         yield Row("note", text, scene.depth, entry.time, scene.options.lines)
 

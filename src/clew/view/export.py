@@ -10,14 +10,16 @@ from clew.conversation.reply import Call, Reply
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn, turns
 from clew.facts.secret import mask_data
-from clew.facts.tool import call_diff, label
+from clew.facts.tool import call_diff, label, return_code_meaning
 from clew.facts.usage import count, usage
 from clew.view.masked import Tally
 from clew.wire.detail import PrLink
 from clew.wire.entry import Entry
+from clew.wire.overflow import Overflow
 from clew.wire.time import stamp
 
 Json = dict[str, Any]
+LONGEST_OUTPUT = 16 << 20  # bytes of a long output that are put into a JSON value
 
 
 def session_json(session: Session, mask: bool = True, tally: Tally | None = None) -> Json:
@@ -97,12 +99,23 @@ def _call(session: Session, call: Call) -> Json:
         "label": label(call, session.cwd),
         "input": call.use.input,
         "output": call.output,
+        "long_output": _long_output(session.overflow(call)),
+        "return_code_meaning": return_code_meaning(call.detail) or None,
         "failed": call.failed,
         "open": call.is_open,
         "seconds": call.seconds,
         "diff": "\n".join(call_diff(call)) or None,
         "agents": [_agent(session, agent) for agent in session.agents_for(call)],
     }
+
+
+def _long_output(overflow: Overflow | None) -> Json | None:
+    """The file that holds the whole output of a call, and its text up to a limit."""
+    if overflow is None:
+        return None
+    text = "" if overflow.is_binary else overflow.first(LONGEST_OUTPUT)
+    is_whole = overflow.size <= LONGEST_OUTPUT and bool(text)
+    return {"path": str(overflow.path), "bytes": overflow.size, "text": text, "is_whole": is_whole}
 
 
 def _agent(session: Session, agent: Agent) -> Json:

@@ -130,7 +130,7 @@ def _agent(row: Row) -> str:
 
 
 def _output(row: Row) -> str:
-    text, more = cut(row.text, row.limit)
+    text, more = cut(row.text, row.limit, row.facts.get("beyond", 0))
     left = f'<div class="more">… {more} more line{"s" if more > 1 else ""}</div>' if more else ""
     return f'<pre class="{row.kind}">{coloured(text)}</pre>{left}\n'
 

@@ -179,7 +179,7 @@ def _agent(row: Row) -> str:
 
 
 def _output(row: Row) -> str:
-    text, more = cut(clean(row.text), row.limit)
+    text, more = cut(clean(row.text), row.limit, row.facts.get("beyond", 0))
     left = f"… {more} more line{'s' if more > 1 else ''}\n\n" if more else ""
     return fenced(text, "diff" if row.kind == "diff" else "") + left
 

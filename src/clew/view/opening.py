@@ -47,7 +47,7 @@ def _head(session: Session) -> Session | None:
         return None
     with open(session.path, "rb") as file:
         head = file.read(HEAD)
-    return Session(head[: head.rfind(b"\n") + 1])
+    return Session(head[: head.rfind(b"\n") + 1], folder=session.folder)
 
 
 def _settled(turns: Sequence[Turn]) -> list[Turn]:

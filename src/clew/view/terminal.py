@@ -95,9 +95,10 @@ def lines(row: Row) -> Iterator[str]:
     if row.kind == "prompt":
         yield ""
     mark = _MARK.get(row.kind, "")
-    shown, more = cut(_text(row), row.limit)
+    lead = " " * len(mark) if row.facts.get("is_continued") else mark
+    shown, more = cut(_text(row), row.limit, row.facts.get("beyond", 0))
     for index, line in enumerate(shown.split("\n")):
-        yield f"{indent}{mark if index == 0 else ' ' * len(mark)}{line}".rstrip()
+        yield f"{indent}{lead if index == 0 else ' ' * len(mark)}{line}".rstrip()
     if more:
         yield f"{indent}{' ' * len(mark)}… {more} more line{'s' if more > 1 else ''}"
 

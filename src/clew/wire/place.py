@@ -20,6 +20,7 @@ from clew.errors import Ambiguous, NotFound
 from clew.wire.entry import Blank, Entry, entries, parse
 from clew.wire.home import claude_home
 from clew.wire.line import lines, pieces
+from clew.wire.overflow import list_overflows, named_after, overflow_at
 from clew.wire.sidecar import INDEX_NAME, AgentMeta, is_plain, read_index, read_meta
 from clew.wire.slug import DRIVE, LONGEST
 from clew.wire.slug import slug as slug
@@ -187,13 +188,14 @@ class SessionFile(Struct, frozen=True):
 
     def tool_results(self) -> list[Path]:
         """Outputs that were too long for the transcript, of the session and of its agents."""
-        return _files(self.folder / "tool-results")
+        names = list_overflows(self.folder)
+        return [found.path for name in names if (found := overflow_at(self.folder, name))]
 
     def tool_result(self, tool_use_id: str) -> Path | None:
         """The output that belongs to a call."""
-        endings = (f"-{tool_use_id}", f"_{tool_use_id}")
-        found = [p for p in self.tool_results() if tool_use_id and f"_{p.stem}".endswith(endings)]
-        return min(found, key=lambda p: (p.stem != tool_use_id, p.suffix != ".txt", p.name), default=None)
+        found = {path.name: path for path in self.tool_results()}
+        name = named_after(found, tool_use_id)
+        return found[name] if name else None
 
 
 class AgentFile(Struct, frozen=True):
@@ -239,11 +241,6 @@ class AgentFile(Struct, frozen=True):
 def _named_session(path: Path, size: int, mtime_ns: int) -> str | None:
     """The session that a file names in its first lines; asked once for each state of the file."""
     return next((entry.session_id for entry in _head(path) if entry.session_id), None)
-
-
-def read_overflow(path: str | os.PathLike[str]) -> str:
-    """A long output as text; bytes that are none become U+FFFD."""
-    return Path(path).read_bytes().decode("utf-8", "replace")
 
 
 def session_at(path: str | os.PathLike[str]) -> SessionFile:

@@ -1,0 +1,185 @@
+"""Long tool outputs: files in `<session>/tool-results/` that hold what was too long for the transcript.
+
+The transcript keeps a placeholder. It names the file, or the file is named after the call. Only the file's name is used:
+the folder is always the session's own, and links are not followed. Files are read in chunks, so that memory is bounded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any, BinaryIO
+
+from msgspec import Struct
+
+FOLDER = "tool-results"
+CHUNK = 1 << 20  # bytes that are read at a time
+_SEARCHED = 64 << 10  # bytes at the end of a chunk in which a good place for the cut is looked for
+_PLACEHOLDER = re.compile(
+    r"(?:saved (?:to|in|at)|written to|is in):?\s+\S[^\n]*?tool-results[\\/]([^\\/\s\"'<>]+)", re.IGNORECASE
+)
+_PLACEHOLDER_HEAD = 1000  # characters of a result in which a placeholder names its file
+_BREAK = re.compile(rb"[^\n:=,\\]\r?\n(?=[^\n\r])")  # the end of a line that the next one does not continue
+_GAP = re.compile(rb"[\s,;\"'&|<>]")
+_PEM_BEGIN, _PEM_END = b"-----BEGIN", b"-----END"
+_SAMPLE = 8 << 10
+_TEXT_BYTES = frozenset(range(32, 256)) - {127} | frozenset(b"\t\n\r\f\b\x1b")
+
+
+class Overflow(Struct, frozen=True):
+    """A long output: its file and its size in bytes."""
+
+    path: Path
+    size: int
+
+    def chunks(self, size: int = CHUNK) -> Iterator[str]:
+        """The text in pieces of about `size` bytes; bytes that are not UTF-8 become U+FFFD.
+
+        A piece ends between two lines that do not belong together, so that a secret is not cut in half.
+        """
+        for _, data in self.pieces(size):
+            yield data.decode("utf-8", "replace")
+
+    def pieces(self, size: int = CHUNK, offset: int = 0) -> Iterator[tuple[int, bytes]]:
+        """The bytes in the same pieces, each with its offset. Nothing if the file is gone."""
+        try:
+            with open_plain(self.path) as file:
+                yield from cut_pieces(file, size, offset)
+        except OSError:
+            return
+
+    def head(self, size: int) -> tuple[str, int]:
+        """The first bytes as text, and how many lines follow them."""
+        pieces = self.pieces(size)
+        first = next(pieces, (0, b""))[1]
+        lines = last = 0
+        for _, data in pieces:
+            lines += data.count(b"\n")
+            last = data[-1]
+        unfinished = 1 if last not in (0, 10) else 0
+        return first.decode("utf-8", "replace"), lines + unfinished
+
+    def first(self, size: int) -> str:
+        """At most the first `size` bytes as text, cut where `pieces` cuts."""
+        return next(self.pieces(size), (0, b""))[1].decode("utf-8", "replace")
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the beginning is mostly not text."""
+        try:
+            with open_plain(self.path) as file:
+                sample = file.read(_SAMPLE)
+        except OSError:
+            return False
+        odd = sum(byte not in _TEXT_BYTES for byte in sample)
+        broken = sample.decode("utf-8", "replace").count("\ufffd")
+        return len(sample) > 0 and (odd + broken) * 10 > len(sample) * 3
+
+
+def list_overflows(folder: Path | None) -> tuple[str, ...]:
+    """The names of the long outputs in a session's folder."""
+    if folder is None or folder.is_symlink() or (folder / FOLDER).is_symlink():
+        return ()
+    try:
+        return tuple(sorted(os.listdir(folder / FOLDER)))
+    except (OSError, ValueError):
+        return ()
+
+
+def find_overflow(folder: Path, names: Sequence[str], call_id: str, text: str, detail: Any = None) -> Overflow | None:
+    """The long output of a call: by the record of the result, by its placeholder, or by the call's id."""
+    for name in _candidates(names, call_id, text, detail):
+        if name in names and (found := overflow_at(folder, name)):
+            return found
+    return None
+
+
+def named_after(names: Iterable[str], call_id: str) -> str | None:
+    """The name that is made of a call's id: alone, or after a word such as `mcp-server-`."""
+    endings = (f"-{call_id}", f"_{call_id}")
+    found = [name for name in names if call_id and f"_{_stem(name)}".endswith(endings)]
+    return min(found, key=lambda name: (_stem(name) != call_id, not name.endswith(".txt"), name), default=None)
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0] or name
+
+
+def overflow_at(folder: Path, name: str) -> Overflow | None:
+    """A long output by its name; None for a link, a name with a path in it, or what is not a regular file."""
+    if not name or name in (".", "..") or any(c in name for c in "/\\\0"):
+        return None
+    path = folder / FOLDER / name
+    try:
+        if folder.is_symlink() or path.parent.is_symlink():
+            return None
+        state = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return Overflow(path, state.st_size) if S_ISREG(state.st_mode) else None
+
+
+def names_overflow(text: str) -> str | None:
+    """The name of the file that a placeholder speaks of."""
+    found = _PLACEHOLDER.search(text, 0, _PLACEHOLDER_HEAD)
+    return found[1].rstrip(".,;:)") if found else None
+
+
+def _candidates(names: Sequence[str], call_id: str, text: str, detail: Any) -> Iterator[str]:
+    recorded = detail.get("persistedOutputPath") if isinstance(detail, dict) else None
+    if isinstance(recorded, str):
+        yield re.split(r"[\\/]", recorded)[-1]
+    if named := names_overflow(text):
+        yield named
+    if named := named_after(names, call_id):
+        yield named
+
+
+def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading, not through a link. Raises OSError."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{os.fspath(path)!r} is not a regular file")
+    return file
+
+
+def cut_pieces(file: BinaryIO, size: int, offset: int = 0) -> Iterator[tuple[int, bytes]]:
+    """The bytes of a file from an offset on, in pieces of at most `size` bytes, each with its offset."""
+    file.seek(offset)
+    held = file.read(size)
+    while held:
+        more = file.read(1) if len(held) == size else b""
+        stop = _cut_at(held) if more else len(held)
+        yield offset, held[:stop]
+        offset += stop
+        held = held[stop:] + more
+        held += file.read(size - len(held))
+
+
+def _cut_at(data: bytes) -> int:
+    """Where to cut: after a line and not inside of a private key; else at a gap between words."""
+    start = max(1, len(data) - _SEARCHED, len(data) // 2)
+    key = data.rfind(_PEM_BEGIN)
+    if key >= start and data.find(_PEM_END, key) < 0:
+        data = data[:key]
+    breaks = [found.end() for found in _BREAK.finditer(data, start - 1)]
+    if breaks:
+        return breaks[-1]
+    gaps = [found.end() for found in _GAP.finditer(data, start)]
+    return gaps[-1] if gaps else _whole_character(data)
+
+
+def _whole_character(data: bytes) -> int:
+    """The length without the beginning of a UTF-8 character at the end."""
+    for back in range(1, min(4, len(data) - 1) + 1):
+        byte = data[-back]
+        if byte < 0x80:
+            break
+        if byte >= 0xC0:
+            return len(data) - back
+    return len(data)
