@@ -177,7 +177,7 @@ def test_systems(demo: Summary) -> None:
 def test_a_bug_is_fixed(demo: Summary) -> None:
     found = said(demo, "rounding")
     assert [block.name for entry in found for block in entry.uses].count("Edit") == 3
-    assert any(block.failed for entry in found for block in entry.results)
+    assert any(entry.failed(block) for entry in found for block in entry.results)
     assert any(entry.type == "pr-link" for entry in found)
     assert sum(entry.type == "attachment" and b"hook_success" in entry.raw for entry in found) == 2
 

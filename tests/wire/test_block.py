@@ -61,7 +61,7 @@ def test_each_known_block_is_typed() -> None:
     assert (think.type, think.thinking, think.signature) == ("thinking", "hm", "c2ln")
     assert (talk.type, talk.text) == ("text", "hello")
     assert (use.type, use.id, use.name, use.input) == ("tool_use", "toolu_1", "Read", {"file_path": "/a", "limit": 5})
-    assert (answer.tool_use_id, answer.content, answer.failed) == ("toolu_1", "x", True)
+    assert (answer.tool_use_id, answer.content, answer.is_error) == ("toolu_1", "x", True)
 
 
 def test_uses_and_results_are_found_among_the_blocks() -> None:
@@ -152,8 +152,8 @@ def test_a_thought_may_have_no_signature() -> None:
 @pytest.mark.req("R103")
 @pytest.mark.parametrize(("given_", "failed"), [({}, False), ({"is_error": None}, False), ({"is_error": False}, False)])
 def test_a_result_without_an_error_mark_did_not_fail(given_: dict[str, Any], failed: bool) -> None:
-    (block,) = said([{"type": "tool_result", "tool_use_id": "t", "content": "", **given_}], "user").results
-    assert block.failed is failed
+    entry = said([{"type": "tool_result", "tool_use_id": "t", "content": "", **given_}], "user")
+    assert entry.failed(entry.results[0]) is failed
 
 
 def test_an_image_keeps_its_source() -> None:

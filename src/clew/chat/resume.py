@@ -221,7 +221,7 @@ def _seen(calls: Sequence[Call]) -> Iterator[tuple[Path, Seen]]:
     known: dict[str, datetime] = {}
     for call in calls:
         named = call.input.get("file_path") or call.input.get("notebook_path")
-        is_good = call.name in _READS and call.result is not None and not call.result.is_error
+        is_good = call.name in _READS and call.result is not None and not call.failed
         if is_good and isinstance(named, str) and call.result_entry and (when := call.result_entry.time):
             known[named] = when
     for named, when in known.items():

@@ -199,7 +199,11 @@ class Stream:
                 "text": prompt_text(entry) if is_prompt(entry) else entry.text,
                 "calls": [self._call_json(use.id, entry) for use in entry.uses],
                 "results": [
-                    {**self._call_json(r.tool_use_id, entry), "failed": r.failed, "text": r.result_text}
+                    {
+                        **(called := self._call_json(r.tool_use_id, entry)),
+                        "failed": entry.failed(r, called["tool"] or ""),
+                        "text": r.result_text,
+                    }
                     for r in entry.results
                 ],
                 "uuid": entry.uuid,

@@ -89,7 +89,7 @@ def parse_session(entries: Iterable[Entry]) -> list[Message]:
             message = data.get("message")
             message = message if isinstance(message, dict) else {}
             name = extract_tool_name(message) if entry.type == "assistant" else None
-            error = entry.is_api_error or any(b.failed for b in entry.results)
+            error = entry.is_api_error or any(entry.failed(result) for result in entry.results)
             text = extract_text(message)
             found.append(Message(entry.type, entry.uuid or "", str(entry.timestamp or ""), text, name, error))
     return found

@@ -142,7 +142,8 @@ class Call:
 
     @property
     def failed(self) -> bool:
-        return bool(self.result and self.result.is_error)
+        """Whether the tool reported a failure, by `is_error` or by a string as the program's own record."""
+        return bool(self.result and self.result_entry and self.result_entry.failed(self.result, self.name))
 
     @property
     def is_open(self) -> bool:

@@ -83,12 +83,13 @@ def reworded(work: Job, text: str, dropped: Collection[str]) -> dict[int, Entry 
 def answered(entry: Entry, calls: Collection[str], tools: Tools) -> Entry | None:
     """An entry of results with those of some calls left out, or cut to a word of what they were; None if nothing is left."""
     blocks: list[bytes] = []
+    failed = {result.tool_use_id for result in entry.results if entry.failed(result)}
     for raw in block_bytes(entry):
         block = decode(raw)
         if isinstance(block, dict) and block.get("type") == "tool_result" and block.get("tool_use_id") in calls:
             if tools == "drop":
                 continue
-            raw = splice(raw, {"content": encode(_stub(block))})
+            raw = splice(raw, {"content": encode(_stub(block, block.get("tool_use_id") in failed))})
         blocks.append(raw)
     detail = None if tools == "drop" else _small(decode(entry.tool_use_result))
     record = {"toolUseResult": None if detail is None else encode(detail)} if bytes(entry.tool_use_result) else {}
@@ -137,13 +138,13 @@ def _cut(value: Any) -> Any:
     return map_texts(value, lambda text: text if len(text) <= INPUT else shortened(text, INPUT))
 
 
-def _stub(block: Mapping[str, Any]) -> Any:
+def _stub(block: Mapping[str, Any], is_failure: bool) -> Any:
     """What is left of a result: all of a short one, else how long it was, and of an error how it began."""
     content = block.get("content")
     if isinstance(content, str) and len(content) <= OUTPUT:
         return content
     text = result_text(content)
-    began = shortened(text, OUTPUT // 2) + " " if block.get("is_error") else ""
+    began = shortened(text, OUTPUT // 2) + " " if is_failure else ""
     return f"{began}[{len(text)} characters left out]"
 
 
@@ -152,6 +153,8 @@ def _small(detail: Any) -> Any:
     if isinstance(detail, dict):
         kept = {key: value for key, value in detail.items() if _is_small(value)}
         return kept or None
+    if isinstance(detail, str):  # the message of a failure: that it is a string says that the tool failed
+        return shortened(detail, OUTPUT)
     return detail if _is_small(detail) else None
 
 

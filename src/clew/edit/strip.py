@@ -79,7 +79,7 @@ def cut_copies(session: Session) -> Cut:
     begun = {call.result_entry.offset for call in session.calls if call.name in AGENT_TOOLS and call.result_entry}
     cut = Cut()
     for entry in session.entries:
-        if bytes(entry.tool_use_result) not in _NO_COPY:
+        if bytes(entry.tool_use_result) not in _NO_COPY and not _is_only_sign(entry):
             changes = _without_words(entry) if entry.offset in begun else {"toolUseResult": None}
             if changes:
                 cut.fields[entry.offset] = changes
@@ -158,6 +158,11 @@ def _without_copy(entry: Entry) -> dict[str, Any]:
     record = decode(entry.tool_use_result)
     is_agent = isinstance(record, dict) and ("agentId" in record or "agent_id" in record)
     return _without_words(entry) if is_agent else {"toolUseResult": None}
+
+
+def _is_only_sign(entry: Entry) -> bool:
+    """Whether the record is all that says that a tool failed: a string, beside a result that does not say it itself."""
+    return any(result.is_error is None and entry.failed(result) for result in entry.results)
 
 
 def _without_words(entry: Entry) -> dict[str, Any]:

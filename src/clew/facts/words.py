@@ -7,6 +7,8 @@ Images and other base64 are never words.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from msgspec import Struct
@@ -31,13 +33,16 @@ class Words(Struct, frozen=True, gc=False):
     failed: bool = False
 
 
-def words(entry: Spoken) -> list[Words]:
-    """The pieces of an entry, in order; none for entries that say nothing."""
+def words(entry: Spoken, tools: Sequence[str] = ()) -> list[Words]:
+    """The pieces of an entry, in order; none for entries that say nothing.
+
+    `tools` are the names of the tools whose results the entry holds, of those results that have text.
+    """
     kind = entry.type
     if kind == "assistant":
         return _said(entry)
     if kind == "user":
-        return _asked(entry)
+        return _asked(entry, tools)
     return _attached(entry) if kind == "attachment" else []
 
 
@@ -59,13 +64,17 @@ def _said(entry: Spoken) -> list[Words]:
     return found
 
 
-def _asked(entry: Spoken) -> list[Words]:
+def _asked(entry: Spoken, tools: Sequence[str]) -> list[Words]:
     message = entry.message
     content = message.content if message else None
     if isinstance(content, list):
         results = [block for block in content if block.type == "tool_result"]
         if results:
-            found = [Words("result", text, "", bool(b.is_error)) for b in results if (text := _result(b))]
+            told = [(block, text) for block in results if (text := _result(block))]
+            names = chain(tools, repeat(""))
+            found = [
+                Words("result", text, "", entry.failed(b, tool)) for (b, text), tool in zip(told, names, strict=False)
+            ]
             beside = entry.text if len(results) < len(content) else ""
             return [*found, Words("meta", beside)] if beside else found
     kind = speaker(entry)

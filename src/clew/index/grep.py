@@ -183,8 +183,9 @@ def _matching(
     found: Found, entry: Indexed, offset: int, how: tuple[Sought, Query, set[str], Facts]
 ) -> Iterator[Passage]:
     wanted, query, places, calls = how
-    tools = iter(tools_of(entry, calls, offset))
-    for part, said in enumerate(words(entry)):
+    called_tools = tools_of(entry, calls, offset)
+    tools = iter(called_tools)
+    for part, said in enumerate(words(entry, [name for name, _ in called_tools])):
         tool = said.tool or (next(tools, ("", -1))[0] if said.field == "result" else "")
         if said.field not in places:
             continue

@@ -16,7 +16,7 @@ from clew.index.text import TOKENIZER
 from clew.wire.database import BUSY_MS, DAMAGE, Writing, empty, settle
 
 MEMORY = ":memory:"
-VERSION = 8
+VERSION = 9
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
 SAID = FIELDS[:4]  # in the table `said`; what tools were asked and what they said is in `done`

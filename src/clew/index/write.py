@@ -161,8 +161,9 @@ class Writer:
         learn(entry, facts, when, is_agent)
         node = node_of(entry.uuid)
         facts.root = facts.root or node
-        tools = iter(tools_of(entry, facts, at))
-        for part, said in enumerate(words(entry)):
+        called_tools = tools_of(entry, facts, at)
+        tools = iter(called_tools)
+        for part, said in enumerate(words(entry, [name for name, _ in called_tools])):
             field = _FIELD.get(said.field)
             if field is None:
                 continue

@@ -10,7 +10,7 @@ from clew.conversation.reply import Call, Reply
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn, turns
 from clew.facts.secret import mask_data
-from clew.facts.tool import call_diff, label, return_code_meaning
+from clew.facts.tool import call_diff, label, result_kind, return_code_meaning
 from clew.facts.usage import count, usage
 from clew.view.masked import Tally
 from clew.wire.detail import PrLink
@@ -101,6 +101,7 @@ def _call(session: Session, call: Call) -> Json:
         "output": call.output,
         "long_output": _long_output(session.overflow(call)),
         "return_code_meaning": return_code_meaning(call.detail) or None,
+        "record": result_kind(call.detail) or None,
         "failed": call.failed,
         "open": call.is_open,
         "seconds": call.seconds,

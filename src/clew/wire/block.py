@@ -66,10 +66,6 @@ class Block(Struct, frozen=True, gc=False):
         """The text of a tool result, whatever form it has: a string, a list of blocks, an object or nothing."""
         return result_text(self.content)
 
-    @property
-    def failed(self) -> bool:
-        return bool(self.is_error)
-
 
 class Message(Struct, frozen=True, gc=False):
     """The API message of a user or assistant entry."""

@@ -38,6 +38,7 @@ class Spoken(Struct, frozen=True, gc=False, eq=False):
     is_compact_summary: bool = field(default=False, name="isCompactSummary")
     origin: Raw = NOTHING
     attachment: Raw = NOTHING
+    tool_use_result: Raw = field(default=NOTHING, name="toolUseResult")
 
     @property
     def blocks(self) -> list[Block]:
@@ -58,6 +59,18 @@ class Spoken(Struct, frozen=True, gc=False, eq=False):
         content = self.message.content if self.message else None
         return [b for b in content if b.type == "tool_use"] if isinstance(content, list) else []
 
+    def failed(self, result: Block, tool: str = "") -> bool:
+        """Whether one of the results of this entry reports a failure; `tool` is the name of the tool, if it is known.
+
+        `is_error` decides. Where it is missing, the program's own record decides: failed tools have a string for a record.
+        MCP tools also have one for plain output, which is a failure only if it begins with "Error".
+        """
+        if result.is_error is not None:
+            return result.is_error
+        if bytes(memoryview(self.tool_use_result)[:1]) != b'"' or len(self.results) > 1:
+            return False
+        return not tool.startswith("mcp__") or bytes(self.tool_use_result).startswith(b'"Error')
+
 
 class Entry(Spoken, frozen=True, gc=False, eq=False):
     """One JSON object of a session file. Their names for our words: parentUuid is `parent`, and so on."""
@@ -73,7 +86,6 @@ class Entry(Spoken, frozen=True, gc=False, eq=False):
     agent_id: str | None = field(default=None, name="agentId")
     slug: str | None = None
     subtype: str | None = None
-    tool_use_result: Raw = field(default=NOTHING, name="toolUseResult")
     source_tool_assistant: str | None = field(default=None, name="sourceToolAssistantUUID")
     source_tool_use: str | None = field(default=None, name="sourceToolUseID")
     parent_tool_use: str | None = field(default=None, name="parentToolUseID")
