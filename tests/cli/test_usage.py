@@ -118,8 +118,12 @@ def test_thinking_that_was_removed_makes_usage_inaccurate(claude: Path, clew: Ru
     details = {"output_tokens": 90, "output_tokens_details": {"thinking_tokens": 60}}
     talk().user("hi").reply("ho", usage=details).reply("bye").write(claude)
     _, _, err = clew("usage", "turns")
-    assert err == "1 replies count thinking that is not in the file: their tokens and their text do not agree.\n"
-    assert told(clew, "turns")[-1]["without_thinking"] == 1
+    (row, total) = told(clew, "turns")
+    (reply,) = row["replies_without_thinking"]
+    assert (
+        err == f"1 reply counts thinking that is not in the file: tokens and text do not agree, in turn 1 ({reply}).\n"
+    )
+    assert (total["without_thinking"], total["replies_without_thinking"]) == (1, [reply])
     assert clew("usage", "turns", "--quiet")[2] == ""
 
 

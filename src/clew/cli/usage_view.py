@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 from clew.cli.choose import newest
@@ -29,6 +30,8 @@ from clew.wire.fence import Fence
 from clew.wire.home import claude_home
 from clew.wire.place import Project, SessionFile, Tree, claude_dir, find_session, session_at
 from clew.wire.sidecar import read_meta, read_stats
+
+_NAMED = 5  # replies and turns that a warning names
 
 
 def view(plan: Plan, prices: Prices) -> int:
@@ -82,20 +85,35 @@ def _print_points(points: list[Point]) -> None:
 
 def _turns(plan: Plan, session: Session, prices: Prices) -> int:
     found = by_turn(session, prices)
-    lost = without_thinking(session.entries)
+    lost = without_thinking(chain(session.entries, *(agent.session.entries for agent in session.agents)))
+    turns = [(turn.number, [reply.id for reply in turn.replies if reply.id in lost]) for turn in session.turns]
     if lost and not plan.is_quiet:
-        remark(f"{len(lost)} replies count thinking that is not in the file: their tokens and their text do not agree.")
+        remark(_inaccurate(lost, [number for number, ids in turns if ids]))
     for row in found.rows:
         row.name = one_line(mask(row.name)[0], 46) if row.name[:4].strip().isdigit() else row.name
     if plan.has("json"):
-        told = ({"kind": "usage", "by": "turn", **row.told(), "name": row.name.strip()} for row in found.rows)
-        print_json([*told, {"kind": "total", **found.total.told(), "without_thinking": len(lost)}])
+        lists = chain((ids for _, ids in turns), repeat([]))  # the last row may be that of other branches
+        told = (
+            {"kind": "usage", "by": "turn", **row.told(), "name": row.name.strip(), "replies_without_thinking": ids}
+            for row, ids in zip(found.rows, lists, strict=False)
+        )
+        total = {"without_thinking": len(lost), "replies_without_thinking": lost}
+        print_json([*told, {"kind": "total", **found.total.told(), **total}])
     elif plan.has("csv"):
         print_csv(row.told() for row in found.rows)
     else:
         for line in table_lines(found, "TURN", prices, width(), compact=plan.has("compact"), measure=columns):
             print(line)
     return 0 if found.rows else 1
+
+
+def _inaccurate(replies: list[str], turns: list[int]) -> str:
+    """The warning about replies whose tokens still count thinking that was removed."""
+    count = "1 reply counts" if len(replies) == 1 else f"{len(replies)} replies count"
+    names = ", ".join(one_line(id, 40) for id in replies[:_NAMED]) + (", …" if len(replies) > _NAMED else "")
+    where = f", in turn{'' if len(turns) == 1 else 's'} {', '.join(map(str, turns[:_NAMED]))}" if turns else ""
+    where += ", …" if len(turns) > _NAMED else ""
+    return f"{count} thinking that is not in the file: tokens and text do not agree{where} ({names})."
 
 
 def _waste(plan: Plan, prices: Prices) -> int:

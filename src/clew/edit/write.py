@@ -23,6 +23,7 @@ from clew.edit.redact import content as veiled
 from clew.edit.redact import leaks
 from clew.edit.verify import differences
 from clew.errors import Refused
+from clew.facts.usage import REMOVED, thinking_replies
 from clew.wire.detail import ORIGIN
 from clew.wire.encode import encode
 from clew.wire.entry import Entry, Item
@@ -101,8 +102,17 @@ def _origin(plan: Plan, made: str) -> bytes:
             "source": plan.source.id,
             "steps": list(plan.steps),
             "timestamp": stamp(datetime.now(UTC)),
+            **_removed_thinking(plan),
         }
     )
+
+
+def _removed_thinking(plan: Plan) -> dict[str, list[str]]:
+    """The replies that lose their thinking, so that `usage` can name those whose tokens still count it."""
+    agents = [(agent.session, plan.agents.get(agent.id, agent.session)) for agent in plan.source.agents]
+    pairs = [(plan.source, plan.session), *agents]
+    removed = {id for before, now in pairs for id in thinking_replies(before.entries) - thinking_replies(now.entries)}
+    return {REMOVED: sorted(removed)} if removed else {}
 
 
 def _names(plan: Plan, made: str, file: SessionFile, home: Path) -> Names:

@@ -18,13 +18,12 @@ from clew.conversation.path import after_compaction, reply_id, with_notes, with_
 from clew.conversation.prompt import is_prompt
 from clew.conversation.session import Session
 from clew.models import default_model, is_same
-from clew.wire.block import Block, Tokens
+from clew.wire.block import THOUGHT, Block, Tokens
 from clew.wire.encode import decode_readable
 from clew.wire.entry import Entry
 
 CATEGORIES = ("prompts", "replies", "thinking", "tool input", "tool result", "images", "added")
 UNSENT = "not sent"
-_THOUGHT = ("thinking", "redacted_thinking")
 _PICTURES = ("image", "document")
 _FAR = 2000  # tokens between two replies that are enough to tell a scale from
 _SCALES = (0.4, 2.5)  # tokens for one that was estimated; beyond them the reports are about something else
@@ -180,7 +179,7 @@ def weigh(entry: Entry, model: str | None) -> list[tuple[str, Share]]:
 def _said(block: Block) -> Iterator[tuple[str, Share]]:
     if block.type == "text":
         yield "replies", _share(block.text)
-    elif block.type in _THOUGHT:
+    elif block.type in THOUGHT:
         yield "thinking", _share(block.thinking or block.signature)
     elif block.type.endswith("_tool_result"):
         yield from _result(block.content)

@@ -17,9 +17,10 @@ from msgspec import Struct, field
 from msgspec.structs import astuple
 
 from clew.wire.bill import Billed, BilledBlock, Progress, iterations, progress
-from clew.wire.block import Block, Tokens
+from clew.wire.block import THOUGHT, Block, Tokens
 from clew.wire.encode import encode
-from clew.wire.entry import Spoken
+from clew.wire.detail import ORIGIN
+from clew.wire.entry import Entry, Spoken
 from clew.wire.time import instant, stamp
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 SYNTHETIC = "<synthetic>"  # written by the program in the model's name: no tokens stand behind it
 ADVISOR = b"advisor_message"
+REMOVED = "thinkingRemoved"  # in the line that names the origin of an edited session: replies that lost their thinking
 STUB = 100  # output tokens from which on a number is no stub: those that streams begin with are far below
 LETTERS = 4  # of a text for each token, roughly: what an estimate goes by
 
@@ -342,19 +344,32 @@ def _written(timestamp: str | int | float | None) -> str:
     return stamp(time) if time else ""
 
 
-def without_thinking(entries: Iterable[Spoken]) -> list[str]:
-    """Replies whose usage counts thinking that is no longer in the file: their numbers and their text do not agree."""
+def without_thinking(entries: Iterable[Entry]) -> list[str]:
+    """The ids of replies whose usage counts thinking that is no longer in the file: their numbers exceed their text.
+
+    Newer versions report the tokens of thinking. For all others the line counts that clew adds to a session from which it
+    removed thinking.
+    """
     counted: dict[str, int] = {}
     held: set[str] = set()
+    removed: set[str] = set()
     for entry in entries:
+        if entry.type == ORIGIN:
+            listed = entry.data.get(REMOVED)
+            removed.update(each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, str))
         message = entry.message
         if message is None or message.usage is None or message.id is None:
             continue
         details = message.usage.output_tokens_details
         counted[message.id] = max(counted.get(message.id, 0), (details.thinking_tokens or 0) if details else 0)
-        if any(block.type in ("thinking", "redacted_thinking") for block in entry.blocks):
+        if any(block.type in THOUGHT for block in entry.blocks):
             held.add(message.id)
-    return [reply for reply, thinking in counted.items() if thinking and reply not in held]
+    return [reply for reply, thinking in counted.items() if (thinking or reply in removed) and reply not in held]
+
+
+def thinking_replies(entries: Iterable[Entry]) -> set[str]:
+    """The ids of the replies that hold thinking."""
+    return {e.message.id for e in entries if e.message and e.message.id and any(b.type in THOUGHT for b in e.blocks)}
 
 
 def count(tokens: Tokens) -> Count:

@@ -14,6 +14,7 @@ from clew.wire.encode import as_text
 from clew.wire.number import Count
 
 NOTHING = Raw()
+THOUGHT = ("thinking", "redacted_thinking")  # the types of blocks that hold thinking
 
 
 class CacheCreation(Struct, frozen=True, gc=False):
