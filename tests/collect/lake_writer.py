@@ -18,6 +18,7 @@ from clew.collect.outbox import Delivery
 from clew.collect.policy import Policy
 from clew.collect.schema import open_archive
 from clew.facts.price import load
+from tests.collect.world import session
 
 KEY = bytes(range(32))
 LINES = 5
@@ -34,7 +35,7 @@ def line(name: str, number: int) -> bytes:
 
 def main(folder: str, address: str, name: str, commits: int) -> None:
     root = Path(folder) / "claude"
-    path = root / "projects/-home-ada-shop" / f"{name}.jsonl"
+    path = root / session(int(name[-1]))
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = open_archive(f"{folder}/archive.db")
     lake = lake_at(address)

@@ -31,7 +31,7 @@ from tests.collect.engines import answer, queries, sqlite
 from tests.collect.lake_writer import LINES, line
 from tests.collect.s3 import KEY as ACCESS
 from tests.collect.s3 import S3
-from tests.collect.world import KEY, World, session
+from tests.collect.world import KEY, SESSION, World, session
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECRET = "sk-ant-api03-" + "Zx9" * 31 + "AA"
@@ -117,7 +117,7 @@ def test_hosts_that_write_at_once_lose_no_commit(s3: S3, tmp_path: Path) -> None
     expected = sorted(line(f"host{n}", i)[:-1] for n in range(HOSTS) for i in range(COMMITS * LINES))
     assert sorted(lines["raw"].to_pylist()) == expected
     assert ask(lake, "SELECT session, lines FROM sessions ORDER BY session") == [
-        (f"host{n}", COMMITS * LINES) for n in range(HOSTS)
+        (SESSION.format(n), COMMITS * LINES) for n in range(HOSTS)
     ]
     assert len(lines["on_day"].unique()) == 5
 
@@ -137,7 +137,7 @@ def test_a_host_that_is_killed_leaves_a_lake_that_can_be_read(s3: S3, tmp_path: 
     with host(s3, tmp_path, "host1", "killed", 12) as last:
         _, failure = last.communicate()
     assert last.returncode == 0, failure
-    written = (tmp_path / "host1/claude/projects/-home-ada-shop/host1.jsonl").read_bytes().splitlines()
+    written = (tmp_path / "host1/claude" / session(1)).read_bytes().splitlines()
     raw = DeltaTable(lake.uri("line"), storage_options=lake.options).to_pyarrow_table()["raw"].to_pylist()
     assert sorted(raw) == sorted(written), "every line is there, and once"
     assert ask(lake, "SELECT lines FROM sessions") == [(len(written),)]

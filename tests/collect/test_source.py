@@ -30,7 +30,7 @@ def test_every_source_has_its_kind_its_owner_and_its_priority(world: World) -> N
     wanted = {
         f"{project}/sessions-index.json": ("index", "", "", 0),
         ONE: ("session", ID, "", 0),
-        f"{project}/notes.jsonl": ("session", "notes", "", 0),
+        f"{project}/notes.jsonl": ("journal", "", "", 4),
         f"{project}/{ID}/subagents/agent-a1.jsonl": ("agent", ID, "a1", 1),
         f"{project}/{ID}/subagents/workflows/run/agent-a2.jsonl": ("agent", ID, "a2", 1),
         f"{project}/agent-flat.jsonl": ("agent", "", "flat", 1),

@@ -159,6 +159,8 @@ def test_the_streaming_pattern_of_an_early_description() -> None:
     )
     streamed, unfinished = deduplicate(found.entries).values()
     assert (streamed.message_id, streamed.final, streamed.streaming) == ("m", "3", ("1", "2"))
+    assert [(block.type, block.id) for block in streamed.content_blocks] == [("tool_use", "toolu_1")]
+    assert [block.text for block in unfinished.content_blocks] == ["!"]
     assert streamed.usage is not None
     assert streamed.usage.output_tokens == 480
     assert (unfinished.message_id, unfinished.final, unfinished.streaming) == ("n", "5", ("4",))

@@ -117,7 +117,7 @@ def _project(project: Project) -> Json:
         "path_from": where.source,
         "sessions": len(full),
         "empty": len(files) - len(full),
-        "agents": len(project.agents()),
+        "agents": sum(not agent.is_warmup for agent in project.agents()),
         "bytes": sum(f.size for f in files),
         "memory": str(project.memory) if project.memory else None,
     }

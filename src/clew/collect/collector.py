@@ -89,6 +89,8 @@ class Collector:
             file = known.get(found.path)
             if file is None:
                 file = self._moved(found, absent, known, taker)
+            elif file.kind != found.kind:
+                file = taker.writer.save_kind(file, found)
             doubted = scrub or (file is not None and self._is_due(file, found, taker.now, limit, is_expiring))
             if doubted and not scrub and file and not found.is_whole:
                 doubted = budget > 0 or is_expiring

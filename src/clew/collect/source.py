@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from stat import S_ISREG
 from typing import NamedTuple
 
+from clew.wire.walk import is_uuid
+
 _LARGEST = (1 << 63) - 1  # of what a database keeps as a number
 _WHOLE = ("index", "stats", "meta", "side", "todo", "task", "plan", "backup", "pasted")
 _PRIORITY = {"index": 0, "session": 0, "agent": 1, "history": 2, "stats": 3}
@@ -96,13 +98,17 @@ def in_order(found: Iterable[Found], expiring: int) -> list[Found]:
 
 
 def _project(path: str, project: str, scan: Scan, extras: bool) -> None:
-    """The files of a project: S4 names its sessions by their ending alone, so a session is any `.jsonl` there."""
+    """The files of a project. A session is named by its id; any other `.jsonl` is kept and not delivered."""
     base = f"projects/{project}"
     for entry in _entries(path, scan):
         name = entry.name
         if name.endswith(".jsonl"):
-            agent = _agent(name)
-            _add(entry, base, ("agent", project, "", agent) if agent else ("session", project, name[:-6], ""), scan)
+            if agent := _agent(name):
+                _add(entry, base, ("agent", project, "", agent), scan)
+            elif is_uuid(name[:-6]):
+                _add(entry, base, ("session", project, name[:-6], ""), scan)
+            elif extras or entry.is_symlink():
+                _add(entry, base, ("journal", project, "", ""), scan)
         elif name == "sessions-index.json":
             _add(entry, base, ("index", project, "", ""), scan)
         elif entry.is_dir(follow_symlinks=False):

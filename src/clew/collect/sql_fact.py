@@ -21,6 +21,7 @@ from clew.facts.price import Prices, priced
 from clew.facts.tool import subject
 from clew.facts.usage import SYNTHETIC, Count, Spend, usage
 from clew.wire.bill import PROBE, Billed
+from clew.wire.detail import ORIGIN
 from clew.wire.scan import scan
 from clew.wire.time import instant, stamp
 
@@ -120,6 +121,12 @@ class _Maker:
         """The turn of each entry on the active path; what is on no path that was kept is in turn 0."""
         return {e.uuid: turn.number for turn in self.session.turns for e in turn.entries if e.uuid}
 
+    @cached_property
+    def _copied(self) -> int:
+        """The offset before which every line was copied from another session, by an edit of clew; 0 in the original."""
+        origins = [entry for entry in self.session.entries if entry.type == ORIGIN]
+        return max((e.offset for e in origins if e.data.get("source") and not e.data.get("foreign")), default=0)
+
     def _file(self, lines: int) -> tuple[Value, ...]:
         session = self.session
         started, ended = times(session.started), times(session.ended)
@@ -184,7 +191,7 @@ class _Maker:
             None if is_silent or cost is None else whole(cost),
             len(spend.calls),
             int(spend.is_final and not is_silent),
-            int(spend.is_copy or reply is None),
+            int(spend.is_copy or reply is None or reply.entries[-1].offset < self._copied),
             text(reply.text if reply else ""),
         )
 
@@ -206,7 +213,7 @@ class _Maker:
                 text(_error(call)),
                 len(call.output),
                 name(call.agent_id),
-                int(bool(spend and spend.is_copy)),
+                int(bool(spend and spend.is_copy) or call.entry.offset < self._copied),
             )
 
 

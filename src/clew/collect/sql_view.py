@@ -70,7 +70,9 @@ LEFT JOIN (
   SELECT host, session, count(*) AS agents FROM fact_file WHERE agent <> '' GROUP BY host, session
 ) AS a ON a.host = f.host AND a.session = f.session
 LEFT JOIN (
-  SELECT host, session, count(*) AS calls, CAST(sum(failed) AS BIGINT) AS failed FROM calls GROUP BY host, session
+  SELECT host, session, count(*) AS calls, CAST(sum(failed) AS BIGINT) AS failed FROM (
+    SELECT host, session, call, max(failed) AS failed FROM fact_call GROUP BY host, session, call
+  ) AS own GROUP BY host, session
 ) AS c ON c.host = f.host AND c.session = f.session
 LEFT JOIN (
   SELECT host, session, count(*) AS replies, {_SUMS}

@@ -126,6 +126,11 @@ class Writer:
             (found.path, found.project, found.session or file.session, found.agent, file.id),
         )
 
+    def save_kind(self, file: Known, found: Found) -> Known:
+        """Correct the kind of a file that an earlier version took for another one."""
+        self._do("UPDATE file SET kind = ?, session = ? WHERE id = ?", (found.kind, found.session, file.id))
+        return file._replace(kind=found.kind, session=found.session)
+
     def save_state(self, file: int, state: State, trust: int) -> None:
         self._do(
             "UPDATE file SET dev=?, ino=?, size=?, mtime=?, ctime=?, trust=?, gone=NULL WHERE id=?",

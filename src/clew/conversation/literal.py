@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.conversation.reply import replies
-from clew.wire.block import Tokens
+from clew.wire.block import Block, Tokens
 from clew.wire.entry import Entry
 
 Json = Mapping[str, Any]
@@ -97,11 +97,12 @@ def parse_session(entries: Iterable[Entry]) -> list[Message]:
 
 @dataclass(frozen=True, slots=True)
 class Deduplicated:
-    """A view of a streamed message: one entry is final, the others intermediate."""
+    """A streamed message: one entry is final, the others are intermediate. The blocks are those of the final entry."""
 
     message_id: str
     final: str
     streaming: tuple[str, ...]
+    content_blocks: tuple[Block, ...]
     usage: Tokens | None
 
 
@@ -113,7 +114,7 @@ def deduplicate(entries: Sequence[Entry]) -> dict[str, Deduplicated]:
         final = stopped or max(reply.entries, key=_output)
         rest = tuple(e.uuid or "" for e in reply.entries if e is not final)
         usage = final.message.usage if final.message else None
-        found[reply.id] = Deduplicated(reply.id, final.uuid or "", rest, usage)
+        found[reply.id] = Deduplicated(reply.id, final.uuid or "", rest, tuple(final.blocks), usage)
     return found
 
 

@@ -18,8 +18,8 @@ from msgspec.structs import astuple
 
 from clew.wire.bill import Billed, BilledBlock, Progress, iterations, progress
 from clew.wire.block import THOUGHT, Block, Tokens
-from clew.wire.encode import encode
 from clew.wire.detail import ORIGIN
+from clew.wire.encode import encode
 from clew.wire.entry import Entry, Spoken
 from clew.wire.time import instant, stamp
 

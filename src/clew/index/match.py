@@ -44,7 +44,7 @@ class Match:
 def parents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
     """The sessions that have agents."""
     for shard in shards:
-        for (session,) in shard.execute("SELECT DISTINCT session FROM file WHERE agent<>''"):
+        for (session,) in shard.execute("SELECT DISTINCT session FROM file WHERE agent<>'' AND messages>0"):
             yield session
 
 

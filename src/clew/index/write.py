@@ -20,6 +20,7 @@ from clew.facts.words import words
 from clew.index.encoded import prepared
 from clew.index.learn import COLUMNS, Facts, Indexed, facts_of, learn, node_of, seconds, tools_of
 from clew.index.schema import FIELDS, MIDDLE, SAID
+from clew.wire.place import is_warmup
 from clew.wire.scan import scan
 from clew.wire.walk import Found
 
@@ -121,6 +122,10 @@ class Writer:
         self.blocks.append(block)
         before, offset = known.facts.titles, known.offset
         is_whole = True
+        if found.agent and not offset and is_warmup(found.path, stat.st_size):
+            self.counts.files += 1
+            self._keep(file, found, (known, before), state, 0, block)  # should it grow, it is read from its beginning
+            return
         for piece in scan(file, offset=offset, finished=True, shape=Indexed):
             for entry, at in zip(piece.spoken, piece.offsets, strict=True):
                 self._add(entry, at, known, bool(found.agent), block)

@@ -231,10 +231,15 @@ class AgentFile(Struct, frozen=True):
     @property
     def is_warmup(self) -> bool:
         """A stub that the program left: the word Warmup and no second line."""
-        if self.size > _HEAD:
-            return False
-        items = islice((i for i in map(parse, lines(self.path)) if not isinstance(i, Blank)), 2)
-        return [i.text if isinstance(i, Entry) else None for i in items] == ["Warmup"]
+        return is_warmup(self.path, self.size)
+
+
+def is_warmup(path: str | os.PathLike[str], size: int) -> bool:
+    """Whether the file of an agent is a stub that the program left: the word Warmup and no second line."""
+    if size > _HEAD:
+        return False
+    items = islice((i for i in map(parse, lines(path)) if not isinstance(i, Blank)), 2)
+    return [i.text if isinstance(i, Entry) else None for i in items] == ["Warmup"]
 
 
 @lru_cache(maxsize=1 << 14)

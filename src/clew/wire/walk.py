@@ -51,9 +51,9 @@ def _project(path: str, folder: str, found: list[Found], missed: list[str]) -> N
         if name.endswith(".jsonl"):
             agent = _agent(name)
             session = "" if agent else name[:-6]
-            if agent or _is_uuid(session):
+            if agent or is_uuid(session):
                 _add(entry, (folder, session, agent), found, missed)
-        elif _is_uuid(name) and _is_folder(entry, missed):
+        elif is_uuid(name) and _is_folder(entry, missed):
             _agents(os.path.join(entry.path, "subagents"), folder, name, found, missed)
         elif name == "subagents" and _is_folder(entry, missed):
             _agents(entry.path, folder, "", found, missed)
@@ -102,7 +102,8 @@ def _agent(name: str) -> str:
     return name[6:-6] if name.startswith("agent-") and name.endswith(".jsonl") else ""
 
 
-def _is_uuid(name: str) -> bool:
+def is_uuid(name: str) -> bool:
+    """Whether a name is that of a session."""
     return len(name) == 36 and name[8] == name[13] == name[18] == name[23] == "-" and not name.strip(_HEX)
 
 
