@@ -39,7 +39,7 @@ def counted(clew: Run) -> dict[str, int]:
 @pytest.mark.parametrize("place", ["agent-0f1e2d3.jsonl", f"{ONE}/subagents/agent-0f1e2d3.jsonl"])
 def test_all_commands_agree_that_a_stub_is_no_agent_and_a_longer_file_is(claude: Path, clew: Run, place: str) -> None:
     path = write(claude, ONE, user(1, "hello"), reply(2, text("hi"))).parent / place
-    names = {"isSidechain": True, "agentId": "0f1e2d3", "sessionId": ONE}
+    names: dict[str, Any] = {"isSidechain": True, "agentId": "0f1e2d3", "sessionId": ONE}
     stub = user(1, "Warmup", **names)
     put(path, stub)
     assert set(counted(clew).values()) == {0}, counted(clew)
