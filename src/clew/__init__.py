@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.conversation.open import find, read, request, sessions
     from clew.conversation.reply import Call, Reply
     from clew.conversation.request import Request
+    from clew.conversation.round import Round
     from clew.conversation.session import Session
     from clew.conversation.turn import Turn
     from clew.edit.plan import Plan, plan
@@ -48,6 +49,7 @@ _HOMES = {
     "clew.conversation.open": ("find", "read", "request", "sessions"),
     "clew.conversation.reply": ("Call", "Reply"),
     "clew.conversation.request": ("Request",),
+    "clew.conversation.round": ("Round",),
     "clew.conversation.session": ("Session",),
     "clew.conversation.turn": ("Turn",),
     "clew.edit.plan": ("Plan", "plan"),
@@ -97,6 +99,7 @@ __all__ = [
     "Refused",
     "Reply",
     "Request",
+    "Round",
     "Session",
     "Stale",
     "StoreError",

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from clew.cli.choose import add_missed, fence_of, outlines, tree
-from clew.cli.output import ago, clean, common, is_terminal, one_line, print_json, remark, size
+from clew.cli.output import ago, clean, common, one_line, print_json, remark, size
+from clew.cli.table import Column, print_table
 from clew.collect.attic import Attic, open_attic
 from clew.conversation.outline import Outline
 from clew.errors import NotFound
 from clew.facts.secret import mask, mask_data
-from clew.view.plain import columns as cell_width
 from clew.wire import shell
 from clew.wire.fence import Fence
 from clew.wire.history import HistoryPrompt, prompts, read_history
@@ -42,7 +41,7 @@ def call(options: Namespace) -> int:
         rows = list(found)
         shown = len(rows)
         if rows:
-            _table(rows, columns)
+            print_table(rows, columns)
         elif not options.quiet:
             remark(f"No {options.kind} here. The folder is {tree(options).root}; name another with --claude-dir.")
     add_missed(options, fence)
@@ -86,6 +85,7 @@ def _session(outline: Outline, paths: dict[str, str]) -> Json:
         "project": paths[folder.name],
         "branch": outline.branch_name,
         "version": outline.version,
+        "slug": outline.slug,
         "started": stamp(outline.started) if outline.started else None,
         "ended": stamp(outline.when),
         "bytes": outline.file.size,
@@ -203,7 +203,7 @@ def _short(path: str | None) -> str:
     return parts[-1] or "/"
 
 
-_KINDS: dict[str, tuple[Callable[[Namespace, Fence], Iterable[Json]], Sequence[tuple[str, Callable[[Json], str]]]]] = {
+_KINDS: dict[str, tuple[Callable[[Namespace, Fence], Iterable[Json]], Sequence[Column]]] = {
     "sessions": (
         _sessions,
         (
@@ -245,15 +245,3 @@ _KINDS: dict[str, tuple[Callable[[Namespace, Fence], Iterable[Json]], Sequence[t
         ),
     ),
 }
-
-
-def _table(rows: Sequence[Json], columns: Sequence[tuple[str, Callable[[Json], str]]]) -> None:
-    """Columns as wide as they need to be; the last takes what the terminal has left."""
-    cells = [[one_line(read(row)) for _, read in columns] for row in rows]
-    widths = [max(len(head), *(cell_width(line[i]) for line in cells)) for i, (head, _) in enumerate(columns)]
-    width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
-    before = sum(w + 2 for w in widths[:-1])
-    room = max(20, width - before) if width else 0
-    for line in ([head for head, _ in columns], *cells):
-        start = "".join(cell + " " * (w + 2 - cell_width(cell)) for cell, w in zip(line[:-1], widths, strict=False))
-        print(start + one_line(line[-1], room))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from clew.cli.choose import session as chosen
 from clew.cli.output import clean, common, count, is_terminal, one_line, print_json, remark, size
 from clew.cli.part import is_part, part_arguments, turns_of
+from clew.cli.rounds import print_rounds, round_arguments
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.facts.secret import mask
@@ -30,25 +31,37 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--no-agents", action="store_true", help="leave out what sub-agents did")
     command.add_argument("--lines", metavar="N", type=count, default=6, help="lines of a result (default 6, 0 for all)")
     part_arguments(command)
+    round_arguments(command)
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     common(command)
 
 
 def call(options: Namespace) -> int:
+    if options.gap is not None and not options.rounds:
+        remark("clew: --gap needs --rounds. Write: clew show ID --rounds --gap 10m")
+        return 2
     session = chosen(options, options.id, archived=True)
+    if options.rounds:
+        if not options.json:
+            _print(_header(session), options)
+            print()
+        return print_rounds(session, options)
     if options.json:
         found = turns_of(session, options)
         return 0 if print_json(turn_json(session, turn, mask=not options.reveal) for turn in found) else 1
-    made = _rows(session, options)
+    _print(_rows(session, options), options)
+    if not options.quiet:
+        sys.stdout.flush()
+        _remarks(session, options.branch, options.reveal)
+    return 0
+
+
+def _print(made: Iterator[Row], options: Namespace) -> None:
     if not options.reveal:
         from clew.view.masked import masked
 
         made = masked(made)
     print_rows(made, sys.stdout, is_terminal())
-    if not options.quiet:
-        sys.stdout.flush()
-        _remarks(session, options.branch, options.reveal)
-    return 0
 
 
 def _options(options: Namespace) -> Options:
@@ -82,6 +95,7 @@ def _header(session: Session) -> Iterator[Row]:
         outline.when.astimezone().strftime("%Y-%m-%d %H:%M"),
         size(file.size),
         f"version {outline.version}" if outline.version else "",
+        outline.slug or "",
     ]
     yield Row("title", one_line(outline.title) or "(no prompt)")
     yield Row("about", " · ".join(one_line(part) for part in about if part))

@@ -48,7 +48,7 @@ class Outline:
 
     def read(self) -> None:
         """Read all that a list shows, so that a file which cannot be read raises here and nowhere later."""
-        _ = (self.title, self.cwd, self.branch_name, self.version, self.started, self.when)
+        _ = (self.title, self.cwd, self.branch_name, self.version, self.slug, self.started, self.when)
 
     @property
     def is_whole(self) -> bool:
@@ -75,6 +75,11 @@ class Outline:
     @property
     def version(self) -> str | None:
         return next((v for s in reversed(self._ends) for v in reversed(s.versions)), None)
+
+    @property
+    def slug(self) -> str | None:
+        """The short label that Claude Code gave to the session; the newest one."""
+        return self._ends[1].slug or self._ends[0].slug
 
     @property
     def started(self) -> datetime | None:

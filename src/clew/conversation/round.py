@@ -214,7 +214,9 @@ class Round:
 
     @property
     def seconds(self) -> float | None:
-        return Turn(self.number, self.entries).seconds
+        """How long it took: as the program measured it, else from the input to the last message."""
+        messages = tuple(e for e in self.entries if e.uuid and e.offset >= self.entry.offset)
+        return Turn(self.number, messages or self.entries).seconds
 
     @cached_property
     def replies(self) -> tuple[Reply, ...]:

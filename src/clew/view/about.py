@@ -33,6 +33,7 @@ def about(session: Session, tally: Tally | None) -> About:
         "turns": f"{len(session.turns)} turn{'' if len(session.turns) == 1 else 's'}",
         "tokens": f"{tokens(spent.output)} tokens written" if spent.output else "",
         "version": f"Claude Code {', '.join(session.versions)}" if session.versions else "",
+        "slug": session.slug or "",
         "id": session.id,
     }
     said = {name: shown(text, tally) for name, text in told.items() if text}

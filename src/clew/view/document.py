@@ -21,6 +21,7 @@ from clew.view import detail
 from clew.view.detail import Picture
 from clew.view.output import output_rows
 from clew.view.plain import duration
+from clew.view.rounds import round_fields
 from clew.view.row import Row as Row
 from clew.wire.detail import ApiFailure, Compaction, LocalCommand, Notice, Progress, TurnDuration, tagged
 from clew.wire.encode import as_text
@@ -94,6 +95,7 @@ def _nobody(_: Call) -> Sequence[Agent]:
 def turn_rows(turn: Turn, scene: Scene) -> Iterator[Row]:
     images = turn.images
     facts = {"number": turn.number, "kind": turn.kind, "uuid": turn.prompt.uuid, "images": len(images)}
+    facts |= round_fields(turn)
     if scene.options.details:
         facts |= detail.took(turn)
     yield Row("prompt", turn.text, scene.depth, turn.time, facts=facts)

@@ -13,6 +13,7 @@ from clew.facts.secret import mask_data
 from clew.facts.tool import call_diff, label, result_kind, return_code_meaning
 from clew.facts.usage import count, usage
 from clew.view.masked import Tally
+from clew.view.rounds import round_fields
 from clew.wire.detail import PrLink
 from clew.wire.entry import Entry
 from clew.wire.overflow import Overflow
@@ -36,7 +37,9 @@ def session_json(session: Session, mask: bool = True, tally: Tally | None = None
             "models": session.models,
             "started": _time(session.started),
             "ended": _time(session.ended),
+            "slug": session.slug,
             "turns": len(session.turns),
+            "rounds": len(session.rounds),
             "branches": len(session.branches),
             "compactions": [
                 {"trigger": c.detail.trigger, "before": c.detail.pre_tokens, "time": _time(c.boundary.time)}
@@ -69,6 +72,7 @@ def _turn(session: Session, turn: Turn) -> Json:
         "uuid": turn.prompt.uuid,
         "time": _time(turn.time),
         "prompt": turn.text,
+        **round_fields(turn),
         "state": turn.state,
         "seconds": turn.seconds,
         "images": len(turn.images),
@@ -121,6 +125,7 @@ def _long_output(overflow: Overflow | None) -> Json | None:
 
 def _agent(session: Session, agent: Agent) -> Json:
     before, found = turns(agent.session.active)
+    found = agent.session.turns or found  # entries that are not marked as an agent's have no turns of the session
     return {
         "id": agent.id,
         "type": agent.kind,

@@ -30,6 +30,7 @@ from clew.view.document import Row
 from clew.view.nest import is_shown, nested
 from clew.view.plain import clean, duration, one_line, size, tokens
 from clew.view.prose import prose
+from clew.view.rounds import badge
 from clew.view.told import shrunk, sign, took
 from clew.wire.time import stamp
 
@@ -67,8 +68,13 @@ def _failed(row: Row) -> str:
 def _turn(row: Row, prefix: str) -> str:
     number = int(row.facts.get("number") or 0)
     name = f"{prefix}turn-{number}"
-    head = f'<h2><a href="#{name}">Turn {number}</a></h2>{moment(row.time)}{_took(row)}'
+    head = f'<h2><a href="#{name}">Turn {number}</a></h2>{moment(row.time)}{_took(row)}{_round(row)}'
     return f'<section class="turn" id="{name}">\n<header>{head}</header>\n{_prompt(row)}'
+
+
+def _round(row: Row) -> str:
+    text = badge(row.facts)
+    return f' <span class="round">{escape(text)}</span>' if text else ""
 
 
 def _took(row: Row) -> str:

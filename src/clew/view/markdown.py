@@ -17,6 +17,7 @@ from clew.view.detail import LONG, Picture
 from clew.view.document import Row
 from clew.view.nest import is_shown, nested
 from clew.view.plain import clean, duration, one_line, size, tokens
+from clew.view.rounds import badge
 from clew.view.told import shrunk, took
 from clew.wire.encode import encode
 from clew.wire.time import stamp
@@ -139,6 +140,7 @@ def _prompt(row: Row) -> str:
     parts += [duration(seconds)] if seconds and seconds >= 1 else []
     parts += [f"{tokens(output)} tokens written"] if output else []
     parts += [f"{tokens(context)} in context"] if context else []
+    parts += [found] if (found := badge(row.facts)) and row.depth == 0 else []
     about = f"*{' · '.join(parts)}*\n\n" if parts else ""
     return head + about + ("" if first == row.text.strip() else _quoted(row.text))
 
