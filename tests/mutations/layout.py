@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clew.wire import home, place, sidecar, slug, write
+from clew.wire import home, overflow, place, sidecar, slug, write
 from tests.mutations import Patch, violates
 
 
@@ -53,19 +53,19 @@ def loose_agents_name_no_session(patch: Patch) -> None:
         return original(self) if self.layout == "nested" else None
 
 
-@violates("R008", "a long output is only found if it is called exactly as its call")
-@violates("R009", "outputs of agents are not found in the session's folder")
+@violates("R008", "a long output is not found from its call")
+@violates("R009", "the outputs of agents are not found in the session's folder")
 def output_is_not_found(patch: Patch) -> None:
-    @patch.wrap(place.SessionFile.tool_result)
-    def wrong(original, self, tool_use_id):
+    @patch.wrap(overflow.find_overflow)
+    def wrong(original, *args):
         return None
 
 
-@violates("R010", "a long output must be UTF-8")
-def output_must_be_text(patch: Patch) -> None:
-    @patch.wrap(place.read_overflow)
-    def wrong(original, path):
-        return Path(path).read_text(encoding="utf-8")
+@violates("R010", "a binary output is printed as if it were text")
+def binary_is_text(patch: Patch) -> None:
+    @patch.wrap(overflow.Overflow.is_binary)
+    def wrong(original, self):
+        return False
 
 
 @violates("R011", "MEMORY.md is said to be there whether it is or not")
