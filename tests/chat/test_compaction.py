@@ -15,7 +15,7 @@ from clew.chat.compaction import LEFT_OUT, OPENING, threshold
 from clew.chat.engine import Engine
 from clew.conversation.open import read, request
 from tests.chat.world import ECHO, World, counts, sound, use, waiting, world
-from tests.oracle.normalise import normalise
+from tests.oracle.verbatim import comparable
 
 SUMMARY = Rule(prompt="Sum up this conversation", steps=["All that was said."])
 
@@ -55,7 +55,7 @@ def check_boundary(made: World, trigger: str, size: int) -> None:
     assert title["leafUuid"] == summary["uuid"] and title["summary"] == "All that was said."
     sent = made.sent[-1]["messages"]
     assert sent[0]["content"][0]["text"].startswith(OPENING) and len(sent) == 1
-    assert normalise(sound(made.path()))[: len(sent)] == normalise(sent)
+    assert comparable(sound(made.path()))[: len(sent)] == comparable(sent)
 
 
 def test_by_hand_with_a_preview_and_a_wish(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from clew.errors import Refused
 from clew.wire.encode import decode, encode
 from tests.chat.test_resume import options
 from tests.chat.world import MODEL, SESSION, TOOLS, World, use, world
-from tests.oracle.normalise import normalise
+from tests.oracle.verbatim import comparable
 
 BACK = timedelta(hours=-9)
 FAULTS: tuple[Literal["error", "cut", "garbage", "hang", "close"], ...] = ("error", "cut", "garbage", "hang", "close")
@@ -222,8 +222,8 @@ def test_after_a_write_that_failed_the_file_says_what_was_said(tmp_path: Path) -
                 return (await engine.submit("NEXT")).text
 
             assert made.drive(drive, journal={"write": write}) == "Next."
-            sent = normalise(made.sent[-1]["messages"])
-            assert normalise(request(read(made.path())).messages)[: len(sent)] == sent
+            sent = comparable(made.sent[-1]["messages"])
+            assert comparable(request(read(made.path())).messages)[: len(sent)] == sent
             check_next(made.path())
 
 

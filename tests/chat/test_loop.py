@@ -16,14 +16,14 @@ from clew.chat.engine import Engine
 from clew.chat.permission.decision import Decision, Json, Mode
 from clew.facts.usage import usage
 from tests.chat.world import ECHO, SAVE, World, counts, limited, sound, use, waiting, world
-from tests.oracle.normalise import normalise
+from tests.oracle.verbatim import comparable
 
 
 def agrees(made: World, session: str = "") -> None:
     """What the file says is what was sent last, with the reply to it; and what was charged was counted."""
     messages = sound(made.path())
-    sent = normalise(made.sent[-1]["messages"])
-    assert normalise(messages)[: len(sent)] == sent
+    sent = comparable(made.sent[-1]["messages"])
+    assert comparable(messages)[: len(sent)] == sent
 
 
 @pytest.mark.req("R240", "R251")

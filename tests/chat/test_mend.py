@@ -26,7 +26,9 @@ BLOCKS = some.one_of(
 CONTENT = some.one_of(some.sampled_from(["", "words"]), some.lists(BLOCKS, max_size=5))
 MESSAGES = some.lists(
     some.builds(
-        lambda role, content: {"role": role, "content": content}, some.sampled_from(["user", "assistant"]), CONTENT
+        lambda role, content: {"role": role, "content": content},
+        some.sampled_from(["user", "assistant", "system"]),
+        CONTENT,
     ),
     max_size=7,
 )
@@ -37,7 +39,7 @@ def test_what_is_mended_is_never_refused(messages: list[Any]) -> None:
     made, told = mended([*messages, user("next")])
     assert [v for v in lint(made) if v.is_refused] == []
     assert mended(made) == (made, [])
-    if not told and not any(v.rule == "turns" for v in lint([*messages, user("next")])):
+    if not told:
         assert made == [*messages, user("next")]
 
 
@@ -48,6 +50,15 @@ def test_the_given_messages_are_left_as_they_are(messages: list[Any]) -> None:
     before = repr(given_messages)
     mended(given_messages)
     assert repr(given_messages) == before
+
+
+def test_system_turns_stay_where_something_else_is_mended() -> None:
+    turn = {"role": "system", "content": [text("Today is Monday.")]}
+    assert mended([user("a"), user("b"), turn, assistant(text("c")), user("d")])[0][2] == turn
+    made, told = mended([user("a"), turn, assistant(call("t1")), turn, user("d")])
+    assert len(told) == 1
+    assert [message["role"] for message in made] == ["user", "system", "assistant", "system", "user"]
+    assert made[1] == made[3] == turn
 
 
 def test_a_call_without_a_result_gets_one_and_a_result_without_a_call_goes() -> None:

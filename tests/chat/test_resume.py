@@ -26,7 +26,7 @@ from clew.foreign.write import draft, write
 from clew.wire.place import Tree
 from tests.chat.world import MODEL, SESSION, TOOLS, World, sound, use, world
 from tests.foreign import logs
-from tests.oracle.normalise import normalise
+from tests.oracle.verbatim import comparable, without_clew_opening
 
 RULES = [
     Rule(prompt="first", steps=[[{"thinking": "Hm."}, use("Echo", text="a"), use("Save", path="x", text="y")], "One."]),
@@ -59,11 +59,11 @@ def goes_on(made: World, path: Path, **more: Any) -> list[dict[str, Any]]:
     before = path.read_bytes()
     done, now = ask(made, "NEXT", resume=path.stem, **more)
     assert done.ending == "success", done
-    sent = made.sent[-1]["messages"]
-    assert normalise(sent) == normalise(expected)
+    sent = without_clew_opening(made.sent[-1]["messages"])
+    assert sent == comparable(expected)
     assert now.read_bytes().startswith(before.removesuffix(b"\n")) or now != path
-    assert normalise(sound(now))[: len(normalise(sent))] == normalise(sent)
-    return normalise(sent)
+    assert comparable(sound(now))[: len(sent)] == sent
+    return sent
 
 
 @pytest.mark.req("R256", "R240")
@@ -135,7 +135,7 @@ def test_a_fork_leaves_the_original_alone(tmp_path: Path) -> None:
         before = path.read_bytes()
         whole = goes_on(made, path, is_fork=True)
         _, cut = ask(made, "NEXT", resume=SESSION, at="1")
-        short = normalise(made.sent[-1]["messages"])
+        short = without_clew_opening(made.sent[-1]["messages"])
     assert path.read_bytes() == before and cut != path
     assert short == [*whole[:4], whole[-1]]
     assert {line.session_id for line in read(cut).entries if line.session_id} == {cut.stem}

@@ -1,12 +1,15 @@
 """The judge: recordings of what the real program sent when it resumed a session, against what clew says it would send.
 
-The recordings lie beside the checkout and are no part of the project; without them these tests are skipped.
+The recordings lie beside the checkout and are no part of the project; without them these tests are skipped. They were
+shortened when they were made, so only our side is brought to their form (`as_recorded`). The same sessions are compared to
+the letter with the real program by `tests/oracle/test_score.py`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,6 @@ from typing import Any
 import pytest
 
 import clew
-from tests.oracle.normalise import normalise
 
 Json = dict[str, Any]
 
@@ -69,13 +71,39 @@ def agrees(case: Case, version: str) -> bool:
     request = clew.request(clew.read(case.path), version=version, prompt=NEXT)
     if case.was_refused:
         return bool(request.refusal)
-    ours, theirs = normalise(request.messages), case.messages
+    ours, theirs = as_recorded(request.messages), case.messages
     if not theirs:  # a hook blocked the prompt, or the program sent nothing
         return unprompted(ours) == []
     if isinstance(theirs[0], str):  # "94 messages": only the last of them were recorded
-        theirs = normalise(theirs[1:])
+        theirs = theirs[1:]
         ours = ours[-len(theirs) :]
-    return bool(ours == normalise(theirs))
+    return bool(ours == theirs)
+
+
+def as_recorded(messages: Iterable[Json]) -> list[Json]:
+    """Our messages in the form of the recordings: without reminders, system turns, and what is empty after that."""
+    turns = [{"role": m["role"], "content": _blocks(m["content"])} for m in messages if m["role"] != "system"]
+    return [turn for turn in turns if turn["content"]]
+
+
+def _blocks(content: str | list[Json] | None) -> list[Json]:
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    blocks = map(_block, content or [])
+    return [block for block in blocks if block.get("type") != "text" or block.get("text")]
+
+
+def _block(block: Json) -> Json:
+    match block.get("type"):
+        case "text" if isinstance(block.get("text"), str):
+            return {**block, "text": _REMINDER.sub("", block["text"]).rstrip("\n")}
+        case "tool_result":
+            content = block.get("content")
+            return {**block, "content": _REMINDER.sub("", content) if isinstance(content, str) else _blocks(content)}
+    return block
+
+
+_REMINDER = re.compile(r"\s*<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 
 
 @pytest.mark.shared

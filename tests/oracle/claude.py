@@ -25,7 +25,7 @@ from typing import Self
 
 from tests.oracle.mock_api import Json, MockApi, Reply
 from tests.oracle.npm import Unavailable as Unavailable
-from tests.oracle.npm import installed, need
+from tests.oracle.npm import cache_folder, installed, need
 
 PACKAGE = "@anthropic-ai/claude-code"
 LATEST = "2.1.325"
@@ -53,6 +53,12 @@ def _entry_point(folder: Path) -> Path | None:
     native = sorted(scope.glob("claude-code-*/claude"))
     script = scope / "claude-code" / "cli.js"
     return native[0] if native else script if script.exists() else None
+
+
+def installed_versions() -> list[str]:
+    """The versions that can be run without fetching anything."""
+    folders = (cache_folder() / "claude-code").glob("*/")
+    return [folder.name for folder in folders if _entry_point(folder)]
 
 
 # Running
@@ -190,6 +196,7 @@ class Box:
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "SHELL": "/bin/sh",
+            "NODE_COMPILE_CACHE": str(cache_folder() / "node"),  # from Node.js 22 on: it starts in half the time
             "IS_SANDBOX": "1",
             "ANTHROPIC_API_KEY": "sk-ant-not-a-key",
             "ANTHROPIC_BASE_URL": self.api.url,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import shutil
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
@@ -11,15 +12,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from clew.conversation.era import Era
-from clew.conversation.open import read
 from clew.conversation.request import Request, build
+from clew.conversation.session import Session
+from clew.wire.entry import Entry
 from tests.oracle import verbatim
 from tests.oracle.claude import LATEST, Box, Resumed
 from tests.oracle.mock_api import Json
-from tests.oracle.normalise import normalise
+from tests.oracle.recording import Answer
 
 PROMPT = "NEXT"
 WORKERS = max(2, os.cpu_count() or 2)
@@ -29,13 +32,13 @@ WORKERS = max(2, os.cpu_count() or 2)
 class Verdict:
     """Both sides; `theirs` is None if the program had to be stopped.
 
-    `added` tells that `ours` holds what the program wrote into the file for the new prompt.
+    `context` is what the program wrote into the file for the new prompt; `ours` holds it.
     """
 
     version: str
     ours: Request
     theirs: Resumed | None
-    added: bool = False
+    context: tuple[Entry, ...] = ()
 
     def check(self) -> None:
         """Both refuse, or both send the same. The model is a claim about the newest version only."""
@@ -51,10 +54,9 @@ class Verdict:
         if self.ours.refusal:
             return f"only clew refuses: {self.ours.refusal}"
         ours, theirs = self.sides(used)
-        if self.ours.left_out:
+        if ours != theirs and self.ours.left_out and verbatim.is_beside_left_out(ours, theirs, self.ours.left_out):
             used.add("left out")
-            ours, theirs = normalise(ours), normalise(theirs)
-        if ours != theirs:
+        elif ours != theirs:
             return f"\nclew: {shown(ours)}\nreal: {shown(theirs)}\n{first_difference(ours, theirs)}"
         if self.theirs and self.version == LATEST and self.ours.model != self.theirs.model:
             return f"clew asks {self.ours.model}, the CLI {self.theirs.model}"
@@ -65,13 +67,9 @@ class Verdict:
         theirs = verbatim.comparable(self.theirs.messages if self.theirs else [], used)
         theirs = verbatim.without_lost_agents(theirs, used)
         ours = verbatim.comparable(self.ours.messages, used)
-        if self.added:
+        if self.context:
             used.add("turn")
         return ours, theirs if Era(self.version).renders_attachments else verbatim.without_opening(theirs, used)
-
-
-def comparable(messages: list[dict[str, Any]]) -> Any:
-    return normalise(messages)
 
 
 def first_difference(ours: list[Json], theirs: list[Json]) -> str:
@@ -104,33 +102,48 @@ def _block(block: Any) -> str:
 
 def judge(box: Box, data: bytes, session_id: str | None = None) -> Verdict:
     """Write a file, say what a resume would send, and resume it."""
-    session = session_id or str(uuid.uuid4())
-    path = box.write(session, data)
-    items = read(path).items
+    return verdict(box.version, data, ask(box, data, session_id or str(uuid.uuid4())))
+
+
+def ask(box: Box, data: bytes, session_id: str, beside: Path | None = None) -> Answer:
+    """Let the CLI resume a file; `beside` is the folder of what else belongs to the session."""
+    path = box.write(session_id, data)
+    if beside:
+        shutil.copytree(beside, path.with_suffix(""), dirs_exist_ok=True)
     try:
-        theirs = box.resume(session, PROMPT)
+        theirs = box.resume(session_id, PROMPT)
     except subprocess.TimeoutExpired:
-        return Verdict(box.version, build(items, box.version, PROMPT), None)
-    context = verbatim.written(data, path.read_bytes())
-    return Verdict(box.version, build(items, box.version, PROMPT, context), theirs, bool(context))
+        return Answer(None)
+    after = path.read_bytes()
+    return Answer(theirs, after[len(data) :] if after.startswith(data) else b"")
+
+
+def verdict(version: str, data: bytes, answer: Answer) -> Verdict:
+    """Compare what the CLI did with a file and what clew says about it."""
+    context = verbatim.written(answer.added)
+    return Verdict(version, build(Session(data).items, version, PROMPT, context), answer.theirs, context)
 
 
 class Bench:
     """Several boxes of one version that judge at the same time."""
 
     def __init__(self, boxes: list[Box], pool: ThreadPoolExecutor) -> None:
+        self.version = boxes[0].version
         self._pool = pool
         self._free: queue.SimpleQueue[Box] = queue.SimpleQueue()
         for box in boxes:
             self._free.put(box)
 
     def judge(self, data: bytes, session_id: str) -> Future[Verdict]:
-        return self._pool.submit(self._judge, data, session_id)
+        return self._pool.submit(lambda: verdict(self.version, data, self._ask(data, session_id)))
 
-    def _judge(self, data: bytes, session_id: str) -> Verdict:
+    def ask(self, data: bytes, session_id: str, beside: Path | None = None) -> Future[Answer]:
+        return self._pool.submit(self._ask, data, session_id, beside)
+
+    def _ask(self, data: bytes, session_id: str, beside: Path | None = None) -> Answer:
         box = self._free.get()
         try:
-            return judge(box, data, session_id)
+            return ask(box, data, session_id, beside)
         finally:
             self._free.put(box)
 

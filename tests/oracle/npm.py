@@ -23,7 +23,7 @@ def installed(package: str, version: str, name: str, entry: Entry, *options: str
     """The folder that holds a version of a package, fetched unless it is there. `name` is that of its place."""
     if sys.platform == "win32":
         raise Unavailable("the oracle runs on Linux and macOS only")
-    folder = _cache() / name / version
+    folder = cache_folder() / name / version
     if entry(folder):
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,8 @@ def need(program: str) -> str:
     return found
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """The folder for what tests keep between runs: `.cache`, or CLEW_TEST_CACHE."""
     repository = Path(__file__).resolve().parents[2]
     return Path(os.environ.get("CLEW_TEST_CACHE") or repository / ".cache").resolve()
 

@@ -19,12 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from clew.facts.drift import known
+from tests.oracle.cases import CASES, session_of
 from tests.oracle.claude import Box
 from tests.oracle.judge import WORKERS, Verdict, bench, shown
 from tests.oracle.mock_api import Json, Reply, text, thinking, tool_use
-from tests.oracle.normalise import normalise
 from tests.oracle.script import told
-from tests.oracle.test_resume import CASES, session_of
+from tests.oracle.verbatim import without_context
 
 DONE = Reply([text("Done.")])
 TASK = tool_use("Task", description="Look", prompt="Look around.", subagent_type="general-purpose")
@@ -191,7 +191,7 @@ def _failure(verdict: Verdict) -> str:
 def _sent(verdict: Verdict) -> list[Json]:
     """The conversation as it was sent, without what each release says about itself and the machine."""
     theirs = verdict.theirs
-    return normalise(theirs.messages) if theirs and theirs.rc == 0 else []
+    return without_context(theirs.messages) if theirs and theirs.rc == 0 else []
 
 
 def _shown(verdict: Verdict) -> str:

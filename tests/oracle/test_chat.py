@@ -18,8 +18,8 @@ from clew.conversation.open import read, request
 from tests.chat.world import MODEL, SAVE, TOOLS, World, limited, use, waiting, world
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
-from tests.oracle.judge import PROMPT, bench, comparable, shown
-from tests.oracle.normalise import normalise
+from tests.oracle.judge import PROMPT, bench, shown
+from tests.oracle.verbatim import comparable, without_clew_opening
 
 SUMMARY = Rule(prompt="Sum up this conversation", steps=["All that was said."])
 INNER = Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."])
@@ -175,18 +175,7 @@ def resumed(path: Path, made: World, prompt: str = PROMPT) -> tuple[Any, Any]:
 
     made.project.mkdir(parents=True, exist_ok=True)
     asyncio.run(run())
-    return in_turn(normalise(made.sent[-1]["messages"])), in_turn(normalise(expected.messages))
-
-
-def in_turn(messages: list[Any]) -> list[Any]:
-    """Messages of one role in a row as one, as the API reads them."""
-    made: list[Any] = []
-    for message in messages:
-        if made and made[-1]["role"] == message["role"]:
-            made[-1] = {**message, "content": [*made[-1]["content"], *message["content"]]}
-        else:
-            made.append(message)
-    return made
+    return without_clew_opening(made.sent[-1]["messages"]), comparable(expected.messages)
 
 
 @pytest.mark.shared

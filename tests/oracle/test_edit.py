@@ -13,6 +13,7 @@ import pytest
 from claude_agent_sdk import get_session_messages, list_sessions
 
 import clew
+from clew.conversation.request import build
 from clew.conversation.session import Session
 from clew.demo.tree import write_demo
 from clew.edit.plan import Plan, plan
@@ -20,7 +21,7 @@ from clew.wire.write import create
 from tests.edit.steps import STEPS, Steps, planned
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
-from tests.oracle.judge import PROMPT, Verdict, bench, comparable
+from tests.oracle.judge import PROMPT, Verdict, bench, first_difference
 from tests.oracle.test_resume_made import MADE
 
 pytestmark = pytest.mark.oracle
@@ -81,14 +82,10 @@ def score(claude: Claude, version: str, found: list[Case], folder: Path) -> dict
 
 
 def fault(case: Case, verdict: Verdict) -> str:
-    expected = clew.request(case.plan.session, verdict.version, PROMPT)
-    if comparable(expected.messages) != comparable(verdict.ours.messages):
-        return "what was written is not what was planned"
-    try:
-        verdict.check()
-    except AssertionError as difference:
-        return str(difference)
-    return ""
+    expected = build(case.plan.session.items, verdict.version, PROMPT, verdict.context)
+    if expected.messages != verdict.ours.messages:
+        return f"what was written is not what was planned: {first_difference(expected.messages, verdict.ours.messages)}"
+    return verdict.difference()
 
 
 def made_sessions(folder: Path) -> dict[str, Session]:

@@ -14,7 +14,7 @@ import pytest
 from tests.oracle.claude import VERSIONS
 from tests.oracle.conftest import Claude
 from tests.oracle.mock_api import Json, Reply, text, thinking, tool_use
-from tests.oracle.normalise import normalise
+from tests.oracle.verbatim import without_context
 
 pytestmark = pytest.mark.oracle
 
@@ -49,7 +49,7 @@ def test_a_hand_written_session_resumes(claude: Claude, version: str) -> None:
         path = box.write(SESSION, entries("one", "first", "two", "second"))
         resumed = box.resume(SESSION)
         assert (resumed.rc, resumed.result, resumed.session_id) == (0, "ok", SESSION), resumed.stderr
-        assert normalise(resumed.messages) == [
+        assert without_context(resumed.messages) == [
             user(text("one")),
             assistant(text("first")),
             user(text("two")),
@@ -70,7 +70,7 @@ def test_a_recorded_session_lies_in_the_project_folder_and_resumes(claude: Claud
         resumed = box.resume(recorded.session_id, "Go on")
         assert resumed.session_id == recorded.session_id
         assert resumed.model
-        assert normalise(resumed.messages) == [
+        assert without_context(resumed.messages) == [
             user(text("Hello")),
             assistant(text("Hi there.")),
             user(text("Go on")),
@@ -83,7 +83,7 @@ def test_a_recorded_call_runs_and_is_sent_again(claude: Claude) -> None:
     with claude() as box:
         recorded = box.record("Greet", "--permission-mode", "bypassPermissions", replies=replies)
         assert recorded.result == "Done.", recorded.stderr
-        prompt, reply, result, *rest = normalise(box.resume(recorded.session_id).messages)
+        prompt, reply, result, *rest = without_context(box.resume(recorded.session_id).messages)
     assert prompt == user(text("Greet"))
     assert [block["type"] for block in reply["content"]] == ["thinking", "text", "tool_use"]
     assert result["content"][0]["tool_use_id"] == reply["content"][2]["id"]

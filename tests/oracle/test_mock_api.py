@@ -1,4 +1,4 @@
-"""The mock API and the normaliser, without the CLI."""
+"""The mock API, without the CLI."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import urllib.request
 import pytest
 
 from tests.oracle.mock_api import Json, MockApi, Reply, text, thinking, tool_use
-from tests.oracle.normalise import normalise
 
 CONTENT = [thinking("Hm."), text("Grüße 🧵"), tool_use("Read", file_path="/a"), text("")]
 
@@ -83,27 +82,3 @@ def test_other_paths() -> None:
         assert refused.value.code == 404
         assert [seen.path for seen in api.received] == ["/v1/messages/count_tokens", "/v2/other"]
         assert api.requests == []
-
-
-def test_normalise_leaves_the_conversation() -> None:
-    marked = {"type": "text", "text": "hi\n", "cache_control": {"type": "ephemeral"}}
-    inner = [
-        text("<system-reminder>x</system-reminder>"),
-        text("out\n\n<system-reminder>y</system-reminder>"),
-    ]
-    messages: list[Json] = [
-        {"role": "system", "content": "rules"},
-        {"role": "user", "content": "<system-reminder>\nonly this\n</system-reminder>\n"},
-        {"role": "user", "content": "plain"},
-        {"role": "assistant", "content": [marked, text("\n")]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": inner}]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "u", "content": "as it is\n"}]},
-    ]
-    once = normalise(messages)
-    assert once == [
-        {"role": "user", "content": [text("plain")]},
-        {"role": "assistant", "content": [text("hi")]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [text("out")]}]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "u", "content": "as it is\n"}]},
-    ]
-    assert normalise(once) == once

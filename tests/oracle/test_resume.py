@@ -10,65 +10,23 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.oracle import (
-    cases_attachments,
-    cases_blocks,
-    cases_bridging,
-    cases_closing,
-    cases_compaction,
-    cases_damage,
-    cases_leaf,
-    cases_merging,
-    cases_pins,
-    cases_queued,
-    cases_results,
-    cases_siblings,
-    cases_thinking,
-)
+from tests.oracle.cases import CASES, CLOCKED, file_of, session_of
 from tests.oracle.claude import LATEST, VERSIONS
 from tests.oracle.conftest import Claude
 from tests.oracle.differences import KNOWN, UNKNOWN
-from tests.oracle.judge import Bench, Verdict, bench, comparable, judge
-from tests.oracle.script import Lifelike, Tell, dense, told
+from tests.oracle.judge import Bench, Verdict, bench, judge
+from tests.oracle.script import told
 
 pytestmark = pytest.mark.oracle
 
-THEMES = (
-    cases_leaf.case,
-    cases_pins.case,
-    cases_siblings.case,
-    cases_bridging.case,
-    cases_merging.case,
-    cases_results.case,
-    cases_attachments.case,
-    cases_queued.case,
-    cases_blocks.case,
-    cases_compaction.case,
-    cases_thinking.case,
-    cases_closing.case,
-    cases_damage.case,
-)
-CASES: dict[str, Tell] = {f"{theme.name}/{name}": tell for theme in THEMES for name, tell in theme.items()}
-CLOCKED = [
-    name + clock for name in CASES for clock in ("", "@life")
-]  # each with one second between lines, and as in life
 SOAKS = os.environ.get("CLEW_SOAK") == "1"
 
 Judged = Callable[[str, str], Verdict]
 
 
-def session_of(name: str) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
-
-
 def submit(on: Bench, name: str) -> Future[Verdict]:
     session = session_of(name)
     return on.judge(file_of(name, session), session)
-
-
-def file_of(name: str, session: str) -> bytes:
-    case, at, _ = name.partition("@life")
-    return told(CASES[case], session, Lifelike() if at else dense)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +79,7 @@ def test_what_is_sent_does_not_depend_on_other_sessions_of_the_project(claude: C
         for name in (*names, *reversed(names)):
             session = str(uuid.uuid4())
             theirs = judge(box, told(CASES[name], session), session).theirs
-            sent[name].append(comparable(theirs.messages) if theirs else None)
+            sent[name].append(theirs.messages if theirs else None)
     assert all(first == second for first, second in sent.values())
 
 

@@ -13,23 +13,28 @@ from clew.wire.entry import Entry, entries, read
 
 Json = dict[str, Any]
 
-ALLOWED = {
+FORM = {
     "marks": "cache_control says where the API may cache; it is no part of the conversation",
     "strings": "a content of one text is sent as a string, or as a block where a cache mark is on it",
+}
+ALLOWED = {
     "effort": "a system message without content says how much effort a turn gets; it holds nothing of the conversation",
     "turn": "for the new prompt the program writes context of its own into the file (date, tools, environment), which is "
     "taken from there and given to clew",
     "warning": "a task's notification begins with a warning in the program's own words, which clew does not repeat",
-    "left out": "clew counts the attachments that the program puts into long texts of its own (`Request.left_out`); such a "
-    "request is compared without reminders and system turns",
+    "left out": "clew counts the attachments that the program puts into long texts of its own (`Request.left_out`); theirs "
+    "may hold one more reminder or system paragraph for each of them, and nothing else",
     "lost agents": "beside the new prompt the program tells, in its own words, which agents in the background were running "
     "when the session ended; it does not write that down",
     "opening": "before 2.1.290 the program puts context of its own before the first prompt and does not write it down",
+    "clew's opening": "clew's own chat puts the folder, the system and the date before the first prompt, and does not write "
+    "them down",
 }
 
 
-def comparable(messages: Sequence[Json], used: set[str]) -> list[Json]:
+def comparable(messages: Sequence[Json], used: set[str] | None = None) -> list[Json]:
     """Messages without cache marks, each content a list of blocks. `used` gets the names of what was changed."""
+    used = set() if used is None else used
     found = []
     for message in messages:
         if message["role"] == "system" and not message["content"]:
@@ -61,10 +66,9 @@ def _block(block: Any, used: set[str]) -> Any:
 _WARNING = re.compile(r"(<system-reminder>\n|)\[SYSTEM NOTIFICATION - NOT USER INPUT\]\n.*?\n\n", re.DOTALL)
 
 
-def written(before: bytes, after: bytes) -> tuple[Entry, ...]:
-    """The attachments that a run wrote behind what a file held."""
-    added = entries(read(after[len(before) :])) if after.startswith(before) else ()
-    return tuple(entry for entry in added if entry.type == "attachment" and entry.data.get("rendered"))
+def written(added: bytes) -> tuple[Entry, ...]:
+    """The attachments among the lines that a run wrote."""
+    return tuple(e for e in entries(read(added)) if e.type == "attachment" and e.data.get("rendered"))
 
 
 def without_opening(messages: Sequence[Json], used: set[str]) -> list[Json]:
@@ -73,7 +77,7 @@ def without_opening(messages: Sequence[Json], used: set[str]) -> list[Json]:
     for index in {0, len(found) - 1} if found else ():
         if found[index]["role"] != "user":
             continue
-        opening = OPENING if index == 0 else "<system-reminder>"
+        opening = OPENING if index == 0 else REMINDER
         kept = [b for b in found[index]["content"] if not _opens_with(b, opening)]
         if len(kept) != len(found[index]["content"]):
             used.add("opening")
@@ -84,6 +88,75 @@ def without_opening(messages: Sequence[Json], used: set[str]) -> list[Json]:
 def _opens_with(block: Json, opening: str) -> bool:
     text = block.get("text") if block.get("type") == "text" else None
     return isinstance(text, str) and text.startswith(opening)
+
+
+def without_context(messages: Sequence[Json]) -> list[Json]:
+    """The conversation alone, to compare two releases, which describe themselves in different words."""
+    found = []
+    for message in comparable(messages):
+        blocks = [_without_folded(b) for b in message["content"] if not _opens_with(b, REMINDER)]
+        if blocks and message["role"] != "system":
+            found.append({**message, "content": blocks})
+    return found
+
+
+def _without_folded(block: Json) -> Json:
+    content = block.get("content") if block.get("type") == "tool_result" else None
+    return {**block, "content": _FOLDED.split(content)[0]} if isinstance(content, str) else block
+
+
+def is_beside_left_out(ours: Sequence[Json], theirs: Sequence[Json], left_out: int) -> bool:
+    """Whether `theirs` holds everything of `ours` in order, and a reminder or system paragraph for what is left out."""
+    mine, other = _pieces(ours), _pieces(theirs)
+    runs = at = 0
+    is_extra = False
+    for index, piece in enumerate(other):
+        follows = index + 1 < len(other) and _is_context(other[index + 1])
+        if at < len(mine) and (piece == mine[at] or (follows and _ended(piece) == _ended(mine[at]))):
+            at += 1
+            is_extra = False
+        elif _is_context(piece):
+            runs += not is_extra
+            is_extra = True
+        else:
+            return False
+    return at == len(mine) and runs <= left_out
+
+
+def _pieces(messages: Sequence[Json]) -> list[tuple[str, Any]]:
+    """Blocks with their roles; context in a tool result, and the paragraphs of a system turn, are pieces of their own."""
+    found: list[tuple[str, Any]] = []
+    for message in messages:
+        for block in message["content"]:
+            content = block.get("content") if block.get("type") == "tool_result" else None
+            if message["role"] == "system":
+                found.extend(("system", part) for part in block["text"].split("\n\n"))
+            elif isinstance(content, str):
+                head, *folded = _FOLDED.split(content)
+                found.append((message["role"], {**block, "content": head}))
+                found.extend(("user", {"type": "text", "text": part}) for part in folded)
+            else:
+                found.append((message["role"], block))
+    return found
+
+
+def _is_context(piece: tuple[str, Any]) -> bool:
+    role, block = piece
+    return role == "system" or (role == "user" and _opens_with(block, REMINDER))
+
+
+def _ended(piece: tuple[str, Any]) -> tuple[str, Any]:
+    """A piece without the new line that stands before a further text."""
+    role, block = piece
+    is_text = isinstance(block, dict) and isinstance(block.get("text"), str)
+    return (role, {**block, "text": block["text"].rstrip("\n")}) if is_text else piece
+
+
+def without_clew_opening(messages: Sequence[Json]) -> list[Json]:
+    """Without what clew's own chat puts before the first prompt."""
+    first, *rest = comparable(messages)
+    kept = first["content"][1:] if _opens_with(first["content"][0], CLEW_OPENING) else first["content"]
+    return [{**first, "content": kept}, *rest]
 
 
 def without_lost_agents(messages: Sequence[Json], used: set[str]) -> list[Json]:
@@ -103,4 +176,7 @@ def _tells_of_lost_agent(block: Any) -> bool:
 
 
 _LOST = "didn't finish before the previous session ended"
+REMINDER = "<system-reminder>"
+_FOLDED = re.compile(r"\n\n(?=<system-reminder>\n)")
 OPENING = "<system-reminder>\nAs you answer the user's questions"
+CLEW_OPENING = "<system-reminder>\nFolder: "

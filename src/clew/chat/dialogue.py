@@ -23,6 +23,7 @@ from clew.chat.repository import branch_of
 from clew.chat.snapshot import Backups
 from clew.chat.tool import Content, Json, Result, State
 from clew.chat.watch import Watch
+from clew.conversation.message import join_blocks
 from clew.models import window_of
 from clew.wire.encode import encode
 from clew.wire.write import replace
@@ -213,9 +214,12 @@ class Dialogue(Struct):
 
     def _hear(self, content: Content) -> None:
         blocks = blocks_of(content)
-        if self.messages and self.messages[-1]["role"] == "user":
-            before = self.messages[-1]
-            self.messages[-1] = {**before, "content": [*before["content"], *blocks]}
+        at = len(self.messages) - 1
+        while at >= 0 and self.messages[at]["role"] == "system":
+            at -= 1
+        if at >= 0 and self.messages[at]["role"] == "user":
+            before = self.messages[at]
+            self.messages[at] = {**before, "content": join_blocks(before["content"], blocks)}
         elif blocks:
             self.messages.append({"role": "user", "content": blocks})
 

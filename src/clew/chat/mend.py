@@ -19,8 +19,8 @@ _ROUNDS = 100
 
 def mended(messages: Sequence[Json]) -> tuple[list[Json], list[str]]:
     """The messages as they can be sent, and a sentence for each rule that they broke. Raises ApiError if none can be."""
-    found = [v for v in lint(messages) if v.is_refused or v.rule == "turns"]
-    told = [str(violation) for violation in found if violation.is_refused]  # the API puts one role's messages together
+    found = [v for v in lint(messages) if v.is_refused]
+    told = [str(violation) for violation in found]
     made = list(messages)
     for _ in range(_ROUNDS):
         if not found:
@@ -42,8 +42,8 @@ def _without(messages: Sequence[Json], found: Iterable[Violation]) -> list[Json]
     made = []
     for index, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
-        if role in ("user", "assistant"):
-            kept = [b for i, b in enumerate(_blocks(content)) if (index, i) not in gone]
+        kept = [b for i, b in enumerate(_blocks(content)) if (index, i) not in gone]
+        if role in ("user", "assistant") or (role == "system" and kept):
             made.append({"role": role, "content": kept})
     return made
 
@@ -76,23 +76,27 @@ def _fewer_images(messages: Sequence[Json]) -> list[Json]:
 
 
 def _sound(messages: Sequence[Json]) -> list[Json]:
-    """In turn, from the user on, each call with one result and each result with its call."""
+    """In turn, starting with the user, each call with one result and each result with its call."""
     made: list[Json] = []
     used: set[str] = set()
     for message in _in_turn(messages):
         role, content = message["role"], message["content"]
+        asked = _last_spoken(made)
+        if role == "system":
+            made.append(message)
+            continue
         if role == "assistant":
             content = [b for b in content if b.get("type") != "tool_use" or _is_new(str(b.get("id")), used)]
             while content and content[-1].get("type") in THOUGHT:
                 content = content[:-1]
-        elif made:
-            content = _answering(content, made[-1]["content"])
+        elif asked is not None:
+            content = _answering(content, made[asked]["content"])
         else:
             content = [b for b in content if b.get("type") != "tool_result"]
         if content and (made or role == "user"):
             made.append({"role": role, "content": content})
     made = _in_turn(made)
-    if made and (calls := _calls(made[-1])):
+    if (last := _last_spoken(made)) is not None and (calls := _calls(made[last])):
         made.append({"role": "user", "content": [_lost(call) for call in calls]})
     return made
 
@@ -105,14 +109,23 @@ def _is_new(call: str, used: set[str]) -> bool:
 
 
 def _in_turn(messages: Iterable[Json]) -> list[Json]:
-    """Messages of one role in a row as one."""
+    """Messages of one role in a row as one, system turns between them behind it."""
     made: list[Json] = []
     for message in messages:
-        if made and made[-1]["role"] == message["role"]:
-            made[-1] = {**made[-1], "content": [*made[-1]["content"], *message["content"]]}
+        at = _last_spoken(made)
+        if message["role"] == "system":
+            if at is not None:  # the user has the first word
+                made.append(message)
+        elif at is not None and made[at]["role"] == message["role"]:
+            made[at] = {**made[at], "content": [*made[at]["content"], *message["content"]]}
         elif message["content"]:
             made.append(message)
     return made
+
+
+def _last_spoken(messages: Sequence[Json]) -> int | None:
+    """Where the last message is that is no system turn."""
+    return next((i for i in range(len(messages) - 1, -1, -1) if messages[i]["role"] != "system"), None)
 
 
 def _answering(content: Sequence[Json], asked: Sequence[Json]) -> list[Json]:

@@ -191,8 +191,13 @@ def _joined(first: Draft, second: Draft, era: Era, model: str) -> Draft:
         rest = [b for b in first.blocks if b.get("type") != "tool_result"]
         return replace(first, blocks=[*before, *second.blocks, *rest])
     has_seam = era.ends_joined_texts and (second.kind not in ("context", "pictured") or not _folds(second, model))
-    blocks = _seamed(first.blocks) if has_seam and _is_text(second.blocks[:1]) else first.blocks
-    return replace(first, blocks=[*blocks, *second.blocks], kind=second.kind)
+    blocks = join_blocks(first.blocks, second.blocks) if has_seam else [*first.blocks, *second.blocks]
+    return replace(first, blocks=blocks, kind=second.kind)
+
+
+def join_blocks(first: list[Json], second: list[Json]) -> list[Json]:
+    """The blocks of two entries in one message: a text before a text ends with a new line."""
+    return [*(_seamed(first) if _is_text(second[:1]) else first), *second]
 
 
 def _is_text(blocks: Sequence[Json]) -> bool:

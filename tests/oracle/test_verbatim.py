@@ -1,0 +1,57 @@
+"""The comparison to the letter, without the CLI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.oracle.mock_api import text
+from tests.oracle.verbatim import is_beside_left_out, without_context
+
+Json = dict[str, Any]
+NOTE = "<system-reminder>\nnote\n</system-reminder>"
+
+
+def user(*content: Json) -> Json:
+    return {"role": "user", "content": list(content)}
+
+
+def system(words: str) -> Json:
+    return {"role": "system", "content": [text(words)]}
+
+
+def result(content: str) -> Json:
+    return {"type": "tool_result", "tool_use_id": "t", "content": content}
+
+
+OURS = [user(result("out")), system("one"), user(text("next"))]
+BESIDE = {
+    "a reminder": [user(result("out"), text(NOTE)), system("one"), user(text("next"))],
+    "a reminder in a result": [user(result(f"out\n\n{NOTE}")), system("one"), user(text("next"))],
+    "a system paragraph": [user(result("out")), system("one\n\ntwo"), user(text("next"))],
+    "a new line before it": [user(result("out")), system("one"), user(text("next\n"), text(NOTE))],
+}
+DIFFERENT = {
+    "a text": [user(result("out"), text("words")), system("one"), user(text("next"))],
+    "less": [user(result("out")), user(text("next"))],
+    "two reminders": [user(result("out"), text(NOTE)), system("one"), user(text("next"), text(NOTE))],
+    "a new line alone": [user(result("out")), system("one"), user(text("next\n"))],
+    "another result": [user(result(f"other\n\n{NOTE}")), system("one"), user(text("next"))],
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_one_reminder_is_allowed_for_an_attachment_that_is_left_out(name: str) -> None:
+    assert is_beside_left_out(OURS, BESIDE[name], 1)
+    assert not is_beside_left_out(OURS, BESIDE[name], 0)
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_nothing_else_is_allowed(name: str) -> None:
+    assert not is_beside_left_out(OURS, DIFFERENT[name], 1)
+
+
+def test_the_conversation_alone_keeps_every_word_of_it() -> None:
+    said = [user(text(NOTE), text("hi\n")), system("one"), user(result(f"out\n\n{NOTE}"))]
+    assert without_context(said) == [user(text("hi\n")), user(result("out"))]
