@@ -166,3 +166,50 @@ def test_memory_is_bounded_for_an_output_of_a_hundred_megabytes(words: list[str]
         for _ in range(100):
             file.write(b"a line of a long output that says hardly anything\n" * 20_000)
     assert peak(words, tmp_path / "claude") - small < 100 << 20
+
+
+# -- search
+
+
+@pytest.mark.req("R008", "R010")
+@pytest.mark.parametrize("words", [["echidna"], ["--substring", "the echidna neb"], ["--regex", "echidna.nebula"]])
+def test_a_word_of_a_long_output_finds_its_session(clew: Run, claude: Path, words: list[str]) -> None:
+    write_home(claude)
+    code, out, _ = clew("search", *words, "--json")
+    (found,) = map(json.loads, out.splitlines())
+    (passage,) = found["passages"]
+    assert (code, found["session"]) == (0, SESSION)
+    assert (passage["field"], passage["tool"]) == ("result", "Bash")
+    assert "plate of the echidna nebula" in passage["text"]
+    assert clew("search", *words, "-p", "observatory")[0] == 0
+    assert clew("search", *words, "--project", "elsewhere")[0] == 1
+
+
+@pytest.mark.req("R008")
+def test_filters_hold_for_long_outputs(clew: Run, claude: Path) -> None:
+    write_home(claude)
+    for query, code in {
+        "echidna tool:Bash": 0,
+        "echidna in:result": 0,
+        "echidna tool:Read": 1,
+        "echidna in:prompt": 1,
+        "echidna since:2026-02-01": 0,
+        "echidna until:2026-02-01": 1,
+        "very last plate": 0,
+    }.items():
+        assert clew("search", *query.split())[0] == code, query
+
+
+@pytest.mark.req("R010")
+def test_search_masks_what_it_prints_of_a_long_output(clew: Run, claude: Path) -> None:
+    write_home(claude)
+    out = clew("search", "uploaded")[1]
+    assert "uploaded with [REDACTED:github-token]" in out and TOKEN not in out
+
+
+def test_an_output_that_is_gone_shows_its_placeholder(clew: Run, claude: Path) -> None:
+    folder = write_home(claude)
+    clew("search", "echidna")
+    (folder / "tool-results" / "toolu_01Plates.txt").unlink()
+    code, out, _ = clew("search", "echidna", "--no-refresh")
+    assert code == 0 and "Output too large" in out

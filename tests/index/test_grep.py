@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -97,7 +98,9 @@ def test_what_a_match_must_hold_it_holds(expression: str, text: str) -> None:
 @pytest.mark.parametrize("pattern", ["er", "tion", "('", "/src/", "oo", "\\n", "le s"])
 def test_it_agrees_with_a_plain_reading(demo: Index, pattern: str) -> None:
     wanted = sought(pattern, False).pattern
-    rows = [row for shard in demo.shards for row in shard.execute("SELECT path, session, agent FROM file")]
+    rows = [
+        row for shard in demo.shards for row in shard.execute("SELECT path, session, agent FROM file WHERE side=''")
+    ]
     expected: dict[str, int] = {}
     agents: dict[str, set[str]] = {}
     for path, session, agent in rows:
@@ -106,6 +109,11 @@ def test_it_agrees_with_a_plain_reading(demo: Index, pattern: str) -> None:
                 if said.field in ("prompt", "reply", "input", "result") and wanted.search(said.text):
                     expected[session] = expected.get(session, 0) + 1
                     agents.setdefault(session, set()).update({agent} - {""})
-    got = {one.session: one for one in demo.grep(pattern)}
+        for output in () if agent else Path(path).with_suffix("").glob("tool-results/*"):
+            assert output.stat().st_size < 64 << 10  # one piece
+            if wanted.search(output.read_text()):
+                expected[session] = expected.get(session, 0) + 1
+                agents.setdefault(session, set())
+    got = {one.session: one for one in demo.grep(pattern, filters="-in:todo,plan")}
     assert {session: one.matches for session, one in got.items()} == expected
     assert {session: one.agents for session, one in got.items()} == agents

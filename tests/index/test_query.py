@@ -144,5 +144,5 @@ def test_thinking_is_searched_when_asked_for() -> None:
     assert "thinking" not in parse("x").places
     assert parse("x in:thinking").places == ("thinking",)
     assert parse("x role:assistant").places == ("reply", "thinking", "input")
-    assert parse("x -in:result").places == ("title", "prompt", "reply", "input")
+    assert parse("x -in:result").places == ("title", "prompt", "reply", "input", "todo", "plan")
     assert parse("x role:assistant in:reply").places == ("reply",)

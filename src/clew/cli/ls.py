@@ -1,4 +1,4 @@
-"""`clew ls`: what there is."""
+"""`clew ls`: list sessions, projects, agents, prompts, todo lists or plans."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from clew.cli.choose import add_missed, fence_of, outlines, tree
+from clew.cli.ls_work import list_plans, list_todos
 from clew.cli.output import ago, clean, common, one_line, print_json, remark, size
 from clew.cli.table import Column, print_table
 from clew.collect.attic import Attic, open_attic
@@ -24,7 +25,7 @@ Json = Mapping[str, Any]
 
 
 def arguments(command: ArgumentParser) -> None:
-    kinds = ("sessions", "projects", "agents", "prompts")
+    kinds = ("sessions", "projects", "agents", "prompts", "todos", "plans")
     command.add_argument("kind", nargs="?", choices=kinds, default="sessions", help="what to list (default: sessions)")
     command.add_argument("--archived", action="store_true", help="only sessions that are in the archive alone")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
@@ -242,6 +243,26 @@ _KINDS: dict[str, tuple[Callable[[Namespace, Fence], Iterable[Json]], Sequence[C
             ("WHEN", lambda r: ago(r["when"])),
             ("PROJECT", lambda r: _short(r["project"])),
             ("PROMPT", lambda r: r["title"]),
+        ),
+    ),
+    "todos": (
+        list_todos,
+        (
+            ("SESSION", lambda r: r["session"][:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("DONE", lambda r: f"{r['done']}/{r['total']}"),
+            ("AGENT", lambda r: one_line(r["agent"] or "", 8)),
+            ("CURRENT", lambda r: r["title"]),
+        ),
+    ),
+    "plans": (
+        list_plans,
+        (
+            ("SESSION", lambda r: (r["session"] or "?")[:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("SIZE", lambda r: size(r["bytes"])),
+            ("NAME", lambda r: one_line(r["name"], 40)),
+            ("TITLE", lambda r: r["title"]),
         ),
     ),
 }

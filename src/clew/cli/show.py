@@ -28,6 +28,7 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--full", action="store_true", help="everything: --depth full --thinking --lines 0")
     command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
     command.add_argument("--meta", action="store_true", help="also what the program told the model")
+    command.add_argument("--todos", action="store_true", help="the session's todo lists, tasks and plans instead")
     command.add_argument("--no-agents", action="store_true", help="leave out what sub-agents did")
     command.add_argument("--lines", metavar="N", type=count, default=6, help="lines of a result (default 6, 0 for all)")
     part_arguments(command)
@@ -41,6 +42,10 @@ def call(options: Namespace) -> int:
         remark("clew: --gap needs --rounds. Write: clew show ID --rounds --gap 10m")
         return 2
     session = chosen(options, options.id, archived=True)
+    if options.todos:
+        from clew.cli.show_todos import show_todos
+
+        return show_todos(session, options)
     if options.rounds:
         if not options.json:
             _print(_header(session), options)

@@ -28,7 +28,10 @@ from clew.wire.database import DAMAGE, Writing
 
 BATCH = 4096  # word pieces that are embedded and kept together: about a second's work
 _PROMPT, _REPLY, _INPUT = (FIELDS.index(name) for name in ("prompt", "reply", "input"))
-_FILES = "SELECT id, path, inode, offset, mark, mtime, custom, made, summary, agent FROM file ORDER BY mtime DESC"
+_FILES = (
+    "SELECT id, path, inode, offset, mark, mtime, custom, made, summary, agent FROM file WHERE side=''"
+    " ORDER BY mtime DESC"
+)
 
 Text = tuple[int, int, str]  # offset, part, field
 Progress = Callable[[int, int], None]

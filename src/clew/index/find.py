@@ -6,7 +6,7 @@ from clew.index.match import listed, matches, parents
 from clew.index.passage import Passage, cut, marks, text_at
 from clew.index.rank import passage_score, session_score
 from clew.index.result import Result
-from clew.index.schema import FIELDS, SAID, shard_of
+from clew.index.schema import FIELDS, SAID, SIDE_FIELDS, shard_of
 from clew.index.sql import conditions
 
 TYPE_CHECKING = False
@@ -58,8 +58,9 @@ def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without:
     answer: dict[str, Found] = {}
     for number, shard in enumerate(shards):
         ids = listed([file for place, file in by_file if place == number])
-        for file, session, agent, ended, count in shard.execute(
-            "SELECT id, session, agent, ended, messages FROM file WHERE id IN (SELECT value FROM json_each(?))", (ids,)
+        for file, session, agent, ended, count, side in shard.execute(
+            "SELECT id, session, agent, ended, messages, side FROM file WHERE id IN (SELECT value FROM json_each(?))",
+            (ids,),
         ):
             if session == without:
                 continue
@@ -69,7 +70,7 @@ def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without:
             one.matches.append(by_file[number, file])
             if agent:
                 one.agents.add(agent)
-            else:
+            elif not side:
                 one.ended, one.messages = ended, count
     orphans = [one for one in answer.values() if one.messages < 0]
     if orphans:
@@ -82,7 +83,8 @@ def _adopt(shards: Sequence[apsw.Connection], orphans: Sequence[Found]) -> None:
     waiting = {one.session: one for one in orphans}
     names = "[" + ",".join(f'"{session}"' for session in waiting if session.replace("-", "").isalnum()) + "]"
     statement = (
-        "SELECT session, ended, messages FROM file WHERE agent='' AND session IN (SELECT value FROM json_each(?))"
+        "SELECT session, ended, messages FROM file"
+        " WHERE agent='' AND side='' AND session IN (SELECT value FROM json_each(?))"
     )
     for shard in shards:
         for session, ended, count in shard.execute(statement, (names,)):
@@ -216,6 +218,11 @@ def _passages(shards: Sequence[apsw.Connection], hits: Sequence[tuple[int, int]]
 
 
 def _cut(passage: Passage, result: Result, query: Query) -> None:
+    if passage.field in SIDE_FIELDS:
+        from clew.index.side import side_text
+
+        passage.text, passage.marks = cut(side_text(passage.path, passage.field), query.terms)
+        return
     if passage.offset < 0:
         passage.kind, passage.text, passage.marks = _title(result, query)
         return
@@ -236,7 +243,7 @@ def facts(shards: Sequence[apsw.Connection], session: str) -> Result | None:
     """What is known of a session; of one whose own file is missing, what its agents tell."""
     home = shard_of(session, "")
     for whose in ("agent=''", "agent>''"):
-        statement = f"SELECT {_FACTS} FROM file WHERE session=? AND {whose} ORDER BY ended DESC LIMIT 1"
+        statement = f"SELECT {_FACTS} FROM file WHERE session=? AND side='' AND {whose} ORDER BY ended DESC LIMIT 1"
         for number in (home, *(n for n in range(len(shards)) if n != home)):
             row = shards[number].execute(statement, (session,)).fetchone()
             if row:

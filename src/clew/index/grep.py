@@ -16,10 +16,12 @@ from clew.facts.words import Words, words
 from clew.index.find import facts
 from clew.index.learn import Facts, Indexed, seconds, tools_of
 from clew.index.match import parents
+from clew.index.overflow import LongOutputs
 from clew.index.passage import BEFORE, WIDTH, Passage
 from clew.index.query import Clause, Query, Term
 from clew.index.result import Result
 from clew.index.search import Index
+from clew.index.side import OFFSET, side_text
 from clew.index.sql import conditions
 from clew.wire.fence import Fence
 from clew.wire.line import pieces
@@ -27,7 +29,7 @@ from clew.wire.pattern import Pattern
 from clew.wire.place import session_at
 from clew.wire.scan import scan
 from clew.wire.time import moment
-from clew.wire.walk import Found, walk
+from clew.wire.walk import Found, walk, walk_side
 
 PIECE = 1 << 20
 PASSAGES = 3
@@ -99,12 +101,13 @@ def grep(index: Index, asked: str, regex: bool, query: Query, without: str | Non
     wanted = sought(asked, regex)
     allowed = _allowed(index, query)
     groups: dict[str, list[tuple[Found, str]]] = {}
-    for found in walk(index.root):
+    side = [found for found in walk_side(index.root) if found.session or allowed.get(found.path)]
+    for found in (*walk(index.root), *side):
         session = found.session or allowed.get(found.path, "") or found.agent
         if (found.path in allowed or not query.filters) and session != without:
             groups.setdefault(session, []).append((found, session))
     for session, files in sorted(groups.items(), key=lambda group: -max(found.mtime_ns for found, _ in group[1])):
-        files.sort(key=lambda each: (each[0].agent != "", -each[0].mtime_ns))
+        files.sort(key=lambda each: (not each[0].path.endswith(".jsonl"), each[0].agent != "", -each[0].mtime_ns))
         try:
             result = _result(index, session, [found for found, _ in files], wanted, query)
         except BadQuery as late:
@@ -142,6 +145,8 @@ def _unknown(session: str, found: Found) -> Result:
     """A session that the index has not read yet: what its own file says."""
     result = Result(session)
     result.path, result.folder, result.ended = found.path, found.folder, found.mtime_ns // 10**9
+    if not found.path.endswith(".jsonl"):
+        return result
     with Fence().around(found.path):
         outline = Outline(session_at(found.path))
         result.title, result.cwd, result.branch = outline.title, outline.cwd or "", outline.branch_name or ""
@@ -153,14 +158,40 @@ def matches(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]:
     places = set(query.places)
     calls = Facts(found.session)
     names_tools = any(name.lstrip("-") == "tool" for name in query.filters)
+    if not found.path.endswith(".jsonl"):
+        field = "plan" if found.folder == "plans" else "todo"
+        if field in places:
+            said = Words(field, side_text(found.path, field))
+            yield from _passage(found, said, (OFFSET, 0), found.mtime_ns // 10**9, (wanted, query))
+        return
     try:
         for buffer, at in pieces(found.path, size=PIECE):
             for line, offset in [(buffer, at)] if names_tools else _lines(buffer, at, wanted):
                 for piece in scan(line, finished=True, shape=Indexed):
                     for entry, start in zip(piece.spoken, piece.offsets, strict=True):
                         yield from _matching(found, entry, offset + start, (wanted, query, places, calls))
+        if "result" in places:
+            yield from _in_outputs(found, wanted, query)
     except (OSError, *UNFORESEEN):  # it has gone since, or is not what it seems
         return
+
+
+def _in_outputs(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]:
+    """The matches in long outputs, which lie beside the transcript."""
+    calls = Facts(found.session)
+    outputs: LongOutputs | None = None
+    for piece in scan(found.path, finished=True, shape=Indexed, holding=b'"tool_use'):
+        for entry, at in zip(piece.spoken, piece.offsets, strict=True):
+            session = found.session or entry.session_id or ""
+            outputs = outputs or LongOutputs(found.path, session)
+            if not outputs.names:
+                return
+            tools = [name for name, _ in tools_of(entry, calls, at)]
+            said = [each for each in words(entry) if each.field == "result"]
+            for place, part, text in outputs.pieces(entry):
+                if place < len(said) and place < len(tools):
+                    whole = Words("result", text, tools[place], said[place].failed)
+                    yield from _passage(found, whole, (at, part), seconds(entry.timestamp), (wanted, query))
 
 
 def _lines(buffer: bytes, at: int, wanted: Sought) -> Iterator[tuple[bytes, int]]:
@@ -189,22 +220,21 @@ def _matching(
         tool = said.tool or (next(tools, ("", -1))[0] if said.field == "result" else "")
         if said.field not in places:
             continue
-        match = wanted.pattern.search(said.text)
-        when = seconds(entry.timestamp)
-        if match and _passes(said, tool, when, query):
-            text, marks = _cut(said.text, match.start(), match.end(), wanted)
-            yield Passage(
-                found.path,
-                offset,
-                said.field,
-                text=text,
-                marks=marks,
-                tool=tool,
-                failed=said.failed,
-                time=when,
-                agent=found.agent,
-                part=part,
-            )
+        one = Words(said.field, said.text, tool, said.failed)
+        yield from _passage(found, one, (offset, part), seconds(entry.timestamp), (wanted, query))
+
+
+def _passage(
+    found: Found, said: Words, place: tuple[int, int], when: int | None, how: tuple[Sought, Query]
+) -> Iterator[Passage]:
+    """A passage for a text that matches and passes the filters; `place` is its offset and its part."""
+    wanted, query = how
+    match = wanted.pattern.search(said.text)
+    if match and _passes(said, said.tool, when, query):
+        text, marks = _cut(said.text, match.start(), match.end(), wanted)
+        made = Passage(found.path, place[0], said.field, text=text, marks=marks, tool=said.tool, failed=said.failed)
+        made.time, made.agent, made.part = when, found.agent, place[1]
+        yield made
 
 
 def _passes(said: Words, tool: str, when: int | None, query: Query) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from clew.index.query import Term
 
+LONG_OUTPUT = 1 << 20  # parts from here on are pieces of a file beside the transcript
 WIDTH = 240
 BEFORE = WIDTH // 3
 _PART = 1 << 13
@@ -86,7 +87,13 @@ def _decode(line: str) -> Any:
 
 def text_at(path: str, offset: int, field: str, part: int, terms: Sequence[Term]) -> str:
     """The text of a piece; of several of its kind in the line the one that holds the most of the terms."""
-    pieces = list(_pieces(_line(path, offset)))
+    entry = _line(path, offset)
+    if part >= LONG_OUTPUT:
+        from clew.index.overflow import piece_text
+
+        if text := piece_text(path, entry, part):
+            return text
+    pieces = list(_pieces(entry))
     mine = [text for kind, text in pieces if kind == field]
     if not terms and part < len(pieces) and pieces[part][0] == field:
         return pieces[part][1]

@@ -15,7 +15,7 @@ from clew.errors import BadQuery
 from clew.index.text import tokens
 
 NAMES = ("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id")
-PLACES = ("title", "prompt", "reply", "thinking", "input", "result")
+PLACES = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
 ROLES = {"user": ("prompt",), "assistant": ("reply", "thinking", "input"), "tool": ("input", "result")}
 LONGEST = 2000  # characters of a query
 MOST = 100  # words, phrases and filters in one

@@ -19,6 +19,7 @@ from __future__ import annotations
 from math import exp2, log2
 
 WEIGHT = {"title": 4.0, "prompt": 3.0, "reply": 2.0, "thinking": 1.0, "input": 1.0, "result": 0.7}
+WEIGHT |= {"todo": 1.0, "plan": 1.0}
 HALF_LIFE = 30 * 86_400
 UNWEIGHED = 0.5  # the relevance of what is not weighed, as a part of the best
 MOST = 64  # passages beyond these add nothing

@@ -16,10 +16,11 @@ from clew.index.text import TOKENIZER
 from clew.wire.database import BUSY_MS, DAMAGE, Writing, empty, settle
 
 MEMORY = ":memory:"
-VERSION = 9
+VERSION = 10
 SHARDS = 2
-FIELDS = ("title", "prompt", "reply", "thinking", "input", "result")
-SAID = FIELDS[:4]  # in the table `said`; what tools were asked and what they said is in `done`
+FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
+SAID = FIELDS[:4]  # in the table `said`; inputs and results of tools, todo lists and plans are in `done`
+SIDE_FIELDS = ("todo", "plan")  # of files beside the transcripts
 MIDDLE = 1 << 27  # the first row; newer ones are above it and older ones below, so rows are in the order of time
 
 _TABLES = f"""
@@ -29,7 +30,7 @@ CREATE TABLE file(
   inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
   offset INTEGER NOT NULL, mark BLOB NOT NULL, open TEXT NOT NULL DEFAULT '', root INTEGER NOT NULL DEFAULT 0, title INTEGER,
   custom TEXT, made TEXT, last TEXT, summary TEXT, first TEXT, command TEXT,
-  cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT ''
+  cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT '', side TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX file_session ON file(session, agent);
 CREATE TABLE tool(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);

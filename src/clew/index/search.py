@@ -19,10 +19,10 @@ from clew.errors import StoreError
 from clew.index.query import Query, parse
 from clew.index.result import Refreshed, Result, Results
 from clew.index.schema import MEMORY, SHARDS, folder_of, open_shard, reset, shard_of, temporary_folder
-from clew.index.state import state_of
+from clew.index.state import are_known, state_of
 from clew.wire.database import DAMAGE, UNUSABLE
 from clew.wire.home import cache_home, claude_home
-from clew.wire.walk import walk
+from clew.wire.walk import walk, walk_side
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,11 +120,17 @@ class Index:
         for file in walk(self.root, missed):
             groups[shard_of(file.session, file.path)].append(file)
         states = [state_of(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
-        if not any(one.changed or one.gone for one in states):
-            return Refreshed(is_complete=not missed)
-        from clew.index.build import build
+        done = Refreshed(is_complete=not missed)
+        if any(one.changed or one.gone for one in states):
+            from clew.index.build import build
 
-        return build(self, states, budget, progress)
+            done = build(self, states, budget, progress)
+        found = walk_side(self.root)
+        if not are_known(self.shards, found):
+            from clew.index.side import refresh_side_files
+
+            done.pieces += refresh_side_files(self.shards, self.root, found)
+        return done
 
     def _make_anew(self) -> None:
         """Empty all shards of an index that is damaged."""

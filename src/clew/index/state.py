@@ -23,7 +23,7 @@ class State:
 
 def state_of(shard: apsw.Connection, found: list[Found], is_whole: bool) -> State:
     """Compare; what was not found is gone only if the walk was whole."""
-    known = {row[0]: row for row in shard.execute("SELECT path, inode, size, mtime, id FROM file")}
+    known = {row[0]: row for row in shard.execute("SELECT path, inode, size, mtime, id FROM file WHERE side=''")}
     changed = []
     for file in found:
         row = known.pop(file.path, None)
@@ -35,3 +35,9 @@ def state_of(shard: apsw.Connection, found: list[Found], is_whole: bool) -> Stat
 
 def _newest_first(file: Found) -> tuple[int, str]:
     return (-file.mtime_ns, file.path)
+
+
+def are_known(shards: list[apsw.Connection], found: list[Found]) -> bool:
+    """Whether the rows of side files are those of what was found."""
+    rows = [row for shard in shards for row in shard.execute("SELECT path, size, mtime FROM file WHERE side<>''")]
+    return sorted(rows) == sorted((file.path, file.size, file.mtime_ns) for file in found)

@@ -19,6 +19,7 @@ from clew.errors import UNFORESEEN
 from clew.facts.words import words
 from clew.index.encoded import prepared
 from clew.index.learn import COLUMNS, Facts, Indexed, facts_of, learn, node_of, seconds, tools_of
+from clew.index.overflow import LongOutputs
 from clew.index.schema import FIELDS, MIDDLE, SAID
 from clew.wire.place import is_warmup
 from clew.wire.scan import scan
@@ -26,7 +27,8 @@ from clew.wire.walk import Found
 
 BATCH = 24 << 20  # bytes of transcripts for one transaction
 MARK = 1024  # bytes at the beginning, and before the offset, that tell whether a file is still what it was
-TITLE = FIELDS.index("title")
+TITLE, _RESULT = FIELDS.index("title"), FIELDS.index("result")
+_MOST_RESULTS = 256  # results in one entry whose long outputs are read
 _BEFORE = [(None,) * field for field in range(len(SAID))]  # the columns beside that of a field
 _AFTER = _BEFORE[::-1]
 _FIELD = {name: number for number, name in enumerate(FIELDS)}
@@ -106,6 +108,9 @@ class Writer:
         """Drop the rows of a file that could not be read to its end; the next refresh tries again."""
         file_id = self.shard.execute("SELECT id FROM file WHERE path=?", (path,)).get
         self.blocks = [block for block in self.blocks if not block or block[0][0] != file_id]
+        if file_id is not None:  # some rows may have been written in this transaction: begin the file again
+            forget(self.shard, file_id)
+            self.shard.execute("UPDATE file SET size=-1, mtime=-1, offset=0, mark=x'' WHERE id=?", (file_id,))
         self.counts.skipped.append(path)
 
     def _read(self, file: BinaryIO, found: Found, known: _Known | None) -> None:
@@ -121,6 +126,7 @@ class Writer:
         block: list[tuple[Any, ...]] = []
         self.blocks.append(block)
         before, offset = known.facts.titles, known.offset
+        outputs: LongOutputs | None = None
         is_whole = True
         if found.agent and not offset and is_warmup(found.path, stat.st_size):
             self.counts.files += 1
@@ -129,6 +135,9 @@ class Writer:
         for piece in scan(file, offset=offset, finished=True, shape=Indexed):
             for entry, at in zip(piece.spoken, piece.offsets, strict=True):
                 self._add(entry, at, known, bool(found.agent), block)
+                outputs = outputs or self._outputs(found, known)
+                if outputs and outputs.names:
+                    self._add_outputs(outputs, entry, at, known, block)
             self.held += piece.stop - offset
             offset = piece.stop
             if self.held >= BATCH:
@@ -179,6 +188,27 @@ class Writer:
             block.append((known.id, at, part, field, tool, int(said.failed), when, node, prepared(said.text)))
         if entry.type == "summary" and entry.summary and self._is_own(entry.leaf, known.id, block):
             facts.summary = prepared(" ".join(entry.summary.split()))
+
+    def _outputs(self, found: Found, known: _Known) -> LongOutputs | None:
+        """The long outputs of a transcript, as soon as its session is known: an agent's file may name it inside."""
+        session = found.session or known.facts.session
+        return LongOutputs(found.path, session) if session else None
+
+    def _add_outputs(
+        self, outputs: LongOutputs, entry: Indexed, at: int, known: _Known, block: list[tuple[Any, ...]]
+    ) -> None:
+        """Add the pieces of long outputs after the results that stand for them, with their tool, time and node."""
+        own = [row for row in block[-_MOST_RESULTS:] if row[1] == at and row[3] == _RESULT]
+        size = 0
+        for number, part, text in outputs.pieces(entry):
+            if number < len(own):
+                _, _, _, field, tool, failed, when, node, _ = own[number]
+                block.append((known.id, at, part, field, tool, failed, when, node, prepared(text)))
+                size += len(text)
+                if size >= BATCH:
+                    self._insert(block)
+                    block.clear()
+                    size = 0
 
     def _fail(self, call: tuple[int, int, int], block: list[tuple[Any, ...]]) -> None:
         """Note at what a tool was asked, in (file, offset, tool), that the call failed: `is:error` holds for both ends."""
@@ -239,7 +269,15 @@ class Writer:
         """Write what was collected; the rows of newer files get higher numbers."""
         if not self.shard.in_transaction:
             return
-        rows = [row for block in reversed(self.blocks) for row in block]
+        self._insert([row for block in reversed(self.blocks) for row in block])
+        self.shard.execute("COMMIT")
+        self.counts.bytes += self.held
+        self.blocks, self.held = [], 0
+        if self.progress:
+            self.progress(self.counts.bytes)
+
+    def _insert(self, rows: list[tuple[Any, ...]]) -> None:
+        """Write rows in the open transaction."""
         start = self._first(len(rows))
         said: list[tuple[Any, ...]] = []
         done: list[tuple[int, str]] = []
@@ -255,12 +293,7 @@ class Writer:
         self.shard.executemany("INSERT INTO piece VALUES(?,?,?,?,?,?,?,?,?)", pieces)
         self.shard.executemany(f"INSERT INTO said(rowid, {', '.join(SAID)}) VALUES(?,?,?,?,?)", said)
         self.shard.executemany("INSERT INTO done(rowid, text) VALUES(?, ?)", done)
-        self.shard.execute("COMMIT")
         self.counts.pieces += len(pieces)
-        self.counts.bytes += self.held
-        self.blocks, self.held = [], 0
-        if self.progress:
-            self.progress(self.counts.bytes)
 
     def _first(self, count: int) -> int:
         lowest = self.shard.execute("SELECT min(id) FROM piece").get

@@ -45,6 +45,49 @@ def walk(root: str, missed: list[str] | None = None) -> list[Found]:
     return found
 
 
+def walk_side(root: str) -> list[Found]:
+    """Todo lists, tasks (a folder for each session) and plans; `folder` says which: todos, tasks or plans.
+
+    Links are not followed. The session of a plan is not known by its name.
+    """
+    found: list[Found] = []
+    for path, name, stat in _plain_files(os.path.join(root, "todos"), ".json"):
+        owner, _, agent = name[:-5].partition("-agent-")
+        if stat.st_size > 2:  # "[]" is what most of them hold
+            agent = "" if agent == owner else agent
+            found.append(Found(path, "todos", owner, agent, stat.st_size, stat.st_mtime_ns, 0))
+    tasks = os.path.join(root, "tasks")
+    for name in _plain_folders(tasks):
+        folder = os.path.join(tasks, name)
+        states = [stat for _, _, stat in _plain_files(folder, ".json")]
+        if states:
+            size, newest = sum(stat.st_size for stat in states), max(stat.st_mtime_ns for stat in states)
+            found.append(Found(folder, "tasks", name, "", size, newest, 0))
+    for path, name, stat in _plain_files(os.path.join(root, "plans"), ".md"):
+        agent = name[:-3].partition("-agent-")[2]
+        found.append(Found(path, "plans", "", agent, stat.st_size, stat.st_mtime_ns, 0))
+    return found
+
+
+def _plain_files(folder: str, suffix: str) -> list[tuple[str, str, os.stat_result]]:
+    """Regular files of a folder by name; neither the folder nor the files may be links."""
+    found = []
+    for entry in [] if os.path.islink(folder) else _entries(folder, []):
+        if entry.name.endswith(suffix) and _is_text(entry.name):
+            try:
+                stat = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            if S_ISREG(stat.st_mode):
+                found.append((entry.path, entry.name, stat))
+    return sorted(found)
+
+
+def _plain_folders(folder: str) -> list[str]:
+    entries = [] if os.path.islink(folder) else _entries(folder, [])
+    return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and _is_text(entry.name))
+
+
 def _project(path: str, folder: str, found: list[Found], missed: list[str]) -> None:
     for entry in _entries(path, missed):
         name = entry.name
