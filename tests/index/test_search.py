@@ -42,6 +42,26 @@ def test_titles_and_summaries_are_searched_first_and_it_is_said_which_matched(cl
     assert list(found)[-1] == ident("first")
 
 
+def test_a_summary_above_its_conversation_is_a_title(claude: Claude) -> None:
+    """Versions 2.0.x wrote summaries at the beginning of a file."""
+    leaf, last = ident("leaf"), ident("last")
+    lines = [("About the stork", last), ("About the crane", leaf)]
+    summaries = [json.dumps({"type": "summary", "summary": text, "leafUuid": of}).encode() + b"\n" for text, of in lines]
+    claude.write("a", *summaries, prompt("hello"), reply("x", node=leaf), reply("y", node=last))
+    with claude.refreshed() as index:
+        [result] = index.search("crane", now=NOW)
+    assert (result.title, result.passages[0].kind) == ("About the crane", "summary")
+    assert claude.search("stork") == []
+
+
+def test_a_summary_may_name_an_entry_without_words(claude: Claude) -> None:
+    leaf = ident("timing")
+    timing = json.dumps({"type": "system", "subtype": "turn_duration", "durationMs": 5, "uuid": leaf}).encode() + b"\n"
+    summary = json.dumps({"type": "summary", "summary": "About the crane", "leafUuid": leaf}).encode() + b"\n"
+    claude.write("a", prompt("hello"), reply("x"), timing, summary)
+    assert claude.search("crane") == [ident("a")]
+
+
 def test_a_summary_of_another_session_is_no_title(claude: Claude) -> None:
     summary = json.dumps({"type": "summary", "summary": "About the stork", "leafUuid": ident("other")}).encode() + b"\n"
     claude.write("a", summary, prompt("hello"), reply("x"))

@@ -15,7 +15,7 @@ from clew.conversation.session import Session
 from clew.errors import Ambiguous, NotFound
 from clew.wire import shell
 from clew.wire.fence import Fence, reason_of
-from clew.wire.place import SessionFile, Tree, claude_dir, find_project, find_session
+from clew.wire.place import SessionFile, Tree, claude_dir, find_project, find_session, session_at
 from clew.wire.walk import walk
 
 
@@ -37,6 +37,8 @@ def find(options: Namespace, asked: str, archived: bool) -> SessionFile:
     try:
         return find_session(tree(options), asked)
     except NotFound as missing:
+        if archived and (agent := _agent(tree(options), asked)):
+            return agent
         attic = open_attic(options.claude_dir)
         if attic is None:
             raise
@@ -56,6 +58,16 @@ def find(options: Namespace, asked: str, archived: bool) -> SessionFile:
                 else f"{kept} {shell.on('restore', file.id)}"
             )
         return file
+
+
+def _agent(place: Tree, asked: str) -> SessionFile | None:
+    """The file of a sub-agent by its id, or the beginning of it."""
+    beginning = asked.lower().removeprefix("agent-")
+    agents = (agent for project in place.projects() for agent in project.agents()) if beginning else ()
+    found = [agent for agent in agents if agent.id.startswith(beginning)]
+    if len({agent.id for agent in found}) > 1:
+        raise Ambiguous(asked, sorted({agent.id for agent in found}), kind="agents")
+    return session_at(found[0].path) if found else None
 
 
 def newest(place: Tree) -> SessionFile:

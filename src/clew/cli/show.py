@@ -104,7 +104,14 @@ def _header(session: Session) -> Iterator[Row]:
     ]
     yield Row("title", one_line(outline.title) or "(no prompt)")
     yield Row("about", " · ".join(one_line(part) for part in about if part))
-    yield Row("about", shell.join(shell.resuming(session.id)))
+    yield Row("about", shell.join(shell.resuming(_resumable(session))))
+
+
+def _resumable(session: Session) -> str:
+    """The id to resume: for the file of a sub-agent that of its session."""
+    if session.path is None or not session.path.name.startswith("agent-"):
+        return session.id
+    return next((entry.session_id for entry in session.entries if entry.session_id), session.id)
 
 
 def _remarks(session: Session, shown: int | None, reveal: bool) -> None:

@@ -48,9 +48,16 @@ def changes(calls: Iterable[Call], known: Mapping[str, State] | None = None) -> 
 
 
 def written(call: Call) -> str:
-    """The file that a call changes; nothing for one that changes none."""
+    """The file that a call changes; nothing for one that changes none.
+
+    The record names it in full, where the model may have named it from the folder that the session was in.
+    """
     if call.name not in WRITING:
         return ""
+    detail = call.detail if isinstance(call.detail, dict) else {}
+    recorded = detail.get("filePath") or detail.get("notebook_path")
+    if isinstance(recorded, str) and recorded:
+        return recorded
     return as_text(call.input.get("file_path") or call.input.get("notebook_path") or "")
 
 

@@ -65,6 +65,9 @@ class _Known:
     mark: bytes
     has_title: bool
     facts: Facts
+    awaited: dict[int, tuple[int, str]] = field(default_factory=dict)  # summaries of entries that may follow
+    chosen: int = -1  # the offset of the summary that was taken
+    silent: set[int] = field(default_factory=set)  # entries of which no row is made, and that a summary may name
 
 
 class Writer:
@@ -177,6 +180,7 @@ class Writer:
         facts.root = facts.root or node
         called_tools = tools_of(entry, facts, at)
         tools = iter(called_tools)
+        before = len(block)
         for part, said in enumerate(words(entry, [name for name, _ in called_tools])):
             field = _FIELD.get(said.field)
             if field is None:
@@ -186,8 +190,16 @@ class Writer:
             if said.failed and tool:
                 self._fail((known.id, called, tool), block)
             block.append((known.id, at, part, field, tool, int(said.failed), when, node, prepared(said.text)))
-        if entry.type == "summary" and entry.summary and self._is_own(entry.leaf, known.id, block):
-            facts.summary = prepared(" ".join(entry.summary.split()))
+        if node and len(block) == before and entry.type in ("user", "assistant", "system", "attachment"):
+            known.silent.add(node)
+        if entry.type == "summary" and entry.summary:
+            summary = at, prepared(" ".join(entry.summary.split()))
+            if self._is_own(entry.leaf, known, block):
+                _choose(known, summary)
+            else:
+                known.awaited[node_of(entry.leaf)] = summary
+        elif node and node in known.awaited:
+            _choose(known, known.awaited.pop(node))
 
     def _outputs(self, found: Found, known: _Known) -> LongOutputs | None:
         """The long outputs of a transcript, as soon as its session is known: an agent's file may name it inside."""
@@ -223,12 +235,13 @@ class Writer:
             place -= 1
         self.shard.execute("UPDATE piece SET failed=1 WHERE file=? AND offset=? AND tool=?", call)
 
-    def _is_own(self, leaf: str | None, file_id: int, block: list[tuple[Any, ...]]) -> bool:
+    def _is_own(self, leaf: str | None, known: _Known, block: list[tuple[Any, ...]]) -> bool:
         """Whether the conversation that a summary speaks of is in the same file."""
         node = node_of(leaf)
         return node != 0 and (
-            any(row[7] == node for row in block)
-            or bool(self.shard.execute("SELECT 1 FROM piece WHERE file=? AND node=?", (file_id, node)).get)
+            node in known.silent
+            or any(row[7] == node for row in block)
+            or bool(self.shard.execute("SELECT 1 FROM piece WHERE file=? AND node=?", (known.id, node)).get)
         )
 
     def _tool(self, name: str) -> int:
@@ -307,6 +320,12 @@ class Writer:
         """Undo what was not committed."""
         if self.shard.in_transaction:
             self.shard.execute("ROLLBACK")
+
+
+def _choose(known: _Known, summary: tuple[int, str]) -> None:
+    """Take a summary of this conversation as its title, unless one further down was taken."""
+    if summary[0] > known.chosen:
+        known.chosen, known.facts.summary = summary
 
 
 def _is_same(file: BinaryIO, known: _Known, state: tuple[int, int, int]) -> bool:
