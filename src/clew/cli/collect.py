@@ -251,7 +251,9 @@ def _remarks(report: Report) -> Iterator[str]:
         yield f"{report.damaged} damaged line{'s' if report.damaged > 1 else ''}, kept as they are. See: clew check --all"
     if report.expiring:
         days = f"it deletes what is older than {report.days} days"
-        yield f"Claude Code will delete {report.expiring} sessions within three days ({days}); the archive keeps them."
+        soon = "1 session" if report.expiring == 1 else f"{report.expiring} sessions"
+        kept = "keeps it" if report.expiring == 1 else "keeps them"
+        yield f"Claude Code will delete {soon} within three days ({days}); the archive {kept}."
     if report.skipped:
         yield f"{_named(report.skipped)} left out: links are not followed."
     for path in report.missed:
