@@ -2,7 +2,7 @@
 
 python -m tests.seeds.capture NAME     print NAME.txt as its commands come out today, to compare by eye
 
-A task begins with a line `# …` and runs on a fresh copy of the hand-written tree `trees/NAME`. `$ ` begins a command, lines below
+A task begins with a line `=== …` and runs on a fresh copy of the hand-written tree `trees/NAME`. `$ ` begins a command, lines below
 it are what it prints: stdout as it is, stderr with `! ` before each line, `[1]` at the end for an exit status that is not 0.
 `…` stands for anything, on a line of its own for any lines. Ages (`9mo`) are not compared, since they grow.
 
@@ -55,8 +55,8 @@ def tasks(name: str) -> list[Task]:
     """The tasks of a file, in order."""
     found: list[Task] = []
     for line in (FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("# "):
-            found.append(Task(line[2:]))
+        if line.startswith("=== "):
+            found.append(Task(line[4:]))
         elif line.startswith("$ "):
             found[-1].commands.append(Command(line[2:]))
         elif found and found[-1].commands:
@@ -69,28 +69,40 @@ def tasks(name: str) -> list[Task]:
 
 
 def plant(name: str, home: Path) -> Path:
-    """Copy a tree to be the ~/.claude of a home; each file is as old as the last time that it names."""
+    """Copy a tree to be the ~/.claude of a home; each file is as old as the last time that it names, else of one day."""
     claude = home / ".claude"
     shutil.copytree(FOLDER / "trees" / name, claude)
-    for path in claude.rglob("*.jsonl"):
-        times = _TIME.findall(path.read_text(encoding="utf-8"))
-        if times:
-            moment = datetime.fromisoformat(times[-1]).timestamp()
-            os.utime(path, (moment, moment))
+    for path in claude.rglob("*"):
+        times = _TIME.findall(path.read_text(encoding="utf-8")) if path.suffix == ".jsonl" else []
+        moment = datetime.fromisoformat(times[-1] if times else "2026-01-20T12:00:00Z").timestamp()
+        os.utime(path, (moment, moment))
     return claude
 
 
 def environment(home: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLAUDE", "ANTHROPIC", "XDG_"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**kept, "HOME": str(home), "PATH": path, "TZ": "UTC", "COLUMNS": "100", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+    return {
+        **kept,
+        "HOME": str(home),
+        "PATH": path,
+        "TZ": "UTC",
+        "COLUMNS": "100",
+        "LC_ALL": "C.UTF-8",
+        "NO_COLOR": "1",
+    }
 
 
 def type_command(line: str, home: Path, in_shell: bool) -> list[str]:
     """Run a command in the home folder; all that it printed, as a task file has it."""
     if in_shell or _SHELL.search(line) or not line.startswith("clew "):
         done = subprocess.run(
-            ["bash", "-c", line], cwd=home, env=environment(home), capture_output=True, stdin=subprocess.DEVNULL, timeout=120
+            ["bash", "-c", line],
+            cwd=home,
+            env=environment(home),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
         )
         code, out, err = done.returncode, done.stdout.decode(), done.stderr.decode()
     else:
@@ -131,7 +143,9 @@ def _surroundings(home: Path) -> Iterator[None]:
 
 def matches(shown: list[str], printed: list[str]) -> bool:
     """Whether a task file shows what was printed."""
-    parts = (r"(?:.*\n)*?" if line == "…" else re.escape(_AGE.sub("0d", line)).replace("…", ".*?") + "\n" for line in shown)
+    parts = (
+        r"(?:.*\n)*?" if line == "…" else re.escape(_AGE.sub("0d", line)).replace("…", ".*?") + "\n" for line in shown
+    )
     return re.fullmatch("".join(parts), "".join(f"{_AGE.sub('0d', line)}\n" for line in printed)) is not None
 
 
@@ -142,11 +156,13 @@ def _as_shown(printed: list[str], known: str) -> list[str]:
 
 
 def _print_file(name: str) -> None:
-    known = "\n".join(path.read_text(encoding="utf-8") for path in (FOLDER / "trees" / name).rglob("*") if path.is_file())
+    known = "\n".join(
+        path.read_text(encoding="utf-8") for path in (FOLDER / "trees" / name).rglob("*") if path.is_file()
+    )
     known += "\n".join(path.name for path in (FOLDER / "trees" / name).rglob("*"))
     known += "\n".join(command.line for task in tasks(name) for command in task.commands)
     for number, task in enumerate(tasks(name)):
-        print(f"# {task.title}\n")
+        print(f"=== {task.title}\n")
         with tempfile.TemporaryDirectory() as folder:
             plant(name, Path(folder))
             for command in task.commands:

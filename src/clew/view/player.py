@@ -44,7 +44,8 @@ def player_rows(session: Session, turns: Sequence[Turn], options: Options, is_wh
     for turn in turns:
         for row in rows(session, [turn], shown):
             yield _marked(row, options)
-        if turn.seconds is not None and turn.seconds >= 1:
+        is_told = any(entry.subtype == "turn_duration" for entry in turn.entries)
+        if not is_told and turn.seconds is not None and turn.seconds >= 1:
             yield Row("about", f"  {duration(turn.seconds)}", time=turn.entries[-1].time)
 
 
