@@ -2,9 +2,9 @@
 
 python -m tests.seeds.capture NAME     print NAME.txt as its commands come out today, to compare by eye
 
-A task begins with a line `=== …` and runs on a fresh copy of the hand-written tree `trees/NAME`. `$ ` begins a command, lines below
-it are what it prints: stdout as it is, stderr with `! ` before each line, `[1]` at the end for an exit status that is not 0.
-`…` stands for anything, on a line of its own for any lines. Ages (`9mo`) are not compared, since they grow.
+A task begins with a line `=== …` and runs on a fresh copy of the hand-written tree `trees/NAME`. `$ ` begins a command; the
+lines below it are what it prints: stdout as it is, stderr with `! ` before each line, and `[1]` at the end for an exit status
+that is not 0. `…` stands for anything, on a line of its own for any lines. Ages (`9mo`) are not compared, since they grow.
 
 A command of clew without pipes runs in this process, and the commands of the first task of each file, like everything
 else that is typed, in a shell of its own.
@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from clew.cli import main
@@ -35,7 +35,10 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 _AGE = re.compile(r"(?<![\w.-])\d{1,2}(?:mo|y|w|d|h)\b")
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})?\b")
 _TIME = re.compile(r'"timestamp":"([^"]+)"')
-_SCORE = re.compile(r'(?<="score":)[\d.]+')
+_DIFFERS = [
+    re.compile(each)
+    for each in (r'(?<="score":)[\d.]+', r'(?<="host":")\w+', r"(?<=Prices of )[\d-]+", r"(?<=kept in )\d+")
+]
 _SHELL = re.compile(r"[|<>;&$*~`(]")
 
 
@@ -150,9 +153,12 @@ def matches(shown: list[str], printed: list[str]) -> bool:
 
 
 def _as_shown(printed: list[str], known: str) -> list[str]:
-    """What was printed, with `…` for the ids of new sessions, and for scores, which grow less with age."""
-    lines = [_SCORE.sub("…", line) for line in printed]
-    return [_ID.sub(lambda found: found[0] if found[0] in known else "…", line) for line in lines]
+    """What was printed, with `…` for what differs from run to run: new ids, scores, today, prices, the machine."""
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    text = "\n".join(printed)
+    for differs in (*_DIFFERS, re.compile(rf"{today}(?: \d\d:\d\d · [\d.]+ k?B)?")):
+        text = differs.sub("…", text)
+    return _ID.sub(lambda found: found[0] if found[0] in known else "…", text).splitlines()
 
 
 def _print_file(name: str) -> None:
