@@ -46,7 +46,9 @@ def test_a_summary_above_its_conversation_is_a_title(claude: Claude) -> None:
     """Versions 2.0.x wrote summaries at the beginning of a file."""
     leaf, last = ident("leaf"), ident("last")
     lines = [("About the stork", last), ("About the crane", leaf)]
-    summaries = [json.dumps({"type": "summary", "summary": text, "leafUuid": of}).encode() + b"\n" for text, of in lines]
+    summaries = [
+        json.dumps({"type": "summary", "summary": text, "leafUuid": of}).encode() + b"\n" for text, of in lines
+    ]
     claude.write("a", *summaries, prompt("hello"), reply("x", node=leaf), reply("y", node=last))
     with claude.refreshed() as index:
         [result] = index.search("crane", now=NOW)

@@ -3,8 +3,8 @@
 python -m tests.seeds.capture NAME     print NAME.txt as its commands come out today, to compare by eye
 
 A task begins with a line `=== …` and runs on a fresh copy of the hand-written tree `trees/NAME`. `$ ` begins a command; the
-lines below it are what it prints: stdout as it is, stderr with `! ` before each line, and `[1]` at the end for an exit status
-that is not 0. `…` stands for anything, on a line of its own for any lines. Ages (`9mo`) are not compared, since they grow.
+lines below it are what it prints: stdout as it is, stderr with `! ` before each line, and `[1]` at the end for an exit
+status other than 0. `…` stands for anything, on a line of its own for any lines. Ages (`9mo`) are not compared.
 
 A command of clew without pipes runs in this process, and the commands of the first task of each file, like everything
 else that is typed, in a shell of its own.
