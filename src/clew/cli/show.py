@@ -5,16 +5,21 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from itertools import chain
 
 from clew.cli.choose import session as chosen
 from clew.cli.output import clean, common, count, is_terminal, one_line, print_json, remark, size
 from clew.cli.part import is_part, part_arguments, turns_of
 from clew.cli.rounds import print_rounds, round_arguments
+from clew.conversation.around import Surroundings
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
+from clew.errors import ClewError
 from clew.facts.secret import mask
+from clew.view.around import around_json, around_rows
 from clew.view.document import DEPTHS, Options, Row, rows
 from clew.view.export import turn_json
+from clew.view.masked import masked
 from clew.view.opening import opening
 from clew.view.terminal import print_rows
 from clew.wire import shell
@@ -33,6 +38,8 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--lines", metavar="N", type=count, default=6, help="lines of a result (default 6, 0 for all)")
     part_arguments(command)
     round_arguments(command)
+    command.add_argument("--around", metavar="PLACE", help="only the messages around a line number or a uuid")
+    command.add_argument("-n", dest="messages", metavar="N", type=count, help="with --around: N on either side (5)")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     common(command)
 
@@ -51,6 +58,8 @@ def call(options: Namespace) -> int:
             _print(_header(session), options)
             print()
         return print_rounds(session, options)
+    if options.around is not None or options.messages is not None:
+        return _show_around(session, options)
     if options.json:
         found = turns_of(session, options)
         return 0 if print_json(turn_json(session, turn, mask=not options.reveal) for turn in found) else 1
@@ -63,10 +72,30 @@ def call(options: Namespace) -> int:
 
 def _print(made: Iterator[Row], options: Namespace) -> None:
     if not options.reveal:
-        from clew.view.masked import masked
-
         made = masked(made)
     print_rows(made, sys.stdout, is_terminal())
+
+
+def _show_around(session: Session, options: Namespace) -> int:
+    if options.around is None:
+        raise ClewError("-n counts the messages around a place: name it with --around LINE or --around UUID.")
+    if is_part(options):
+        raise ClewError("--around chooses its own part of a session: leave out --turns, --last and --branch.")
+    found = session.around(options.around, 5 if options.messages is None else options.messages)
+    if options.json:
+        return 0 if print_json(around_json(found, not options.reveal)) else 1
+    _print(chain(_header(session), around_rows(found, _options(options))), options)
+    if not options.quiet and (where := _elsewhere(found)):
+        sys.stdout.flush()
+        remark(where)
+    return 0
+
+
+def _elsewhere(found: Surroundings) -> str:
+    """Where the messages stand, if that is not the active path of the session."""
+    if found.agent:
+        return f"These messages are those of the agent {one_line(found.agent)}."
+    return f"These messages are on branch {found.branch}, which the conversation left." if found.branch else ""
 
 
 def _options(options: Namespace) -> Options:

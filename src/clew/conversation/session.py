@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from clew.conversation.agent import AGENT_TOOLS, Agent, agents_of
+from clew.conversation.around import Surroundings, messages_around
 from clew.conversation.branch import Branch, branches
 from clew.conversation.chain import Chain, chain
 from clew.conversation.era import Era
@@ -177,6 +178,10 @@ class Session:
             if above is not None and (self.is_agent or not entry.is_sidechain) and not self._starts_turn(entry):
                 found.setdefault(above.uuid, []).append(entry)
         return found
+
+    def around(self, place: str | int, count: int = 5) -> Surroundings:
+        """The message at a line number or uuid, with up to `count` messages on either side. Raises NotFound."""
+        return messages_around(self, place, count)
 
     @cached_property
     def replies(self) -> tuple[Reply, ...]:

@@ -58,7 +58,11 @@ class ReadTurn(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Context(Struct, frozen=True, forbid_unknown_fields=True):
-    offset: Annotated[int, Meta(description="The byte offset of a passage, as the search gave it.")]
+    offset: Annotated[int, Meta(description="The byte offset of a passage, as the search gave it.")] = -1
+    place: Annotated[
+        str, Meta(max_length=SHORT, description="Instead of an offset: the number of a line, or the uuid of one.")
+    ] = ""
+    messages: Annotated[int, Meta(ge=0, le=50, description="With place: so many messages before and after.")] = 5
     id: Annotated[
         str, Meta(max_length=SHORT, description="The session of the passage, if it stands in the session itself.")
     ] = ""

@@ -21,6 +21,7 @@ from clew.index.context import Around, context
 from clew.index.recall import Remembered, remember
 from clew.mcp import ask
 from clew.mcp.answer import LONGEST, Page, back, page, quote, quoted_rows, safe, text
+from clew.view.around import around_rows
 from clew.view.document import Options, rows
 from clew.view.plain import clean, one_line
 from clew.wire.bill import PROBE, Billed
@@ -206,6 +207,10 @@ def read_context(tree: Tree, asked: ask.Context) -> str:
     if bool(asked.id) == bool(asked.path):
         raise Refused(["context needs either an id or a path"])
     session = _session(tree, asked.id) if asked.id else _at(tree, asked.path)
+    if asked.place:
+        return _messages_around(session, asked)
+    if asked.offset < 0:
+        raise Refused(["context needs either an offset or a place"])
     found = context(session, asked.offset, asked.around)
     if found is None:
         raise NotFound(str(asked.offset), "turn")
@@ -218,6 +223,17 @@ def read_context(tree: Tree, asked: ask.Context) -> str:
         start = 0 if is_short else back(body, place, LONGEST // 2)
     head = [_where(session, found), f"The passage is at or above line {place} of {len(body)}."]
     return _paged(head, page(body, start))
+
+
+def _messages_around(session: Session, asked: ask.Context) -> str:
+    """The messages around a line or uuid."""
+    found = session.around(asked.place, asked.messages)
+    wanted = Options(depth=asked.depth, lines=None if asked.depth == "full" else 6)
+    numbers = [entry.line.number for entry in found.entries]
+    where = f" of the agent {one_line(found.agent)}" if found.agent else ""
+    where += f", on branch {found.branch}, which the conversation left" if found.branch else ""
+    head = [f"Lines {min(numbers)}-{max(numbers)} of {session.id}{where}; the place is line {found.place.line.number}."]
+    return _paged(head, page(quoted_rows(around_rows(found, wanted)), max(0, asked.cursor)))
 
 
 def _where(session: Session, found: Around) -> str:
