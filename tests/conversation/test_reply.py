@@ -147,7 +147,6 @@ def test_replies_of_the_program_itself_are_flagged() -> None:
     assert list(clew.usage(found).by_model) == [fine.model]
 
 
-@pytest.mark.req("R137")
 def test_no_response_requested_is_flagged_but_sent_as_the_program_sends_it() -> None:
     """An early description wants it dropped; every version that was observed sends it."""
     words = "No response requested."

@@ -77,9 +77,7 @@ def test_sessions_need_no_index_of_claude_code(claude: Claude) -> None:
     assert claude.search("otter") == [ident("a")]
 
 
-@pytest.mark.req("R212")
-@pytest.mark.req("R213")
-def test_noise_never_matches(claude: Claude) -> None:
+def test_by_default_only_tools_are_searched_beside_what_was_said(claude: Claude) -> None:
     noise = [
         {"type": "progress", "data": {"type": "bash_progress", "output": "wombat"}, "uuid": ident("1")},
         {"type": "progress", "data": {"type": "hook_progress", "command": "wombat"}, "uuid": ident("2")},
@@ -115,7 +113,6 @@ def agents(claude: Claude) -> None:
     claude.put(claude.agent_path("parent", "abc"), line, reply("done"))
 
 
-@pytest.mark.req("R215")
 def test_agents_rank_below_main_sessions_and_can_be_left_out(claude: Claude) -> None:
     agents(claude)
     assert claude.search("lynx") == [ident("main"), ident("parent")]

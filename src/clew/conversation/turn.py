@@ -65,8 +65,8 @@ class Turn:
 
     @property
     def answer(self) -> str:
-        """The text of the last reply that has any."""
-        return next((r.text for r in reversed(self.replies) if r.text), "")
+        """The text of the last reply that has any. Of what the program wrote in the model's name only errors count."""
+        return next((r.text for r in reversed(self.replies) if r.text and (r.is_error or not r.is_synthetic)), "")
 
     @property
     def time(self) -> datetime | None:

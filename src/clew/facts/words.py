@@ -48,14 +48,15 @@ def words(entry: Spoken, tools: Sequence[str] = ()) -> list[Words]:
 
 def _said(entry: Spoken) -> list[Words]:
     content = entry.message.content if entry.message else None
+    field = "meta" if entry.is_synthetic and not entry.is_api_error else "reply"
     if not isinstance(content, list):
-        return [Words("reply", content)] if content else []
+        return [Words(field, content)] if content else []
     found = []
     for block in content:
         kind = block.type
         if kind == "text":
             if block.text:
-                found.append(Words("reply", block.text))
+                found.append(Words(field, block.text))
         elif kind == "tool_use" or kind == "server_tool_use":
             if text := input_text(block.input):
                 found.append(Words("input", text, block.name or ""))

@@ -5,6 +5,7 @@
     back*                    words that begin so (the last word always, while it is being typed)
     -word                    not this one          a OR b      either
     project: branch: model: tool: file: role: since: until: in: is: has: id:
+    in:talk                  what people and the model said to each other: no tools, no agents; in:all is everything
 
 Every other character is literal. A query that cannot be understood says where and why. Nothing heavy is imported here.
 """
@@ -16,12 +17,16 @@ from clew.index.text import tokens
 
 NAMES = ("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id")
 PLACES = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
+TALK = ("title", "prompt", "reply")  # what `in:talk` stands for; agents are left out besides
+ALL = tuple(place for place in PLACES if place != "thinking")
+GROUPS = {"talk": TALK, "all": ALL}
+_CHOOSING = frozenset({"in", "role", "tool", "file"})  # filters that say themselves where to look
 ROLES = {"user": ("prompt",), "assistant": ("reply", "thinking", "input"), "tool": ("input", "result")}
 LONGEST = 2000  # characters of a query
 MOST = 100  # words, phrases and filters in one
 LONGEST_PHRASE = 400  # words in one phrase; a run of CJK characters is one too
 STARS = 4  # of a filter: each multiplies the work
-_CLOSED = {"in": PLACES, "role": tuple(ROLES), "is": ("error", "agent"), "has": ("agent",)}
+_CLOSED = {"in": (*PLACES, *GROUPS), "role": tuple(ROLES), "is": ("error", "agent"), "has": ("agent",)}
 
 
 class Term:
@@ -100,6 +105,17 @@ class Query:
     def terms(self) -> list[Term]:
         """The terms to mark in a passage."""
         return [term for clause in self.wanted for term in clause.terms]
+
+    def with_default(self, default: Query) -> Query:
+        """With the filters of another query where this one does not choose them itself."""
+        names = {name.lstrip("-") for name in self.filters}
+        is_choosing = bool(names & _CHOOSING) or "error" in self.filters.get("is", ())
+        added = {
+            name: values
+            for name, values in default.filters.items()
+            if name.lstrip("-") not in names and not (is_choosing and name.lstrip("-") in ("in", "role", "is"))
+        }
+        return Query(self.text, self.clauses, {**added, **self.filters}) if added else self
 
 
 _SHORTER = "search for a part of it"
@@ -197,7 +213,9 @@ def _filter(filters: dict[str, list[str]], text: str, at: int, name: str, value:
     for each in values:
         if name in _CLOSED and each not in _CLOSED[name]:
             raise BadQuery(text, at, f"{name}: takes {', '.join(_CLOSED[name])}")
-        filters.setdefault(f"-{name}" if negated else name, []).append(each)
+        filters.setdefault(f"-{name}" if negated else name, []).extend(GROUPS.get(each, (each,)))
+        if each == "talk" and not negated:
+            filters.setdefault("-is", []).append("agent")
 
 
 def _check_time(text: str, at: int, name: str, value: str, negated: bool) -> None:

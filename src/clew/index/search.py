@@ -15,11 +15,12 @@ import time
 
 import apsw
 
-from clew.errors import StoreError
+from clew.errors import BadQuery, ClewError, StoreError
 from clew.index.query import Query, parse
 from clew.index.result import Refreshed, Result, Results
 from clew.index.schema import MEMORY, SHARDS, folder_of, open_shard, reset, shard_of, temporary_folder
 from clew.index.state import are_known, state_of
+from clew.wire.config import search_default
 from clew.wire.database import DAMAGE, UNUSABLE
 from clew.wire.home import cache_home, claude_home
 from clew.wire.walk import walk, walk_side
@@ -41,8 +42,12 @@ MAPPED = 128 << 20  # bytes of a shard that are not copied to be read, which tak
 class Index:
     """The index over one folder of Claude Code."""
 
-    def __init__(self, root: str, folder: str) -> None:
-        """Open the index in a folder; where that cannot be written, a temporary one, and `unusable` says why."""
+    def __init__(self, root: str, folder: str, default: str = "") -> None:
+        """Open the index in a folder; where that cannot be written, a temporary one, and `unusable` says why.
+
+        `default` are filters of every search for words that does not choose them itself.
+        """
+        self.default = _filters(default)
         self.root = root
         self.folder = folder
         self.unusable = ""
@@ -79,9 +84,16 @@ class Index:
         self.reason = next((why for why in reasons if why not in ("", "missing")), self.reason)
 
     @classmethod
-    def open(cls, claude: str | os.PathLike[str] | None = None, cache: str | os.PathLike[str] | None = None) -> Index:
+    def open(
+        cls,
+        claude: str | os.PathLike[str] | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        default: str | None = None,
+    ) -> Index:
+        """The index of a folder of Claude Code. Without a `default` the user's settings decide. Raises ClewError."""
         root = os.path.abspath(claude_home(claude))
-        return cls(root, folder_of(root, os.fspath(cache) if cache is not None else cache_home()))
+        folder = folder_of(root, os.fspath(cache) if cache is not None else cache_home())
+        return cls(root, folder, search_default() if default is None else default)
 
     def __enter__(self) -> Index:
         return self
@@ -172,6 +184,7 @@ class Index:
         been embedded. Raises BadQuery, and ClewError where `semantic` is not installed.
         """
         query = parse(text) if isinstance(text, str) else text
+        query = query.with_default(self.default) if query.clauses else query
         moment = time.time() if now is None else now
         if semantic:
             try:
@@ -230,7 +243,7 @@ class Index:
         """Sessions, newest first, whose text holds a substring or answers a regular expression. Raises BadQuery."""
         from clew.index.grep import grep
 
-        query = parse(filters) if isinstance(filters, str) else filters
+        query = (parse(filters) if isinstance(filters, str) else filters).with_default(self.default)
         return grep(self, pattern, regex, query, without)
 
     def context(self, passage: Passage, turns: int = 1) -> list[Turn]:
@@ -240,6 +253,17 @@ class Index:
 
         found = context(read(passage.path), passage.offset, turns)
         return [turn for turn in found.turns if turn.number or turn is found.turn] if found else []
+
+
+def _filters(default: str) -> Query:
+    """Filters for every search, as a query. Raises ClewError if they are none."""
+    try:
+        query = parse(default)
+    except BadQuery as error:
+        raise ClewError(f"The default of searches, {default!r}, is not valid: {error.reason}.") from None
+    if query.clauses:
+        raise ClewError(f"The default of searches, {default!r}, may hold filters only, such as in:talk.")
+    return query
 
 
 def _failure(error: BaseException) -> StoreError:

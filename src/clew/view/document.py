@@ -120,6 +120,10 @@ def entry_rows(entries: Iterable[Entry], scene: Scene) -> Iterator[Row]:
 
 
 def _reply_rows(reply: Reply, shown: set[str], scene: Scene) -> Iterator[Row]:
+    if reply.is_synthetic and not reply.is_error:
+        if scene.options.meta and reply.text.strip():
+            yield Row("meta", reply.text, scene.depth, reply.time)
+        return
     for block in reply.blocks:
         if block.type == "text" and block.text and block.text.strip():
             kind = "error" if reply.is_error else "reply"

@@ -89,6 +89,7 @@ def _reply(session: Session, reply: Reply, calls: Mapping[str, Call]) -> Json:
         "time": _time(reply.time),
         "stop_reason": reply.stop_reason,
         "error": reply.is_error,
+        "synthetic": reply.is_synthetic,
         "text": reply.text,
         "thinking": reply.thinking,
         "calls": [_call(session, calls[use.id]) for use in reply.uses if use.id and use.id in calls],

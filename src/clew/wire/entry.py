@@ -39,6 +39,12 @@ class Spoken(Struct, frozen=True, gc=False, eq=False):
     origin: Raw = NOTHING
     attachment: Raw = NOTHING
     tool_use_result: Raw = field(default=NOTHING, name="toolUseResult")
+    is_api_error: bool = field(default=False, name="isApiErrorMessage")
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Written by the program in the model's name: no API reply stands behind it."""
+        return self.message is not None and self.message.model == "<synthetic>"
 
     @property
     def blocks(self) -> list[Block]:
@@ -91,7 +97,6 @@ class Entry(Spoken, frozen=True, gc=False, eq=False):
     parent_tool_use: str | None = field(default=None, name="parentToolUseID")
     tool_use_id: str | None = field(default=None, name="toolUseID")
     is_transcript_only: bool = field(default=False, name="isVisibleInTranscriptOnly")
-    is_api_error: bool = field(default=False, name="isApiErrorMessage")
     is_aborted: bool = field(default=False, name="isAbortedMidStream")
     permission_mode: str | None = field(default=None, name="permissionMode")
     prompt_source: str | None = field(default=None, name="promptSource")
@@ -132,11 +137,6 @@ class Entry(Spoken, frozen=True, gc=False, eq=False):
     @property
     def time(self) -> datetime | None:
         return instant(self.timestamp)
-
-    @property
-    def is_synthetic(self) -> bool:
-        """Written by the program in the model's name: no API reply stands behind it."""
-        return self.message is not None and self.message.model == "<synthetic>"
 
     @property
     def is_boundary(self) -> bool:

@@ -46,6 +46,11 @@ def config_home() -> str:
     return os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
 
 
+def search_filters() -> str | None:
+    """The filters that `$CLEW_SEARCH` gives every search; None if it is not set, so that the settings decide."""
+    return os.environ.get("CLEW_SEARCH")
+
+
 def user_home() -> str:
     """The person's own folder."""
     return os.path.expanduser("~")
