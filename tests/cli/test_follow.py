@@ -17,7 +17,7 @@ from typing import IO
 import pytest
 
 from clew.cli import main
-from clew.demo.talk import Talk, bash, edit, talk, task
+from clew.demo.talk import DENSE, Talk, bash, edit, talk, task
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
 
@@ -117,7 +117,7 @@ def depth(lines: Sequence[str], text: str) -> int:
     return len(line) - len(line.lstrip(" │"))
 
 
-BEGUN = talk().user("one").reply("first").user("two").reply("second", call=bash("make"))
+BEGUN = talk(step=DENSE).user("one").reply("first").user("two").reply("second", call=bash("make"))
 
 
 def test_the_last_turns_come_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_what_is_written_is_said_as_it_comes(tmp_path: Path) -> None:
 
 
 def test_results_and_changes_if_asked_for(tmp_path: Path) -> None:
-    begun = talk().user("go").reply("yes")
+    begun = talk(step=DENSE).user("go").reply("yes")
     path = begun.write(tmp_path)
     told = begun.reply(calls=[bash("ls"), edit("/home/ada/garden/a.py", "x = 1", "x = 2")])
     with following(tmp_path, "-q", "--results") as follower:
@@ -190,7 +190,7 @@ def test_results_and_changes_if_asked_for(tmp_path: Path) -> None:
 @pytest.mark.req("R151")
 @pytest.mark.req("R231")
 def test_progress_updates_its_call_now_and_then(tmp_path: Path) -> None:
-    told = talk(version="2.1.29").user("go").reply(call=bash("make"))
+    told = talk(version="2.1.29", step=DENSE).user("go").reply(call=bash("make"))
     path = told.write(tmp_path)
     more = told.progress("bash_progress", output="at once").pause(seconds=11)
     more = more.progress("bash_progress", output="cc a.c\ncc b.c").progress("bash_progress", output="soon after")
@@ -222,10 +222,10 @@ def test_compactions_queued_prompts_and_damage_are_said(tmp_path: Path) -> None:
 
 
 def test_agents_are_followed_and_found_when_they_begin(tmp_path: Path) -> None:
-    inner = talk(seed=1).user("list them").reply("Listing", call=bash("ls")).result("a b").reply("Two.")
-    child = talk(seed=2).user("find them").reply("Looking", call=task("List all", "list them", "Explore"))
+    inner = talk(seed=1, step=DENSE).user("list them").reply("Listing", call=bash("ls")).result("a b").reply("Two.")
+    child = talk(seed=2, step=DENSE).user("find them").reply("Looking", call=task("List all", "list them", "Explore"))
     child = child.agent(None, inner).reply("There are two.")
-    begun = talk(seed=3).user("How many?").reply("I'll ask.", call=task("Find them", "find them"))
+    begun = talk(seed=3, step=DENSE).user("How many?").reply("I'll ask.", call=task("Find them", "find them"))
     whole = begun.agent(None, child).reply("Two.")
     path = begun.write(tmp_path)
     agents = {p: data for p, data in files(whole, tmp_path).items() if p != path}
@@ -327,7 +327,7 @@ def test_a_vanished_file_is_waited_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_switched", [False, True])
 def test_a_newer_session_is_announced_and_followed_only_if_asked_to(tmp_path: Path, is_switched: bool) -> None:
     path = BEGUN.write(tmp_path)
-    newer = talk(seed=7).user("a new day").reply("Good morning.")
+    newer = talk(seed=7, step=DENSE).user("a new day").reply("Good morning.")
     with following(tmp_path, *(["--switch"] if is_switched else [])) as follower:
         follower.says("make")
         newer.write(tmp_path)
@@ -345,7 +345,7 @@ def test_with_an_id_newer_sessions_are_of_no_interest(tmp_path: Path) -> None:
     path = BEGUN.write(tmp_path)
     with following(tmp_path, BEGUN.session_id[:8], "--switch") as follower:
         follower.says("make")
-        talk(seed=7).user("a new day").reply("Good morning.").write(tmp_path)
+        talk(seed=7, step=DENSE).user("a new day").reply("Good morning.").write(tmp_path)
         grow(path, rest(BEGUN.result("ok").reply("Still here."), BEGUN))
         follower.says("Still here.")
         follower.stop()
@@ -384,7 +384,7 @@ def test_nobody_reads_any_more(tmp_path: Path) -> None:
 
 def test_secrets_are_masked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key = "sk-ant-api03-" + "aB3dE5fG7h" * 9 + "AA"
-    talk().user(f"Use {key}").reply(f"I'll use {key}").write(tmp_path)
+    talk(step=DENSE).user(f"Use {key}").reply(f"I'll use {key}").write(tmp_path)
     for options in ([], ["--json"]):
         assert main(["follow", "--once", *options, "--claude-dir", str(tmp_path)]) == 0
         assert "sk-ant" not in capsys.readouterr().out

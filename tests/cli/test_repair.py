@@ -118,9 +118,9 @@ def test_a_repair_tells_the_verdict_and_what_each_fix_does(clew: Run, claude: Pa
     code, out, err = clew("repair", broken.stem)
     assert (code, err) == (0, "")
     told = out.splitlines()
-    assert told[0].startswith(f"{broken.stem} is damaged but resumable:")
+    assert told[0].startswith(f"{broken.stem} loses 4 prompts when 2.1.325 resumes it: lines 1, 6, 11, 16.")
     assert told[1].startswith("  parent (lines 6, 11, 16, 21): ")
-    assert told[2] == "    prompts brought back: 2.0.50 1 → 5, 2.1.29 1 → 5, 2.1.45 1 → 5"
+    assert told[2] == "    prompts brought back: 2.0.50 1 → 5, 2.1.29 1 → 5, 2.1.45 1 → 5, 2.1.325 1 → 5"
     assert told[3] == "The repaired one is sound: 2.1.325 brings back all 5 prompts."
     (made,) = [path for path in claude.rglob("*.jsonl") if path != broken]
     assert clew("check", made.stem)[0] == 0
@@ -136,7 +136,7 @@ def test_a_prompt_that_cannot_be_saved_is_told_of(clew: Run, broken: Path) -> No
 def test_a_dry_run_of_a_repair_writes_nothing(clew: Run, claude: Path, broken: Path) -> None:
     code, out, _ = clew("repair", broken.stem, "--dry-run", "--json")
     made = json.loads(out)
-    assert code == 0 and not made["written"] and made["verdict"] == ["damaged", "sound"]
+    assert code == 0 and not made["written"] and made["verdict"] == ["loses", "sound"]
     assert [fix["name"] for fix in made["fixes"]] == ["parent"]
     assert made["fixes"][0]["prompts"]["2.0.50"] == [1, 5]
     assert list(claude.rglob("*.jsonl")) == [broken]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clew.cli import main
-from clew.demo.talk import Talk, bash, talk, task
+from clew.demo.talk import DENSE, Talk, bash, talk, task
 
 RUN = [sys.executable, "-c", "import sys; from clew.cli import main; sys.exit(main(sys.argv[1:]))", "trace"]
 
@@ -32,10 +32,23 @@ def _settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 def garden() -> Talk:
     """Two branches, an agent with an agent, a compaction, a damaged line, a queued prompt."""
-    inner = talk(seed=8).user("list them").reply("two", call=bash("grep hinge")).result("a\nb").reply("Two hinges.")
-    child = talk(seed=9).user("find them").reply("looking", call=task("List hinges", "list them", "Explore"))
+    inner = (
+        talk(seed=8, step=DENSE)
+        .user("list them")
+        .reply("two", call=bash("grep hinge"))
+        .result("a\nb")
+        .reply("Two hinges.")
+    )
+    child = (
+        talk(seed=9, step=DENSE).user("find them").reply("looking", call=task("List hinges", "list them", "Explore"))
+    )
     child = child.agent(None, inner).reply("There are two.")
-    told = talk(seed=1).user("The gate squeaks. Why?").reply("I'll look.", call=bash("ls gate")).result("hinge latch")
+    told = (
+        talk(seed=1, step=DENSE)
+        .user("The gate squeaks. Why?")
+        .reply("I'll look.", call=bash("ls gate"))
+        .result("hinge latch")
+    )
     told = told.reply("The hinge is dry.").turn_duration().pause(minutes=3)
     told = told.user("Have somebody find all hinges").reply(call=task("Find hinges", "find them")).agent(None, child)
     told = told.reply("Two hinges.").pause(minutes=2)
@@ -58,7 +71,7 @@ def trace(capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, code:
 PICTURE = """\
 ● 1  09:00  The gate squeaks. Why?                           2     1            5s
 ● 2  09:03  Have somebody find all hinges                    2     1           15s
-│  ╰ agent general-purpose: Find hinges                      2     1           11s
+│  ╰ agent general-purpose: Find hinges                      2     1           10s
 │    ╰ agent Explore: List hinges                            2     1            4s
 ├─○ 3  09:05  Paint it red                                   2     2      1     6s
 │ ○ 4  09:05  Darker  (branch 1)                             1                  1s
@@ -97,7 +110,7 @@ def test_only_the_active_branch(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_the_active_branch_ends_where_it_is_pinned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    told = talk().user("one").reply("a")
+    told = talk(step=DENSE).user("one").reply("a")
     told.user("two").reply("b").last_prompt("one", leaf=told.leaf, explicit=True).write(tmp_path)
     picture = trace(capsys, tmp_path).splitlines()[3:-2]
     assert [line[:30].rstrip() for line in picture] == [
@@ -123,8 +136,14 @@ def test_the_entries_as_the_file_links_them(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    child = talk(seed=2, version="1.0.117").user("find it").reply("here")
-    told = talk(version="1.0.117").user("Where?").reply(call=task("Find", "find it")).agent(None, child).reply("There.")
+    child = talk(seed=2, version="1.0.117", step=DENSE).user("find it").reply("here")
+    told = (
+        talk(version="1.0.117", step=DENSE)
+        .user("Where?")
+        .reply(call=task("Find", "find it"))
+        .agent(None, child)
+        .reply("There.")
+    )
     fork = str(told.leaf)
     told = told.user("wrong").reply("hm").at(fork).user("right").reply("yes")
     told = told.compact("so far").user("on", parentUuid="12345678-gone").title("x")
@@ -147,7 +166,7 @@ def test_the_entries_as_the_file_links_them(
 def test_entries_that_parallel_calls_leave_aside_are_counted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    told = talk().user("go").reply(calls=[bash("a"), bash("b"), bash("c")])
+    told = talk(step=DENSE).user("go").reply(calls=[bash("a"), bash("b"), bash("c")])
     told.result("1", for_=0).result("2", for_=1).result("3", for_=2).reply("done").write(tmp_path)
     (row,) = trace(capsys, tmp_path, "--entries").splitlines()[2:-2]
     assert row.endswith("lines 1–8 · 2 user, 4 assistant · 2 aside")
@@ -155,7 +174,7 @@ def test_entries_that_parallel_calls_leave_aside_are_counted(
 
 
 def long() -> Talk:
-    told = talk(seed=3)
+    told = talk(seed=3, step=DENSE)
     for number in range(1, 1001):
         told = told.user(f"Step {number}").reply("ok", call=bash("step")).result("done", error=number % 97 == 0)
         if number == 500:
@@ -175,7 +194,7 @@ def test_a_thousand_turns_stay_readable(capsys: pytest.CaptureFixture[str], tmp_
 
 
 def test_many_problems_of_one_turn_are_counted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    told = talk().user("go").reply("ok")
+    told = talk(step=DENSE).user("go").reply("ok")
     for _ in range(40):
         told = told.raw(b"{torn\n")
     told.write(tmp_path)
@@ -187,7 +206,7 @@ def test_many_problems_of_one_turn_are_counted(capsys: pytest.CaptureFixture[str
 
 
 def test_a_call_that_may_still_be_answered_is_no_problem(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    talk().user("go").reply(call=bash("make")).user("on").reply(call=bash("make test")).write(tmp_path)
+    talk(step=DENSE).user("go").reply(call=bash("make")).user("on").reply(call=bash("make test")).write(tmp_path)
     out = trace(capsys, tmp_path)
     assert "│  ╰ ! line 2: Bash make has no result\n" in out
     assert "   ╰ line 4: Bash make test has no result yet\n" in out
@@ -233,7 +252,14 @@ def test_what_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 
 def test_secrets_are_masked_and_controls_are_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "aB3dE5fG7h" * 9 + "AA"
-    told = talk().user(f"Use {key}\x1b]0;pwned\x07\x1b[31m \u202ered").reply("no").rewind(to=1).user("two").reply("ok")
+    told = (
+        talk(step=DENSE)
+        .user(f"Use {key}\x1b]0;pwned\x07\x1b[31m \u202ered")
+        .reply("no")
+        .rewind(to=1)
+        .user("two")
+        .reply("ok")
+    )
     told.write(tmp_path)
     monkey = trace(capsys, tmp_path)
     assert "sk-ant" not in monkey
@@ -243,7 +269,7 @@ def test_secrets_are_masked_and_controls_are_shown(capsys: pytest.CaptureFixture
 
 
 def test_wide_letters_keep_the_columns(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    told = talk().user("庭の門がきしむ。" * 12).reply("ok").user("plain").reply("ok")
+    told = talk(step=DENSE).user("庭の門がきしむ。" * 12).reply("ok").user("plain").reply("ok")
     told.write(tmp_path)
     wide, plain = trace(capsys, tmp_path).splitlines()[3:5]
     assert "…" in wide
@@ -252,7 +278,7 @@ def test_wide_letters_keep_the_columns(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 def test_a_poor_encoding_gets_ascii(tmp_path: Path) -> None:
-    talk().user("größer 木").reply("ok").write(tmp_path)
+    talk(step=DENSE).user("größer 木").reply("ok").write(tmp_path)
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([*RUN, "--claude-dir", str(tmp_path)], capture_output=True, check=True, env=environment)
     assert "* 1  09:00  größer ?" in done.stdout.decode("latin-1")

@@ -176,7 +176,7 @@ def test_outputs_of_one_name_that_differ_are_refused(tmp_path: Path) -> None:
 @given(told=talks(3), words=st.lists(st.sampled_from(["x", "y"]), min_size=1, max_size=2), later=st.booleans())
 @settings(max_examples=40)
 def test_a_merge_holds_every_entry_of_both(told: Talk, words: list[str], later: bool) -> None:
-    first, second = on("a", told, hours=1), on("b", told, hours=2 if later else 0)
+    first, second = on("a", told, hours=24), on("b", told, hours=48 if later else 0)
     for word in words:
         first, second = first.user(f"left {word}").reply("l"), second.user(f"right {word}").reply("r")
     sources = [Session(each.bytes()) for each in (first, second)]

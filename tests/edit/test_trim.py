@@ -11,7 +11,7 @@ import pytest
 
 import clew
 from clew.conversation.session import Session
-from clew.demo.talk import Talk, bash, grep, read, talk, task, tool
+from clew.demo.talk import DENSE, Talk, bash, grep, read, talk, task, tool
 from clew.edit.plan import Plan, plan
 from clew.edit.preset import Trim
 from clew.edit.trim import LETTERS, LINES, Tools, shorter
@@ -311,7 +311,8 @@ def test_what_is_sent_alike_tells_no_new_size() -> None:
 
 
 def test_removing_calls_takes_results_along_that_answer_none() -> None:
-    told = talk().user("one").reply(call=bash("ls")).result("a").reply("so").user("two").reply(call=bash("lost"))
+    told = talk(step=DENSE).user("one").reply(call=bash("ls")).result("a").reply("so")
+    told = told.user("two").reply(call=bash("lost"))
     lines = told.result("stray").reply("then").user("three").reply("end").lines()
     session = Session(b"".join(line for line in lines if b'"command":"lost"' not in line))
     assert len(session.pairing.orphans) == 1

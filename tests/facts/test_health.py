@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from clew.conversation.open import find, read
 from clew.conversation.session import Session
-from clew.demo.talk import ABSENT, NIL, Talk, bash, edit, talk, task
+from clew.demo.talk import ABSENT, DENSE, NIL, Talk, bash, edit, talk, task
 from clew.facts.health import BROKEN, DAMAGED, LOSES, SOUND, VERDICTS, VERSIONS, Health, health, inventory
 from clew.wire.encode import encode
 
@@ -25,9 +26,9 @@ def checked(told: Talk, *versions: str) -> Health:
     return health(Session(told.bytes()), versions or VERSIONS)
 
 
-def three(version: str = "2.1.232") -> Talk:
+def three(version: str = "2.1.232", step: timedelta | None = None) -> Talk:
     """Three turns, the second with a call."""
-    told = talk(version=version).user("one").reply("first")
+    told = talk(version=version, step=step).user("one").reply("first")
     return told.user("two").reply("look", call=bash("ls")).result("a").reply("second").user("three").reply("third")
 
 
@@ -119,22 +120,30 @@ def test_a_malformed_line_is_counted_and_reported_with_its_number_and_place() ->
 
 
 def test_joined_lines_are_damaged_but_resumable_when_the_newest_version_goes_on_past_what_it_does_not_see() -> None:
-    told = talk().user("one").reply("first").user("two").reply("second")
+    told = talk(step=DENSE).user("one").reply("first").user("two").reply("second")
     found = health(Session(told.lines()[0].rstrip(b"\n") + b"".join(told.lines()[1:])))
     assert [(d.kind, d.saved) for d in found.damage] == [("joined", 2)]
     assert (found.verdict, found.prompts.lost) == (DAMAGED, ())
     assert [r.lost for r in found.resumes] == [(1,), (1,), (1,), ()]
 
 
-def test_a_prompt_that_is_the_second_on_its_line_is_lost() -> None:
+def test_joined_lines_lose_a_prompt_when_the_next_one_came_minutes_later() -> None:
     told = talk().user("one").reply("first").user("two").reply("second")
-    first, reply, *rest = told.lines()
-    found = health(Session(first + reply.rstrip(b"\n") + b"".join(rest)))
-    assert (found.verdict, found.prompts.lost, found.prompts.reachable) == (LOSES, (2,), 2)
+    found = health(Session(told.lines()[0].rstrip(b"\n") + b"".join(told.lines()[1:])))
+    assert (found.verdict, found.prompts.lost) == (LOSES, (1,))
+    assert [r.lost for r in found.resumes] == [(1,)] * 4
+
+
+def test_a_prompt_that_is_the_second_on_its_line_is_lost() -> None:
+    for step, lost in ((DENSE, (2,)), (None, (1, 2))):  # what came minutes before the next reply is lost with it
+        told = talk(step=step).user("one").reply("first").user("two").reply("second")
+        first, reply, *rest = told.lines()
+        found = health(Session(first + reply.rstrip(b"\n") + b"".join(rest)))
+        assert (found.verdict, found.prompts.lost, found.prompts.reachable) == (LOSES, lost, 2)
 
 
 def test_a_prompt_saved_from_a_spliced_line_is_lost_to_every_version() -> None:
-    lines = three().lines()
+    lines = three(step=DENSE).lines()
     found = health(Session(b"".join([*lines[:2], lines[1][:40], *lines[2:]])))
     assert [(d.line, d.kind, d.saved) for d in found.damage] == [(3, "spliced", 1)]
     assert (found.verdict, found.prompts.lost, found.prompts.reachable) == (LOSES, (3,), 3)
@@ -204,7 +213,7 @@ def test_cycles_neither_hang_nor_crash() -> None:
 @pytest.mark.req("R148")
 @pytest.mark.timeout(20)
 def test_what_a_cycle_cuts_off_is_lost() -> None:
-    data = three().data()
+    data = three(step=DENSE).data()
     data[2]["parentUuid"] = data[3]["uuid"]
     near = health(Session(b"".join(encode(d) + b"\n" for d in data)))
     assert (near.verdict, near.prompts.lost) == (DAMAGED, ())
@@ -227,7 +236,7 @@ def test_a_repeated_uuid_is_told_and_the_prompt_counts_once() -> None:
 
 
 def test_a_parent_that_is_no_part_of_the_conversation_is_a_gap() -> None:
-    told = talk().user("one").reply("a")
+    told = talk(step=DENSE).user("one").reply("a")
     told = (
         told.line({"type": "x-new", "uuid": "n1", "parentUuid": told.data()[-1]["uuid"]})
         .at("n1")

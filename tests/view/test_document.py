@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clew.conversation.session import Session
-from clew.demo.talk import Talk, bash, edit, read, talk
+from clew.demo.talk import DENSE, Talk, bash, edit, read, talk
 from clew.view.document import DEPTHS, Options, Row, first_rows, rest_rows, rows
 
 
@@ -22,7 +22,7 @@ def kinds(found: list[Row]) -> list[str]:
 
 
 def garden() -> Talk:
-    made = talk().user("one").reply("a", thinking="hm", call=bash("ls")).result("x\ny").reply("b")
+    made = talk(step=DENSE).user("one").reply("a", thinking="hm", call=bash("ls")).result("x\ny").reply("b")
     return made.user("two").reply("c")
 
 
@@ -45,7 +45,7 @@ def test_rows_carry_what_a_printer_needs() -> None:
 
 def test_the_text_of_a_row_is_whole() -> None:
     long = "\n".join(map(str, range(100)))
-    found = told(talk().user("go").reply(call=bash("seq")).result(long), lines=2)
+    found = told(talk(step=DENSE).user("go").reply(call=bash("seq")).result(long), lines=2)
     assert (found[-1].text, found[-1].limit) == (long, 2)
 
 
@@ -64,41 +64,43 @@ def test_the_rest_of_a_turn_is_what_was_not_shown_yet() -> None:
 
 @pytest.mark.req("R233")
 def test_a_reply_is_shown_once_however_its_lines_lie() -> None:
-    made = talk().user("go").reply("text", calls=[bash("a"), bash("b")], message_id="msg_1")
+    made = talk(step=DENSE).user("go").reply("text", calls=[bash("a"), bash("b")], message_id="msg_1")
     made = made.result("1", for_=0).result("2", for_=1)
     made = made.reply("text", message_id="msg_1")
     assert kinds(told(made)) == ["prompt", "reply", "call", "result", "call", "result"]
 
 
 def test_an_edit_is_its_diff_and_a_failed_one_its_failure_too() -> None:
-    made = talk().user("go").reply(call=read("/g/x", "a\n")).result().reply(call=edit("/g/x", "a", "b")).result()
+    made = (
+        talk(step=DENSE).user("go").reply(call=read("/g/x", "a\n")).result().reply(call=edit("/g/x", "a", "b")).result()
+    )
     assert kinds(told(made))[-2:] == ["call", "diff"]
-    failed = talk().user("go").reply(call=edit("/g/x", "a", "b")).result("no such file", error=True)
+    failed = talk(step=DENSE).user("go").reply(call=edit("/g/x", "a", "b")).result("no such file", error=True)
     assert kinds(told(failed))[-1] == "failure"
 
 
 def test_odd_input_of_a_tool_does_not_matter() -> None:
     for given in ({"todos": "none"}, {"todos": [1, {"content": 2}]}, {}):
         block = {"type": "tool_use", "id": "toolu_x", "name": "TodoWrite", "input": given}
-        assert "call" in kinds(told(talk().user("go").reply(blocks=[block])))
+        assert "call" in kinds(told(talk(step=DENSE).user("go").reply(blocks=[block])))
     block = {"type": "tool_use", "id": "toolu_y", "name": "ExitPlanMode", "input": "text"}
-    assert "call" in kinds(told(talk().user("go").reply(blocks=[block])))
+    assert "call" in kinds(told(talk(step=DENSE).user("go").reply(blocks=[block])))
 
 
 def test_a_call_without_an_id_is_passed_over() -> None:
     block = {"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}
-    assert kinds(told(talk().user("go").reply("ok", blocks=[block]))) == ["prompt", "reply"]
+    assert kinds(told(talk(step=DENSE).user("go").reply("ok", blocks=[block]))) == ["prompt", "reply"]
 
 
 def test_what_comes_before_the_first_prompt_is_apart() -> None:
-    session = Session(talk().reply("early").user("go").reply("late").bytes())
+    session = Session(talk(step=DENSE).reply("early").user("go").reply("late").bytes())
     assert [r.text for r in first_rows(session, Options())] == ["early"]
     assert [r.text for r in rows(session, session.turns, Options())] == ["go", "late"]
 
 
 @pytest.mark.req("R232")
 def test_no_entry_of_the_program_becomes_a_prompt() -> None:
-    made = talk().user("real").user("meta", meta=True).user("<local-command-caveat>x</local-command-caveat>")
+    made = talk(step=DENSE).user("real").user("meta", meta=True).user("<local-command-caveat>x</local-command-caveat>")
     made = made.user("<user-prompt-submit-hook>y</user-prompt-submit-hook>").reply("ok").compact("summary")
     assert [r.text for r in told(made, meta=True) if r.kind == "prompt"] == ["real"]
     assert next(r.text for r in told(made, meta=True) if r.kind == "meta") == "meta"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clew.conversation.session import Session
-from clew.demo.talk import Talk, bash, edit, read, talk, task
+from clew.demo.talk import DENSE, Talk, bash, edit, read, talk, task
 from clew.view.export import document, session_json, turn_json
 from clew.wire.encode import encode
 from clew.wire.place import session_at
@@ -23,7 +23,7 @@ def exported(told: Talk, **wish: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.req("R237")
 def test_a_turn_is_exported_whole() -> None:
-    told = talk().user("go").reply("Looking.", thinking="hm", call=bash("ls")).result("x\ny")
+    told = talk(step=DENSE).user("go").reply("Looking.", thinking="hm", call=bash("ls")).result("x\ny")
     told = told.reply(call=bash("make")).result("boom", error=True).reply("ok").turn_duration(9000)
     _, turn = exported(told)
     first, second, last = turn.pop("replies")
@@ -56,7 +56,7 @@ def test_a_turn_is_exported_whole() -> None:
 
 @pytest.mark.req("R237")
 def test_the_session_comes_first_with_its_facts() -> None:
-    told = talk().user("go").reply("a").compact("s", trigger="manual", pre_tokens=900).user("on").reply("b")
+    told = talk(step=DENSE).user("go").reply("a").compact("s", trigger="manual", pre_tokens=900).user("on").reply("b")
     told = told.rewind(to=2).user("other").reply("c").pr_link(7, "ada/garden").title("Beds").raw(b"oops\n")
     head, *turns = exported(told)
     assert (head["kind"], head["title"], head["cwd"], head["branch"]) == ("session", "Beds", "/home/ada/garden", "main")
@@ -71,9 +71,16 @@ def test_the_session_comes_first_with_its_facts() -> None:
 @pytest.mark.req("R196")
 @pytest.mark.req("R237")
 def test_agents_are_nested_at_their_calls(tmp_path: Path) -> None:
-    grand = talk(seed=3).user("deeper").reply("deepest")
-    child = talk(seed=2).user("count").reply(call=task("Deeper", "deeper")).agent(0, grand).reply("four")
-    path = talk().user("go").reply(call=task("Count", "count", "Explore")).agent(0, child).reply("ok").write(tmp_path)
+    grand = talk(seed=3, step=DENSE).user("deeper").reply("deepest")
+    child = talk(seed=2, step=DENSE).user("count").reply(call=task("Deeper", "deeper")).agent(0, grand).reply("four")
+    path = (
+        talk(step=DENSE)
+        .user("go")
+        .reply(call=task("Count", "count", "Explore"))
+        .agent(0, child)
+        .reply("ok")
+        .write(tmp_path)
+    )
     _, turn = document(Session(path, file=session_at(path)))
     (agent,) = turn["replies"][0]["calls"][0]["agents"]
     assert (agent["type"], agent["description"], agent["turns"][0]["prompt"]) == ("Explore", "Count", "count")
@@ -83,7 +90,7 @@ def test_agents_are_nested_at_their_calls(tmp_path: Path) -> None:
 
 
 def test_what_was_queued_is_exported_as_a_turn() -> None:
-    told = talk().user("go").reply(call=bash("ls")).result("x")
+    told = talk(step=DENSE).user("go").reply(call=bash("ls")).result("x")
     told = told.attachment("queued_command", prompt="also water", commandMode="prompt").reply("ok")
     first, second = exported(told)[1:]
     assert (first["prompt"], first["is_queued"]) == ("go", False)
@@ -91,14 +98,16 @@ def test_what_was_queued_is_exported_as_a_turn() -> None:
 
 
 def test_replies_before_the_first_prompt_are_exported_as_turn_nought() -> None:
-    _, early, turn = exported(talk().reply("early").user("go").reply("late"))
+    _, early, turn = exported(talk(step=DENSE).reply("early").user("go").reply("late"))
     assert (early["number"], early["prompt"], early["replies"][0]["text"]) == (0, "", "early")
     assert turn["number"] == 1
-    assert [v["kind"] for v in exported(talk().compact("s").user("go"))] == ["session", "turn"]
+    assert [v["kind"] for v in exported(talk(step=DENSE).compact("s").user("go"))] == ["session", "turn"]
 
 
 def test_an_edit_is_exported_with_its_diff() -> None:
-    told = talk().user("go").reply(call=read("/g/x", "a\n")).result().reply(call=edit("/g/x", "a", "b")).result()
+    told = (
+        talk(step=DENSE).user("go").reply(call=read("/g/x", "a\n")).result().reply(call=edit("/g/x", "a", "b")).result()
+    )
     assert "-a\n+b" in exported(told)[1]["replies"][1]["calls"][0]["diff"]
 
 
@@ -114,7 +123,7 @@ def test_secrets_are_masked_in_every_field_unless_revealed() -> None:
 
 
 def test_parts_can_be_exported_alone_and_any_letter_is_json() -> None:
-    session = Session(talk().user("half \ud83d of a pair\x00\x1b[0m").reply("日本語").bytes())
+    session = Session(talk(step=DENSE).user("half \ud83d of a pair\x00\x1b[0m").reply("日本語").bytes())
     made = encode([session_json(session), turn_json(session, session.turns[0])])
     assert json.loads(made)[1]["prompt"] == "half \ufffd of a pair\x00\x1b[0m"  # the raw line keeps the half
     assert "日本語".encode() in made and b"\x1b" not in made

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clew.conversation.session import Session
-from clew.demo.talk import Talk, bash, edit, plan, read, talk, task, todo
+from clew.demo.talk import DENSE, Talk, bash, edit, plan, read, talk, task, todo
 from clew.view.detail import Picture
 from clew.view.document import Options, Row, first_rows, rows
 from clew.view.html import fragments
@@ -27,7 +27,15 @@ def html(said: Talk | Session, **wish: Any) -> str:
 
 
 def garden() -> Talk:
-    return talk().user("dig").reply("**Now.**", call=bash("ls")).result("a\nb").reply("Two.").user("sow").reply("ok")
+    return (
+        talk(step=DENSE)
+        .user("dig")
+        .reply("**Now.**", call=bash("ls"))
+        .result("a\nb")
+        .reply("Two.")
+        .user("sow")
+        .reply("ok")
+    )
 
 
 @pytest.mark.parametrize("number", range(len(PAYLOADS)))
@@ -57,7 +65,7 @@ def test_turns_are_sections_with_calls_that_fold() -> None:
 
 
 def test_any_run_of_rows_is_well_formed() -> None:
-    child = talk(seed=2).user("count").reply("one", call=bash("wc")).result("1").reply("end")
+    child = talk(seed=2, step=DENSE).user("count").reply("one", call=bash("wc")).result("1").reply("end")
     told = garden().user("more").reply(call=task("Count", "count")).agent(0, child).reply("done")
     session = Session(told.bytes())
     found = list(rows(session, session.turns, WHOLE))
@@ -67,8 +75,8 @@ def test_any_run_of_rows_is_well_formed() -> None:
 
 
 def test_an_agent_is_nested_in_its_call(tmp_path: Any) -> None:
-    child = talk(seed=2).user("count").reply("inner", call=bash("wc")).result("7")
-    told = talk().user("go").reply(call=task("Count", "count\nall")).agent(0, child).reply("after")
+    child = talk(seed=2, step=DENSE).user("count").reply("inner", call=bash("wc")).result("7")
+    told = talk(step=DENSE).user("go").reply(call=task("Count", "count\nall")).agent(0, child).reply("after")
     made = html(Session(told.write(tmp_path)))
     agent = made[made.index('<details class="agent"') : made.index("after")]
     assert "<b>Agent</b> Count" in agent and "inner" in agent and '<pre class="result">7</pre>' in agent
@@ -81,7 +89,7 @@ def test_a_prefix_keeps_two_sessions_apart() -> None:
 
 
 def test_edits_todos_and_plans_are_shown_as_such_and_open() -> None:
-    told = talk().user("go").reply(call=todo([("dig", "completed"), "sow"])).result()
+    told = talk(step=DENSE).user("go").reply(call=todo([("dig", "completed"), "sow"])).result()
     told = told.reply(call=plan("# Beds\n1. dig")).result().reply(call=edit("/g/x", "a", "b")).result()
     made = html(told)
     assert '<div class="todo done">☒ dig</div>\n<div class="todo">☐ sow</div>' in made
@@ -92,13 +100,13 @@ def test_edits_todos_and_plans_are_shown_as_such_and_open() -> None:
 
 @pytest.mark.req("R234")
 def test_compactions_are_marked() -> None:
-    made = html(talk().user("go").reply("ok").compact("So far.", pre_tokens=171_200).user("on").reply("yes"))
+    made = html(talk(step=DENSE).user("go").reply("ok").compact("So far.", pre_tokens=171_200).user("on").reply("yes"))
     assert '<div class="compaction">Compacted (auto, 171.2k tokens before' in made
     assert '<details class="summary"><summary>Summary</summary><p>So far.</p>' in made
 
 
 def test_a_turn_tells_what_it_took() -> None:
-    told = talk().user("go").reply("ok", usage={"output_tokens": 1500, "cache_read_input_tokens": 20_000})
+    told = talk(step=DENSE).user("go").reply("ok", usage={"output_tokens": 1500, "cache_read_input_tokens": 20_000})
     made = html(told.turn_duration(83_000))
     assert re.search(r'<span class="took">1m23s · 1.5k tokens written · [23]\d\.\dk in context</span>', made)
     assert '<time datetime="2026-01-05T09:00:00.000Z">2026-01-05 09:00</time>' in made
@@ -106,7 +114,9 @@ def test_a_turn_tells_what_it_took() -> None:
 
 
 def test_pictures_are_inline_and_only_pictures() -> None:
-    made = html(talk().user("see", images=[PNG, b"<svg onload=x>"]).reply(call=read("/x.png", image=PNG)).result())
+    made = html(
+        talk(step=DENSE).user("see", images=[PNG, b"<svg onload=x>"]).reply(call=read("/x.png", image=PNG)).result()
+    )
     data = base64.b64encode(PNG).decode()
     assert made.count(f'<img src="data:image/png;base64,{data}"') == 2
     assert '<div class="note">[image image/png, 14 B]</div>' in made
@@ -137,30 +147,39 @@ def test_a_picture_is_base64_to_its_end(tail: str) -> None:
 
 
 def test_long_input_is_shown_and_short_is_not() -> None:
-    made = html(talk().user("go").reply(call=bash("cat <<E\na\nE")).result("a").reply(call=bash("ls")).result("b"))
+    made = html(
+        talk(step=DENSE).user("go").reply(call=bash("cat <<E\na\nE")).result("a").reply(call=bash("ls")).result("b")
+    )
     assert made.count('<pre class="input">') == 1 and "cat &lt;&lt;E\na\nE</pre>" in made
-    everything = html(talk().user("go").reply(call=bash("ls", "List")).result("b"), depth="full")
+    everything = html(talk(step=DENSE).user("go").reply(call=bash("ls", "List")).result("b"), depth="full")
     assert '<pre class="input">description: List</pre>' in everything
 
 
 def test_a_long_command_is_named_in_a_line_and_told_in_full_below() -> None:
-    made = html(talk().user("go").reply(call=bash("echo " + "x" * 900)).result("x"))
+    made = html(talk(step=DENSE).user("go").reply(call=bash("echo " + "x" * 900)).result("x"))
     assert re.search(r"<code>echo x{140,160}…</code>", made) and f'<pre class="input">echo {"x" * 900}</pre>' in made
 
 
 def test_what_is_left_out_is_counted() -> None:
-    made = html(talk().user("go").reply(call=bash("seq 9")).result("\n".join("123456789")), lines=2)
+    made = html(talk(step=DENSE).user("go").reply(call=bash("seq 9")).result("\n".join("123456789")), lines=2)
     assert '<pre class="result">1\n2</pre><div class="more">… 7 more lines</div>' in made
 
 
 def test_colours_of_a_terminal_are_spans() -> None:
-    told = talk().user("go").reply(call=bash("ls")).result("\x1b[1;31mred\x1b[0m \x1b[38;5;10m<g>\x1b[m \x1b]0;t\x07x")
+    told = (
+        talk(step=DENSE)
+        .user("go")
+        .reply(call=bash("ls"))
+        .result("\x1b[1;31mred\x1b[0m \x1b[38;5;10m<g>\x1b[m \x1b]0;t\x07x")
+    )
     assert '<span class="a-bold a-fg1">red</span> <span class="a-fg10">&lt;g&gt;</span> x</pre>' in html(told)
 
 
 def test_bidi_controls_are_visible() -> None:
-    assert "user·· admin" in html(talk().user("user\u202e\u2066 admin").reply("ok"))
-    assert "\u202e" not in html(talk().user("user\u202e").reply("re\u202eply", call=bash("\u202e")).result("\u202e"))
+    assert "user·· admin" in html(talk(step=DENSE).user("user\u202e\u2066 admin").reply("ok"))
+    assert "\u202e" not in html(
+        talk(step=DENSE).user("user\u202e").reply("re\u202eply", call=bash("\u202e")).result("\u202e")
+    )
 
 
 @pytest.mark.parametrize(

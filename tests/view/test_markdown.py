@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from clew.conversation.session import Session
-from clew.demo.talk import Talk, bash, edit, plan, talk, task, todo
+from clew.demo.talk import DENSE, Talk, bash, edit, plan, talk, task, todo
 from clew.view.about import about
 from clew.view.document import Options, rows
 from clew.view.markdown import fenced, harmless, markdown, pieces
@@ -45,7 +45,7 @@ def test_no_payload_becomes_html_in_any_place(number: int, tmp_path: Any) -> Non
 
 @pytest.mark.req("R237")
 def test_a_turn_reads_well() -> None:
-    told = talk().user("dig\nthe beds").reply("**Now.**", call=bash("ls")).result("a\n```\nb").reply("Two.")
+    told = talk(step=DENSE).user("dig\nthe beds").reply("**Now.**", call=bash("ls")).result("a\n```\nb").reply("Two.")
     assert text(told) == (
         "## 1 · dig the beds\n\n*2026-01-05 09:00 · 4s · 54 tokens written · 14.3k in context · round 1 · first*\n\n"
         "> dig  \n> the beds  \n\n**Now.**\n\n"
@@ -55,7 +55,9 @@ def test_a_turn_reads_well() -> None:
 
 
 def test_edits_todos_and_plans_are_shown_as_such() -> None:
-    told = talk().user("go").reply(call=todo([("dig", "completed"), ("sow", "in_progress"), "eat *"])).result()
+    told = (
+        talk(step=DENSE).user("go").reply(call=todo([("dig", "completed"), ("sow", "in_progress"), "eat *"])).result()
+    )
     made = text(told.reply(call=plan("# Beds")).result().reply(call=edit("/g/x", "a", "b")).result())
     assert "- [x] dig\n- [ ] sow *(in progress)*\n- [ ] eat \\*\n" in made
     assert "**Plan**\n\n# Beds\n" in made
@@ -63,8 +65,8 @@ def test_edits_todos_and_plans_are_shown_as_such() -> None:
 
 
 def test_an_agent_is_folded_inside_its_call(tmp_path: Any) -> None:
-    child = talk(seed=2).user("count").reply("inner")
-    told = talk().user("go").reply(call=task("Count", "count")).agent(0, child).reply("after")
+    child = talk(seed=2, step=DENSE).user("count").reply("inner")
+    told = talk(step=DENSE).user("go").reply(call=task("Count", "count")).agent(0, child).reply("after")
     made = text(Session(told.write(tmp_path)))
     assert made.index("<b>Agent</b> Count") < made.index("inner") < made.index("</details>") < made.index("after")
     assert made.count("<details") == made.count("</details>") == 2
@@ -103,6 +105,6 @@ def test_front_matter_is_a_property_a_line() -> None:
 
 @pytest.mark.req("R234")
 def test_compactions_are_marked() -> None:
-    made = text(talk().user("go").reply("ok").compact("So far.", pre_tokens=171_200).user("on").reply("yes"))
+    made = text(talk(step=DENSE).user("go").reply("ok").compact("So far.", pre_tokens=171_200).user("on").reply("yes"))
     assert "**Compacted** (auto, 171.2k tokens before" in made
     assert "<details><summary>Summary</summary>\n\nSo far.\n\n</details>" in made

@@ -63,14 +63,15 @@ def send(
     kind = agent_type or str(use.call.input.get("subagent_type") or "general-purpose")
     number = agent_id or _agent_id(parent.setup, use.id, parent.made, len(parent.agents))
     begun = _first_time(child)
+    timed = parent._wait("note")
     names = {old: _renew(old, parent.setup.seed, number) for old in _ids(child)} | {child.session_id: parent.session_id}
     setup = replace(parent.setup, is_agent=True)
-    move = Move(names, parent.now - begun, setup, parent.prompt, kind)
+    move = Move(names, timed.now - begun, setup, parent.prompt, kind)
     lines = tuple(_moved(said, move, number) for said in child._said())
     own = Agent(number, lines, _meta(parent.setup, use, kind, run), run)
     nested = tuple(_nested(agent, move, number) for agent in child.agents)
     took = child.now - begun
-    talk = replace(parent, now=parent.now + took + parent.setup.step)
+    talk = replace(timed, now=timed.now + took)._wait("note")  # after the agent's last line
     if not parent.setup.since("2.0.28"):
         for said in lines:
             talk = replace(talk, newest=Link(talk.newest, said))

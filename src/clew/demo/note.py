@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, Literal, Self
 
 from clew.demo import ident
+from clew.demo.gap import Wait
 from clew.demo.script import SYSTEM_PROMPT, Beside, Script, Which, weight
 from clew.demo.shape import ABSENT, Data
 from clew.wire.time import stamp
@@ -32,25 +33,29 @@ class Notes(Script):
     ) -> Self:
         """The tracked files before the next prompt, saved in file-history/; None is a file not there yet."""
         message = of or self._next_uuid()
+        timed = self._wait("note" if update else "prompt")
         tracked: Data = {}
         saved = []
         for path, content in (files or {}).items():
-            tracked[path], beside = self._backup(path, content, version)
+            tracked[path], beside = timed._backup(path, content, version)
             saved += beside
-        inner = {"messageId": message, "trackedFileBackups": tracked, "timestamp": stamp(self.now)}
-        talk = self._note("file-history-snapshot", messageId=message, snapshot=inner, isSnapshotUpdate=update)
-        return replace(talk, beside=(*self.beside, *saved))
+        inner = {"messageId": message, "trackedFileBackups": tracked, "timestamp": stamp(timed.now)}
+        talk = timed._note("file-history-snapshot", None, messageId=message, snapshot=inner, isSnapshotUpdate=update)
+        kept = replace(talk, beside=(*self.beside, *saved))
+        return kept if update else kept._follow()
 
     def snapshot_delta(self, path: str, content: str | None, *, of: str, version: int = 1) -> Self:
         """One file more in a snapshot, as newer versions note it."""
-        backup, saved = self._backup(path, content, version)
-        talk = self._note(
+        timed = self._wait("note")
+        backup, saved = timed._backup(path, content, version)
+        talk = timed._note(
             "file-history-delta",
+            None,
             messageId=self.leaf,
             snapshotMessageId=of,
             trackingPath=path,
             backup=backup,
-            timestamp=stamp(self.now),
+            timestamp=stamp(timed.now),
         )
         return replace(talk, beside=(*self.beside, *saved))
 
@@ -64,16 +69,17 @@ class Notes(Script):
 
     def queue(self, operation: str, text: str | None = None, **fields: Any) -> Self:
         """A message typed while the model was busy: enqueue, dequeue, remove, popAll."""
-        content = ABSENT if text is None else text
-        time, number = stamp(self.now), self.session_id
-        return self._note(
+        timed = self._wait("block")
+        talk = timed._note(
             "queue-operation",
+            None,
             operation=operation,
-            timestamp=time,
-            sessionId=number,
-            content=content,
+            timestamp=stamp(timed.now),
+            sessionId=self.session_id,
+            content=ABSENT if text is None else text,
             **fields,
         )
+        return talk._follow() if operation == "dequeue" else talk
 
     def title(self, text: str) -> Self:
         """The title that the person gave."""
@@ -100,13 +106,15 @@ class Notes(Script):
         return self._note("summary", summary=text, leafUuid=leaf or self.leaf)
 
     def pr_link(self, number: int, repository: str, url: str | None = None) -> Self:
-        return self._note(
+        timed = self._wait("note")
+        return timed._note(
             "pr-link",
+            None,
             sessionId=self.session_id,
             prNumber=number,
             prUrl=url or f"https://github.com/{repository}/pull/{number}",
             prRepository=repository,
-            timestamp=stamp(self.now),
+            timestamp=stamp(timed.now),
         )
 
     def line(self, data: Mapping[str, Any]) -> Self:
@@ -123,18 +131,21 @@ class Notes(Script):
 
     # -- what the program notes inside the conversation
 
-    def system(self, subtype: str | None, *, content: str | None = None, **fields: Any) -> Self:
+    def system(
+        self, subtype: str | None, *, content: str | None = None, wait: Wait | None = "note", **fields: Any
+    ) -> Self:
         body: Data = {} if subtype is None else {"subtype": subtype}
         body |= {} if content is None else {"content": content}
-        return self._add("system", {**body, "isMeta": False, **fields}, {}, parent=self.leaf)
+        return self._add("system", {**body, "isMeta": False, **fields}, {}, parent=self.leaf, wait=wait)
 
     def turn_duration(self, ms: int | None = None, **fields: Any) -> Self:
         """How long the turn took; reckoned from its prompt unless given."""
-        took = self.now - (self.prompt_time or self.now)
+        timed = self._wait("note")
+        took = timed.now - (self.prompt_time or timed.now)
         body: Data = {"durationMs": ms if ms is not None else int(took / timedelta(milliseconds=1))}
         if self.setup.since("2.1.120"):
             body["messageCount"] = self.made
-        return self.system("turn_duration", **{**body, **fields})
+        return timed.system("turn_duration", wait=None, **{**body, **fields})
 
     def command(self, name: str, arguments: str = "", output: str = "") -> Self:
         """A slash command and what it printed."""
@@ -142,9 +153,9 @@ class Notes(Script):
         said += f"<command-args>{arguments}</command-args>"
         printed = f"<local-command-stdout>{output}</local-command-stdout>"
         if self.setup.since("2.1.80"):
-            run = self.system("local_command", content=said, level="info")
+            run = self.system("local_command", content=said, wait="prompt", level="info")
             return run.system("local_command", content=printed, level="info")
-        return self._user(said, {})._user(printed, {})
+        return self._user(said, {}, "prompt")._user(printed, {})
 
     def attachment(
         self,
@@ -175,7 +186,7 @@ class Notes(Script):
         number = use.id if use else ident.uuid(self.setup.seed, "hook", self.made)
         body = {"data": {"type": kind, **data}, "toolUseID": number, "parentToolUseID": number}
         parent = use.line if aside and use else self.leaf
-        return self._add("progress", body, fields or {}, parent=parent, moves=not aside)
+        return self._add("progress", body, fields or {}, parent=parent, wait="block", moves=not aside)
 
     def compact(
         self,
@@ -209,7 +220,7 @@ class Notes(Script):
             "level": "info",
         }
         body |= {"logicalParentUuid": self.leaf, "compactMetadata": found}
-        talk = self._add("system", body, {}, parent=None)
+        talk = self._add("system", body, {}, parent=None, wait="reply")
         flags = {"isVisibleInTranscriptOnly": True, "isCompactSummary": True}
         talk = talk._user(summary, {**flags, **fields})
         return replace(talk, tokens=after, cached=0, uses=())

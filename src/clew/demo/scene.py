@@ -35,7 +35,7 @@ def session_id(key: str) -> str:
 
 def scene(key: str, cwd: str, begin: datetime, **settings: Any) -> Talk:
     """An empty session of the demo."""
-    return talk(session_id(key), cwd=cwd, start=begin, step=timedelta(seconds=3), **settings)
+    return talk(session_id(key), cwd=cwd, start=begin, **settings)
 
 
 def ask(
@@ -47,20 +47,19 @@ def ask(
     images: Iterable[bytes] = (),
     **fields: Any,
 ) -> Talk:
-    """The person thinks, then types: a snapshot of the tracked files comes before the prompt."""
-    thought = told.pause(seconds=20 + len(text) // 4)
+    """A prompt, with a snapshot of the tracked files before it."""
     if told.setup.since("2.0.5"):
-        thought = thought.snapshot(tracked, version=version)
-    return thought.user(text, images=images, **fields)
+        told = told.snapshot(tracked, version=version)
+    return told.user(text, images=images, **fields)
 
 
 def close(told: Talk, **gap: float) -> Talk:
-    """The end of a turn, and what the version notes there; then some time passes."""
+    """The end of a turn, with what the version notes there; the pause until the next prompt may be given."""
     if told.setup.since("2.1.1"):
         told = told.turn_duration()
     if told.setup.since("2.1.77"):
         told = told.last_prompt()
-    return told.pause(**(gap or {"minutes": 2}))
+    return told.pause(**gap) if gap else told
 
 
 def picture(width: int, height: int, colour: Callable[[int, int], tuple[int, int, int]]) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any, Self
 from clew.demo import ident
 from clew.demo.answer import Content
 from clew.demo.call import Call
+from clew.demo.gap import Wait, gap
 from clew.demo.shape import ABSENT, Data, Setup, arrange, envelope, is_new
 from clew.wire.encode import decode, encode
 from clew.wire.entry import Entry, entries, read
@@ -70,6 +71,7 @@ class Script:
     home: str
     now: datetime
     newest: Link | None = None
+    paused: bool = False  # the next line follows at once
     leaf: str | None = None
     made: int = 0
     turn: int = 0
@@ -152,28 +154,38 @@ class Script:
 
     # -- writing it down
 
-    def _add(self, kind: str, body: Data, over: Mapping[str, Any], *, parent: str | None, moves: bool = True) -> Self:
+    def _add(
+        self,
+        kind: str,
+        body: Data,
+        over: Mapping[str, Any],
+        *,
+        parent: str | None,
+        wait: Wait | None = "note",
+        moves: bool = True,
+    ) -> Self:
         """One entry with its place in the graph; `over` has the last word on every field."""
-        own = {"type": kind, "uuid": self._next_uuid(), "timestamp": stamp(self.now), "parentUuid": parent}
+        timed = self._wait(wait) if wait else self
+        own = {"type": kind, "uuid": self._next_uuid(), "timestamp": stamp(timed.now), "parentUuid": parent}
         if kind == "user" and self.prompt and is_new(self.setup):
             own["promptId"] = self.prompt
         entry = arrange(self.setup, {**envelope(self.setup), **own, **body, **over})
         return replace(
-            self,
+            timed,
             newest=Link(self.newest, entry),
-            now=self.now + self.setup.step,
             made=self.made + 1,
             leaf=entry.get("uuid", self.leaf) if moves else self.leaf,
         )
 
-    def _user(self, content: Content, over: Mapping[str, Any]) -> Self:
+    def _user(self, content: Content, over: Mapping[str, Any], wait: Wait | None = "note") -> Self:
         body = {"message": {"role": "user", "content": content}}
-        return self._add("user", body, over, parent=self.leaf)._weighed(content)
+        return self._add("user", body, over, parent=self.leaf, wait=wait)._weighed(content)
 
-    def _note(self, kind: str, **fields: Any) -> Self:
+    def _note(self, kind: str, wait: Wait | None = "note", **fields: Any) -> Self:
         """One line without a place in the graph."""
         found = {k: v for k, v in {"type": kind, **fields}.items() if v is not ABSENT}
-        return replace(self, newest=Link(self.newest, found), now=self.now + self.setup.step)
+        timed = self._wait(wait) if wait else self
+        return replace(timed, newest=Link(self.newest, found))
 
     def _next_uuid(self) -> str:
         return ident.uuid(self.setup.seed, "entry", self.made)
@@ -185,10 +197,21 @@ class Script:
         """Count what the model has to read as context."""
         return replace(self, tokens=self.tokens + weight(value))
 
-    def _later(self, gap: timedelta) -> Self:
-        if gap < timedelta(0):
+    def _wait(self, wait: Wait) -> Self:
+        """Let the time pass that comes before a line; the first line is written at once."""
+        if self.newest is None or (self.paused and not self.setup.step):
+            return replace(self, paused=False)
+        passed = self.setup.step or gap(wait, self.setup.seed, self.made)
+        return replace(self, now=self.now + passed, paused=False)
+
+    def _follow(self) -> Self:
+        """The next line comes within milliseconds, whatever it is."""
+        return self if self.setup.step else self._later(timedelta(milliseconds=4))
+
+    def _later(self, time: timedelta) -> Self:
+        if time < timedelta(0):
             raise ValueError("time does not run backwards")
-        return replace(self, now=self.now + gap)
+        return replace(self, now=self.now + time, paused=True)
 
     def _use(self, which: Which) -> Use:
         """The call that is meant: by default the first without an answer."""

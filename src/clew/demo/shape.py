@@ -35,7 +35,7 @@ class Setup:
     branch: str
     model: str
     seed: str
-    step: timedelta
+    step: timedelta | None  # between two lines; None for the gaps of real sessions
     mode: str = "default"
     entrypoint: str = "cli"
     name: str | None = None

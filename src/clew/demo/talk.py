@@ -3,7 +3,7 @@
     talk().user("hi").reply("hello", call=bash("ls")).result("a").reply("done").write(root)
 
 A talk is a value: every verb gives a new one and leaves the old as it was, so two conversations may begin
-alike. The same words give the same bytes: ids come from a seed, times from a fixed start. Any field of an
+alike. The same words give the same bytes: ids and gaps come from a seed, times from a fixed start. Any field of an
 entry can be given by name (`requestId="x"`), or left out with `ABSENT`.
 """
 
@@ -31,6 +31,7 @@ from clew.demo.call import (
     web_search,
     write,
 )
+from clew.demo.gap import Wait
 from clew.demo.ident import NIL
 from clew.demo.note import Notes
 from clew.demo.script import Use, Which, weight
@@ -38,6 +39,7 @@ from clew.demo.shape import ABSENT, Data, Setup
 
 _INJECTED = ("[Request interrupted", "<command-", "<local-command", "<task-notification")
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+DENSE = timedelta(seconds=1)
 
 
 class Talk(Notes):
@@ -63,17 +65,17 @@ class Talk(Notes):
             said = [*([{"type": "text", "text": said}] if isinstance(said, str) else said), *pictures]
         if meta:
             return self._user(said, {"isMeta": True, **fields})
-        begun = self._begin_turn(said)
+        begun = self._wait("prompt")._begin_turn(said)
         mode = permission_mode or self.setup.mode
         body = shape.prompt_fields(self.setup, mode, begun.turn, list(self.todos))
         if pictures and self.setup.since("2.1.17"):
             body["imagePasteIds"] = list(range(1, len(pictures) + 1))
-        return begun._user(said, {**body, **fields})
+        return begun._user(said, {**body, **fields}, None)
 
     def interrupt(self, *, in_tool: bool = False, **fields: Any) -> Self:
         """The mark that the person broke off the reply or the tool."""
         text = "[Request interrupted by user for tool use]" if in_tool else "[Request interrupted by user]"
-        return self._user([{"type": "text", "text": text}], fields)
+        return self._user([{"type": "text", "text": text}], fields, "reply")
 
     def _begin_turn(self, content: Content) -> Self:
         blocks = [{"text": content}] if isinstance(content, str) else content
@@ -122,7 +124,8 @@ class Talk(Notes):
             message = shape.message(self.setup, number, model, group, stops[index], spent)
             first = group[0] if group else {"type": ""}
             body = shape.reply_fields(self.setup, first, index, model, ident.request_id(number))
-            talk = talk._add("assistant", {"message": message, **body}, fields, parent=talk.leaf)
+            wait: Wait = "block" if index else "reply"
+            talk = talk._add("assistant", {"message": message, **body}, fields, parent=talk.leaf, wait=wait)
             owners |= {str(block.get("id")): talk.leaf or "" for block in group}
         known = tuple(replace(use, line=owners[use.id]) for use in uses)
         return replace(talk, uses=known, cached=self.tokens, tokens=self.tokens + output)
@@ -143,7 +146,7 @@ class Talk(Notes):
         body: Data = {"message": message | {"stop_sequence": ""}, "error": error, "isApiErrorMessage": True}
         if status and self.setup.since("2.1.114"):
             body["apiErrorStatus"] = status
-        return self._add("assistant", body, fields, parent=self.leaf)
+        return self._add("assistant", body, fields, parent=self.leaf, wait="reply")
 
     # -- what the tools answer
 
@@ -170,7 +173,7 @@ class Talk(Notes):
         body |= {"message": {"role": "user", "content": [block]}}
         body["toolUseResult"] = found.detail if detail is None else detail
         parent = use.line if self.setup.since("2.1.1") else self.leaf
-        talk = self._add("user", body, fields, parent=parent)._weighed(found.content)
+        talk = self._add("user", body, fields, parent=parent, wait="result")._weighed(found.content)
         todos = self.todos if error or use.call.name != "TodoWrite" else tuple(use.call.input["todos"])
         left = tuple(replace(u, answered=True) if u.id == use.id else u for u in self.uses)
         return replace(talk, uses=left, todos=todos, files={**self.files, **found.files})
@@ -256,7 +259,7 @@ class Talk(Notes):
         return replace(self, setup=setup)
 
     def pause(self, **gap: float) -> Self:
-        """Let time pass: `pause(minutes=40)`."""
+        """Let time pass: `pause(minutes=40)`. The next line is written then, without the gap it would have had."""
         return self._later(timedelta(**gap))
 
 
@@ -268,13 +271,17 @@ def talk(
     branch: str = "main",
     model: str | None = None,
     start: datetime = START,
-    step: timedelta = timedelta(seconds=1),
+    step: timedelta | None = None,
     seed: int | str = 0,
     permission_mode: str = "default",
     entrypoint: str = "cli",
     name: str | None = None,
 ) -> Talk:
-    """An empty conversation. Another seed or session id gives other ids; `name` is the slug of old versions."""
+    """An empty conversation. Another seed or session id gives other ids; `name` is the slug of old versions.
+
+    The gaps between lines are those of real sessions: seconds between calls, minutes or hours before a prompt.
+    With a `step` every line comes that much after the line before it (`DENSE` is one second), and a pause is added.
+    """
     number = session_id or ident.uuid("session", seed)
     setup = Setup(
         session_id=number,
@@ -315,6 +322,7 @@ def _spoken(seed: str, made: int, thinking: str | None, text: str | None) -> lis
 
 __all__ = [
     "ABSENT",
+    "DENSE",
     "NIL",
     "Call",
     "Talk",
