@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import threading
 from datetime import UTC, datetime, timedelta
@@ -141,9 +142,13 @@ def test_a_conversation_that_is_not_kept_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("R241")
-def test_a_name_has_three_words_and_is_always_the_same() -> None:
+def test_a_name_is_two_adjectives_and_a_surname_and_always_the_same() -> None:
     assert name_of(SESSION) == name_of(SESSION) != name_of("other")
-    assert len(name_of(SESSION).split("-")) == 3
+    names = {name_of(str(number)) for number in range(2000)}
+    first, second, last = ({name.split("-")[place] for name in names} for place in range(3))
+    assert all(re.fullmatch("[a-z]+-[a-z]+-[a-z]+", name) for name in names)
+    assert "gentle" in first and all(word.endswith("ing") for word in second)
+    assert {"hopper", "noether", "turing"} <= last and not last & {"comet", "otter", "kettle"}
 
 
 def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ def forget(path: Path, lines: Sequence[Json], sync: bool) -> None:
     """For a conversation that is not to be kept."""
 
 
+_PROGRESS_NAMES = {"query_update": "search", "search_results_received": "search", "waiting_for_task": "task-output"}
+
+
 class Journal:
     """One file being written. Nothing is made before the first line."""
 
@@ -156,6 +159,7 @@ class Journal:
         """How a call is getting on: a line that nothing hangs below."""
         with self._turn:
             kind = str(data.get("type", "")).removesuffix("_progress") or "call"
+            kind = _PROGRESS_NAMES.get(kind, kind)
             body = entry.progress(data, f"{kind}-progress-{self._progress}", call_id)
             self._progress += 1
             line = self.envelope.chained(body, self.new_id(), self.leaf, self.time())

@@ -1,10 +1,10 @@
-"""Names: three words for a session, made from its id, so that people can tell sessions apart."""
+"""Names of sessions: adjective-adjective-surname, made from the id, so that people can tell sessions apart."""
 
 from __future__ import annotations
 
 from hashlib import sha256
 
-_HOW = (
+_ADJECTIVES = (
     *("amber", "bold", "brisk", "calm", "clear", "copper", "crisp", "deep", "dusty", "early", "fair", "fond", "gentle"),
     *(
         "golden",
@@ -23,64 +23,25 @@ _HOW = (
     ),
     *("neat", "noble", "patient", "plain", "quick", "quiet", "rosy", "silver", "smooth", "steady", "sunny", "swift"),
 )
-_DOING = (
+_PARTICIPLES = (
     *("baking", "blinking", "bouncing", "climbing", "dancing", "digging", "drifting", "floating", "flying", "gliding"),
     *("growing", "humming", "jumping", "knitting", "leaping", "mending", "napping", "painting", "reading", "resting"),
     *("roaming", "rowing", "sailing", "singing", "skating", "sowing", "spinning", "strolling", "swimming", "thinking"),
     *("tumbling", "turning", "waking", "walking", "wandering", "weaving", "whistling", "writing"),
 )
-_WHO = (
-    *(
-        "acorn",
-        "badger",
-        "beech",
-        "bell",
-        "brook",
-        "cedar",
-        "comet",
-        "crane",
-        "delta",
-        "ember",
-        "falcon",
-        "fern",
-        "finch",
-    ),
-    *(
-        "fjord",
-        "garden",
-        "harbour",
-        "heron",
-        "island",
-        "kettle",
-        "lantern",
-        "lark",
-        "lynx",
-        "maple",
-        "meadow",
-        "meteor",
-    ),
-    *(
-        "otter",
-        "pebble",
-        "petal",
-        "pine",
-        "planet",
-        "quill",
-        "river",
-        "rocket",
-        "sparrow",
-        "spruce",
-        "thicket",
-        "willow",
-    ),
+_SURNAMES = (
+    *("backus", "boole", "cantor", "church", "curie", "dijkstra", "erdos", "euler", "faraday", "fermat", "floyd"),
+    *("galois", "gauss", "germain", "hamilton", "hamming", "hertz", "hilbert", "hoare", "hopper", "kepler", "kleene"),
+    *("knuth", "lamarr", "lamport", "liskov", "lovelace", "maxwell", "meitner", "milner", "naur", "noether", "pascal"),
+    *("perlis", "ritchie", "shannon", "tarjan", "turing", "wirth"),
 )
 
 
 def name_of(session_id: str) -> str:
-    """The same for the same id."""
+    """The name of a session; the same id gives the same name."""
     number = int.from_bytes(sha256(session_id.encode()).digest()[:8], "big")
     words = []
-    for choice in (_HOW, _DOING, _WHO):
+    for choice in (_ADJECTIVES, _PARTICIPLES, _SURNAMES):
         number, at = divmod(number, len(choice))
         words.append(choice[at])
     return "-".join(words)

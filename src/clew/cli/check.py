@@ -10,7 +10,8 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from clew.cli.check_print import Line, erase, many, print_lines, table, watched
+from clew.cli.check_index import report_indexes
+from clew.cli.check_print import Line, erase, lacking_fields, many, print_lines, table, watched
 from clew.cli.choose import files, tree
 from clew.cli.choose import session as chosen
 from clew.cli.output import common, one_line, own_words, print_json, remark, size
@@ -120,7 +121,9 @@ def _report(found: Health) -> Iterator[Line]:
     if len(found.damage) > _SHOWN:
         yield "", f"  … and {len(found.damage) - _SHOWN} more damaged lines; --json lists them."
     for kind, sentence in _FLAWS.items():
-        if flaws := found.of(kind):
+        if kind == "field":
+            yield from (("", _sentence(text)) for text in lacking_fields(found.of(kind)))
+        elif flaws := found.of(kind):
             yield "", _sentence(_flaws(flaws, sentence))
     yield "", _prompts(found)
     if found.resumes:
@@ -209,6 +212,7 @@ _FLAWS = {
     "name": "agent files are named differently from their entries",
     "lenient": "lines had to be read leniently",
     "blank": "texts are nothing but white space, which the API refuses",
+    "field": "lines lack required fields",
 }
 
 
@@ -287,6 +291,7 @@ def _check_all(options: Namespace) -> int:
             print_lines([("", f"{one_line(file.id[:8])}  {verdict.ljust(7)}  {one_line(why)}")])
     if not totals:
         return _nothing(options)
+    report_indexes(options)
     if not options.json:
         parts = ", ".join(f"{totals[verdict]} {_TOTAL[verdict]}" for verdict in VERDICTS if totals[verdict])
         print_lines([("bold", f"{many(len(wanted), 'session')}: {parts}.")])

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from time import monotonic
 
 from clew.cli.output import clean_name, is_terminal, one_line
+from clew.facts.health import Flaw
 from clew.wire.place import SessionFile
 
 Line = tuple[str, str]  # a style, and a text
+_SHOWN = 10  # line numbers before the rest is left out
 
 
 def watched(wanted: Sequence[SessionFile], quiet: bool) -> Iterator[SessionFile]:
@@ -38,6 +40,19 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]
     widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
     for style, row in (("dim", heads), *(("", row) for row in cells)):
         yield style, "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def lacking_fields(flaws: Iterable[Flaw]) -> Iterator[str]:
+    """A sentence for each set of missing fields, with the lines that lack them."""
+    lines: dict[str, list[int]] = {}
+    for flaw in flaws:
+        lines.setdefault(flaw.text, []).append(flaw.line)
+    for text, numbers in lines.items():
+        if len(numbers) == 1:
+            yield f"line {numbers[0]}: {text}."
+        else:
+            shown = ", ".join(map(str, numbers[:_SHOWN])) + (" …" if len(numbers) > _SHOWN else "")
+            yield f"{len(numbers)} lines: {text}: lines {shown}."
 
 
 def print_lines(lines: Iterable[Line]) -> None:

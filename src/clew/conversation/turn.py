@@ -16,6 +16,8 @@ from clew.wire.entry import Entry
 if TYPE_CHECKING:
     from clew.conversation.round import Round
 
+_UNANSWERED = ("summary", "caveat")  # user lines that the program writes and that no reply is due to
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -83,15 +85,19 @@ class Turn:
 
     @property
     def state(self) -> str:
-        """`waiting` for the model, waiting for a `tool`, `interrupted`, or `complete`."""
-        spoken = [e for e in self.entries if e.type in ("user", "assistant")]
+        """`waiting` for the model, waiting for a `tool`, `interrupted`, or `complete`.
+
+        A compaction after the last reply does not open the turn again, and the output of a local command completes it.
+        """
+        spoken = [e for e in self.entries if e.type in ("user", "assistant") and speaker(e) not in _UNANSWERED]
         if not spoken:  # a prompt that was queued, and nothing after it
             return "waiting"
         if speaker(spoken[-1]) == "interrupt":
             return "interrupted"
         if any(call.is_open for call in self.calls):
             return "tool"
-        return "complete" if spoken[-1].type == "assistant" else "waiting"
+        is_done = spoken[-1].type == "assistant" or speaker(spoken[-1]) == "output"
+        return "complete" if is_done else "waiting"
 
 
 def turns(

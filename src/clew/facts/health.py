@@ -20,6 +20,7 @@ from clew.conversation.open import request
 from clew.conversation.path import after_compaction, leaf
 from clew.conversation.session import Session
 from clew.facts.blank import blank_entries
+from clew.facts.required import lacking
 from clew.wire.entry import Blank, Damaged, Entry
 from clew.wire.line import LONGEST
 
@@ -48,7 +49,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A defect: dangling, cycle, duplicate, gap, lenient, call, result, extra, agent, name, blank."""
+    """A defect: dangling, cycle, duplicate, gap, lenient, call, result, extra, agent, name, blank, field."""
 
     kind: str
     line: int
@@ -153,7 +154,8 @@ def health(session: Session, versions: Iterable[str] = VERSIONS) -> Health:
     asked = sorted(dict.fromkeys(versions), key=version_key) or [NEWEST]
     damage = (*_damage(session), *(d for a in session.agents if a.file for d in _damage(a.session, a.id)))
     blank = (Flaw("blank", e.line.number, BLANK) for e in blank_entries(session, asked[-1]))
-    flaws = (*_graph(session), *_lenient(session), *_pairs(session), *_agents(session), *blank)
+    fields = (Flaw("field", each.line, str(each)) for each in lacking(session))
+    flaws = (*_graph(session), *_lenient(session), *_pairs(session), *_agents(session), *blank, *fields)
     fate = _fate(session)
     resumes = () if session.is_agent else tuple(_resume(session, version, fate) for version in asked)
     lost = resumes[-1].lost if resumes else _lines(fate.cut)
@@ -329,11 +331,8 @@ def _instead(entry: Entry, links: Chain) -> str:
     above = links.parent(entry)
     if above is not None:
         return f"; line {above.line.number} takes its place"
-    return (
-        "; no line within 5 seconds takes its place, so everything before is cut off"
-        if links.before.get(entry.uuid)
-        else ""
-    )
+    cut_off = "; no line within 5 seconds takes its place, so everything before is cut off"
+    return cut_off if links.before.get(entry.uuid) else ""
 
 
 def _pairs(session: Session) -> Iterator[Flaw]:

@@ -125,13 +125,15 @@ async def output(input: Json, scene: Scene) -> Result:
     name = input["task_id"]
     task = _task(scene, name)
     if input.get("block", True) and task.status == "running":
+        about = {"taskDescription": task.title or task.description, "taskType": task.kind}
+        await scene.progress({"type": "waiting_for_task", **about})
         await _until_ended(task, scene, input.get("timeout", _PATIENCE) / 1000)
     is_running = task.status == "running"
     if not is_running:
         scene.state.told.add(name)
     retrieval = "success" if not is_running else "timeout" if input.get("block", True) else "not_ready"
     text = bounded(task.output().rstrip("\r\n"))
-    about = {
+    record = {
         "task_id": name,
         "task_type": task.kind,
         "status": task.status,
@@ -139,13 +141,13 @@ async def output(input: Json, scene: Scene) -> Result:
         "output": text,
         "exitCode": task.exit_code,
     }
-    parts = [f"<{tag}>{about[tag]}</{tag}>" for tag in ("task_id", "task_type", "status")]
+    parts = [f"<{tag}>{record[tag]}</{tag}>" for tag in ("task_id", "task_type", "status")]
     if task.exit_code is not None:
         parts.append(f"<exit_code>{task.exit_code}</exit_code>")
     if text:
         parts.append(f"<output>\n{text}\n</output>")
     told = "\n\n".join([f"<retrieval_status>{retrieval}</retrieval_status>", *parts])
-    return Result(told, {"retrieval_status": retrieval, "task": about})
+    return Result(told, {"retrieval_status": retrieval, "task": record})
 
 
 async def _until_ended(task: Background, scene: Scene, seconds: float) -> None:

@@ -60,11 +60,13 @@ def _searcher(engine: Search | None) -> Callable[[Json, Scene], Awaitable[Result
                 is_misuse=False,
             )
         begun = time.monotonic()
+        await scene.progress({"type": "query_update", "query": query})
         try:
             found = await engine.find(query, allowed, blocked)
         except SearchFailed as error:
             raise Failed(f"The web search failed: {error}", is_misuse=False) from error
         hits = [hit for hit in found if _is_wanted(hit.url, allowed, blocked)]
+        await scene.progress({"type": "search_results_received", "resultCount": len(hits), "query": query})
         links = [{"title": hit.title, "url": hit.url} for hit in hits]
         texts = [f"{hit.title}: {hit.text}" for hit in hits if hit.text]
         told = f"Links: {json.dumps(links, ensure_ascii=False)}" if links else "No links found."
