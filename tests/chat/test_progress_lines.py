@@ -58,7 +58,7 @@ def test_a_web_search_writes_its_query_and_the_number_of_results(tmp_path: Path)
 @pytest.mark.req("R250")
 def test_a_search_that_fails_reports_no_results(tmp_path: Path) -> None:
     found = written(tmp_path, tool=web_search(Engine()), query="broken")
-    assert [line["data"]["type"] for line in found] == ["query_update"]  # type: ignore[index]
+    assert [line["data"]["type"] for line in found] == ["query_update"]
 
 
 @pytest.mark.req("R250")

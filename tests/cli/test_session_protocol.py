@@ -36,7 +36,7 @@ def turns(clew: Run) -> list[dict[str, Any]]:
 
 @pytest.mark.req("R170")
 def test_a_turn_that_ended_before_a_compaction_is_complete(clew: Run, claude: Path) -> None:
-    boundary = {"subtype": "compact_boundary", "content": "Conversation compacted", "level": "info"}
+    boundary: dict[str, Any] = {"subtype": "compact_boundary", "content": "Conversation compacted", "level": "info"}
     boundary |= {"logicalParentUuid": uuid(2), "compactMetadata": {"trigger": "auto", "preTokens": 167503}}
     summary = prompt(4, 3, "This session is being continued.", isCompactSummary=True)
     session(
@@ -88,7 +88,7 @@ def test_show_and_json_give_the_meaning_of_a_return_code(clew: Run, claude: Path
 
 
 def without(line: dict[str, Any], *names: str) -> dict[str, Any]:
-    made = json.loads(json.dumps(line))
+    made: dict[str, Any] = json.loads(json.dumps(line))
     for name in names:
         *path, last = name.split(".")
         value = made
