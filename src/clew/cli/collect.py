@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import clean_name, common, print_json, remark, size
+from clew.cli.output import byte_count, clean_name, common, print_json, remark, size
 from clew.errors import NotFound, Refused
 from clew.wire.place import claude_dir
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clew.collect.run import Job
     from clew.errors import StoreError
 
+UNLIMITED = ("otlp+", "delta:", "s3://")  # places that are sent what was made of lines
 FACTS = "#facts"  # what is made of the lines follows them without a word
 _NAMED = 3  # paths that a remark names
 _TURN = 5.0  # seconds that deliveries may take before the next poll
@@ -56,6 +57,18 @@ def arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--reveal", action="store_true", help="do not mask secrets in what goes elsewhere")
     command.add_argument("--state", metavar="FILE", help="keep how far things were delivered in this JSON file")
+    command.add_argument(
+        "--no-archive",
+        action="store_true",
+        help="send new lines straight to one --to (https://…, parquet:FOLDER or FILE.jsonl) and keep no archive; "
+        "--state says how far each file was sent (default: in ~/.local/state/clew)",
+    )
+    command.add_argument(
+        "--max-line", metavar="SIZE", type=byte_count, default=0, help="send no line longer than this: 512k, 10M, 1G"
+    )
+    command.add_argument(
+        "--max-file", metavar="SIZE", type=byte_count, default=0, help="leave out files larger than this, and name them"
+    )
     command.add_argument("--redact", action="store_true", help="mask secrets before anything is written")
     command.add_argument("--lean", action="store_true", help="conversations alone, without the files beside them")
     command.add_argument("--scrub", action="store_true", help="compare all that was ever read with what is there now")
@@ -86,6 +99,12 @@ def call(options: Namespace) -> int:
         return compact(options)
     if options.state and len(options.to) > 1:
         raise Refused(["a state file tells how far one place is, and --to names several"])
+    if options.max_line and any(address.startswith(UNLIMITED) for address in options.to):
+        raise Refused(["--max-line is for places that are sent lines: not for otlp+https://…, delta: or s3://…"])
+    if options.no_archive:
+        from clew.cli.collect_direct import collect_directly
+
+        return collect_directly(options)
     job = _job(options)
     if options.dry_run:
         return _preview(job, options)
@@ -118,7 +137,8 @@ def _deliveries(collector: Collector, options: Namespace) -> AbstractContextMana
     from clew.collect.address import deliveries
 
     token = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
-    return deliveries(collector, options.to, token=token, state=options.state, reveal=options.reveal)
+    about = {"state": options.state, "reveal": options.reveal, "max_line": options.max_line}
+    return deliveries(collector, options.to, token=token, **about)
 
 
 def _deliver(collector: Collector, waiting: list[Delivery[Any]], options: Namespace) -> bool:
@@ -165,7 +185,8 @@ def _job(options: Namespace) -> Job:
         missing = NotFound(str(root), "session folder")
         missing.hint = "Name another with --claude-dir, or make a demo tree: clew demo DIR"
         raise missing
-    return Job(str(root), archive_path(options.archive), redact=options.redact, extras=not options.lean)
+    path = archive_path(options.archive)
+    return Job(str(root), path, redact=options.redact, extras=not options.lean, max_file=options.max_file)
 
 
 def _watch(job: Job, options: Namespace) -> int:
@@ -256,6 +277,8 @@ def _remarks(report: Report) -> Iterator[str]:
         yield f"Claude Code will delete {soon} within three days ({days}); the archive {kept}."
     if report.skipped:
         yield f"{_named(report.skipped)} left out: links are not followed."
+    if report.too_large:
+        yield f"{_named(report.too_large)} left out: larger than --max-file."
     for path in report.missed:
         yield f"{path} could not be looked at, so nothing is taken for deleted."
     for failure in report.failures:

@@ -123,6 +123,15 @@ def when(text: str) -> datetime:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def byte_count(text: str) -> int:
+    """A number of bytes as it is typed: 4096, 512k, 10M or 1G."""
+    scale = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 1)
+    digits = text[:-1] if scale > 1 else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size: write 4096, 512k, 10M or 1G")
+    return int(digits) * scale
+
+
 def count(text: str) -> int:
     if not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of things")

@@ -16,6 +16,7 @@ from clew.errors import UNREADABLE
 from clew.facts.price import Prices, dollars, micros
 from clew.facts.secret import mask
 from clew.facts.usage import without_thinking
+from clew.report.activity import TOTALS, with_activity
 from clew.report.block import blocks
 from clew.report.context import KINDS, Point, context
 from clew.report.gather import Gathered
@@ -201,6 +202,7 @@ def _reconcile(plan: Plan, prices: Prices) -> int:
     found: list[Difference] = []
     stats = read_stats(place.stats)
     if stats is not None:
+        found += with_activity(stats, _chosen(plan), Zone(plan.wanted.zone))
         found += with_stats(stats, gathered.cells, Zone(plan.wanted.zone))
     for session in _chosen(plan):
         found += with_cost_state(session, prices)
@@ -210,8 +212,9 @@ def _reconcile(plan: Plan, prices: Prices) -> int:
         return 0 if found else 1
     agreed = sum(not each.why for each in found)
     for each in found:
-        if each.why:
-            print(clean_name(f"{each.source}: {each.what}: theirs {each.theirs}, ours {each.ours}: {each.why}."))
+        if each.why or each.source == TOTALS:
+            why = f": {each.why}" if each.why else ""
+            print(clean_name(f"{each.source}: {each.what}: theirs {each.theirs}, ours {each.ours}{why}."))
     if not found:
         if not plan.is_quiet:
             remark("Claude Code wrote down no totals here to compare with.")

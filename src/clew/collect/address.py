@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.collect.collector import Collector
+from clew.collect.direct import LimitedSink
 from clew.collect.files import JsonLines
 from clew.collect.http import HttpSink
 from clew.collect.outbox import Cursor, Delivery, SequenceCursor, Sink
@@ -67,19 +68,27 @@ def lake_at(address: str, secret: str = "") -> Lake:
 
 @contextmanager
 def deliveries(
-    collector: Collector, addresses: Sequence[str], *, token: str = "", state: str | None = None, reveal: bool = False
+    collector: Collector,
+    addresses: Sequence[str],
+    *,
+    token: str = "",
+    state: str | None = None,
+    reveal: bool = False,
+    max_line: int = 0,
 ) -> Iterator[list[Delivery[Any]]]:
     """The deliveries for each address. Secrets are masked for what may leave the machine, unless all is to be revealed."""
     sinks: list[Sink[Any]] = []
     try:
         sinks.extend(sink_at(address, token) for address in addresses)
-        yield [delivery for sink in sinks for delivery in _deliveries(collector, sink, state, reveal)]
+        yield [delivery for sink in sinks for delivery in _deliveries(collector, sink, state, reveal, max_line)]
     finally:
         for sink in sinks:
             sink.close()
 
 
-def _deliveries(collector: Collector, sink: Sink[Any], state: str | None, reveal: bool) -> Iterator[Delivery[Any]]:
+def _deliveries(
+    collector: Collector, sink: Sink[Any], state: str | None, reveal: bool, max_line: int
+) -> Iterator[Delivery[Any]]:
     """Its lines, and for a store that can be asked what they amount to; for OpenTelemetry the spans alone."""
     connection = collector.connection
     policy = Policy(collector.key) if sink.leaves and not reveal else Policy()
@@ -103,7 +112,7 @@ def _deliveries(collector: Collector, sink: Sink[Any], state: str | None, reveal
     cursor: Cursor[Record] = SequenceCursor(connection, sink.name)
     if state is not None:
         cursor = StateCursor(connection, os.path.realpath(collector.root), state)
-    yield Delivery(sink, cursor, connection, policy)
+    yield Delivery(LimitedSink(sink, max_line) if max_line else sink, cursor, connection, policy)
     if sink.name.startswith(POSTGRES):
         from clew.collect.postgres import PostgresFacts, PostgresLines
         from clew.collect.sql_cursor import FactCursor

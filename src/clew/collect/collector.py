@@ -37,6 +37,7 @@ class Collector:
         policy: Policy = Policy(),  # noqa: B008 - a frozen value
         limits: Limits = Limits(),  # noqa: B008
         extras: bool = True,
+        max_file: int = 0,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.root = os.path.realpath(root)
@@ -45,6 +46,7 @@ class Collector:
         self.policy = policy
         self.limits = limits
         self.extras = extras
+        self.max_file = max_file
         self.clock = clock
 
     def poll(self, *, scrub: bool = False, progress: Callable[[int, int], None] | None = None) -> Report:
@@ -100,6 +102,9 @@ class Collector:
                 tell()
 
     def _take(self, found: Found, file: Known | None, taker: Taker, doubted: bool) -> None:
+        if self.max_file and found.state.size > self.max_file:
+            taker.report.too_large.append(found.path)
+            return
         try:
             taker.take(found, file, doubted=doubted)
         except (FileNotFoundError, Stale):  # gone or changed since it was looked at: the next poll will see

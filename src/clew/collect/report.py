@@ -43,6 +43,7 @@ class Report:
     resets: list[Reset] = field(default_factory=list)
     moves: list[Moved] = field(default_factory=list)
     failures: list[Failed] = field(default_factory=list)
+    too_large: list[str] = field(default_factory=list)
     unsettled: list[str] = field(default_factory=list)
     """Files that changed under the reader; the next poll takes them."""
     missed: list[str] = field(default_factory=list)

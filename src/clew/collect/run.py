@@ -22,6 +22,7 @@ class Job:
     archive: str
     redact: bool = False
     extras: bool = True
+    max_file: int = 0  # bytes; larger files are left out
 
     @property
     def key(self) -> str:
@@ -47,6 +48,6 @@ def collecting(job: Job) -> Iterator[Collector]:
         connection = open_archive(job.archive)
         try:
             policy = Policy(key) if job.redact else Policy()
-            yield Collector(job.root, connection, key, policy=policy, extras=job.extras)
+            yield Collector(job.root, connection, key, policy=policy, extras=job.extras, max_file=job.max_file)
         finally:
             connection.close()

@@ -103,7 +103,7 @@ class Taker:
             place = self._add(file, generation, place, part)
             self.writer.save_place(generation, place)
             self.writer.settle()
-        if found.kind == "agent" and place.lines == 1 and not rest.size and _is_warmup(file, place.offset):
+        if found.kind == "agent" and place.lines == 1 and not rest.size and is_warmup(file, place.offset):
             self.writer.make_stub(generation)
         self.writer.save_rest(generation, rest.data, state.mtime)
         self.writer.save_state(id, state, self._trust(state, state_now(file)))
@@ -177,7 +177,7 @@ def _is_json(data: bytes) -> bool:
     return bool(data.strip())
 
 
-def _is_warmup(file: File, size: int) -> bool:
+def is_warmup(file: File, size: int) -> bool:
     """A stub that the program left: the word Warmup and no second line."""
     if size > _WARMUP:
         return False

@@ -1,0 +1,93 @@
+"""Mutations of side files, of the state of turns, of progress lines, and of collecting without an archive."""
+
+from __future__ import annotations
+
+from clew.chat import entry, name
+from clew.collect import collector, direct
+from clew.conversation import turn
+from clew.index import overflow as indexed_output
+from clew.report import activity
+from clew.wire import sidecar, walk
+from tests.mutations import Patch, violates
+
+
+@violates("R008", "a long output is not searched")
+def long_outputs_are_not_searched(patch: Patch) -> None:
+    @patch.wrap(indexed_output.LongOutputs.of)
+    def wrong(original, self, call_id, text):
+        return None
+
+
+@violates("R013", "todo lists, tasks and plans are not known")
+def work_files_are_missed(patch: Patch) -> None:
+    @patch.wrap(walk.walk_side)
+    def wrong(original, root):
+        return []
+
+
+@violates("R042", "an entry of the index whose file is gone is not flagged")
+def gone_entries_are_not_flagged(patch: Patch) -> None:
+    @patch.wrap(sidecar.compare)
+    def wrong(original, index, files):
+        found = original(index, files)
+        return sidecar.Comparison(found.fresh, found.stale, (), found.unlisted)
+
+
+@violates("R170", "a turn is open again after a compaction")
+def compactions_open_a_turn(patch: Patch) -> None:
+    patch.set(turn, "_UNANSWERED", ())
+
+
+@violates("R241", "the last word of a name is no surname")
+def names_end_with_an_adjective(patch: Patch) -> None:
+    patch.set(name, "_SURNAMES", name._ADJECTIVES)
+
+
+@violates("R250", "progress of searches and of waiting tasks is written as that of a command")
+def progress_has_one_type(patch: Patch) -> None:
+    @patch.wrap(entry.progress)
+    def wrong(original, data, ident, call_id):
+        return original({**data, "type": "bash_progress"}, ident, call_id)
+
+
+@violates("R317", "the state is kept elsewhere than documented")
+def state_is_elsewhere(patch: Patch) -> None:
+    @patch.wrap(direct.default_state_path)
+    def wrong(original):
+        return f"{original()}.other"
+
+
+@violates("R326", "lines longer than the limit are sent whole")
+def long_lines_are_sent(patch: Patch) -> None:
+    @patch.wrap(direct.LimitedSink._limited)
+    def wrong(original, self, record):
+        return record
+
+
+@violates("R326", "files larger than the limit are collected")
+def large_files_are_collected(patch: Patch) -> None:
+    @patch.wrap(collector.Collector._take)
+    def wrong(original, self, found, file, taker, doubted):
+        self.max_file = 0
+        return original(self, found, file, taker, doubted)
+
+
+@violates("R337", "hours and tool calls of stats-cache.json are not shown")
+def totals_are_left_out(patch: Patch) -> None:
+    @patch.wrap(activity.with_activity)
+    def wrong(original, *args):
+        return (each for each in original(*args) if each.what in ("sessions", "messages"))
+
+
+@violates("R310", "side files are sent with the conversations")
+def side_files_are_sent(patch: Patch) -> None:
+    @patch.wrap(direct.scan)
+    def wrong(original, root, *, extras=True):
+        return original(root, extras=True)
+
+
+@violates("R312", "a file is always read from its beginning")
+def offsets_are_ignored(patch: Patch) -> None:
+    @patch.wrap(direct.DirectCollector._start)
+    def wrong(original, self, file, found, point):
+        return 0, 1, 1
