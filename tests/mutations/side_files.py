@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.chat import entry, name
-from clew.collect import collector, direct
+from clew.collect import collector, direct, source
 from clew.conversation import turn
 from clew.index import overflow as indexed_output
 from clew.report import activity
@@ -47,7 +47,8 @@ def names_end_with_an_adjective(patch: Patch) -> None:
 def progress_has_one_type(patch: Patch) -> None:
     @patch.wrap(entry.progress)
     def wrong(original, data, ident, call_id):
-        return original({**data, "type": "bash_progress"}, ident, call_id)
+        is_other = data.get("type") in ("query_update", "search_results_received", "waiting_for_task")
+        return original({**data, "type": "bash_progress"} if is_other else data, ident, call_id)
 
 
 @violates("R317", "the state is kept elsewhere than documented")
@@ -81,7 +82,7 @@ def totals_are_left_out(patch: Patch) -> None:
 
 @violates("R310", "side files are sent with the conversations")
 def side_files_are_sent(patch: Patch) -> None:
-    @patch.wrap(direct.scan)
+    @patch.wrap(source.scan)
     def wrong(original, root, *, extras=True):
         return original(root, extras=True)
 
