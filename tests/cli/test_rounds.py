@@ -14,6 +14,14 @@ from typing import Any
 
 import pytest
 
+from clew import read
+from clew.conversation.prompt import INPUTS
+from clew.conversation.round import COMPLEXITIES, KINDS, rounds
+from clew.index import query
+from clew.index.search import Index
+from clew.mcp.tool import call
+from clew.wire.place import Tree
+
 Run = Callable[..., tuple[int, str, str]]
 Json = dict[str, Any]
 
@@ -340,4 +348,148 @@ def test_rounds_from_a_process_of_its_own(claude: Path) -> None:
         "continue",
         "resume",
         "new",
+    ]
+
+
+# -- where else they appear
+
+
+def found(clew: Run, asked: str) -> list[tuple[str, int | None, str | None]]:
+    code, out, _ = clew("search", asked, "--json", "--limit", "5")
+    assert code in (0, 1)
+    return [(p["text"], p["round"], p["input"]) for line in out.splitlines() for p in json.loads(line)["passages"]]
+
+
+@pytest.mark.req("R177")
+def test_search_by_the_kind_of_input(clew: Run, claude: Path) -> None:
+    write(claude, *DAY)
+    assert found(clew, "input:ide_selection") == [(TASK, 1, "ide_selection")]
+    assert {words for words, *_ in found(clew, "input:ide_opened_file")} == {"继续", "将结果更新到项目文档"}
+    assert found(clew, "input:text") == [("Please explain the parser in one paragraph.", 4, "text")]
+    assert found(clew, "input:tool_result is:error") == [("no such file", 1, "tool_result")]
+    assert found(clew, "paragraph input:ide_selection,ide_opened_file") == []
+    assert found(clew, "paragraph -input:tool_result") == found(clew, "paragraph input:text")
+
+
+@pytest.mark.req("R174", "R176", "R179")
+@pytest.mark.parametrize(
+    ("asked", "numbers"),
+    [
+        ("round:2", {2}),
+        ("round:2-3", {2, 3}),
+        ("round:3-", {3, 4}),
+        ("round:-1", {1}),
+        ("round:resume", {3}),
+        ("round:continue,first", {1, 2}),
+        ("round:high", {1}),
+        ("round:medium", {3, 4}),
+        ("round:low", {2}),
+        ("in:prompt -round:2", {1, 3, 4}),
+        ("parses round:4", {4}),
+        ("parses round:3", set()),
+        ("round:9", set()),
+    ],
+)
+def test_search_by_round(clew: Run, claude: Path, asked: str, numbers: set[int]) -> None:
+    write(claude, *DAY)
+    assert {number for _, number, _ in found(clew, asked)} == numbers
+
+
+@pytest.mark.parametrize("cut", range(1, len(DAY)))
+def test_the_index_counts_on_as_a_session_grows(clew: Run, claude: Path, cut: int) -> None:
+    write(claude, *DAY[:cut])
+    clew("search", "anything")
+    write(claude, *DAY)
+    assert {number for _, number, _ in found(clew, "round:resume")} == {3}
+    assert [words for words, *_ in found(clew, "in:prompt round:4")] == ["Please explain the parser in one paragraph."]
+    assert [words for words, *_ in found(clew, "in:prompt round:1")] == [TASK]
+    assert found(clew, "round:5-") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (
+            "round:late",
+            "round: takes a number, a range such as 3-7, or one of first, new, continue, resume, result, high,",
+        ),
+        ("round:-", "round: takes a number"),
+        ("round:", "round: needs a value"),
+        ("input:file", "input: takes ide_selection, ide_opened_file, tool_result, text."),
+    ],
+)
+def test_a_filter_that_is_not_understood(clew: Run, claude: Path, asked: str, reason: str) -> None:
+    write(claude, *DAY)
+    code, out, err = clew("search", asked)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"clew: {reason}")
+
+
+def test_a_scan_of_the_text_takes_the_filters_too(claude: Path, tmp_path: Path) -> None:
+    write(claude, *DAY)
+    with Index.open(claude, tmp_path / "cache") as index:
+        index.refresh()
+
+        def texts(filters: str) -> set[str]:
+            return {p.text for result in index.grep("pa", filters=filters) for p in result.passages}
+
+        assert texts("round:4 in:prompt") == {"Please explain the parser in one paragraph."}
+        assert texts("round:medium in:reply") == {"It parses."}
+        assert texts("round:new in:reply -round:4") == set()
+
+
+def test_names_of_filters_are_those_of_rounds() -> None:
+    assert query.INPUTS == INPUTS
+    assert query.ROUND_KINDS == KINDS
+    assert query.COMPLEXITIES == COMPLEXITIES
+
+
+@pytest.mark.req("R176", "R177", "R179")
+def test_rounds_in_sql(clew: Run, claude: Path, tmp_path: Path) -> None:
+    write(claude, *DAY)
+    archive = str(tmp_path / "archive.db")
+    assert clew("collect", "--archive", archive, "--quiet")[0] == 0
+    words = "SELECT round, round_kind, input, complexity FROM turns ORDER BY turn"
+    rows = [json.loads(line)["row"] for line in clew("sql", words, "--archive", archive, "--json")[1].splitlines()]
+    assert [(r["round"], r["round_kind"], r["input"], r["complexity"]) for r in rows] == [
+        (1, "first", "ide_selection", "high"),
+        (2, "continue", "ide_opened_file", "low"),
+        (3, "resume", "ide_opened_file", "medium"),
+        (4, "new", "text", "medium"),
+    ]
+    row = json.loads(clew("sql", "SELECT rounds, slug FROM sessions", "--archive", archive, "--json")[1])["row"]
+    assert (row["rounds"], row["slug"]) == (4, "deep-dazzling-harbor")
+
+
+def test_ls_counts_rounds(clew: Run, claude: Path) -> None:
+    write(claude, *DAY)
+    row = json.loads(clew("ls", "--rounds", "--json")[1])
+    assert row["rounds"] == 4
+    assert row["round_kinds"] == {"first": 1, "continue": 1, "resume": 1, "new": 1}
+    assert row["inputs"] == {"ide_selection": 1, "ide_opened_file": 2, "text": 1}
+    head, line = clew("ls", "--rounds")[1].splitlines()
+    assert "ROUNDS" in head and re.search(r" 4  +帮我", line)
+    assert clew("ls", "agents", "--rounds") == (
+        *(2, ""),
+        "clew: --rounds counts those of sessions, not of agents. Write: clew ls --rounds\n",
+    )
+
+
+def test_rounds_for_a_model(claude: Path) -> None:
+    write(claude, *DAY)
+    made = call(Tree(claude), "list_rounds", {"id": ID})
+    assert "4 rounds of session" in made
+    assert "> round 3 · round_kind resume · turn 3 · time 2026-02-18T05:03:30.000Z · input ide_opened_file" in made
+    assert "round_kind resume" not in call(Tree(claude), "list_rounds", {"id": ID, "gap": 600})
+
+
+def test_rounds_in_python(claude: Path) -> None:
+    session = read(write(claude, *DAY))
+    assert [each.number for each in session.rounds] == [1, 2, 3, 4]
+    assert [turn.round for turn in session.turns] == list(session.rounds)
+    assert [turn.input for turn in session.turns] == ["ide_selection", "ide_opened_file", "ide_opened_file", "text"]
+    assert session.slug == "deep-dazzling-harbor"
+    plain = [json.loads(line) for line in session.path.read_bytes().splitlines()] if session.path else []
+    assert [[m.get("uuid") for m in group if m.get("uuid")] for group in rounds(plain)] == [
+        [entry.uuid for entry in each.entries if entry.uuid] for each in session.rounds
     ]

@@ -71,7 +71,7 @@ def test_the_skill_is_true() -> None:
         options = {flag for action in commands[name]._actions for flag in action.option_strings}
         assert set(re.findall(r"--[\w-]+", rest)) <= options, rest
     language = body.split("Query language:\n\n", 1)[1].split("\n\n", 1)[0].splitlines()
-    assert len(language) == 15
+    assert len(language) == 17
     queries = [re.split(r"\s{3,}", line.strip())[0] for line in language]
     assert all(parse(f"x {query}") for query in queries)
     assert set(re.findall(r"(\w+):", " ".join(queries))) <= set(NAMES)

@@ -305,4 +305,12 @@ def test_pages_and_quotations() -> None:
     assert back(found, 5, 30) == 2 and back(found, 1, 999) == 0 and back(found, 99, 10) == 9
     assert quote("a\n\nb") == ["> a", ">", "> b"]
     assert [len(line) for line in quote("x" * 2500)] == [1002, 1002, 502]
-    assert list(TOOLS) == ["search_sessions", "list_sessions", "read_session", "read_turn", "context", "usage"]
+    assert list(TOOLS) == [
+        "search_sessions",
+        "list_sessions",
+        "read_session",
+        "list_rounds",
+        "read_turn",
+        "context",
+        "usage",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -13,6 +14,7 @@ from clew.cli.output import ago, clean, common, one_line, print_json, remark, si
 from clew.cli.table import Column, print_table
 from clew.collect.attic import Attic, open_attic
 from clew.conversation.outline import Outline
+from clew.conversation.session import Session
 from clew.errors import NotFound
 from clew.facts.secret import mask, mask_data
 from clew.wire import shell
@@ -28,12 +30,18 @@ def arguments(command: ArgumentParser) -> None:
     kinds = ("sessions", "projects", "agents", "prompts", "todos", "plans")
     command.add_argument("kind", nargs="?", choices=kinds, default="sessions", help="what to list (default: sessions)")
     command.add_argument("--archived", action="store_true", help="only sessions that are in the archive alone")
+    command.add_argument("--rounds", action="store_true", help="count the rounds of each session (reads all of it)")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     common(command, lists=True)
 
 
 def call(options: Namespace) -> int:
     values, columns = _KINDS[options.kind]
+    if options.rounds:
+        if options.kind != "sessions":
+            remark(f"clew: --rounds counts those of sessions, not of {options.kind}. Write: clew ls --rounds")
+            return 2
+        columns = (*columns[:-1], ("ROUNDS", lambda r: str(r["rounds"])), columns[-1])
     fence = fence_of(options)
     found = values(options, fence) if options.reveal else map(_masked, values(options, fence))
     if options.json:
@@ -62,9 +70,16 @@ def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
     for outline in outlines(options, fence):
         row: Json = {}
         with fence.around(outline.file.path):
-            row = {**_session(outline, paths), **_kept(outline, attic)}
+            row = {**_session(outline, paths), **_kept(outline, attic), **(_rounds(outline) if options.rounds else {})}
         if row:
             yield row
+
+
+def _rounds(outline: Outline) -> Json:
+    """How many rounds a session has, by their kinds and by the kinds of their inputs."""
+    found = Session(outline.file.path, file=outline.file).rounds
+    kinds, inputs = (dict(Counter(names)) for names in ((r.kind for r in found), (r.input for r in found)))
+    return {"rounds": len(found), "round_kinds": kinds, "inputs": inputs}
 
 
 def _kept(outline: Outline, attic: Attic | None) -> Json:

@@ -13,7 +13,7 @@ from clew.cli.table import Column, print_table
 from clew.conversation.round import Round, rounds_of
 from clew.conversation.session import Session
 from clew.view.plain import clean, duration, one_line
-from clew.view.rounds import describe, round_json
+from clew.view.rounds import describe_round, round_json
 from clew.wire.time import instant
 
 WIDTH = 72  # columns of an input in a pipe; on a terminal it takes what is left
@@ -26,7 +26,7 @@ _COLUMNS: Sequence[Column] = (
     ("TOOK", lambda r: duration(r["seconds"]) if r["seconds"] is not None else ""),
     ("INPUT", lambda r: r["input"]),
     ("COMPLEXITY", lambda r: r["complexity"] or "-"),
-    ("FEATURES", describe),
+    ("FEATURES", describe_round),
     ("TEXT", lambda r: one_line(clean(r["text"]), WIDTH) or "(no text)"),
 )
 

@@ -234,6 +234,8 @@ def _json(result: Result) -> dict[str, Any]:
                 "failed": p.failed,
                 "time": p.time,
                 "agent": p.agent,
+                "round": p.round or None,
+                "input": p.input or None,
                 "text": p.text,
                 "similarity": _rounded(p.similarity),
                 "marks": [list(mark) for mark in p.marks],

@@ -56,6 +56,8 @@ Query language:
     in:prompt            where: title, prompt, reply, thinking, input, result
     is:error             only failed calls and errors
     is:agent             only what sub-agents said
+    input:text           what the user sent; also ide_selection, ide_opened_file, tool_result
+    round:resume         rounds after a pause; also first, new, continue, high, medium, low, 3, 3-7
     model:opus           only replies of this model
 
 Begin with two or three rare words: names, symbols, the text of an error. Too much found: add project: or since:. Nothing \

@@ -23,7 +23,7 @@ try:
 except ImportError:
     raise missing_extra() from None
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 DEADLINE = 120.0  # seconds for a batch; the server commits one in less than a second
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 _PATIENCE = {

@@ -65,7 +65,10 @@ def _statements() -> Iterator[str]:
     yield "CREATE SCHEMA IF NOT EXISTS clew"
     yield "GRANT USAGE ON SCHEMA clew TO clew_writer, clew_reader"
     yield "CREATE TABLE IF NOT EXISTS clew.about(name text PRIMARY KEY, value text NOT NULL)"
-    yield f"INSERT INTO clew.about VALUES('version', '{SCHEMA_VERSION}') ON CONFLICT DO NOTHING"
+    yield (
+        f"INSERT INTO clew.about VALUES('version', '{SCHEMA_VERSION}') "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
     yield "GRANT SELECT ON clew.about TO clew_writer, clew_reader"
     yield f"""CREATE TABLE IF NOT EXISTS clew.host(
   host text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL, seen timestamptz NOT NULL DEFAULT now(), {_WRITER})"""
@@ -73,6 +76,7 @@ def _statements() -> Iterator[str]:
     yield from _line()
     for table in TABLES:
         yield f"CREATE TABLE IF NOT EXISTS clew.{table.name}(\n  {_columns(table)},\n  {_WRITER},\n  {_key(table)})"
+        yield from _added(table)
         if "reply" in table.key or "call" in table.key:
             yield f"CREATE INDEX IF NOT EXISTS {table.name}_name ON clew.{table.name}({table.key[-1]})"
         yield f"CREATE INDEX IF NOT EXISTS {table.name}_day ON clew.{table.name}(day, project)"
@@ -109,6 +113,13 @@ def _guarded(table: str, rights: str) -> Iterator[str]:
     yield f"CREATE POLICY seen ON clew.{table} FOR SELECT TO clew_reader USING (true)"
     yield f"GRANT {rights} ON clew.{table} TO clew_writer"
     yield f"GRANT SELECT ON clew.{table} TO clew_reader"
+
+
+def _added(table: Table) -> Iterator[str]:
+    """Columns that tables of an earlier version lack; they are filled when the facts of a file are written again."""
+    for name, type in table.columns.items():
+        default = "" if type == "number or nothing" else " DEFAULT ''" if type == "text" else " DEFAULT 0"
+        yield f"ALTER TABLE clew.{table.name} ADD COLUMN IF NOT EXISTS {name} {_TYPES[type]}{default}"
 
 
 def _columns(table: Table) -> str:

@@ -145,6 +145,8 @@ class _Maker:
             len(session.damage),
             len(session.compactions),
             len(session.branches),
+            len(session.rounds),
+            text(session.slug),
         )
 
     def _turns(self) -> Iterator[tuple[Value, ...]]:
@@ -161,6 +163,10 @@ class _Maker:
                 len(calls),
                 sum(call.failed for call in calls),
                 text(turn.text),
+                turn.round.number if turn.round else 0,
+                turn.round.kind if turn.round else "",
+                turn.input,
+                (turn.round.complexity if turn.round else None) or "",
             )
 
     def _replies(self) -> Iterator[tuple[Value, ...]]:

@@ -54,6 +54,8 @@ FILE = Table(
         "damaged": "number",
         "compactions": "number",
         "branches": "number",
+        "rounds": "number",
+        "slug": "text",
     },
     ("host", "file"),
 )
@@ -70,6 +72,10 @@ TURN = Table(
         "calls": "number",
         "failed": "number",
         "prompt": "text",
+        "round": "number",
+        "round_kind": "text",
+        "input": "text",
+        "complexity": "text",
     },
     ("host", "file", "turn"),
 )

@@ -42,9 +42,11 @@ WHERE place = 1
 """
 
 _TURNS = """
-SELECT host, session, agent, project, turn, time, time_ms, day, kind, state, took_ms, replies, calls, failed, prompt
+SELECT host, session, agent, project, turn, time, time_ms, day, kind, state, took_ms, replies, calls, failed, prompt,
+  round, round_kind, input, complexity
 FROM (
   SELECT host, session, agent, project, turn, time, time_ms, day, kind, state, took_ms, replies, calls, failed, prompt,
+    round, round_kind, input, complexity,
     row_number() OVER (PARTITION BY host, session, agent, turn ORDER BY time DESC, path, file) AS place
   FROM fact_turn
 ) AS told
@@ -56,10 +58,10 @@ SELECT f.host, f.session, f.project, f.folder, f.branch, f.version, f.title, f.s
   f.day, f.lines, f.bytes, f.damaged, f.compactions, f.branches,
   coalesce(t.turns, 0) AS turns, coalesce(a.agents, 0) AS agents, coalesce(c.calls, 0) AS calls,
   coalesce(c.failed, 0) AS failed, coalesce(r.replies, 0) AS replies,
-  {", ".join(f"coalesce(r.{name}, 0) AS {name}" for name in _TOKENS)}, r.cost_micros
+  {", ".join(f"coalesce(r.{name}, 0) AS {name}" for name in _TOKENS)}, r.cost_micros, f.rounds, f.slug
 FROM (
   SELECT host, session, project, folder, branch, version, title, started, started_ms, ended, ended_ms, day, lines, bytes,
-    damaged, compactions, branches,
+    damaged, compactions, branches, rounds, slug,
     row_number() OVER (PARTITION BY host, session ORDER BY ended DESC, lines DESC, path, file) AS place
   FROM fact_file WHERE agent = ''
 ) AS f

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clew.index.match import listed, matches, parents
 from clew.index.passage import Passage, cut, marks, text_at
+from clew.index.query import INPUTS
 from clew.index.rank import passage_score, session_score
 from clew.index.result import Result
 from clew.index.schema import FIELDS, SAID, SIDE_FIELDS, shard_of
@@ -205,14 +206,16 @@ def _passages(shards: Sequence[apsw.Connection], hits: Sequence[tuple[int, int]]
     found = {}
     for place, shard in enumerate(shards):
         rows = shard.execute(
-            "SELECT p.id, f.path, p.offset, p.field, t.name, p.failed, coalesce(p.time, f.ended), f.agent, p.part"
+            "SELECT p.id, f.path, p.offset, p.field, t.name, p.failed, coalesce(p.time, f.ended), f.agent, p.part,"
+            " p.round, p.input"
             " FROM json_each(?) j CROSS JOIN piece p ON p.id=j.value CROSS JOIN file f ON f.id=p.file"
             " LEFT JOIN tool t ON t.id=p.tool",
             (listed([number for where, number in hits if where == place]),),
         )
-        for number, path, offset, field, tool, failed, when, agent, part in rows:
+        for number, path, offset, field, tool, failed, when, agent, part, asked, kind in rows:
             passage = Passage(path, offset, FIELDS[field], tool=tool or "", failed=bool(failed), time=when)
-            passage.agent, passage.part = agent, part
+            passage.agent, passage.part, passage.round = agent, part, asked
+            passage.input = INPUTS[kind - 1] if kind else ""
             found[place, number] = passage
     return found
 

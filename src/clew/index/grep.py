@@ -14,11 +14,11 @@ from clew.conversation.outline import Outline
 from clew.errors import UNFORESEEN, BadQuery
 from clew.facts.words import Words, words
 from clew.index.find import facts
-from clew.index.learn import Facts, Indexed, seconds, tools_of
+from clew.index.learn import Facts, Indexed, input_number, note_round, seconds, tools_of
 from clew.index.match import parents
 from clew.index.overflow import LongOutputs
 from clew.index.passage import BEFORE, WIDTH, Passage
-from clew.index.query import Clause, Query, Term
+from clew.index.query import COMPLEXITIES, INPUTS, ROUND_KINDS, Clause, Query, Term, round_range
 from clew.index.result import Result
 from clew.index.search import Index
 from clew.index.side import OFFSET, side_text
@@ -36,6 +36,12 @@ PASSAGES = 3
 LONGEST = 2000  # characters of a substring or an expression
 _PLAIN = re.compile(r"[A-Za-z0-9 _,;:=()\[\]{}.+*!?@#$%^|`~-]+")  # JSON writes these as they are
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
+
+
+Asked = tuple[
+    int, int, int
+]  # the round of a piece, the class of the round and the kind of input, as `learn` notes them
+_RESULT: Asked = (0, 0, INPUTS.index("tool_result") + 1)
 
 
 class Sought(NamedTuple):
@@ -157,26 +163,27 @@ def matches(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]:
     """Every piece of a file whose text matches, as a passage."""
     places = set(query.places)
     calls = Facts(found.session)
-    names_tools = any(name.lstrip("-") == "tool" for name in query.filters)
+    rounds: dict[int, Asked] = {}
+    needs_all = any(name.lstrip("-") in ("tool", "round") for name in query.filters)  # lines without a match count too
     if not found.path.endswith(".jsonl"):
         field = "plan" if found.folder == "plans" else "todo"
-        if field in places:
+        if field in places and _is_in_round((0, 0, 0), query):
             said = Words(field, side_text(found.path, field))
             yield from _passage(found, said, (OFFSET, 0), found.mtime_ns // 10**9, (wanted, query))
         return
     try:
         for buffer, at in pieces(found.path, size=PIECE):
-            for line, offset in [(buffer, at)] if names_tools else _lines(buffer, at, wanted):
+            for line, offset in [(buffer, at)] if needs_all else _lines(buffer, at, wanted):
                 for piece in scan(line, finished=True, shape=Indexed):
                     for entry, start in zip(piece.spoken, piece.offsets, strict=True):
-                        yield from _matching(found, entry, offset + start, (wanted, query, places, calls))
+                        yield from _matching(found, entry, offset + start, (wanted, query, places, calls, rounds))
         if "result" in places:
-            yield from _in_outputs(found, wanted, query)
+            yield from _in_outputs(found, wanted, query, rounds)
     except (OSError, *UNFORESEEN):  # it has gone since, or is not what it seems
         return
 
 
-def _in_outputs(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]:
+def _in_outputs(found: Found, wanted: Sought, query: Query, rounds: dict[int, Asked]) -> Iterator[Passage]:
     """The matches in long outputs, which lie beside the transcript."""
     calls = Facts(found.session)
     outputs: LongOutputs | None = None
@@ -189,7 +196,8 @@ def _in_outputs(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]
             tools = [name for name, _ in tools_of(entry, calls, at)]
             said = [each for each in words(entry) if each.field == "result"]
             for place, part, text in outputs.pieces(entry):
-                if place < len(said) and place < len(tools):
+                is_in_round = _is_in_round(rounds.get(at, _RESULT), query)
+                if is_in_round and place < len(said) and place < len(tools):
                     whole = Words("result", text, tools[place], said[place].failed)
                     yield from _passage(found, whole, (at, part), seconds(entry.timestamp), (wanted, query))
 
@@ -211,9 +219,11 @@ def _lines(buffer: bytes, at: int, wanted: Sought) -> Iterator[tuple[bytes, int]
 
 
 def _matching(
-    found: Found, entry: Indexed, offset: int, how: tuple[Sought, Query, set[str], Facts]
+    found: Found, entry: Indexed, offset: int, how: tuple[Sought, Query, set[str], Facts, dict[int, Asked]]
 ) -> Iterator[Passage]:
-    wanted, query, places, calls = how
+    wanted, query, places, calls, rounds = how
+    note_round(entry, calls, bool(found.agent))
+    asked = rounds[offset] = (calls.round, calls.round_class, input_number(entry))
     called_tools = tools_of(entry, calls, offset)
     tools = iter(called_tools)
     for part, said in enumerate(words(entry, [name for name, _ in called_tools])):
@@ -221,7 +231,10 @@ def _matching(
         if said.field not in places:
             continue
         one = Words(said.field, said.text, tool, said.failed)
-        yield from _passage(found, one, (offset, part), seconds(entry.timestamp), (wanted, query))
+        if _is_in_round(asked, query):
+            for made in _passage(found, one, (offset, part), seconds(entry.timestamp), (wanted, query)):
+                made.input = INPUTS[asked[2] - 1] if asked[2] else ""
+                yield made
 
 
 def _passage(
@@ -251,6 +264,27 @@ def _passes(said: Words, tool: str, when: int | None, query: Query) -> bool:
         elif plain == "is" and "error" in values and said.failed == (name != plain):
             return False
     return True
+
+
+def _is_in_round(asked: Asked, query: Query) -> bool:
+    """Whether a piece passes the filters `round:` and `input:`."""
+    number, kind, given = asked
+    for name, values in query.filters.items():
+        plain = name.removeprefix("-")
+        if plain == "input" and any(INPUTS.index(value) + 1 == given for value in values) == (name != plain):
+            return False
+        if plain == "round" and any(_has_round(value, number, kind) for value in values) == (name != plain):
+            return False
+    return True
+
+
+def _has_round(value: str, number: int, kind: int) -> bool:
+    if value in ROUND_KINDS:
+        return kind // 4 == ROUND_KINDS.index(value) + 1
+    if value in COMPLEXITIES:
+        return kind % 4 == COMPLEXITIES.index(value) + 1
+    first, last = round_range(value) or (0, 0)
+    return first <= number <= last
 
 
 def _fits(wanted: str, name: str) -> bool:

@@ -7,8 +7,10 @@ from zlib import crc32
 
 from msgspec import field as renamed
 
-from clew.conversation.prompt import prompt_text, speaker, starts_turn
+from clew.conversation.prompt import input_kind, prompt_text, speaker, starts_turn
+from clew.conversation.round import Divider, Features, features_of, marks_of
 from clew.index.encoded import without_runs
+from clew.index.query import COMPLEXITIES, INPUTS, ROUND_KINDS
 from clew.wire.entry import Spoken
 from clew.wire.time import instant
 
@@ -27,6 +29,8 @@ class Indexed(Spoken, frozen=True, gc=False, eq=False):
     last: str | None = renamed(default=None, name="lastPrompt")
     summary: str | None = None
     leaf: str | None = renamed(default=None, name="leafUuid")
+    parent: str | None = renamed(default=None, name="parentUuid")
+    permission_mode: str | None = renamed(default=None, name="permissionMode")
 
 
 @dataclass
@@ -48,6 +52,9 @@ class Facts:
     messages: int = 0
     open: dict[str, tuple[str, int]] = field(default_factory=dict)
     root: int = 0
+    round: int = 0
+    round_class: int = 0
+    spoken: str = ""  # the time of the last message
 
     @property
     def titles(self) -> str:
@@ -59,13 +66,13 @@ class Facts:
             *(self.session, self.custom, self.made, self.last, self.summary, self.first, self.command, self.cwd),
             *("\n".join(self.branches), "\n".join(self.models), self.started, self.ended, self.messages),
             "\n".join(f"{call}\t{tool}\t{at}" for call, (tool, at) in self.open.items()),
-            self.root,
+            *(self.root, self.round, self.round_class, self.spoken),
         )
 
 
 COLUMNS = (
     *("session", "custom", "made", "last", "summary", "first", "command", "cwd"),
-    *("branches", "models", "started", "ended", "messages", "open", "root"),
+    *("branches", "models", "started", "ended", "messages", "open", "root", "round", "class", "spoken"),
 )
 
 
@@ -105,6 +112,32 @@ def learn(entry: Indexed, facts: Facts, when: int | None, is_agent: bool) -> Non
         facts.cwd = entry.cwd.encode("utf-8", "replace").decode().replace("\0", "")  # whole: `cd` is printed with it
     if not facts.session and entry.session_id:
         facts.session = _clean(entry.session_id)
+
+
+def note_round(entry: Indexed, facts: Facts, is_agent: bool) -> None:
+    """Note which round an entry stands in, as `session.rounds` counts them."""
+    if entry.type not in ("user", "assistant", "attachment") or (entry.is_sidechain and not is_agent):
+        return
+    marks = marks_of(entry, entry.parent, entry.permission_mode, is_agent)
+    divider = Divider(facts.round)
+    if marks is not None and divider.add(marks, None):
+        facts.round = divider.number
+        features = features_of(entry, marks, facts.round)
+        facts.round_class = _class_of(features, features.kind(marks.pause(instant(facts.spoken or None))))
+    if isinstance(entry.timestamp, str) and (marks is not None or entry.type != "attachment"):
+        facts.spoken = _clean(entry.timestamp) if instant(entry.timestamp) else facts.spoken
+
+
+def _class_of(features: Features, kind: str) -> int:
+    """The kind and the complexity of a round as one number, each counted from 1; 0 for none."""
+    complexity = COMPLEXITIES.index(features.complexity) + 1 if features.complexity else 0
+    return 4 * (ROUND_KINDS.index(kind) + 1) + complexity
+
+
+def input_number(entry: Indexed) -> int:
+    """The kind of input of a user message, counted from 1; 0 for everything else."""
+    is_input = entry.type == "user" or speaker(entry) == "prompt"
+    return INPUTS.index(input_kind(entry)) + 1 if is_input else 0
 
 
 def _begin(entry: Indexed, facts: Facts) -> None:

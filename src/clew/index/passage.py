@@ -32,7 +32,7 @@ class Passage:
 
     __slots__ = (
         *("agent", "failed", "field", "kind", "marks", "offset", "part", "path", "score", "similarity", "text", "time"),
-        "tool",
+        *("input", "round", "tool"),
     )
 
     def __init__(
@@ -54,6 +54,7 @@ class Passage:
         self.path, self.offset, self.field, self.part, self.kind = path, offset, field, part, kind
         self.text, self.marks = text, marks
         self.tool, self.failed, self.time, self.agent, self.score = tool, failed, time, agent, score
+        self.round, self.input = 0, ""  # the round that it stands in, and the kind of input if it is one
         self.similarity: float | None = None  # if it was found by meaning
 
     def __repr__(self) -> str:

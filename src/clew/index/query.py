@@ -4,7 +4,7 @@
     "exact phrase"           words in sequence; code symbols such as foo_bar.baz() are such sequences by themselves
     back*                    words that begin so (the last word always, while it is being typed)
     -word                    not this one          a OR b      either
-    project: branch: model: tool: file: role: since: until: in: is: has: id:
+    project: branch: model: tool: file: role: since: until: in: is: has: id: input: round:
     in:talk                  what people and the model said to each other: no tools, no agents; in:all is everything
 
 Every other character is literal. A query that cannot be understood says where and why. Nothing heavy is imported here.
@@ -15,18 +15,30 @@ from __future__ import annotations
 from clew.errors import BadQuery
 from clew.index.text import tokens
 
-NAMES = ("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id")
+NAMES = (
+    *("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id"),
+    *("input", "round"),
+)
 PLACES = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
 TALK = ("title", "prompt", "reply")  # what `in:talk` stands for; agents are left out besides
 ALL = tuple(place for place in PLACES if place != "thinking")
 GROUPS = {"talk": TALK, "all": ALL}
-_CHOOSING = frozenset({"in", "role", "tool", "file"})  # filters that say themselves where to look
+_CHOOSING = frozenset({"in", "role", "tool", "file", "input"})  # filters that say themselves where to look
 ROLES = {"user": ("prompt",), "assistant": ("reply", "thinking", "input"), "tool": ("input", "result")}
+INPUTS = ("ide_selection", "ide_opened_file", "tool_result", "text")
+ROUND_KINDS = ("first", "new", "continue", "resume", "result")
+COMPLEXITIES = ("high", "medium", "low")
 LONGEST = 2000  # characters of a query
 MOST = 100  # words, phrases and filters in one
 LONGEST_PHRASE = 400  # words in one phrase; a run of CJK characters is one too
 STARS = 4  # of a filter: each multiplies the work
-_CLOSED = {"in": (*PLACES, *GROUPS), "role": tuple(ROLES), "is": ("error", "agent"), "has": ("agent",)}
+_CLOSED = {
+    "in": (*PLACES, *GROUPS),
+    "role": tuple(ROLES),
+    "is": ("error", "agent"),
+    "has": ("agent",),
+    "input": INPUTS,
+}
 
 
 class Term:
@@ -87,7 +99,7 @@ class Query:
     @property
     def is_about_pieces(self) -> bool:
         """Whether the filters ask for passages of a kind, and not only for sessions."""
-        return any(name.lstrip("-") in ("tool", "file", "role", "in", "is") for name in self.filters)
+        return any(name.lstrip("-") in ("tool", "file", "role", "in", "is", "input", "round") for name in self.filters)
 
     @property
     def is_growing(self) -> bool:
@@ -209,8 +221,12 @@ def _filter(filters: dict[str, list[str]], text: str, at: int, name: str, value:
         raise BadQuery(text, at, f"{name}: takes at most {STARS} stars")
     if name in ("since", "until"):
         _check_time(text, at, name, value, negated)
-    values = value.strip("()").replace("|", ",").split(",") if name in _CLOSED else [value]
+    is_list = name in _CLOSED or name == "round"
+    values = value.strip("()").replace("|", ",").split(",") if is_list else [value]
     for each in values:
+        if name == "round" and not is_round(each):
+            words = ", ".join((*ROUND_KINDS, *COMPLEXITIES))
+            raise BadQuery(text, at, f"round: takes a number, a range such as 3-7, or one of {words}")
         if name in _CLOSED and each not in _CLOSED[name]:
             raise BadQuery(text, at, f"{name}: takes {', '.join(_CLOSED[name])}")
         filters.setdefault(f"-{name}" if negated else name, []).extend(GROUPS.get(each, (each,)))
@@ -227,3 +243,19 @@ def _check_time(text: str, at: int, name: str, value: str, negated: bool) -> Non
         moment(value).timestamp()
     except (ValueError, OverflowError, OSError):
         raise BadQuery(text, at, f"{name}: takes 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00") from None
+
+
+def is_round(value: str) -> bool:
+    """Whether a value of `round:` is a kind, a complexity, a number or a range."""
+    return value in ROUND_KINDS or value in COMPLEXITIES or round_range(value) is not None
+
+
+def round_range(value: str) -> tuple[int, int] | None:
+    """The first and the last round of `3`, `3-7`, `3-` or `-7`; None if it is something else."""
+    first, dash, last = value.partition("-")
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in (first, last) if part):
+        return None
+    if not first and not last:
+        return None
+    start = int(first or 1)
+    return start, int(last) if last else 2**31 if dash else start

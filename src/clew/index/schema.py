@@ -16,7 +16,7 @@ from clew.index.text import TOKENIZER
 from clew.wire.database import BUSY_MS, DAMAGE, Writing, empty, settle
 
 MEMORY = ":memory:"
-VERSION = 10
+VERSION = 11
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
 SAID = FIELDS[:4]  # in the table `said`; inputs and results of tools, todo lists and plans are in `done`
@@ -30,13 +30,15 @@ CREATE TABLE file(
   inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
   offset INTEGER NOT NULL, mark BLOB NOT NULL, open TEXT NOT NULL DEFAULT '', root INTEGER NOT NULL DEFAULT 0, title INTEGER,
   custom TEXT, made TEXT, last TEXT, summary TEXT, first TEXT, command TEXT,
-  cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT '', side TEXT NOT NULL DEFAULT ''
+  cwd TEXT, branches TEXT NOT NULL DEFAULT '', models TEXT NOT NULL DEFAULT '', side TEXT NOT NULL DEFAULT '',
+  round INTEGER NOT NULL DEFAULT 0, class INTEGER NOT NULL DEFAULT 0, spoken TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX file_session ON file(session, agent);
 CREATE TABLE tool(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE piece(
   id INTEGER PRIMARY KEY, file INTEGER NOT NULL, offset INTEGER NOT NULL, part INTEGER NOT NULL,
-  field INTEGER NOT NULL, tool INTEGER NOT NULL, failed INTEGER NOT NULL, time INTEGER, node INTEGER NOT NULL
+  field INTEGER NOT NULL, tool INTEGER NOT NULL, failed INTEGER NOT NULL, time INTEGER, node INTEGER NOT NULL,
+  round INTEGER NOT NULL, class INTEGER NOT NULL, input INTEGER NOT NULL
 );
 CREATE INDEX piece_file ON piece(file);
 CREATE INDEX piece_failed ON piece(id) WHERE failed=1;

@@ -80,7 +80,7 @@ def _insert(shard: apsw.Connection, one: _SideFile) -> None:
     file = shard.last_insert_rowid()
     number = int(shard.execute("SELECT coalesce(max(id), 0) FROM piece").get or 0) + 1
     field = FIELDS.index(one.field)
-    shard.execute("INSERT INTO piece VALUES(?,?,?,0,?,0,0,?,0)", (number, file, OFFSET, field, one.when))
+    shard.execute("INSERT INTO piece VALUES(?,?,?,0,?,0,0,?,0,0,0,0)", (number, file, OFFSET, field, one.when))
     shard.execute("INSERT INTO done(rowid, text) VALUES(?, ?)", (number, prepared(one.text)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clew.index.query import Term
+from clew.index.query import COMPLEXITIES, INPUTS, ROUND_KINDS, Term, round_range
 from clew.index.schema import FIELDS
 
 TYPE_CHECKING = False
@@ -78,9 +78,22 @@ def _one(
     if name == "is" and value == "error":
         is_open = query.clauses or query.filters.keys() & {"in", "role"}
         return "p.failed=1" if is_open else f"p.failed=1 AND p.field={_NUMBER['result']}", [], False
+    if name == "input":
+        return "p.input=?", [INPUTS.index(value) + 1], False
+    if name == "round":
+        return *_round(value), False
     if name == "file":
         return _file(value, bool(query.clauses))
     return *_on_file(name, value, parents), True
+
+
+def _round(value: str) -> tuple[str, list[Any]]:
+    """Passages in a round of a number, a kind or a complexity. `class` holds the last two, as `learn` notes them."""
+    if value in ROUND_KINDS:
+        return "p.class/4=?", [ROUND_KINDS.index(value) + 1]
+    if value in COMPLEXITIES:
+        return "p.class%4=?", [COMPLEXITIES.index(value) + 1]
+    return "p.round BETWEEN ? AND ?", list(round_range(value) or (0, 0))
 
 
 def _on_file(name: str, value: str, parents: Callable[[], Iterable[str]]) -> tuple[str, list[Any]]:

@@ -18,7 +18,18 @@ import apsw
 from clew.errors import UNFORESEEN
 from clew.facts.words import words
 from clew.index.encoded import prepared
-from clew.index.learn import COLUMNS, Facts, Indexed, facts_of, learn, node_of, seconds, tools_of
+from clew.index.learn import (
+    COLUMNS,
+    Facts,
+    Indexed,
+    facts_of,
+    input_number,
+    learn,
+    node_of,
+    note_round,
+    seconds,
+    tools_of,
+)
 from clew.index.overflow import LongOutputs
 from clew.index.schema import FIELDS, MIDDLE, SAID
 from clew.wire.place import is_warmup
@@ -176,6 +187,8 @@ class Writer:
         facts = known.facts
         when = seconds(entry.timestamp)
         learn(entry, facts, when, is_agent)
+        note_round(entry, facts, is_agent)
+        asked = (facts.round, facts.round_class, input_number(entry))
         node = node_of(entry.uuid)
         facts.root = facts.root or node
         called_tools = tools_of(entry, facts, at)
@@ -189,7 +202,7 @@ class Writer:
             tool = self._tool(name) if name else 0
             if said.failed and tool:
                 self._fail((known.id, called, tool), block)
-            block.append((known.id, at, part, field, tool, int(said.failed), when, node, prepared(said.text)))
+            block.append((known.id, at, part, field, tool, int(said.failed), when, node, prepared(said.text), *asked))
         if node and len(block) == before and entry.type in ("user", "assistant", "system", "attachment"):
             known.silent.add(node)
         if entry.type == "summary" and entry.summary:
@@ -214,8 +227,8 @@ class Writer:
         size = 0
         for number, part, text in outputs.pieces(entry):
             if number < len(own):
-                _, _, _, field, tool, failed, when, node, _ = own[number]
-                block.append((known.id, at, part, field, tool, failed, when, node, prepared(text)))
+                _, _, _, field, tool, failed, when, node, _, *asked = own[number]
+                block.append((known.id, at, part, field, tool, failed, when, node, prepared(text), *asked))
                 size += len(text)
                 if size >= BATCH:
                     self._insert(block)
@@ -268,7 +281,7 @@ class Writer:
             self.shard.execute("DELETE FROM piece WHERE id=(SELECT title FROM file WHERE id=?)", (row.id,))
             text = prepared(titles)
             node = row.facts.root and row.facts.root ^ crc32(text.encode())  # that of a fork is the same
-            block.append((row.id, -1, 0, TITLE, 0, 0, None, node, text))
+            block.append((row.id, -1, 0, TITLE, 0, 0, None, node, text, 0, 0, 0))
             row.has_title = True  # it gets its number when it is written
         place = (found.path, found.folder, *state, offset, mark_of(file, offset))
         self.shard.execute(_UPDATE, (*place, *row.facts.row(), row.id))
@@ -296,14 +309,14 @@ class Writer:
         done: list[tuple[int, str]] = []
         pieces = []
         for number, row in enumerate(rows, start):
-            pieces.append((number, *row[:8]))
+            pieces.append((number, *row[:8], *row[9:]))
             if row[3] < len(SAID):
                 said.append((number, *_BEFORE[row[3]], row[8], *_AFTER[row[3]]))
             else:
                 done.append((number, row[8]))
             if row[3] == TITLE:
                 self.shard.execute("UPDATE file SET title=? WHERE id=?", (number, row[0]))
-        self.shard.executemany("INSERT INTO piece VALUES(?,?,?,?,?,?,?,?,?)", pieces)
+        self.shard.executemany("INSERT INTO piece VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", pieces)
         self.shard.executemany(f"INSERT INTO said(rowid, {', '.join(SAID)}) VALUES(?,?,?,?,?)", said)
         self.shard.executemany("INSERT INTO done(rowid, text) VALUES(?, ?)", done)
         self.counts.pieces += len(pieces)

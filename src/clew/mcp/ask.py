@@ -30,7 +30,7 @@ class SearchSessions(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             max_length=LONGEST,
             description='Words that must all be there, "a phrase", -not, a OR b, begin*, and filters: project: branch: '
-            "model: tool: file: role: since: until: in: is:error.",
+            "model: tool: file: role: since: until: in: is:error input: round:.",
         ),
     ]
     limit: Limit = 5
@@ -48,6 +48,12 @@ class ReadSession(Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
     turns: Annotated[str, Meta(max_length=SHORT, description='Which turns: "3", "3-7", "3-" or "last 2".')] = "1-5"
     depth: Depth = "calls"
+    cursor: Cursor = 0
+
+
+class ListRounds(Struct, frozen=True, forbid_unknown_fields=True):
+    id: Id
+    gap: Annotated[float, Meta(ge=0, le=1e6, description="A pause of more minutes makes a round a resume.")] = 5
     cursor: Cursor = 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import msgspec
 
 from clew.conversation.open import read
 from clew.conversation.outline import Outline
+from clew.conversation.round import rounds_of
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.errors import UNFORESEEN, UNREADABLE, ClewError, NotFound, Refused
@@ -24,6 +25,7 @@ from clew.mcp.answer import LONGEST, Page, back, page, quote, quoted_rows, safe,
 from clew.view.around import around_rows
 from clew.view.document import Options, rows
 from clew.view.plain import clean, one_line
+from clew.view.rounds import describe_round, round_json
 from clew.wire.bill import PROBE, Billed
 from clew.wire.fence import describe
 from clew.wire.home import current_session
@@ -31,6 +33,7 @@ from clew.wire.place import Project, Tree, find_project, find_session
 from clew.wire.scan import scan
 from clew.wire.time import instant, moment
 
+LONGEST_TEXT = 200  # characters of an input in a list of rounds
 BUDGET = 10.0  # seconds for reading what is new before a search is answered
 _ID = re.compile(r"[0-9a-fA-F-]+")
 _TURNS = re.compile(r"\s*(?:last\s+(?P<last>\d+)|(?P<first>\d+)\s*(?P<dash>-?)\s*(?P<stop>\d*))\s*")
@@ -195,6 +198,22 @@ def read_session(tree: Tree, asked: ask.ReadSession) -> str:
     return _paged(head, shown, tail if following <= last else [])
 
 
+def list_rounds(tree: Tree, asked: ask.ListRounds) -> str:
+    session = _session(tree, asked.id)
+    numbers = {turn.prompt.offset: turn.number for turn in session.turns}
+    found = rounds_of(session, timedelta(minutes=asked.gap))
+    values = [round_json(each, numbers.get(each.entry.offset), mask=False) for each in found]
+    if not values:
+        raise NotFound(asked.id, "round")
+    lines = []
+    for value in values:
+        about = ("round", "round_kind", "turn", "time", "input", "complexity")
+        facts = [f"{name} {value[name]}" for name in about if value[name] is not None] + [describe_round(value)]
+        lines += quote(f"{' · '.join(fact for fact in facts if fact)}: {safe(value['text'])[:LONGEST_TEXT]}")
+    head = [f"{len(values)} rounds of session {session.id}, in the order of the file."]
+    return _paged(head, page(lines, asked.cursor))
+
+
 def read_turn(tree: Tree, asked: ask.ReadTurn) -> str:
     session = _session(tree, asked.id)
     turns = _chosen(session, str(asked.number))
@@ -348,6 +367,9 @@ TOOLS: dict[str, Tool] = {
     ),
     "list_sessions": Tool("List earlier sessions, the newest first.", ask.ListSessions, list_sessions),
     "read_session": Tool("Read some turns of a session.", ask.ReadSession, read_session),
+    "list_rounds": Tool(
+        "List the rounds of a session: kind, input, features and complexity of each.", ask.ListRounds, list_rounds
+    ),
     "read_turn": Tool("Read one turn whole, with all that tools were asked and said.", ask.ReadTurn, read_turn),
     "context": Tool("Read the turns around a passage that search_sessions found.", ask.Context, read_context),
     "usage": Tool("Count the tokens that sessions took, by model.", ask.Usage, count_usage),

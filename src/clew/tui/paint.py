@@ -10,6 +10,7 @@ from typing import NamedTuple
 from clew.tui.wrap import fit, wrap
 from clew.view.document import Row
 from clew.view.plain import one_line
+from clew.view.rounds import badge
 from clew.view.terminal import lines
 
 Span = tuple[str, str]
@@ -97,7 +98,8 @@ def _fold(row: Row, front: str, room: int, state: State) -> Iterator[Line]:
 
 def _rule(row: Row, room: int) -> str:
     when = row.time.astimezone().strftime("%Y-%m-%d %H:%M") if row.time else ""
-    name = f" {row.facts.get('number', '')} "
+    told = badge(row.facts)
+    name = f" {row.facts.get('number', '')}{f' · {told}' if told else ''} "
     rest = room - len(name) - len(when) - 4
     return f"──{name}{'─' * max(1, rest)} {when}".rstrip()[:room]
 

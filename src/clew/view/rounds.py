@@ -57,7 +57,7 @@ def round_json(each: Round, turn: int | None, mask: bool = True) -> Json:
     return dict(mask_data(value)[0]) if mask else value
 
 
-def describe(value: Mapping[str, Any]) -> str:
+def describe_round(value: Mapping[str, Any]) -> str:
     """The features of a round (the fields of `round_json`) in a few words, such as `after 2h05m, 3 calls, 1 error`."""
     parts = [f"after {duration(value['pause'])}"] if value["round_kind"] == "resume" else []
     parts += [
