@@ -1,10 +1,16 @@
-"""`make requirements`: which requirements tests prove, and which none does yet.
+"""`make requirements`: which requirements are proven, which clew departs from, and which are not there.
 
-python -m tests.requirements [--all]
+python -m tests.requirements [--all] [--outcome REPORT.xml | --no-run]
 
-The list is `requirements.tsv` beside this file. A test proves a requirement by carrying its number:
-`@pytest.mark.req("R050")`, or several in one marker. The tests are parsed here and not run, so a number says that a test
-exists; `make test` says that it holds.
+The list is `requirements.tsv` beside this file. A requirement is proven if
+
+- a user reaches it: `reach` names a command with its options, a name that docs/python.md documents, or a file that a
+  command writes (see `tests/reach.py`);
+- tests carry its number, `@pytest.mark.req("R050")`, and pass;
+- a mutation violates it, and one of these tests fails under it (`tests/mutations.tsv`).
+
+One with a sentence in `departs` is not met on purpose: the sentence says why, and how a user gets what was asked for. It
+stands in docs/seeds.md too. The exit status is 1 if a marked test fails, or if a requirement is neither.
 """
 
 from __future__ import annotations
@@ -12,12 +18,21 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import os
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+State = Literal["proven", "departs", "not there"]
+STATES: tuple[State, ...] = ("proven", "departs", "not there")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +40,8 @@ class Requirement:
     number: str
     section: str
     title: str
+    reach: str
+    departs: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +52,26 @@ class Proof:
     test: str
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a requirement, and why it is not proven."""
+
+    requirement: Requirement
+    state: State
+    reasons: Sequence[str]
+    tests: Sequence[str]
+
+
 def requirements() -> list[Requirement]:
     with (TESTS / "requirements.tsv").open(encoding="utf-8", newline="") as file:
-        return [Requirement(**row) for row in csv.DictReader(file, delimiter="\t")]
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return [Requirement(**{key: value or "" for key, value in row.items()}) for row in rows]
+
+
+def mutated() -> set[str]:
+    """The numbers that a mutation violates and that a test noticed."""
+    with (TESTS / "mutations.tsv").open(encoding="utf-8", newline="") as file:
+        return {row["number"] for row in csv.DictReader(file, delimiter="\t")}
 
 
 def proofs(folder: Path = TESTS) -> Iterator[Proof]:
@@ -60,37 +94,115 @@ def _marked(node: ast.AST, owner: str) -> Iterator[Proof]:
         yield from _marked(child, owner)
 
 
-def table(known: Sequence[Requirement], found: Mapping[str, Sequence[str]], everything: bool) -> Iterator[str]:
+# -- the outcome of a run
+
+
+def run(report: Path) -> None:
+    """Run the marked tests; the report says which passed."""
+    workers = os.environ.get("WORKERS", "2")
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "req and not soak", "-n", workers, "--dist", "worksteal"]
+    subprocess.run([*command, "--reruns", "1", f"--junitxml={report}"], cwd=ROOT, check=False)
+
+
+def outcome(report: Path) -> dict[str, bool]:
+    """Whether each test of a report passed with all its parameters; what was skipped is left out."""
+    found: dict[str, bool] = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        if case.find("skipped") is None:
+            module = case.get("classname", "").removeprefix("tests.").replace(".", "/")
+            test = f"{module}.py::{case.get('name', '').partition('[')[0]}"
+            passed = case.find("failure") is None and case.find("error") is None
+            found[test] = found.get(test, True) and passed
+    return found
+
+
+# -- the judgement
+
+
+def judge(
+    known: Iterable[Requirement],
+    marked: Mapping[str, Sequence[str]],
+    noticed: Collection[str],
+    ran: Mapping[str, bool] | None,
+    unreachable: Mapping[str, str],
+) -> list[Verdict]:
+    """`ran` is the outcome of a run, None if there was none; `unreachable` says what is wrong with a `reach`."""
+    made = []
+    for each in known:
+        tests = marked.get(each.number, ())
+        reasons = list(_reasons(each, tests, each.number in noticed, ran, unreachable.get(each.number, "")))
+        state: State = "departs" if each.departs else "not there" if reasons else "proven"
+        made.append(Verdict(each, state, reasons, tests))
+    return made
+
+
+def _reasons(
+    each: Requirement, tests: Sequence[str], noticed: bool, ran: Mapping[str, bool] | None, wrong: str
+) -> Iterator[str]:
+    if wrong:
+        yield wrong
+    if not each.reach:
+        yield "no user reaches it"
+    if not tests:
+        yield "no test carries its number"
+    elif not noticed:
+        yield "no mutation of it is noticed"
+    if ran is not None and tests:
+        yield from (f"fails: {test}" for test in tests if not ran.get(test, True))
+        if not any(test in ran for test in tests):
+            yield "all its tests were skipped"
+
+
+def table(verdicts: Sequence[Verdict], everything: bool) -> Iterator[str]:
     """The report, line by line."""
-    sections = dict.fromkeys(each.section for each in known)
+    sections = dict.fromkeys(each.requirement.section for each in verdicts)
     width = max(map(len, sections))
+    yield f"{''.ljust(width)}  {'  '.join(STATES)}"
     for section in sections:
-        here = [each for each in known if each.section == section]
-        proven = sum(each.number in found for each in here)
-        yield f"{section.ljust(width)}  {proven:3} of {len(here)}"
-    total = sum(each.number in found for each in known)
-    yield f"{'all'.ljust(width)}  {total:3} of {len(known)}"
+        yield _counts(section.ljust(width), [each for each in verdicts if each.requirement.section == section])
+    yield _counts("all".ljust(width), verdicts)
     yield ""
+    for each in verdicts:
+        if everything or each.state != "proven":
+            yield from _row(each, everything)
+
+
+def _counts(name: str, verdicts: Sequence[Verdict]) -> str:
+    count = Counter(each.state for each in verdicts)
+    return f"{name}  {'  '.join(str(count[state]).rjust(len(state)) for state in STATES)}  of {len(verdicts)}"
+
+
+def _row(each: Verdict, everything: bool) -> Iterator[str]:
+    yield f"{each.requirement.number}  {each.state:9}  {each.requirement.title}"
+    if each.requirement.departs:
+        yield f"      {each.requirement.departs}"
+    yield from (f"      {reason}" for reason in each.reasons)
     if everything:
-        yield from (line for each in known for line in _row(each, found.get(each.number, ())))
-    else:
-        yield from (f"{each.number}  {each.title}" for each in known if each.number not in found)
-
-
-def _row(each: Requirement, tests: Sequence[str]) -> Iterator[str]:
-    yield f"{each.number}  {'proven' if tests else '-     '}  {each.title}"
-    yield from (f"      {test}" for test in tests)
+        yield f"      reached by {each.requirement.reach or 'nothing'}"
+        yield from (f"      {test}" for test in each.tests)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Print the requirements that tests prove, and those that none does.")
+    parser = argparse.ArgumentParser(description="Run the tests of the requirements, and print which are proven.")
     parser.add_argument("--all", action="store_true", help="every requirement, with the tests that prove it")
+    parser.add_argument("--outcome", type=Path, help="take the outcome of a run from its JUnit report")
+    parser.add_argument("--no-run", action="store_true", help="do not run the tests, and believe that they pass")
     options = parser.parse_args()
-    found: dict[str, list[str]] = {}
+    from tests.reach import unreachable
+
+    marked: dict[str, list[str]] = {}
     for proof in proofs():
-        found.setdefault(proof.number, []).append(proof.test)
-    print("\n".join(table(requirements(), found, options.all)))
-    return 0
+        marked.setdefault(proof.number, []).append(proof.test)
+    with tempfile.TemporaryDirectory() as folder:
+        report = options.outcome or Path(folder) / "report.xml"
+        if not (options.outcome or options.no_run):
+            run(report)
+        ran = None if options.no_run else outcome(report)
+    known = requirements()
+    verdicts = judge(known, marked, mutated(), ran, unreachable(known))
+    print("\n".join(table(verdicts, options.all)))
+    is_failing = any(reason.startswith("fails:") for each in verdicts for reason in each.reasons)
+    return 1 if is_failing or any(each.state == "not there" for each in verdicts) else 0
 
 
 if __name__ == "__main__":

@@ -278,7 +278,7 @@ def test_the_version_is_said_once() -> None:
 def test_every_requirement_that_a_test_names_exists() -> None:
     known = {each.number for each in requirements()}
     assert sorted({f"{p.number} ({p.test})" for p in proofs() if p.number not in known}) == []
-    assert len(known) == len(requirements()) == 260
+    assert len(known) == len(requirements()) >= 260
 
 
 _MACHINE = re.compile(r"(?<![\w./~-])/(?:root|work|tmp)(?=/|\b)")
