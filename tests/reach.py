@@ -57,7 +57,7 @@ def problem(way: str, parsers: dict[str, ArgumentParser], reference: dict[str, s
 
 def documented(page: str) -> dict[str, str]:
     """The names in the reference of docs/python.md, each with what the reference says about it."""
-    found = {}
+    found: dict[str, str] = {}
     for names, text in re.findall(r"^\| (`.+?`) \| (.+) \|$", page, re.MULTILINE):
         found |= {name.partition("(")[0]: text for name in re.findall(r"`([^`]+)`", names)}
     others = re.findall(r"`(clew\.[\w.]+)`", page)
