@@ -8,6 +8,7 @@ import stat
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import RFC_4122, UUID
 
 import pytest
 
@@ -55,6 +56,7 @@ def test_lines_are_compact_chained_and_dated(tmp_path: Path) -> None:
     one, two = lines(tmp_path)
     assert (one["uuid"], one["parentUuid"], two["uuid"], two["parentUuid"]) == (first, None, second, first)
     for line in (one, two):
+        assert UUID(str(line["uuid"])).version == 4 and UUID(str(line["uuid"])).variant == RFC_4122
         assert {"cwd", "gitBranch", "version", "userType", "isSidechain", "sessionId", "slug"} <= set(line)
     assert (one["timestamp"], two["timestamp"]) == ("2026-03-01T12:00:00.000Z", "2026-03-01T12:00:00.001Z")
     assert stat.S_IMODE(made.path.stat().st_mode) == 0o600

@@ -33,6 +33,8 @@ def test_a_text_is_answered(tmp_path: Path) -> None:
     assert (done.text, done.ending, done.turns, done.is_error) == ("Hello.", "success", 1, False)
     assert made.kinds() == ["snapshot", "user", "said:text", "turn_duration", "last-prompt"]
     assert made.lines()[2]["message"]["stop_reason"] == "end_turn"
+    (timed,) = (line for line in made.lines() if line.get("subtype") == "turn_duration")
+    assert done.api_milliseconds <= timed["durationMs"] <= done.milliseconds and timed["durationMs"] > 0
     assert counts(done.usage) == made.charged
     agrees(made)
 
@@ -231,6 +233,29 @@ def test_what_is_said_while_busy_goes_with_the_next_results(tmp_path: Path) -> N
     assert kinds[kinds.index("enqueue") :] == [
         *("enqueue", "result", "dequeue", "snapshot", "user", "said:text", "turn_duration", "last-prompt")
     ]
+    agrees(made)
+
+
+@pytest.mark.req("R253")
+def test_what_is_taken_back_while_busy_is_removed_from_the_queue(tmp_path: Path) -> None:
+    with world(tmp_path, [use("Wait")], "Alone.") as made:
+
+        async def drive(engine: Engine) -> event.Finished:
+            turn = asyncio.create_task(engine.submit("go"))
+            await begun.wait()
+            engine.queue("and this")
+            assert [said.text for said in engine.dialogue.unqueue()] == ["and this"]
+            release.set()
+            return await turn
+
+        begun, release = asyncio.Event(), asyncio.Event()
+        made.drive(drive, tools=(waiting(release, begun),))
+    queued = [line for line in made.lines() if line["type"] == "queue-operation"]
+    assert [(line["operation"], line["content"]) for line in queued] == [
+        ("enqueue", "and this"),
+        ("remove", "and this"),
+    ]
+    assert "and this" not in str(made.sent[-1]["messages"])
     agrees(made)
 
 

@@ -1,0 +1,109 @@
+"""Mutations that marked tests once did not notice."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+from clew.chat import dialogue, entry, journal
+from clew.collect import state
+from clew.conversation import title
+from clew.edit import verify
+from clew.wire import detail, reference, walk
+from clew.wire import entry as wire_entry
+from tests.mutations import Patch, violates
+
+
+@violates("R012", "history.jsonl is searched as if it were a transcript")
+def history_is_searched(patch: Patch) -> None:
+    @patch.wrap(walk.walk)
+    def wrong(original, root, missed=None):
+        path = os.path.join(root, "history.jsonl")
+        if not os.path.exists(path):
+            return original(root, missed)
+        stat = Path(path).stat()
+        session = "5e551011-aaaa-4bbb-8ccc-00000000000f"
+        found = walk.Found(path, "history", session, "", stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        return [*original(root, missed), found]
+
+
+@violates("R040", "the first prompt stands in the index at any length")
+def first_prompt_is_whole(patch: Patch) -> None:
+    patch.set(title, "LONGEST", 1 << 30)
+
+
+@violates("R076", "a boundary is a notice like any other")
+def boundary_is_a_notice(patch: Patch) -> None:
+    patch.remove(detail._BY_SUBTYPE, "compact_boundary")
+
+
+@violates("R076", "a duration is a notice like any other")
+def duration_is_a_notice(patch: Patch) -> None:
+    patch.remove(detail._BY_SUBTYPE, "turn_duration")
+
+
+@violates("R076", "a local command is a notice like any other")
+def command_is_a_notice(patch: Patch) -> None:
+    patch.remove(detail._BY_SUBTYPE, "local_command")
+
+
+@violates("R101", "only calls whose id begins with toolu_ are calls")
+def only_one_form_of_id(patch: Patch) -> None:
+    @patch.wrap(wire_entry.Spoken.uses)
+    def wrong(original, self):
+        return [use for use in original(self) if (use.id or "").startswith("toolu_")]
+
+
+@violates("R243", "the uuids of entries hold the time and the machine")
+def ids_are_not_random(patch: Patch) -> None:
+    @patch.wrap(journal.new_id)
+    def wrong(original):
+        return str(uuid.uuid1())
+
+
+@violates("R243", "entries do not name the one before them")
+def entries_do_not_chain(patch: Patch) -> None:
+    @patch.wrap(journal.Journal.add)
+    def wrong(original, self, body, **options):
+        return original(self, {**body, "parentUuid": None}, **options)
+
+
+@violates("R251", "the duration of a turn is always 0")
+def duration_is_nothing(patch: Patch) -> None:
+    @patch.wrap(entry.turn_duration)
+    def wrong(original, milliseconds, messages):
+        return original(0, messages)
+
+
+@violates("R253", "what is taken back leaves no line")
+def removal_is_not_written(patch: Patch) -> None:
+    @patch.wrap(dialogue.Dialogue._queue_line)
+    def wrong(original, self, operation, content=None):
+        return None if operation == "remove" else original(self, operation, content)
+
+
+@violates("R283", "a clone's summary names the leaf of its source")
+def leaf_is_that_of_the_source(patch: Patch) -> None:
+    patch.set(reference, "PLACES", tuple(name for name in reference.PLACES if name != "leafUuid"))
+
+
+@violates("R301", "what was written is not compared with the plan")
+def nothing_is_read_back(patch: Patch) -> None:
+    @patch.wrap(verify.differences)
+    def wrong(original, planned, sent, written):
+        return ()
+
+
+@violates("R301", "what a resume would send is not compared")
+def request_is_not_compared(patch: Patch) -> None:
+    @patch.wrap(verify.differences)
+    def wrong(original, planned, sent, written):
+        return tuple(each for each in original(planned, sent, written) if "cannot be read" in each)
+
+
+@violates("R316", "files below the home folder have their full names")
+def names_are_absolute(patch: Patch) -> None:
+    @patch.wrap(state.name_of)
+    def wrong(original, root, path):
+        return os.path.join(root, path)
