@@ -114,7 +114,7 @@ def _lose(claude: Path, id: str) -> None:
 
 
 def test_a_session_that_is_gone_is_listed_and_shown_from_the_archive(clew: Run, demo: Summary, claude: Path) -> None:
-    rows = [json.loads(row) for row in clew("ls", "--json")[1].splitlines()]
+    rows = [row for row in map(json.loads, clew("ls", "--json")[1].splitlines()) if "kept" not in row]
     id = rows[0]["id"]
     shown = clew("show", id)[1]
     clew("collect")
@@ -128,7 +128,8 @@ def test_a_session_that_is_gone_is_listed_and_shown_from_the_archive(clew: Run, 
     assert after[0]["resume"] == f"clew restore {id}"
     assert "(archived) " in clew("ls", "--archived")[1]
     word = max(rows[0]["title"].split(), key=len)
-    assert id not in [json.loads(row)["session"] for row in clew("search", word, "--json")[1].splitlines()]
+    results = {row["session"]: row for row in map(json.loads, clew("search", word, "--json")[1].splitlines())}
+    assert (results[id]["gone"], results[id]["resume"]) == ("archive", f"clew restore {id}")
     found = [json.loads(row)["session"] for row in clew("search", word, "--archived", "--json")[1].splitlines()]
     assert found == [id]
     code, out, err = clew("show", id[:8])

@@ -17,6 +17,7 @@ from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.errors import NotFound
 from clew.facts.secret import mask, mask_data
+from clew.index.metadata import INDEX, gone_sessions
 from clew.wire import shell
 from clew.wire.fence import Fence
 from clew.wire.history import HistoryPrompt, prompts, read_history
@@ -31,6 +32,9 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("kind", nargs="?", choices=kinds, default="sessions", help="what to list (default: sessions)")
     command.add_argument("--archived", action="store_true", help="only sessions that are in the archive alone")
     command.add_argument("--rounds", action="store_true", help="count the rounds of each session (reads all of it)")
+    command.add_argument(
+        "--gone", action="store_true", help="only sessions whose transcript is gone, as the index and history know them"
+    )
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     common(command, lists=True)
 
@@ -67,11 +71,51 @@ def _masked(row: Json) -> Json:
 def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
     paths: dict[str, str] = {}
     attic = open_attic(options.claude_dir)
-    for outline in outlines(options, fence):
+    shown = 0
+    for outline in outlines(options, fence) if not options.gone else ():
         row: Json = {}
         with fence.around(outline.file.path):
             row = {**_session(outline, paths), **_kept(outline, attic), **(_rounds(outline) if options.rounds else {})}
         if row:
+            shown += 1
+            yield row
+    if options.archived:
+        return
+    gone = list(_gone(options, attic))
+    rest = [row for row in gone if options.gone or row["known_from"] == INDEX]
+    yield from rest[: None if options.limit is None else max(0, options.limit - shown)]
+    if len(rest) < len(gone) and not options.quiet:
+        remark(
+            f"{len(gone) - len(rest)} more sessions are known from the prompt history alone. List them: clew ls --gone"
+        )
+
+
+def _gone(options: Namespace, attic: Attic | None) -> Iterator[Json]:
+    """The sessions that Claude Code's index, the history of prompts or the archive know, and that have no transcript."""
+    is_here = _here(options)
+    listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
+    for known in gone_sessions(tree(options)):
+        if known.session in listed:
+            continue  # it has been listed as the archive has it
+        is_archived = attic is not None and known.session in attic.archived
+        row = {
+            "kind": "session",
+            "id": known.session,
+            "title": known.title or " ".join(known.first_prompt.split()),
+            "first_prompt": known.first_prompt,
+            "project": known.project,
+            "branch": known.branch or None,
+            "version": None,
+            "started": stamp(known.started) if known.started else None,
+            "ended": stamp(known.ended) if known.ended else None,
+            "bytes": 0,
+            "path": None,
+            "resume": shell.on("restore", known.session, whole=True) if is_archived else None,
+            "kept": "archived" if is_archived else known.sentence,
+            "known_from": known.source,
+            "when": known.ended,
+        }
+        if is_here(known.project) and _within(row, options):
             yield row
 
 

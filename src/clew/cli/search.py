@@ -87,6 +87,8 @@ def quick(arguments: list[str]) -> int | None:
 
 
 def run(plan: Plan) -> int:
+    from clew.cli.search_gone import add_known
+    from clew.index.query import parse
     from clew.index.search import Index
     from clew.wire.home import current_session
 
@@ -103,7 +105,9 @@ def run(plan: Plan) -> int:
             made = index.grep(plan.query, regex="--regex" in plan.flags, filters=filters, without=without)
             found = [result for result, _ in zip(made, range(int(plan.limit)), strict=False)]
         else:
-            found = index.search(plan.query + filters, int(plan.limit), without=without)
+            query = parse(plan.query + filters)
+            found = index.search(query, int(plan.limit), without=without)
+            found = add_known(index, query, found, int(plan.limit), without, _attic(plan))
             if found.instead and not quiet:
                 print(f"Nothing matches {shortened(plan.query)}; this is for {found.instead!r}.", file=sys.stderr)
         _show(index, found, plan)
@@ -121,6 +125,18 @@ def _place(plan: Plan, quiet: bool) -> str | None:
     if not quiet:
         print("These are in the archive alone; bring one back with: clew restore ID", file=sys.stderr)
     return str(attic_of(plan.claude_dir))
+
+
+def _attic(plan: Plan) -> str:
+    """The folder of archived sessions that are gone from the disk; empty if there is none, or if it is searched itself."""
+    from clew.wire.home import cache_home
+
+    if "--archived" in plan.flags or not os.path.isdir(os.path.join(cache_home(), "attic")):
+        return ""
+    from clew.collect.attic import open_attic
+
+    attic = open_attic(plan.claude_dir)
+    return str(attic.folder) if attic and attic.archived else ""
 
 
 def _by_meaning(index: Index, plan: Plan, filters: str, without: str | None, quiet: bool) -> list[Result]:
@@ -155,7 +171,7 @@ def _print_context(index: Index, found: list[Result], turns: int, reveal: bool) 
         print(_heading(result, False))
         passage = result.passages[0]
         around = index.context(passage, turns) if passage.offset >= 0 else []
-        made = rows(read(passage.path), around, Options())
+        made = rows(read(passage.path), around, Options()) if passage.path else iter(())
         print_rows(made if reveal else masked(made), sys.stdout, sys.stdout.isatty())
         print()
 
@@ -226,10 +242,12 @@ def _json(result: Result) -> dict[str, Any]:
         "similarity": _rounded(result.similarity),
         "agents": sorted(result.agents),
         "path": result.path,
-        "resume": result.command,
+        "gone": result.gone or None,
+        "resume": result.command or None,
         "passages": [
             {
                 "field": p.field,
+                "match": p.kind or p.field,
                 "tool": p.tool,
                 "failed": p.failed,
                 "time": p.time,
@@ -252,6 +270,7 @@ def _rounded(similarity: float | None) -> float | None:
 
 
 def _print(found: list[Result]) -> None:
+    from clew.cli.search_gone import sentence
     from clew.wire import shell
     from clew.wire.home import wants_colour
 
@@ -260,7 +279,8 @@ def _print(found: list[Result]) -> None:
         print(_heading(result, colour))
         for passage in result.passages:
             print(f"    {_passage(passage, colour)}")
-        print(_styled(f"    {shell.resume(result.session, result.cwd)}", "2", colour) + "\n")
+        last = sentence(result) if result.gone else shell.resume(result.session, result.cwd)
+        print(_styled(f"    {last}", "2", colour) + "\n")
     sys.stdout.flush()
 
 

@@ -42,17 +42,19 @@ class Embedded:
 class Result:
     """A session that answers a query, with its best passages first; `matches` counts those that were ranked.
 
+    `gone` says where a session is known from whose transcript is gone: index, history or archive.
     `similarity` is that of its passage nearest in meaning, from 0 to 1, if it was searched for by meaning and has one.
     """
 
     __slots__ = (
-        *("agents", "best", "branch", "cwd", "ended", "folder", "in_agents_only", "is_scattered", "matches"),
+        *("agents", "best", "branch", "cwd", "ended", "folder", "gone", "in_agents_only", "is_scattered", "matches"),
         *("messages", "model", "passages", "path", "score", "session", "similarity", "started", "title", "titles"),
     )
 
     def __init__(self, session: str) -> None:
         self.session = session
         self.title = self.cwd = self.branch = self.folder = self.path = self.model = ""
+        self.gone = ""
         self.started: int | None = None
         self.ended: int | None = None
         self.messages = self.matches = 0
@@ -66,7 +68,9 @@ class Result:
 
     @property
     def command(self) -> str:
-        """How to go on with it, from the folder `cwd`."""
+        """The command that resumes it in the folder `cwd`, or restores it from the archive; empty if neither is possible."""
+        if self.gone:
+            return shell.on("restore", self.session, whole=True) if self.gone == "archive" else ""
         return shell.join(shell.resuming(self.session))
 
     def __repr__(self) -> str:

@@ -1,0 +1,113 @@
+"""Sessions that Claude Code's own lists know: titles in the index, and transcripts that are gone. Files written by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.hand_written import ONE, TWO, reply, text, user, write
+
+LOST = "07945b52-5076-4226-9044-ad0853831562"
+TYPED = "644ef223-00e7-4a77-bcad-d89361ee209c"
+FOLDER = "/home/flight/develop/tinyledger"
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+
+
+def entry(session: str, summary: str, first: str) -> dict[str, Any]:
+    return {
+        "sessionId": session,
+        "fullPath": f"/nowhere/{session}.jsonl",
+        "fileMtime": 1706234567890,
+        "firstPrompt": first,
+        "summary": summary,
+        "messageCount": 78,
+        "created": "2026-01-26T03:35:03.917Z",
+        "modified": "2026-01-26T07:19:04.022Z",
+        "gitBranch": "main",
+        "projectPath": FOLDER,
+        "isSidechain": False,
+    }
+
+
+@pytest.fixture
+def stored(claude: Path) -> Path:
+    """Two sessions in an index, one of them without its transcript, and a third that only the history knows."""
+    path = write(claude, ONE, user(1, "hello"), reply(2, text("hi")))
+    write(claude, TWO, user(1, "a marmoset in the text"), reply(2, text("hi")))
+    entries = [
+        entry(ONE, "Feeding the tamarin", "hello"),
+        entry(LOST, "Counting the capybara", "how many okapi are there"),
+    ]
+    index = {"version": 1, "entries": entries, "originalPath": FOLDER}
+    (path.parent / "sessions-index.json").write_text(json.dumps(index))
+    line = {"display": "paint the pangolin", "pastedContents": {}, "timestamp": 1769400000000, "project": FOLDER}
+    (claude / "history.jsonl").write_text(json.dumps({**line, "sessionId": TYPED}) + "\n")
+    return path
+
+
+def found(clew: Run, *words: str) -> list[Any]:
+    return [json.loads(row) for row in clew("search", *words, "--json")[1].splitlines()]
+
+
+@pytest.mark.req("R210")
+def test_titles_of_the_index_are_searched(stored: Path, clew: Run) -> None:
+    (row,) = found(clew, "tamarin")
+    assert (row["session"], row["gone"], row["resume"]) == (ONE, None, f"claude -r {ONE}")
+    assert (row["passages"][0]["match"], row["passages"][0]["text"]) == ("index title", "Feeding the tamarin")
+    assert found(clew, "tamarin", "in:reply") == []
+
+
+@pytest.mark.req("R042", "R210")
+@pytest.mark.parametrize(("word", "match"), [("capybara", "index title"), ("okapi", "index prompt")])
+def test_a_session_that_only_the_index_knows_is_found_and_marked(
+    stored: Path, clew: Run, word: str, match: str
+) -> None:
+    (row,) = found(clew, word)
+    assert (row["session"], row["gone"], row["resume"], row["cwd"]) == (LOST, "index", None, FOLDER)
+    assert row["passages"][0]["match"] == match
+    _, out, _ = clew("search", word)
+    assert "only in the index: the transcript is gone" in out and "claude -r" not in out
+    assert found(clew, word, "project:elsewhere") == [] and found(clew, word, "since:2026-02-01") == []
+    assert len(found(clew, word, "project:tinyledger", "until:2026-02-01")) == 1
+
+
+def test_a_session_that_only_the_history_knows_is_found_and_marked(stored: Path, clew: Run) -> None:
+    (row,) = found(clew, "pangolin")
+    assert (row["session"], row["gone"], row["resume"]) == (TYPED, "history", None)
+    assert "only in the prompt history: the transcript is gone" in clew("search", "pangolin")[1]
+    write(stored.parents[2], TYPED, user(1, "hello"))
+    assert found(clew, "pangolin") == []
+
+
+@pytest.mark.req("R042")
+def test_ls_flags_what_has_no_transcript(stored: Path, clew: Run) -> None:
+    code, out, err = clew("ls", "--json")
+    rows = {row["id"]: row for row in map(json.loads, out.splitlines())}
+    assert code == 0 and set(rows) == {ONE, TWO, LOST}
+    assert "kept" not in rows[ONE]
+    assert rows[LOST]["kept"] == "only in the index: the transcript is gone"
+    assert (rows[LOST]["resume"], rows[LOST]["first_prompt"]) == (None, "how many okapi are there")
+    assert err == "1 more sessions are known from the prompt history alone. List them: clew ls --gone\n"
+    _, out, _ = clew("ls", "--gone")
+    assert "(only in the prompt history: the transcript is gone) paint the pangolin" in out
+    assert "(only in the index: the transcript is gone) Counting the capybara" in out and ONE[:8] not in out
+
+
+def test_an_archived_session_is_found_with_the_step_that_brings_it_back(stored: Path, clew: Run) -> None:
+    assert clew("collect")[0] == 0
+    path = stored.with_name(f"{TWO}.jsonl")
+    path.unlink()
+    assert clew("collect")[0] == 0
+    (row,) = found(clew, "marmoset")
+    assert (row["session"], row["gone"]) == (TWO, "archive")
+    assert row["resume"].endswith(f"restore {TWO}")
+    assert "only in the archive: the transcript is gone; bring it back with: " in clew("search", "marmoset")[1]
