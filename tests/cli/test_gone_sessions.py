@@ -111,3 +111,8 @@ def test_an_archived_session_is_found_with_the_step_that_brings_it_back(stored: 
     assert (row["session"], row["gone"]) == (TWO, "archive")
     assert row["resume"].endswith(f"restore {TWO}")
     assert "only in the archive: the transcript is gone; bring it back with: " in clew("search", "marmoset")[1]
+
+
+def test_ls_counts_no_rounds_of_a_session_without_its_transcript(stored: Path, clew: Run) -> None:
+    code, out, _ = clew("ls", "--rounds")
+    assert code == 0 and "Counting the capybara" in out

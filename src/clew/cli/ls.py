@@ -45,7 +45,7 @@ def call(options: Namespace) -> int:
         if options.kind != "sessions":
             remark(f"clew: --rounds counts those of sessions, not of {options.kind}. Write: clew ls --rounds")
             return 2
-        columns = (*columns[:-1], ("ROUNDS", lambda r: str(r["rounds"])), columns[-1])
+        columns = (*columns[:-1], ("ROUNDS", lambda r: str(r.get("rounds", ""))), columns[-1])
     fence = fence_of(options)
     found = values(options, fence) if options.reveal else map(_masked, values(options, fence))
     if options.json:
