@@ -26,7 +26,8 @@ ALLOWED = {
     "may hold one more reminder or system paragraph for each of them, and nothing else",
     "lost agents": "beside the new prompt the program tells, in its own words, which agents in the background were running "
     "when the session ended; it does not write that down",
-    "opening": "before 2.1.290 the program puts context of its own before the first prompt and does not write it down",
+    "opening": "before 2.1.290 the program puts context of its own before the first prompt and beside the new one, and does "
+    "not write it down",
     "clew's opening": "clew's own chat puts the folder, the system and the date before the first prompt, and does not write "
     "them down",
 }
@@ -72,8 +73,11 @@ def written(added: bytes) -> tuple[Entry, ...]:
 
 
 def without_opening(messages: Sequence[Json], used: set[str]) -> list[Json]:
-    """Without the context that older versions put before the first prompt and into the new one."""
+    """Without the context that older versions put before the first prompt, into the new one and behind it."""
     found = [dict(message) for message in messages]
+    if found and found[-1]["role"] == "system":
+        used.add("opening")
+        found.pop()
     for index in {0, len(found) - 1} if found else ():
         if found[index]["role"] != "user":
             continue
@@ -82,7 +86,7 @@ def without_opening(messages: Sequence[Json], used: set[str]) -> list[Json]:
         if len(kept) != len(found[index]["content"]):
             used.add("opening")
             found[index]["content"] = kept
-    return found
+    return [message for message in found if message["content"]]
 
 
 def _opens_with(block: Json, opening: str) -> bool:
@@ -112,7 +116,9 @@ def is_beside_left_out(ours: Sequence[Json], theirs: Sequence[Json], left_out: i
     is_extra = False
     for index, piece in enumerate(other):
         follows = index + 1 < len(other) and _is_context(other[index + 1])
-        if at < len(mine) and (piece == mine[at] or (follows and _ended(piece) == _ended(mine[at]))):
+        if at < len(mine) and (
+            piece == mine[at] or (follows and piece[0] != "system" and _ended(piece) == _ended(mine[at]))
+        ):
             at += 1
             is_extra = False
         elif _is_context(piece):
@@ -146,10 +152,11 @@ def _is_context(piece: tuple[str, Any]) -> bool:
 
 
 def _ended(piece: tuple[str, Any]) -> tuple[str, Any]:
-    """A piece without the new line that stands before a further text."""
+    """A piece without the white space that a further text takes away from a result, or puts behind a text."""
     role, block = piece
-    is_text = isinstance(block, dict) and isinstance(block.get("text"), str)
-    return (role, {**block, "text": block["text"].rstrip("\n")}) if is_text else piece
+    if block.get("type") == "tool_result" and isinstance(block["content"], str):
+        return role, {**block, "content": block["content"].strip()}
+    return (role, {**block, "text": block["text"].rstrip("\n")}) if isinstance(block.get("text"), str) else piece
 
 
 def without_clew_opening(messages: Sequence[Json]) -> list[Json]:

@@ -57,7 +57,7 @@ _HEED = (
     "This is how Claude Code surfaces messages the user sends mid-turn — within the running turn, often alongside the next "
     "tool result, rather than as a separate conversation turn. Address the message above as you continue this turn."
 )
-_HEED_BEFORE = (  # before 2.1.290
+_HEED_BEFORE = (  # before 2.1.260
     "IMPORTANT: After completing your current task, you MUST address the user's message above. Do not ignore it."
 )
 _CALLED = "Called the {} tool with the following input: {}"
@@ -80,7 +80,7 @@ def words(attachment: Json, has_system_turns: bool, era: Era) -> Parts:
     if not era.reads_bom and kind == "queued_command":  # in other words before 2.1.9
         return None
     if kind == "queued_command":
-        return _queued(attachment, _HEED if era.renders_attachments else _HEED_BEFORE)
+        return _queued(attachment, _HEED if era.reminds_of_tasks else _HEED_BEFORE)
     render = _BY_KIND.get(str(kind))
     return render(attachment) if render else []
 

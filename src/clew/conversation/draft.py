@@ -26,6 +26,7 @@ INTERRUPTED_CALL = (
     "Check whether it took effect before relying on it or running it again.]"
 )
 LOADED = "Tool loaded."
+NO_SEARCH = "[Tool references removed - tool search not enabled]"
 THOUGHT = ("thinking", "redacted_thinking")
 
 
@@ -69,17 +70,21 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
     message = entry.data.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = _blocks(content)
-    if era.renders_attachments and isinstance(content, list):
+    if era.has_system_turns and isinstance(content, list):
         blocks = [b for b in blocks if _is_sound(b)]
     if entry.type == "assistant":
-        mid = reply_id(entry) if era.repairs_siblings else entry.message.id if entry.message else None
+        mid = reply_id(entry) if era.tells_replies_apart else entry.message.id if entry.message else None
         made_by = entry.message.model if entry.message else None
         if era.strips_call_fields:
-            blocks = [_stripped(b) for b in blocks]
+            blocks = [_stripped(b, era) for b in blocks]
         yield Draft("assistant", blocks, entry, mid=mid, model=made_by)
-    elif era.renders_attachments and _is_notification(entry):
-        yield from _context(["\n".join(as_text(b.get("text", "")) for b in blocks)], entry, model)
+    elif era.reminds_of_tasks and _is_notification(entry):
+        yield from _context(["\n".join(as_text(b.get("text", "")) for b in blocks)], entry, model, era)
     else:
+        if content == "":
+            blocks = [_text("")]
+        if era.removes_tool_references:
+            blocks = [_without_references(b) for b in blocks]
         if era.drops_prompt_images:
             blocks = [{"type": "text", "text": "[image]"} if b.get("type") == "image" else b for b in blocks]
         if era.puts_results_first:
@@ -94,16 +99,23 @@ def _loads_tool(block: Json) -> bool:
     return isinstance(content, list) and any(isinstance(p, dict) and p.get("type") == "tool_reference" for p in content)
 
 
+def _without_references(block: Json) -> Json:
+    if not _loads_tool(block):
+        return block
+    kept = [p for p in block["content"] if not (isinstance(p, dict) and p.get("type") == "tool_reference")]
+    return {**block, "content": kept or [_text(NO_SEARCH)]}
+
+
 def _is_sound(block: Json) -> bool:
     """What has no type, or a text that is none, is no block."""
     return isinstance(block.get("type"), str) and (block["type"] != "text" or isinstance(block.get("text"), str))
 
 
-def _stripped(block: Json) -> Json:
+def _stripped(block: Json, era: Era) -> Json:
     if block.get("type") != "tool_use":
         return block
     kept: Json = {key: block[key] for key in ("type", "id", "name", "input") if key in block}
-    if kept.get("name") == "ExitPlanMode" and isinstance(kept.get("input"), dict):
+    if era.drops_plans and kept.get("name") == "ExitPlanMode" and isinstance(kept.get("input"), dict):
         kept["input"] = {key: value for key, value in kept["input"].items() if key != "plan"}
     return kept
 
@@ -129,9 +141,9 @@ def _turn_text(text: str, model: str) -> str:
     return _reminder(text) if model_of(model).name in table()["marked_turns"] else unwrapped(text)
 
 
-def has_system_turns(model: str) -> bool:
-    """Whether a model takes messages with the role `system` among the others."""
-    return model_of(model).system_turns
+def has_system_turns(model: str, era: Era) -> bool:
+    """Whether a version sends messages with the role `system` among the others, and the model takes them."""
+    return era.has_system_turns and model_of(model).system_turns
 
 
 def _rendered(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
@@ -145,28 +157,28 @@ def _rendered(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
     if stored is None:
         yield from _rendered_again(entry, attachment, era, model)
         return
-    if _is_spoken(entry) and has_system_turns(model):
+    if _is_spoken(entry) and has_system_turns(model, era):
         yield from (
             Draft("user", [_text(_turn_text(text, model)) for text in texts], entry, kind="queued") for texts in stored
         )
-    elif data.get("renderedRole") == "system" and has_system_turns(model):
-        yield from _context([text for texts in stored for text in texts], entry, model)
+    elif data.get("renderedRole") == "system" and has_system_turns(model, era):
+        yield from _context([text for texts in stored for text in texts], entry, model, era)
     else:
         yield from (Draft("user", [_text(text) for text in texts], entry, kind="context") for texts in stored)
 
 
 def _rendered_again(entry: Entry, attachment: Json, era: Era, model: str) -> Iterable[Draft]:
     """What the program makes of an attachment that was stored without its words."""
-    parts = words(attachment, has_system_turns(model), era)
+    parts = words(attachment, has_system_turns(model, era), era)
     pictures = images(attachment)
     if parts is None:
         yield Draft("user", [], entry, kind="left out")
-    elif _is_spoken(entry) and has_system_turns(model):
+    elif era.renders_attachments and _is_spoken(entry) and has_system_turns(model, era):
         yield Draft("user", [*map(_text, parts), *pictures], entry, kind="queued")
     elif pictures:
         yield Draft("user", [*(_text(_reminder(part)) for part in parts), *pictures], entry, kind="pictured")
     else:
-        yield from _context(parts, entry, model)
+        yield from _context(parts, entry, model, era)
 
 
 def _is_spoken(entry: Entry) -> bool:
@@ -175,11 +187,11 @@ def _is_spoken(entry: Entry) -> bool:
     return kind.type == "queued_command" and kind.human_turn and _kind(kind.origin) == "human"
 
 
-def _context(parts: Sequence[str], entry: Entry, model: str) -> Iterable[Draft]:
+def _context(parts: Sequence[str], entry: Entry, model: str, era: Era) -> Iterable[Draft]:
     """Context for the model: one system turn where the API has them, else a reminder for each part."""
     if not parts:
         return
-    if has_system_turns(model):
+    if has_system_turns(model, era):
         yield Draft("system", [_text("\n".join(_turn_text(part, model) for part in parts))], entry, kind="system")
     else:
         yield from (Draft("user", [_text(_reminder(part))], entry, kind="context") for part in parts)
@@ -236,8 +248,10 @@ def _answer_calls(made: list[Draft], era: Era) -> list[Draft]:
     """Calls that no result answers: dropped with their line, or, in the last reply, answered by an error."""
     answered = {b.get("tool_use_id") for d in made for b in d.blocks if b.get("type") == "tool_result"}
     if not era.fills_missing_results:
-        asked = {b.get("id") for d in made for b in d.blocks if b.get("type") == "tool_use"}
         kept = [_without_unanswered(d, answered) for d in made]
+        if era.pairs_results:
+            return kept
+        asked = {b.get("id") for d in made for b in d.blocks if b.get("type") == "tool_use"}
         first = next((i for i, d in enumerate(kept) if d.role == "assistant"), len(kept))
         rest = [_without_strays(d, asked) for d in kept[first:]] if era.drops_stray_results else kept[first:]
         return [*kept[:first], *rest]  # strays before the first reply are sent
@@ -297,7 +311,7 @@ def _without_lone_thinking(made: list[Draft], era: Era) -> list[Draft]:
 
 
 def _speaks(block: Json, era: Era) -> bool:
-    is_blank = era.renders_attachments and block.get("type") == "text" and not as_text(block.get("text", "")).strip()
+    is_blank = era.drops_foreign_thinking and block.get("type") == "text" and not as_text(block.get("text", "")).strip()
     return block.get("type") not in THOUGHT and not is_blank
 
 

@@ -59,6 +59,20 @@ class Era:
         return self.since("2.1.80") and not self.survives_bad_entries
 
     @property
+    def dies_of_null_lines(self) -> bool:
+        return self.since("2.1.120") and not self.since("2.1.260")
+
+    @property
+    def stops_at_null_lines(self) -> bool:
+        """What stands behind a line that is `null` is not read."""
+        return self.since("2.1.29") and not self.since("2.1.120")
+
+    @property
+    def reads_text_marks(self) -> bool:
+        """The program looks at how the texts of prompts begin, and one that is no text ends it."""
+        return self.bridges_gaps and not self.has_system_turns
+
+    @property
     def survives_bad_attachments(self) -> bool:
         return self.since("2.1.260")
 
@@ -95,7 +109,7 @@ class Era:
     @property
     def leaf_by_order(self) -> bool:
         """The last line of the file is resumed, no longer the newest timestamp; `last-prompt` can name another."""
-        return self.since("2.1.140")
+        return self.since("2.1.120")
 
     @property
     def knows_preserved_segment(self) -> bool:
@@ -103,15 +117,59 @@ class Era:
 
     @property
     def knows_preserved_messages(self) -> bool:
-        return self.since("2.1.200")
+        return self.since("2.1.160")
 
     @property
     def saves_joined_lines(self) -> bool:
-        return self.since("2.1.290")
+        return self.since("2.1.120")
 
     @property
     def renders_attachments(self) -> bool:
         return self.since("2.1.290")
+
+    @property
+    def has_system_turns(self) -> bool:
+        """Context is sent in messages with the role `system` to models that take them."""
+        return self.since("2.1.160")
+
+    @property
+    def reminds_of_tasks(self) -> bool:
+        """The notification of a task that ended is a reminder, no longer a prompt."""
+        return self.since("2.1.260")
+
+    @property
+    def knows_ended_turns(self) -> bool:
+        """A turn that a tool ended, or the number of turns allowed, is complete."""
+        return self.since("2.1.310")
+
+    @property
+    def keeps_files_apart(self) -> bool:
+        """An attached file is not made part of a tool result, for models that take system turns."""
+        return self.since("2.1.325")
+
+    @property
+    def removes_tool_references(self) -> bool:
+        """References to tools are removed from results: the search for tools is off."""
+        return self.since("2.0.76") and not self.since("2.1.310")
+
+    @property
+    def cleans_texts(self) -> bool:
+        """Virtual lines, texts of white space beside others, halves of surrogate pairs and images in errors are not sent."""
+        return self.since("2.1.200")
+
+    @property
+    def sorts_calls_last(self) -> bool:
+        return self.since("2.1.140")
+
+    @property
+    def pairs_results(self) -> bool:
+        """Before sending, each call gets a result directly behind it, and results without their call go."""
+        return self.since("2.1.29")
+
+    @property
+    def tells_replies_apart(self) -> bool:
+        """Replies without an id are different replies."""
+        return self.since("2.1.260")
 
     @property
     def ends_joined_texts(self) -> bool:
@@ -145,7 +203,7 @@ class Era:
 
     @property
     def drops_foreign_thinking(self) -> bool:
-        return self.since("2.1.200")
+        return self.since("2.1.160")
 
     @property
     def drops_lone_thinking(self) -> bool:
@@ -154,7 +212,7 @@ class Era:
     @property
     def merges_over_results(self) -> bool:
         """Blocks of one reply are merged although a result stands between them."""
-        return self.since("2.1.9")
+        return self.since("2.0.76")
 
     @property
     def merges_over_replies(self) -> bool:
@@ -176,7 +234,8 @@ class Era:
 
     @property
     def asks_to_go_on(self) -> bool:
-        return self.since("2.1.45") and not self.since("2.1.80")
+        """Behind a result or an attachment the program says that the model is to continue, and closes that."""
+        return self.since("2.1.45") and not self.renders_attachments
 
     @property
     def drops_stray_results(self) -> bool:
@@ -184,7 +243,12 @@ class Era:
 
     @property
     def strips_call_fields(self) -> bool:
-        """Of a tool use only its type, id, name and input are sent, and of a plan's end not the plan."""
+        """Of a tool use only its type, id, name and input are sent."""
+        return self.removes_tool_references
+
+    @property
+    def drops_plans(self) -> bool:
+        """The plan is not sent with the call that ends the planning."""
         return self.since("2.0.76") and not self.since("2.1.80")
 
     @property

@@ -25,23 +25,13 @@ def messages(made: list[Draft], era: Era, model: str) -> list[Json]:
     merged = _merge([d for d in made if not _is_api_error(d)], era, model)
     merged = [_adjusted(d, era, model) for d in merged]
     merged = _paired(merged, era)
-    found = [
-        {"role": d.role, "content": d.blocks or [{"type": "text", "text": ""}]}
-        for d in merged
-        if d.blocks or _is_nothing(d, era)
-    ]
-    return [_sendable(m) for m in found] if era.renders_attachments else found
-
-
-def _is_nothing(draft: Draft, era: Era) -> bool:
-    """Whether a prompt is a text without a letter, which is sent as it is if it stands alone."""
-    said = draft.entry.message if draft.entry and draft.role == "user" else None
-    return era.renders_attachments and said is not None and said.content == "" and not draft.blocks
+    found = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
+    return [_sendable(message) for message in found] if era.cleans_texts else found
 
 
 def _is_virtual(draft: Draft, era: Era) -> bool:
     """Lines that the program marks as never to be sent."""
-    if draft.entry is None or not era.renders_attachments or b"isVirtual" not in draft.entry.raw:
+    if draft.entry is None or not era.cleans_texts or b"isVirtual" not in draft.entry.raw:
         return False
     return draft.entry.data.get("isVirtual") is True
 
@@ -135,7 +125,7 @@ def _merge(made: Iterable[Draft], era: Era, model: str) -> list[Draft]:
             found.append(draft)
         elif (at := _open_turn(found)) is not None:
             found[at] = _joined(found[at], draft, era, model)
-        elif draft.blocks or draft.kind != "message" or _is_nothing(draft, era):
+        elif draft.blocks or draft.kind != "message":
             found.append(draft)
         if waiting and _open_turn(found) is not None:
             for each in waiting:
@@ -180,7 +170,7 @@ def _as_one(turns: Sequence[Draft]) -> Draft:
 
 
 def _joined(first: Draft, second: Draft, era: Era, model: str) -> Draft:
-    if _folds(second, model) and not _stays_apart(second) and first.blocks and _takes_context(first.blocks[-1]):
+    if _folds(second, model, era) and not _stays_apart(second) and first.blocks and _takes_context(first.blocks[-1]):
         folded = _folded(first.blocks[-1], second.blocks, era)
         return replace(first, blocks=[*first.blocks[:-1], folded])
     results = [b for b in second.blocks if b.get("type") == "tool_result"]
@@ -190,7 +180,7 @@ def _joined(first: Draft, second: Draft, era: Era, model: str) -> Draft:
         before = [b for b in first.blocks if b.get("type") == "tool_result"]
         rest = [b for b in first.blocks if b.get("type") != "tool_result"]
         return replace(first, blocks=[*before, *second.blocks, *rest])
-    has_seam = era.ends_joined_texts and (second.kind not in ("context", "pictured") or not _folds(second, model))
+    has_seam = era.ends_joined_texts and (second.kind not in ("context", "pictured") or not _folds(second, model, era))
     blocks = join_blocks(first.blocks, second.blocks) if has_seam else [*first.blocks, *second.blocks]
     return replace(first, blocks=blocks, kind=second.kind)
 
@@ -215,12 +205,12 @@ def _takes_context(block: Json) -> bool:
     return block.get("type") == "tool_result" and block.get("content", "") is not None
 
 
-def _folds(draft: Draft, model: str) -> bool:
+def _folds(draft: Draft, model: str, era: Era) -> bool:
     """A file that was attached keeps a text of its own where the API has system turns; it reads like a call of its own."""
     entry = draft.entry
     if draft.kind != "context" or entry is None or entry.type != "attachment":
         return draft.kind == "context"
-    return not (Attachment.of(entry).type in _FILES and has_system_turns(model))
+    return not (era.keeps_files_apart and Attachment.of(entry).type in _FILES and has_system_turns(model, era))
 
 
 _FILES = ("file", "directory", "nested_memory")
@@ -248,6 +238,7 @@ def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
         blocks = [b for b in blocks if b.get("type") not in THOUGHT]
     if era.renames_task:
         blocks = [{**b, "name": "Agent"} if _is_task(b) else b for b in blocks]
+    if era.sorts_calls_last:
         blocks = sorted(blocks, key=lambda b: b.get("type") == "tool_use")
     if era.renders_attachments:
         blocks = [_uncited(b) for b in _answered_servers(blocks) if b.get("type") != "text" or b.get("text")]
@@ -282,7 +273,7 @@ def _is_task(block: Json) -> bool:
 
 def _paired(made: Sequence[Draft], era: Era) -> list[Draft]:
     """Each call answered once, directly behind it; a result without its call is no result."""
-    if not era.fills_missing_results:
+    if not era.pairs_results:
         return list(made)
     found: list[Draft] = []
     used: set[Any] = set()
@@ -320,6 +311,8 @@ def _unique_calls(draft: Draft, used: set[Any]) -> Draft:
 
 
 def _answering(draft: Draft, before: Draft | None, era: Era) -> Draft:
+    if before is None and not era.first_result_counts:
+        return draft
     calls = _calls(before) if before and before.role == "assistant" else []
     blocks: list[Json] = []
     seen: set[Any] = set()
@@ -333,8 +326,9 @@ def _answering(draft: Draft, before: Draft | None, era: Era) -> Draft:
     missing = [error_result(c, MISSING_RESULT) for c in calls if c not in seen]
     blocks = [b for b in (*missing, *blocks) if b.get("type") != "text" or _is_said(b, draft, era)]
     if not blocks and draft.blocks and era.first_result_counts:
-        is_first = before is None and draft.has_results and era.renders_attachments
-        blocks = [{"type": "text", "text": ORPHANED if is_first else NO_CONTENT}]
+        is_first = before is None and draft.has_results
+        if era.renders_attachments or not is_first:
+            blocks = [{"type": "text", "text": ORPHANED if is_first else NO_CONTENT}]
     return replace(draft, blocks=blocks)
 
 
@@ -343,4 +337,4 @@ def _is_said(block: Json, draft: Draft, era: Era) -> bool:
     content = draft.entry.message.content if draft.entry and draft.entry.message else None
     is_alone = len(draft.blocks) == 1 and isinstance(content, str)
     text = as_text(block.get("text") or "")
-    return bool(text if is_alone or not era.renders_attachments else text.strip())
+    return is_alone or not era.first_result_counts or bool(text.strip() if era.cleans_texts else text)

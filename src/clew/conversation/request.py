@@ -63,6 +63,11 @@ class Unreadable(ValueError):
 def readable(items: Iterable[Item], era: Era) -> Iterable[Entry]:
     """The entries that a version sees: older ones lose lines that newer ones read."""
     for item in items:
+        if item.raw.strip() == b"null":
+            if era.dies_of_null_lines:
+                raise Unreadable(f"line {item.line.number} is null, which ends version {era.version}")
+            if era.stops_at_null_lines:
+                return
         if isinstance(item, Entry):
             if not item.raw.startswith(BOM) or (era.reads_bom and not (era.renders_attachments and item.offset)):
                 yield item
@@ -147,10 +152,25 @@ def _refuse_bad_entries(path: Sequence[Entry], era: Era) -> None:
             fault = "has no content" if entry.message else "has no message"
         elif entry.type == "assistant" and entry.message and isinstance(entry.message.content, str):
             fault = "is a plain string"
+        elif entry.type in SPOKEN and None in _content(entry):
+            fault = "holds null among its blocks"
+        elif era.reads_text_marks and entry.type == "user" and _has_odd_text(entry):
+            fault = "has a text that is none"
         elif entry.type == "attachment" and bytes(entry.attachment) in (b"", b"null"):
             fault = "" if era.survives_bad_attachments else "has no attachment"
         if fault:
             raise Unreadable(f"line {entry.line.number} {fault}, which ends version {era.version}")
+
+
+def _has_odd_text(entry: Entry) -> bool:
+    blocks = [b for b in _content(entry) if isinstance(b, dict)]
+    return any(b.get("type") == "text" and not isinstance(b.get("text"), str) for b in blocks)
+
+
+def _content(entry: Entry) -> list[Any]:
+    message = entry.data.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []
 
 
 def _refuse_broken_worktree(entries: Sequence[Entry], era: Era) -> None:
@@ -211,17 +231,25 @@ def _finished(made: list[Draft], era: Era) -> list[Draft]:
     spoken = [d for d in made if d.entry is None or d.entry.type in SPOKEN]
     last = spoken[-1] if spoken else None
     attached = bool(made) and made[-1].entry is not None and made[-1].entry.type == "attachment"
-    if last is None and attached and era.renders_attachments:
-        return [*made, Draft("assistant", [_text(UNANSWERED)], None)]
-    if last is None or (era.renders_attachments and (_is_complete(made, last.entry) or _is_command(spoken))):
-        return made
     closing = [Draft("assistant", [_text(UNANSWERED)], None)]
-    if era.asks_to_go_on and (attached or last.has_results):
-        return [*made, Draft("user", [_text(GO_ON)], None), *closing]
+    going_on = [Draft("user", [_text(GO_ON)], None), *closing]
+    if last is None and attached and (era.renders_attachments or era.asks_to_go_on):
+        return [*made, *(going_on if era.asks_to_go_on else closing)]
+    if last is None or (era.knows_ended_turns and _is_complete(made, last.entry)):
+        return made
+    if era.renders_attachments and _is_command(spoken):
+        return made
+    if era.asks_to_go_on and (attached or (last.role == "user" and last.has_results) or _is_reminder(last)):
+        return [*made, *going_on]
     if last.role == "assistant" or (not era.closes_over_context and made[-1] is not last):
         return made
     end = max(i for i, d in enumerate(made) if d is last or not _is_system(d)) + 1
     return [*made[:end], *closing, *made[end:]]
+
+
+def _is_reminder(draft: Draft) -> bool:
+    """Whether an entry of the user's is sent as context: the notification of a task that ended."""
+    return draft.kind in ("context", "system") and draft.entry is not None and draft.entry.type == "user"
 
 
 def _is_system(draft: Draft) -> bool:
