@@ -113,6 +113,8 @@ def run(plan: Plan) -> int:
         _show(index, found, plan)
     if not found and not quiet:
         print(f"Nothing matches {shortened(plan.query)}.", file=sys.stderr)
+        if index.default.filters:
+            print(f"Your settings narrow searches to {index.default.text}; in:all searches everything.", file=sys.stderr)
     return 0 if found else 1
 
 
