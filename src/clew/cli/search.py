@@ -114,7 +114,9 @@ def run(plan: Plan) -> int:
     if not found and not quiet:
         print(f"Nothing matches {shortened(plan.query)}.", file=sys.stderr)
         if index.default.filters:
-            print(f"Your settings narrow searches to {index.default.text}; in:all searches everything.", file=sys.stderr)
+            print(
+                f"Your settings narrow searches to {index.default.text}; in:all searches everything.", file=sys.stderr
+            )
     return 0 if found else 1
 
 
