@@ -1,0 +1,89 @@
+"""Mutations of the section daily."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from msgspec import structs
+
+from clew.api import client
+from clew.chat import rewinding
+from clew.chat.tools import disk
+from clew.cli import collect
+from clew.conversation import outline
+from clew.conversation import round as rounds
+from clew.facts import tool
+from clew.index import sql
+from clew.wire import work_files
+from tests.mutations import Patch, violates
+
+
+@violates("R353", "a search ignores the branch that it is narrowed to")
+def branch_is_ignored(patch: Patch) -> None:
+    @patch.wrap(sql._on_file)
+    def wrong(original, name, value, parents):
+        return original(name, "*" if name == "branch" else value, parents)
+
+
+@violates("R356", "a request offers no tools")
+def tools_are_left_out(patch: Patch) -> None:
+    @patch.wrap(client.Client._post)
+    def wrong(original, self, path, prepared, *args, **more):
+        body = {name: value for name, value in prepared.body.items() if name != "tools"}
+        return original(self, path, structs.replace(prepared, body=body), *args, **more)
+
+
+@violates("R357", "the tools that write files leave them as they are")
+def nothing_is_written(patch: Patch) -> None:
+    @patch.wrap(disk._replaced)
+    def wrong(original, target, data):
+        return original(target, target.read_bytes()) if target.exists() else 0
+
+
+@violates("R358", "a rewind changes no file")
+def nothing_is_restored(patch: Patch) -> None:
+    @patch.wrap(rewinding._execute)
+    def wrong(original, changes, record):
+        return original((), record)
+
+
+@violates("R360", "the pause that makes a round a resume is always five minutes")
+def gap_is_fixed(patch: Patch) -> None:
+    @patch.wrap(rounds.rounds_of)
+    def wrong(original, session, gap=rounds.GAP):
+        return original(session)
+
+
+@violates("R361", "a short instruction is as complex as a full one")
+def complexity_is_flat(patch: Patch) -> None:
+    @patch.wrap(rounds.Features.complexity)
+    def wrong(original, self):
+        return "medium"
+
+
+@violates("R362", "the slug is not shown")
+def slug_is_hidden(patch: Patch) -> None:
+    @patch.wrap(outline.Outline.slug)
+    def wrong(original, self):
+        return None
+
+
+@violates("R363", "the meaning of a return code is not shown")
+def meaning_is_hidden(patch: Patch) -> None:
+    @patch.wrap(tool.return_code_meaning)
+    def wrong(original, detail):
+        return ""
+
+
+@violates("R365", "plans are not found")
+def plans_are_missed(patch: Patch) -> None:
+    @patch.wrap(work_files.plan_files)
+    def wrong(original, tree):
+        return []
+
+
+@violates("R366", "the files beside conversations are always taken")
+def beside_files_are_taken(patch: Patch) -> None:
+    @patch.wrap(collect._job)
+    def wrong(original, options):
+        return replace(original(options), extras=True)
