@@ -49,6 +49,11 @@ def arguments(command: ArgumentParser) -> None:
         "--drift", action="store_true", help="names that are new, in all sessions unless one is given; safe to share"
     )
     command.add_argument(
+        "--inventory",
+        action="store_true",
+        help="count what sessions hold in one table, all of them unless one is given",
+    )
+    command.add_argument(
         "--as",
         dest="versions",
         metavar="VERSION",
@@ -66,6 +71,11 @@ def _version(text: str) -> str:
 
 
 def call(options: Namespace) -> int:
+    if options.inventory:
+        from clew.cli import check_inventory
+
+        code = check_inventory.call(options)
+        return _nothing(options) if code is None else code
     if options.drift:
         from clew.cli import check_drift
 
