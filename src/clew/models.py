@@ -106,6 +106,11 @@ def default_model() -> str:
     return str(table()["default"])
 
 
+def summary_model() -> str:
+    """The model that clew asks for summaries unless another is named."""
+    return str(table()["summaries"])
+
+
 def window_of(name: str, used: int = 0) -> int:
     """The window of a model. `used` is the largest number of tokens that one of its requests was seen to have.
 

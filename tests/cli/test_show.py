@@ -232,3 +232,15 @@ def test_nothing_to_show_at_all(clew: Run, claude: Path) -> None:
         f"clew: No session folder answers to '{claude}'.\n"
         "Name another with --claude-dir, or make a demo tree: clew demo DIR\n"
     )
+
+
+def test_attachments_that_a_resume_puts_into_words_are_counted(clew: Run, claude: Path) -> None:
+    told = talk().user("go").attachment("plan_mode", reminderType="full", isSubAgent=False).reply("ok")
+    number = told.write(claude).stem
+    code, _, err = clew("show", number)
+    assert code == 0 and "A resume also sends 1 attachment in the words of Claude Code" in err
+    lines = [json.loads(line) for line in clew("show", number, "--json")[1].splitlines()]
+    assert [line["kind"] for line in lines] == ["turn", "left_out"] and lines[-1]["attachments"] == 1
+    sound = talk(seed=4).user("go").reply("ok").write(claude).stem
+    assert "attachment" not in clew("show", sound)[2]
+    assert "left_out" not in clew("show", sound, "--json")[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.oracle.mock_api import text
+from tests.oracle.mock_api import Json, text
 from tests.oracle.script import Script, Theme, answer, image, think, use
 
 case = Theme("results")
@@ -393,4 +393,67 @@ def plan_in_an_input(s: Script) -> None:
     s.user("u1")
     s.reply(use("t1", "ExitPlanMode", plan="do", allowedPrompts=[]))
     s.result("t1")
+    s.reply("a")
+
+
+def reference(*names: str) -> list[Json]:
+    return [{"type": "tool_reference", "tool_name": name} for name in names]
+
+
+@case
+def tool_references_of_which_some_are_lost(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1", "ToolSearch"))
+    s.result("t1", reference("Grep", "WebFetch", "TodoWrite", "mcp__a__b", "NotebookEdit", "Nope", "CronCreate"))
+    s.reply("a")
+
+
+@case
+def tool_reference_that_is_lost(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1", "ToolSearch"))
+    s.result("t1", reference("Nope"))
+    s.reply("a")
+
+
+@case
+def tool_reference_that_is_lost_beside_a_text(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1", "ToolSearch"))
+    s.result("t1", [text("found"), *reference("Nope", "Grep")])
+    s.reply("a")
+
+
+@case
+def tool_reference_without_a_name(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1", "ToolSearch"))
+    s.result("t1", [{"type": "tool_reference"}, *reference("Nope")])
+    s.reply("a")
+
+
+@case
+def tool_references_on_several_lines(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1", "ToolSearch"), use("t2", "ToolSearch"), use("t3", "ToolSearch"))
+    s.result("t1", reference("Read", "Task", "KillShell"))
+    s.result("t2", reference("Nope"))
+    s.result("t3", reference("Bash"))
+    s.reply("a")
+
+
+@case
+def tool_references_to_tasks(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1", "ToolSearch"))
+    s.result("t1", reference("TaskCreate", "TaskUpdate", "TaskStop"))
+    s.reply("a")
+
+
+@case
+def tool_references_to_tasks_of_a_newer_model(s: Script) -> None:
+    s.model = "claude-opus-5-5"
+    s.user("u1")
+    s.reply(use("t1", "ToolSearch"))
+    s.result("t1", reference("TaskCreate", "TaskUpdate", "TaskStop"))
     s.reply("a")

@@ -12,6 +12,7 @@ from clew.cli.output import clean, common, count, is_terminal, one_line, print_j
 from clew.cli.part import is_part, part_arguments, turns_of
 from clew.cli.rounds import print_rounds, round_arguments
 from clew.conversation.around import Surroundings
+from clew.conversation.open import request
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.errors import ClewError
@@ -62,7 +63,10 @@ def call(options: Namespace) -> int:
         return _show_around(session, options)
     if options.json:
         found = turns_of(session, options)
-        return 0 if print_json(turn_json(session, turn, mask=not options.reveal) for turn in found) else 1
+        shown = print_json(turn_json(session, turn, mask=not options.reveal) for turn in found)
+        if left_out := request(session).left_out:
+            print_json([{"kind": "left_out", "attachments": left_out}])
+        return 0 if shown else 1
     _print(_rows(session, options), options)
     if not options.quiet:
         sys.stdout.flush()
@@ -161,6 +165,11 @@ def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
         remark(
             f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses {len(gone)} "
             f"prompt{'s' if len(gone) != 1 else ''} before it. Bring them back with: {shell.on('repair', session.id)}"
+        )
+    if left_out := request(session).left_out:
+        remark(
+            f"A resume also sends {left_out} attachment{'s' if left_out > 1 else ''} in the words of Claude Code, "
+            f"which are not shown here. See: {shell.on('check', session.id)}"
         )
     if session.damage:
         count, saved = len(session.damage), sum(len(d.salvaged) for d in session.damage)

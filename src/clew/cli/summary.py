@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import remark
+from clew.models import summary_model
 
 if TYPE_CHECKING:
     from clew.edit.piece import Piece
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def arguments(command: ArgumentParser) -> None:
     command.add_argument("--extractive", action="store_true", help="choose telling sentences, without a model")
-    command.add_argument("--model", metavar="NAME", help="the model to ask (default claude-haiku-4-5)")
+    command.add_argument("--model", metavar="NAME", help=f"the model to ask (default {summary_model()})")
     command.add_argument(
         "--base-url", metavar="URL", default="", help="a Messages API (default $ANTHROPIC_BASE_URL, else Anthropic's)"
     )
@@ -32,13 +33,13 @@ class Summariser:
         self.failed: list[ApiError] = []
 
     def __call__(self, pieces: Sequence[Piece]) -> Sequence[str | ApiError]:
-        from clew.edit.ask import MODEL, requests, weight
+        from clew.edit.ask import requests, weight
         from clew.edit.piece import extractive
         from clew.errors import ApiError
 
         if self._options.extractive or not pieces:
             return extractive(pieces)
-        model = self._options.model or MODEL
+        model = self._options.model or summary_model()
         tokens = weight(requests(pieces, model))
         self.told = {"asked": {"model": model, "requests": len(pieces), "tokens": tokens, "failed": []}}
         if self._is_dry:

@@ -14,6 +14,7 @@ from msgspec import Raw
 from clew.conversation.attachment import images, words
 from clew.conversation.era import Era
 from clew.conversation.path import reply_id
+from clew.conversation.tool_reference import refers_to_tools, without_lost_tools
 from clew.models import model_of, table
 from clew.wire.detail import Attachment
 from clew.wire.encode import as_text, decode, encode
@@ -89,18 +90,14 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
             blocks = [{"type": "text", "text": "[image]"} if b.get("type") == "image" else b for b in blocks]
         if era.puts_results_first:
             blocks = sorted(blocks, key=lambda b: b.get("type") != "tool_result")
-        if era.renders_attachments and any(_loads_tool(b) for b in blocks):
-            blocks = [*blocks, _text(LOADED)]
+        if era.renders_attachments and any(refers_to_tools(b) for b in blocks):
+            blocks = [without_lost_tools(b, model) for b in blocks]
+            blocks = [*blocks, _text(LOADED)] if any(refers_to_tools(b) for b in blocks) else blocks
         yield Draft("user", blocks, entry)
 
 
-def _loads_tool(block: Json) -> bool:
-    content = block.get("content") if block.get("type") == "tool_result" else None
-    return isinstance(content, list) and any(isinstance(p, dict) and p.get("type") == "tool_reference" for p in content)
-
-
 def _without_references(block: Json) -> Json:
-    if not _loads_tool(block):
+    if not refers_to_tools(block):
         return block
     kept = [p for p in block["content"] if not (isinstance(p, dict) and p.get("type") == "tool_reference")]
     return {**block, "content": kept or [_text(NO_SEARCH)]}

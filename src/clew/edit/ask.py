@@ -10,12 +10,12 @@ from clew.api.request import Request
 from clew.edit.piece import Piece, Said, Summarise
 from clew.errors import ApiError
 from clew.facts.secret import mask
+from clew.models import summary_model
 
 if TYPE_CHECKING:
     from clew.api.endpoint import Endpoint
     from clew.api.failure import Retry
 
-MODEL = "claude-haiku-4-5"
 LONGEST = 160_000  # characters of one text that are sent, about 40,000 tokens
 _PROMPT = 4_000
 _CALLS = 60
@@ -40,7 +40,7 @@ _TURNS = (
 
 
 def asking(
-    endpoint: Endpoint, model: str = MODEL, *, retry: Retry | None = None, done: Callable[[int], None] | None = None
+    endpoint: Endpoint, model: str = "", *, retry: Retry | None = None, done: Callable[[int], None] | None = None
 ) -> Summarise:
     """A summariser that asks a model; `done` is told how many answers are there."""
 
@@ -61,11 +61,11 @@ def asking(
     return summarise
 
 
-def requests(pieces: Sequence[Piece], model: str = MODEL) -> list[Request]:
-    """What would be asked."""
+def requests(pieces: Sequence[Piece], model: str = "") -> list[Request]:
+    """What would be asked, of the model for summaries unless another is named."""
     return [
         Request(
-            model=model,
+            model=model or summary_model(),
             system=_SYSTEM,
             messages=[{"role": "user", "content": mask(_question(piece))[0]}],
             max_tokens=max(256, piece.limit),

@@ -1,0 +1,63 @@
+"""References to tools in the results of a tool search: a resume sends those to tools that are still on offer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.models import model_of
+
+Json = dict[str, Any]
+
+REMOVED = "[Tool references removed - tools no longer available]"
+# The tools that Claude Code 2.1.325 offers without MCP servers (run with -p), and Task, the old name of Agent
+_OFFERED = frozenset(
+    [
+        "Agent",
+        "Bash",
+        "CronCreate",
+        "CronDelete",
+        "CronList",
+        "Edit",
+        "EnterWorktree",
+        "ExitWorktree",
+        "Monitor",
+        "NotebookEdit",
+        "Read",
+        "ScheduleWakeup",
+        "SendMessage",
+        "Skill",
+        "Task",
+        "TaskStop",
+        "ToolSearch",
+        "WebFetch",
+        "WebSearch",
+        "Workflow",
+        "Write",
+    ]
+)
+_TASKS = frozenset(["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"])
+
+
+def refers_to_tools(block: Json) -> bool:
+    """Whether a block is a result with a reference to a tool in it."""
+    content = block.get("content") if block.get("type") == "tool_result" else None
+    return isinstance(content, list) and any(map(_is_reference, content))
+
+
+def without_lost_tools(block: Json, model: str) -> Json:
+    """A result without references to tools that are not on offer; one that held nothing else says so."""
+    if not refers_to_tools(block):
+        return block
+    kept = [part for part in block["content"] if not _is_reference(part) or _is_offered(part.get("tool_name"), model)]
+    return {**block, "content": kept or [{"type": "text", "text": REMOVED}]}
+
+
+def _is_reference(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "tool_reference"
+
+
+def _is_offered(name: Any, model: str) -> bool:
+    """Whether a tool can be called; a reference without a name is sent as it is."""
+    if not isinstance(name, str) or not name:
+        return True
+    return name in _OFFERED or (name in _TASKS and not model_of(model).system_turns)
