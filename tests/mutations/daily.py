@@ -7,13 +7,14 @@ from dataclasses import replace
 from msgspec import structs
 
 from clew.api import client
-from clew.chat import rewinding
+from clew.chat import name, rewinding
 from clew.chat.tools import disk
 from clew.cli import collect
 from clew.conversation import outline
 from clew.conversation import round as rounds
-from clew.facts import tool
-from clew.index import sql
+from clew.facts import required, tool
+from clew.index import metadata, sql
+from clew.report import activity
 from clew.wire import work_files
 from tests.mutations import Patch, violates
 
@@ -23,6 +24,18 @@ def branch_is_ignored(patch: Patch) -> None:
     @patch.wrap(sql._on_file)
     def wrong(original, name, value, parents):
         return original(name, "*" if name == "branch" else value, parents)
+
+
+@violates("R354", "sessions without a transcript are not known")
+def gone_sessions_are_forgotten(patch: Patch) -> None:
+    @patch.wrap(metadata.gone_sessions)
+    def wrong(original, *args, **more):
+        return []
+
+
+@violates("R355", "the name of a session ends with a thing")
+def names_end_with_a_thing(patch: Patch) -> None:
+    patch.set(name, "_SURNAMES", ("brook", "comet", "otter"))
 
 
 @violates("R356", "a request offers no tools")
@@ -45,6 +58,13 @@ def nothing_is_restored(patch: Patch) -> None:
     @patch.wrap(rewinding._execute)
     def wrong(original, changes, record):
         return original((), record)
+
+
+@violates("R359", "fields that are required may be missing")
+def nothing_is_required(patch: Patch) -> None:
+    @patch.wrap(required.missing_fields)
+    def wrong(original, entry):
+        return ()
 
 
 @violates("R360", "the pause that makes a round a resume is always five minutes")
@@ -73,6 +93,13 @@ def meaning_is_hidden(patch: Patch) -> None:
     @patch.wrap(tool.return_code_meaning)
     def wrong(original, detail):
         return ""
+
+
+@violates("R364", "the hours of the statistics are not shown")
+def hours_are_left_out(patch: Patch) -> None:
+    @patch.wrap(activity.with_activity)
+    def wrong(original, *args):
+        return (each for each in original(*args) if each.what != "sessions by hour")
 
 
 @violates("R365", "plans are not found")

@@ -13,6 +13,7 @@ from tests.seeds.capture import plant, type_command
 
 Typed = Callable[..., list[str]]
 
+NAME = ("early", "leaping", "liskov")
 SIX = [
     {"tool": "Glob", "input": {"pattern": "*.py"}},
     {"tool": "Grep", "input": {"pattern": "HUSUM", "output_mode": "content"}},
@@ -59,6 +60,24 @@ def test_a_search_is_narrowed_down_by_git_branch(typed: Typed) -> None:
     assert typed("clew search tagesabschluss -branch:fix/rundung")[0].startswith("b81d2e07  ")
 
 
+@pytest.mark.req("R354")
+def test_a_session_that_only_the_index_knows_is_found_and_marked(typed: Typed) -> None:
+    printed = typed("clew search murmeltier", "recall")
+    assert printed[0].startswith("e40a7c1d  Umzug der Belege nach PostgreSQL (Murmeltier)")
+    assert printed[-1].strip() == "only in the index: the transcript is gone"
+    assert "claude -r" not in "\n".join(printed)
+    row = next(line for line in typed("clew ls") if line.startswith("e40a7c1d"))
+    assert "(only in the index: the transcript is gone)" in row
+
+
+@pytest.mark.req("R355")
+def test_the_name_of_a_new_session_ends_with_a_surname(typed: Typed, tmp_path: Path) -> None:
+    chat(typed, tmp_path)
+    about = typed("clew show 1d2e")[1]
+    first, second, last = about.split(" · ")[-1].split("-")  # made from the id, which is always the same here
+    assert (first, second, last) == NAME
+
+
 @pytest.mark.req("R356")
 def test_a_request_defines_the_tools_and_asks_for_a_stream(typed: Typed, tmp_path: Path) -> None:
     [body] = chat(typed, tmp_path)
@@ -99,6 +118,21 @@ def test_files_are_put_back_and_conversations_branch(typed: Typed, tmp_path: Pat
     assert [line for line in copy if line.startswith("❯")] == ["❯ the tide", "❯ the tide again"]
 
 
+@pytest.mark.req("R359")
+def test_a_line_without_a_field_that_it_must_have_is_named(typed: Typed, tmp_path: Path) -> None:
+    plant("cloner", tmp_path)
+    [path] = (tmp_path / ".claude" / "projects").glob("*/51c0e7a9*.jsonl")
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    prompt = json.loads(lines[-5])
+    assert prompt["type"] == "user" and "Then write them" in prompt["message"]["content"]
+    assert not [line for line in typed("clew check 51c0") if "has no" in line]
+    del prompt["cwd"], prompt["version"]
+    lines[-5] = json.dumps(prompt) + "\n"
+    path.write_text("".join(lines), encoding="utf-8")
+    found = [line for line in typed("clew check 51c0") if "has no" in line]
+    assert len(found) == 1 and "12" in found[0] and "has no cwd, version" in found[0]
+
+
 @pytest.mark.req("R360")
 def test_the_pause_that_makes_a_round_a_resume_can_be_set(typed: Typed) -> None:
     def kinds(printed: list[str]) -> list[str]:
@@ -132,6 +166,20 @@ def test_what_a_return_code_means_is_shown(typed: Typed) -> None:
     printed = typed("clew show 07d4 --turns 1", "client")
     place = next(number for number, line in enumerate(printed) if line.startswith("● Bash docker build ."))
     assert "return code: The build failed" in "\n".join(printed[place : place + 6])
+
+
+@pytest.mark.req("R364")
+def test_totals_and_hours_of_the_statistics_stand_beside_our_own(typed: Typed) -> None:
+    printed = typed("clew usage --reconcile", "collector")
+    totals = [
+        line.removeprefix("stats-cache.json totals: ") for line in printed if line.startswith("stats-cache.json totals")
+    ]
+    assert totals == [
+        "sessions: theirs 2, ours 2.",
+        "messages: theirs 11, ours 11.",
+        "tool calls: theirs 3, ours 3.",
+        "sessions by hour: theirs 00h:1 23h:1, ours 00h:1 23h:1.",
+    ]
 
 
 @pytest.mark.req("R365")

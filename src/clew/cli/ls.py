@@ -85,9 +85,9 @@ def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
     rest = [row for row in gone if options.gone or row["known_from"] == INDEX]
     yield from rest[: None if options.limit is None else max(0, options.limit - shown)]
     if len(rest) < len(gone) and not options.quiet:
-        remark(
-            f"{len(gone) - len(rest)} more sessions are known from the prompt history alone. List them: clew ls --gone"
-        )
+        more = len(gone) - len(rest)
+        known = "1 more session is" if more == 1 else f"{more} more sessions are"
+        remark(f"{known} known from the prompt history alone. List them: clew ls --gone")
 
 
 def _gone(options: Namespace, attic: Attic | None) -> Iterator[Json]:

@@ -294,7 +294,7 @@ def _heading(result: Result, colour: bool) -> str:
         _ago(result.ended),
         _plain(name),
         _plain(result.branch),
-        f"{result.messages} messages" if result.messages else "",
+        f"{result.messages} message{'s' if result.messages > 1 else ''}" if result.messages else "",
     ]
     about = " · ".join(fact for fact in facts if fact)
     styled = ((_plain(result.session[:8]), "33"), (_plain(result.title), "1"), (about, "2"))
