@@ -1,0 +1,147 @@
+"""Mutations of the sections usage, request and writing."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from clew.chat import entry, journal, snapshot
+from clew.conversation import draft, message, path, reply
+from clew.facts import tool, usage
+from tests.mutations import Patch, violates
+
+
+@violates("R109", "the record of a result is sent")
+@violates("R267", "bookkeeping of the program is sent")
+def records_are_sent(patch: Patch) -> None:
+    @patch.wrap(message._sendable)
+    def wrong(original, made):
+        return {**original(made), "toolUseResult": {}, "_requestId": "req_1"}
+
+
+@violates("R110", "a diff has no places")
+def diff_has_no_places(patch: Patch) -> None:
+    @patch.wrap(tool._hunk)
+    def wrong(original, hunk):
+        return (line for line in original(hunk) if not line.startswith("@@"))
+
+
+@violates("R120", "tokens that were read from a cache are not counted")
+def cache_reads_are_lost(patch: Patch) -> None:
+    @patch.wrap(usage.count)
+    def wrong(original, tokens):
+        return replace(original(tokens), cache_read=0)
+
+
+@violates("R121", "each line of a reply is paid for")
+def each_line_is_paid(patch: Patch) -> None:
+    @patch.wrap(usage.Usage.total)
+    def wrong(original, self):
+        return original(self) + original(self)
+
+
+@violates("R122", "the lowest count of a reply counts")
+def lowest_counts(patch: Patch) -> None:
+    @patch.wrap(usage._Telling.is_outranked)
+    def wrong(original, self, *args):
+        return not original(self, *args)
+
+
+@violates("R124", "all tokens are those of one day")
+def one_day(patch: Patch) -> None:
+    @patch.wrap(usage.Spend.day)
+    def wrong(original, self):
+        return "2026-01-01"
+
+
+@violates("R137", "a synthetic message passes for the model's")
+def synthetic_is_real(patch: Patch) -> None:
+    @patch.wrap(reply.Reply.is_synthetic)
+    def wrong(original, self):
+        return False
+
+
+@violates("R147", "of parallel calls one result is on the path")
+def one_result(patch: Patch) -> None:
+    @patch.wrap(path.with_siblings)
+    def wrong(original, found, *args):
+        return found
+
+
+@violates("R265", "results do not follow their calls")
+@violates("R266", "each block of a reply is a message")
+def nothing_is_merged(patch: Patch) -> None:
+    @patch.wrap(message._merge)
+    def wrong(original, made, *args):
+        return list(made)
+
+
+@violates("R268", "what the program wrote for the model is not sent")
+def meta_is_not_sent(patch: Patch) -> None:
+    @patch.wrap(draft._draft)
+    def wrong(original, found, *args):
+        return () if found.is_meta else original(found, *args)
+
+
+@violates("R269", "the summary of a compaction is not sent")
+def summaries_are_not_sent(patch: Patch) -> None:
+    @patch.wrap(draft._draft)
+    def wrong(original, found, *args):
+        return () if found.is_compact_summary else original(found, *args)
+
+
+@violates("R242", "entries have spaces between their keys")
+def lines_are_loose(patch: Patch) -> None:
+    from clew.wire import write
+
+    @patch.wrap(write._line)
+    def wrong(original, value):
+        return original(value).replace(b'","', b'", "')
+
+
+@violates("R244", "messages do not say their branch")
+def envelope_lacks_the_branch(patch: Patch) -> None:
+    @patch.wrap(entry.Envelope.chained)
+    def wrong(original, self, *args):
+        return {key: value for key, value in original(self, *args).items() if key != "gitBranch"}
+
+
+@violates("R245", "files are not saved before they change")
+def changes_are_not_saved(patch: Patch) -> None:
+    @patch.wrap(snapshot.Backups.before_change)
+    def wrong(original, self, *args):
+        return None
+
+
+@violates("R246", "every line of a reply says how it ended")
+def each_line_ends(patch: Patch) -> None:
+    @patch.wrap(journal.Replying._put)
+    def wrong(original, self, stop, used):
+        return original(self, stop or "end_turn", used)
+
+
+@violates("R247", "a result has no record")
+def results_have_no_record(patch: Patch) -> None:
+    @patch.wrap(entry.result)
+    def wrong(original, *args, **options):
+        return {key: value for key, value in original(*args, **options).items() if key != "toolUseResult"}
+
+
+@violates("R254", "pull requests have no repository")
+def pull_requests_lack_the_repository(patch: Patch) -> None:
+    @patch.wrap(entry.pull_request)
+    def wrong(original, number, url, repository, *args):
+        return original(number, url, "", *args)
+
+
+@violates("R255", "a boundary does not say how large the conversation was")
+def boundary_has_no_size(patch: Patch) -> None:
+    @patch.wrap(entry.boundary)
+    def wrong(original, leaf, trigger, tokens, used):
+        return original(leaf, trigger, 0, used)
+
+
+@violates("R249", "the body of a skill is a prompt")
+def notes_are_prompts(patch: Patch) -> None:
+    @patch.wrap(entry.note)
+    def wrong(original, *args):
+        return {key: value for key, value in original(*args).items() if key != "isMeta"}
