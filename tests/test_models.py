@@ -97,3 +97,16 @@ def test_what_a_session_used_shows_that_the_window_is_larger() -> None:
 def test_the_mark_of_the_long_window_is_never_sent() -> None:
     assert without_suffix("claude-sonnet-4-5[1m]") == ("claude-sonnet-4-5", True)
     assert without_suffix("claude-sonnet-4-5") == ("claude-sonnet-4-5", False)
+
+
+@pytest.mark.parametrize(
+    "name", ["claude-opus-4-1", "claude-opus-4-1-20250805", "claude-opus-4-20250514", "claude-opus-4-0"]
+)
+def test_a_retired_name_stands_for_its_successor_and_keeps_its_own_facts(name: str) -> None:
+    assert resolve(name) == "claude-opus-5-5"
+    assert model_of(name.removesuffix("-0")).window == 200_000
+
+
+@pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-sonnet-4-20250514", "claude-3-5-haiku-20241022"])
+def test_a_name_that_is_not_retired_stays(name: str) -> None:
+    assert resolve(name) == name

@@ -51,7 +51,7 @@ def model_of(name: str) -> Model:
 
     A model that is not in the table has the values that Claude Code takes for one that it does not know.
     """
-    plain, is_long = without_suffix(resolve(name))
+    plain, is_long = without_suffix(_full_name(name))
     known = known_name(plain)
     row = table()["models"][known] if known else table()["unknown"]
     found = Model(known, *(row[field] for field in _FIELDS))
@@ -74,7 +74,13 @@ def _contains(name: str, known: str) -> bool:
 
 
 def resolve(name: str) -> str:
-    """The full name for a short one such as `opus` or `sonnet[1m]`; any other name as it is."""
+    """The full name for a short one such as `opus` or `sonnet[1m]`, the successor of a retired one, else the name itself."""
+    full = _full_name(name)
+    plain = without_suffix(full)[0]
+    return str(table()["retired"].get(known_name(plain.removesuffix("-0")), full))
+
+
+def _full_name(name: str) -> str:
     plain, is_long = without_suffix(name)
     full = str(table()["aliases"].get(plain.lower(), plain))
     known = known_name(full)

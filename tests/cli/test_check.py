@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clew.cli import main
-from clew.demo.talk import Talk, bash, talk
+from clew.demo.talk import DENSE, Talk, bash, talk
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -36,7 +36,13 @@ def run(claude: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 def whole(seed: int | str = 0, cwd: str = "/home/ada/garden") -> Talk:
     return (
-        talk(seed=seed, cwd=cwd).user("one").reply("a", call=bash("ls")).result("x").reply("b").user("two").reply("c")
+        talk(step=DENSE, seed=seed, cwd=cwd)
+        .user("one")
+        .reply("a", call=bash("ls"))
+        .result("x")
+        .reply("b")
+        .user("two")
+        .reply("c")
     )
 
 
