@@ -110,7 +110,10 @@ def record(version: str, samples: Iterable[Sample], recording: Recording) -> Non
     with bench(Box, version) as boxes:
         asked = [(sample, boxes.ask(sample.data, sample.session, sample.beside)) for sample in left]
         for sample, future in asked:
-            recording.keep(version, sample.data, future.result())
+            answer = future.result()
+            if answer.theirs is None:  # a busy machine is slow: only what hangs twice hangs
+                answer = boxes.ask(sample.data, sample.session, sample.beside).result()
+            recording.keep(version, sample.data, answer)
 
 
 def report(tallies: dict[str, Tally]) -> Iterator[str]:

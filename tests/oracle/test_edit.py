@@ -34,6 +34,7 @@ PLANS: dict[str, Steps] = {
     "drop the last": [("drop", 1.0)],
     "drop, then end": [("drop", 0.0), ("end", 0.6)],
 }
+LARGEST = 400_000  # bytes of a real session that is edited
 SOAKS = os.environ.get("CLEW_SOAK") == "1"
 SAMPLED = ("2.1.325", "2.1.29", "2.0.50")
 
@@ -97,8 +98,20 @@ def demo_sessions(folder: Path) -> dict[str, Session]:
     return {story: clew.find(session, claude=folder / "demo") for story, session in made.sessions.items()}
 
 
-def test_the_demo_on_the_newest_version(claude: Claude, tmp_path: Path) -> None:
-    wrong = score(claude, LATEST, chosen(cases(demo_sessions(tmp_path)), 3), tmp_path / "made")
+@pytest.mark.parametrize(("version", "one_in"), [(LATEST, 3), ("2.1.29", 12)])
+def test_the_demo(claude: Claude, version: str, one_in: int, tmp_path: Path) -> None:
+    wrong = score(claude, version, chosen(cases(demo_sessions(tmp_path)), one_in), tmp_path / "made")
+    assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("version", [LATEST, "2.1.29"])
+def test_real_sessions(claude: Claude, shared: Path, version: str, tmp_path: Path) -> None:
+    paths = [p for p in sorted((shared / "corpus").glob("**/*.jsonl")) if p.stat().st_size < LARGEST]
+    found = {path.stem: clew.read(path) for path in paths if not path.stem.startswith("agent-")}
+    sound = {name: s for name, s in found.items() if s.turns and not clew.request(s, version).refusal}
+    assert len(sound) > 10
+    wrong = score(claude, version, chosen(cases(sound), 30), tmp_path / "made")
     assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
 
 
