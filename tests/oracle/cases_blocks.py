@@ -269,3 +269,39 @@ def result_in_a_reply(s: Script) -> None:
     s.reply(use("t1"))
     s.result("t1")
     s.reply({"type": "tool_result", "tool_use_id": "t1", "content": "r"})
+
+
+# Replies of nothing but blocks that are none
+
+
+@case
+def reply_of_a_text_without_words(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.reply({"type": "text", "id": "t"})
+    s.user("u3")
+    s.reply("a3")
+
+
+@case
+def reply_of_a_block_without_a_type(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.reply({"id": "t"})
+    s.reply("a2")
+
+
+@case
+def reply_of_a_text_without_words_at_the_end(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.reply({"type": "text", "id": "t"})
+
+
+@case
+def reply_of_no_blocks(s: Script) -> None:
+    s.turns(1)
+    s.user("u2")
+    s.reply()
+    s.user("u3")
+    s.reply("a3")

@@ -353,3 +353,23 @@ def notification_between_lines_of_one_reply(s: Script) -> None:
     s.reply("x1", mid="m1")
     s.user("done", origin={"kind": "task-notification"})
     s.reply("x2", mid="m1")
+
+
+# A reply that failed between what was queued and later context
+
+
+def after_an_error(s: Script) -> None:
+    s.model = OPUS
+    s.user("u1")
+    s.reply(use("t1"))
+    s.result("t1")
+    s.attach("queued_command", inside={**HUMAN, "humanTurn": True})
+    s.reply("API Error", model="<synthetic>", isApiErrorMessage=True)
+
+
+@case
+def context_behind_an_error_behind_what_was_queued(s: Script) -> None:
+    after_an_error(s)
+    s.user("u2")
+    s.attach("zzz", "CTX")
+    s.reply("a2")

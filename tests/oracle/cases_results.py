@@ -457,3 +457,60 @@ def tool_references_to_tasks_of_a_newer_model(s: Script) -> None:
     s.reply(use("t1", "ToolSearch"))
     s.result("t1", reference("TaskCreate", "TaskUpdate", "TaskStop"))
     s.reply("a")
+
+
+# Calls without a result in a turn that was stopped behind a result
+
+
+def stopped(s: Script) -> None:
+    s.reply(use("t9"), mid="m9")
+    s.result("t9")
+
+
+@case
+def open_call_in_a_stopped_turn(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    stopped(s)
+
+
+@case
+def open_call_beside_an_answered_one_in_a_stopped_turn(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.reply(use("t2"), mid="m1")
+    s.result("t2")
+    stopped(s)
+
+
+@case
+def open_call_in_a_finished_turn(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    stopped(s)
+    s.reply("end")
+
+
+@case
+def open_call_before_a_note_in_a_stopped_turn(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.user("note", isMeta=True)
+    stopped(s)
+
+
+@case
+def open_call_in_a_turn_that_ends_with_thinking(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    stopped(s)
+    s.reply(think("hm"), mid="m10")
+
+
+@case
+def open_call_in_a_turn_that_a_tool_ended(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"), mid="m1")
+    s.reply(use("t9"), mid="m9")
+    s.result("t9", toolEndsTurn=True)
+    s.attach("zzz", "CTX")

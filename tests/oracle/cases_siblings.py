@@ -463,3 +463,18 @@ def calls_without_a_message_id(s: Script) -> None:
     s.result("t1", parent=first)
     s.result("t2", parent=second)
     s.reply("done")
+
+
+@case
+def sibling_of_a_reply_whose_text_was_moved(s: Script) -> None:
+    s.user("u1")
+    s.reply(think("hm"), mid="m")
+    s.reply("x", mid="m")
+    one = s.reply(use("t1"), mid="m")
+    two = s.reply(use("t2"), mid="m")
+    s.result("t2", parent=two)
+    s.result("t1", parent=one)
+    s.reply("a1")
+    s.user("u2")
+    s.reply("a2")
+    s.move(2, 8)

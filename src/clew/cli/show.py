@@ -160,7 +160,7 @@ def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
             f"{len(others)} other branch{'es' if len(others) > 1 else ''}: {names}. See: {shell.on('trace', session.id)}"
         )
     if session.cut is not None:
-        kept = {entry.uuid for entry in session.links.up(session.leaf)} if session.leaf else set()
+        kept = {entry.uuid for entry in session.resume_links.up(session.leaf)} if session.leaf else set()
         gone = [turn for turn in session.turns if turn.prompt.uuid not in kept]
         remark(
             f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses {len(gone)} "

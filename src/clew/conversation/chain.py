@@ -8,8 +8,8 @@ below the newest one that is not later than itself and at most five seconds olde
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
@@ -35,6 +35,7 @@ class Chain:
     order: tuple[Entry, ...]
     era: Era
     agent: bool = False
+    ends: Mapping[str | None, Entry] = field(default_factory=dict)  # the last of the lines put behind an anchor
 
     def named(self, entry: Entry) -> Entry | None:
         """The parent that an entry names, if it is there."""

@@ -41,6 +41,7 @@ class Draft:
     kind: str = "message"  # else context, pictured, queued, system, command, or (not sent) mark, silent and left out
     mid: str | None = None
     model: str | None = None
+    queued: int = 0  # how many of the last blocks were queued during the turn
 
     @property
     def has_results(self) -> bool:
@@ -73,6 +74,8 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
     blocks = _blocks(content)
     if era.has_system_turns and isinstance(content, list):
         blocks = [b for b in blocks if _is_sound(b)]
+    if entry.type == "assistant" and content and not blocks and era.renders_attachments:
+        return  # as if the line were not there
     if entry.type == "assistant":
         mid = reply_id(entry) if era.tells_replies_apart else entry.message.id if entry.message else None
         made_by = entry.message.model if entry.message else None
@@ -257,17 +260,42 @@ def _answer_calls(made: list[Draft], era: Era) -> list[Draft]:
         d.role == "user" and d.kind == "message" and not d.has_results for d in made[last + 1 :]
     )
     ending = made[last].mid if open_end and last >= 0 else None
+    stopped = _stopped_turn(made, era)
     found: list[Draft] = []
     pending: list[Json] = []
-    for draft in made:
+    for index, draft in enumerate(made):
         calls = [b.get("id") for b in draft.blocks if b.get("type") == "tool_use"]
         missing = [c for c in calls if c not in answered]
         if open_end and draft.role == "assistant" and (draft is made[last] or draft.mid == ending):
             pending.extend(error_result(c, INTERRUPTED_CALL) for c in missing)
-        elif calls and len(missing) == len(calls):
+        elif calls and len(missing) == len(calls) and index < stopped:
             continue
         found.append(draft)
     return [*found, *(Draft("user", [p], None) for p in pending)]
+
+
+def _stopped_turn(made: Sequence[Draft], era: Era) -> int:
+    """Where a turn begins that ends with a result, because the program was stopped: calls in it are kept unanswered."""
+    spoken = [i for i, d in enumerate(made) if d.entry is not None and d.entry.type in ("user", "assistant")]
+    while spoken and made[spoken[-1]].role == "assistant" and not any(_speaks(b, era) for b in made[spoken[-1]].blocks):
+        spoken.pop()
+    last = made[spoken[-1]] if spoken else None
+    if not era.answers_interrupted_calls or last is None or not last.has_results or is_complete(made, last.entry):
+        return len(made)
+    return max((i for i in spoken if made[i].role != "assistant" and not made[i].has_results), default=0)
+
+
+def is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
+    """Whether a result ends a turn: because of the tool, or of the number of turns that are allowed.
+
+    The attachment that the program wrote behind it shows that.
+    """
+    if last is None:
+        return False
+    after = [d.entry for d in made[next(i for i, d in enumerate(made) if d.entry is last) + 1 :] if d.kind == "mark"]
+    if any(entry and Attachment.of(entry).type == "max_turns_reached" for entry in after):
+        return True
+    return bool(after) and last.data.get("toolEndsTurn") is True
 
 
 def _behind_calls(made: list[Draft]) -> list[Draft]:

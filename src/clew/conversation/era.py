@@ -120,6 +120,11 @@ class Era:
         return self.since("2.1.160")
 
     @property
+    def moves_orphans(self) -> bool:
+        """A message below a line that a compaction removed hangs below the last line that it preserved instead."""
+        return self.since("2.1.160")
+
+    @property
     def saves_joined_lines(self) -> bool:
         return self.since("2.1.120")
 

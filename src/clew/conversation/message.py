@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from clew.conversation.draft import THOUGHT, Draft, Json, as_reminder, error_result, has_system_turns
@@ -25,8 +26,35 @@ def messages(made: list[Draft], era: Era, model: str) -> list[Json]:
     merged = _merge([d for d in made if not _is_api_error(d)], era, model)
     merged = [_adjusted(d, era, model) for d in merged]
     merged = _paired(merged, era)
-    found = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
-    return [_sendable(message) for message in found] if era.cleans_texts else found
+    found: list[Json] = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
+    found = [_sendable(message) for message in found] if era.cleans_texts else found
+    return [{**m, "content": [_rounded_block(block) for block in m["content"]]} for m in found]
+
+
+def _rounded_block(block: Json) -> Json:
+    try:
+        return {key: _rounded(value) for key, value in block.items()}
+    except RecursionError:  # nested too deeply to look for numbers in it
+        return block
+
+
+def _rounded(value: Any) -> Any:
+    """A value with its large integers as the program holds them: it is written in JavaScript, whose numbers are doubles."""
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    if not isinstance(value, int) or abs(value) <= _EXACT:
+        return value
+    try:
+        double = float(value)
+    except OverflowError:
+        return None
+    return int(Decimal(repr(double))) if abs(double) < _EXPONENTS else double
+
+
+_EXACT = 2**53
+_EXPONENTS = 1e21  # from here on JavaScript writes an exponent
 
 
 def _is_virtual(draft: Draft, era: Era) -> bool:
@@ -170,9 +198,10 @@ def _as_one(turns: Sequence[Draft]) -> Draft:
 
 
 def _joined(first: Draft, second: Draft, era: Era, model: str) -> Draft:
-    if _folds(second, model, era) and not _stays_apart(second) and first.blocks and _takes_context(first.blocks[-1]):
-        folded = _folded(first.blocks[-1], second.blocks, era)
-        return replace(first, blocks=[*first.blocks[:-1], folded])
+    at = len(first.blocks) - first.queued - 1  # context goes before what was queued
+    if _folds(second, model, era) and not _stays_apart(second) and at >= 0 and _takes_context(first.blocks[at]):
+        folded = _folded(first.blocks[at], second.blocks, era)
+        return replace(first, blocks=[*first.blocks[:at], folded, *first.blocks[at + 1 :]])
     results = [b for b in second.blocks if b.get("type") == "tool_result"]
     if results and len(results) == len(second.blocks) and not first.has_results:
         return replace(first, blocks=[*results, *first.blocks])
@@ -182,7 +211,8 @@ def _joined(first: Draft, second: Draft, era: Era, model: str) -> Draft:
         return replace(first, blocks=[*before, *second.blocks, *rest])
     has_seam = era.ends_joined_texts and (second.kind not in ("context", "pictured") or not _folds(second, model, era))
     blocks = join_blocks(first.blocks, second.blocks) if has_seam else [*first.blocks, *second.blocks]
-    return replace(first, blocks=blocks, kind=second.kind)
+    queued = first.queued + len(second.blocks) if second.kind == "queued" else 0
+    return replace(first, blocks=blocks, kind=second.kind, queued=queued)
 
 
 def join_blocks(first: list[Json], second: list[Json]) -> list[Json]:

@@ -6,11 +6,11 @@ what lies before the last compaction is cut off, but for the messages that the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from clew.conversation.chain import SPOKEN, Chain
 from clew.conversation.era import Era
-from clew.wire.detail import Compaction, LastPrompt, Segment
+from clew.wire.detail import LastPrompt
 from clew.wire.entry import Entry
 
 NIL = "00000000-0000-0000-0000-000000000000"
@@ -29,8 +29,22 @@ def leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = False) -
     above = links.up(chosen, history) if history else links.ancestors(chosen)
     if any(e.type in SPOKEN for e in above):
         return chosen
-    spoken = (e for e in reversed(_current(links)) if e.type in SPOKEN)
+    reached = _reached(links)
+    spoken = (e for e in reversed(_current(links)) if e.type in SPOKEN and e.uuid in reached)
     return next(spoken, chosen)
+
+
+def _reached(links: Chain) -> set[str | None]:
+    """The entries from which some path leads to an end; those of a ring lead nowhere."""
+    above = {parent.uuid for entry in links.nodes.values() if (parent := links.named(entry))}
+    found: set[str | None] = set()
+    for uuid, entry in links.nodes.items():
+        if uuid not in above:
+            for step in links.ancestors(entry):
+                if step.uuid in found:
+                    break
+                found.add(step.uuid)
+    return found
 
 
 def _current(links: Chain) -> list[Entry]:
@@ -52,26 +66,25 @@ def _chosen(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -> Ent
     if named is None or pinned is None:
         return last
     if not LastPrompt.of(named).explicit:
-        above = links.up(last, history) if history else _ancestors(last, links, era)
+        above = links.up(last, history) if history else links.ancestors(last)
         return last if any(e.uuid == pinned.uuid for e in above) else pinned
     below = [e for e in links.below(pinned, candidates, history) if e.offset > named.offset]
     return below[-1] if below else pinned
 
 
-def _ancestors(entry: Entry, links: Chain, era: Era) -> Iterator[Entry]:
-    """The entries above another by the parents that they name; what a compaction among them preserved belongs to them."""
-    for above in links.ancestors(entry):
-        yield above
-        if above.is_boundary:
-            yield from _preserved(Compaction.of(above), links, era)[1]
-
-
 def _last(candidates: Sequence[Entry], links: Chain) -> Entry:
-    """The last line of the file; if others hang below it (lines out of order), the newest of those and itself."""
-    last = candidates[-1]
-    if all(e.parent != last.uuid for e in candidates):
+    """The last line of the file; if others hang below it (lines out of order), the newest of those and itself.
+
+    Where a compaction put what it preserved behind the last line, the last preserved line takes its place.
+    """
+    last = links.ends.get(candidates[-1].uuid, candidates[-1])
+    if all(links.above.get(e.uuid) != last.uuid for e in candidates):
         return last
-    return _newest([last, *(e for e in links.below(last, candidates) if e is not last)])
+    best = last
+    for entry in links.below(last, candidates):
+        if entry is not last and entry.time is not None and best.time is not None and entry.time >= best.time:
+            best = entry
+    return best
 
 
 def _newest(candidates: Sequence[Entry]) -> Entry:
@@ -84,17 +97,17 @@ def _newest(candidates: Sequence[Entry]) -> Entry:
     return best
 
 
-def with_siblings(path: list[Entry], links: Chain, among: set[str | None] | None = None) -> list[Entry]:
+def with_siblings(path: list[Entry], links: Chain) -> list[Entry]:
     """Put back what parallel calls left beside the path.
 
     A block of the same reply comes behind the last on the path that stands before it in the file, and all results of its
-    calls behind its last block, in file order. With `among` only those are looked at.
+    calls behind its last block, in file order.
     """
     if len(path) == len(links.nodes):
         return path
     on_path = {entry.uuid for entry in path}
     last = _last_lines(path)
-    beside = [e for uuid, e in links.nodes.items() if uuid not in on_path and (among is None or uuid in among)]
+    beside = [e for uuid, e in links.nodes.items() if uuid not in on_path]
     blocks: dict[str | None, list[Entry]] = {}
     for entry in beside:
         if entry.type == "assistant" and _mid(entry) is not None and _mid(entry) in last:
@@ -241,42 +254,13 @@ def _anchored(
     found: dict[int, list[Entry]] = {}
     for mid, group in blocks.items():
         for block in group:
-            before = [i for i in places[mid] if ranks[path[i].uuid] < ranks[block.uuid]]
-            found.setdefault(before[-1] if before else places[mid][0], []).append(block)
+            rank = ranks[block.uuid]
+            later = next((n for n, i in enumerate(places[mid]) if ranks[path[i].uuid] > rank), len(places[mid]))
+            found.setdefault(places[mid][max(later - 1, 0)], []).append(block)
     return found
 
 
-def after_compaction(path: list[Entry], links: Chain, era: Era) -> tuple[list[Entry], set[str | None] | None]:
-    """From the last boundary on, with the messages that it preserved put behind their anchor.
-
-    Also the entries that are left for siblings: a compaction that preserves something ends all the rest before it.
-    """
-    at = max((i for i, entry in enumerate(path) if entry.is_boundary), default=None)
-    if at is None:
-        return path, None
-    rest = path[at:]
-    anchor, kept = _preserved(Compaction.of(path[at]), links, era)
-    places = [i for i, entry in enumerate(rest) if entry.uuid == anchor]
-    if not kept or not places:
-        return rest, None
-    seen = {entry.uuid for entry in kept}
-    tail = [e for e in rest[places[0] + 1 :] if e.uuid not in seen]
-    left = seen | {uuid for uuid, e in links.nodes.items() if e.line.offset >= path[at].line.offset}
-    return [*rest[: places[0] + 1], *kept, *tail], left
-
-
-def _preserved(made: Compaction, links: Chain, era: Era) -> tuple[str | None, list[Entry]]:
-    if made.messages and era.knows_preserved_messages:
-        kept = [links.nodes[u] for u in made.messages.uuids if u in links.nodes]
-        return made.messages.anchor, kept if len(kept) == len(made.messages.uuids) else []
-    if made.segment and era.knows_preserved_segment:
-        return made.segment.anchor, _segment(made.segment, links)
-    return None, []
-
-
-def _segment(made: Segment, links: Chain) -> list[Entry]:
-    """The lines from the head to the tail, by their parents alone; nothing if one is missing."""
-    tail = links.nodes.get(made.tail) if made.tail else None
-    path = [*links.ancestors(tail)][::-1] if tail else []
-    heads = [index for index, entry in enumerate(path) if entry.uuid == made.head]
-    return path[heads[0] :] if heads else []
+def after_compaction(path: list[Entry]) -> list[Entry]:
+    """From the last boundary on."""
+    at = max((i for i, entry in enumerate(path) if entry.is_boundary), default=0)
+    return path[at:]

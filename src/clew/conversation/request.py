@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from clew.conversation.chain import SPOKEN, chain, has_content
-from clew.conversation.draft import Draft, drafts
+from clew.conversation.draft import Draft, drafts, is_complete
 from clew.conversation.era import NEWEST, Era
 from clew.conversation.message import messages
 from clew.conversation.path import after_compaction, leaf, with_notes, with_siblings
+from clew.conversation.preserved import relinked
 from clew.models import default_model, known_name, model_of, without_suffix
 from clew.wire.detail import Attachment, WorktreeState
 from clew.wire.encode import as_text, decode_slowly
@@ -89,7 +90,7 @@ def _is_strict(entry: Entry) -> bool:
 def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequence[Entry]) -> Request:
     _refuse_bad_file(entries, era)
     _refuse_broken_worktree(entries, era)
-    links = chain(entries, era)
+    links = relinked(chain(entries, era))
     end = leaf(links, [e for e in entries if e.type == "last-prompt"], era)
     if end is None:
         raise Unreadable("no conversation in this file")
@@ -98,10 +99,10 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequ
         raise Unreadable(f"its entries are their own ancestors, which hangs version {era.version}")
     if era.leaf_by_order:
         _refuse_bad_end(path)
-    path, among = after_compaction(path, links, era)
+    path = after_compaction(path)
     _refuse_bad_entries(path, era)
     if era.repairs_siblings:
-        path = with_siblings(path, links, among)
+        path = with_siblings(path, links)
     if era.keeps_notes:
         path = with_notes(path, links)
     model = _model(path)
@@ -196,16 +197,6 @@ def _model(path: Sequence[Entry]) -> str:
     return default_model()
 
 
-def _is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
-    """A tool may end the turn, or the number of turns allowed: an attachment that the program wrote behind it shows that."""
-    if last is None:
-        return False
-    after = [d.entry for d in made[next(i for i, d in enumerate(made) if d.entry is last) + 1 :] if d.kind == "mark"]
-    if any(entry and Attachment.of(entry).type == "max_turns_reached" for entry in after):
-        return True
-    return bool(after) and last.data.get("toolEndsTurn") is True
-
-
 def _is_command(spoken: Sequence[Draft]) -> bool:
     """Whether a command run in the program ends the talk: its caveat, its name and what it printed, in this order."""
     for marks in (_COMMAND[:1], _COMMAND[:2], (_COMMAND[0], _COMMAND[2]), _COMMAND):
@@ -235,7 +226,7 @@ def _finished(made: list[Draft], era: Era) -> list[Draft]:
     going_on = [Draft("user", [_text(GO_ON)], None), *closing]
     if last is None and attached and (era.renders_attachments or era.asks_to_go_on):
         return [*made, *(going_on if era.asks_to_go_on else closing)]
-    if last is None or (era.knows_ended_turns and _is_complete(made, last.entry)):
+    if last is None or (era.knows_ended_turns and is_complete(made, last.entry)):
         return made
     if era.renders_attachments and _is_command(spoken):
         return made

@@ -17,6 +17,7 @@ from clew.conversation.chain import Chain, chain
 from clew.conversation.era import Era
 from clew.conversation.graph import Graph
 from clew.conversation.path import leaf, with_siblings
+from clew.conversation.preserved import relinked
 from clew.conversation.prompt import starts_turn
 from clew.conversation.reply import Call, Pairing, Reply, pair, replies
 from clew.conversation.round import Round, rounds_of
@@ -96,9 +97,14 @@ class Session:
         return chain(self.entries, Era.newest(), agent=self.is_agent)
 
     @cached_property
+    def resume_links(self) -> Chain:
+        """The chain as a resume sees it: the lines that the last compaction preserved hang below its summary."""
+        return relinked(self.links)
+
+    @cached_property
     def leaf(self) -> Entry | None:
-        """Where the newest version would go on."""
-        return leaf(self.links, [e for e in self.entries if e.type == "last-prompt"], Era.newest())
+        """The entry from which the newest version would continue."""
+        return leaf(self.resume_links, [e for e in self.entries if e.type == "last-prompt"], Era.newest())
 
     @cached_property
     def active(self) -> tuple[Entry, ...]:
@@ -108,8 +114,9 @@ class Session:
     @cached_property
     def cut(self) -> Entry | None:
         """The entry of the active path before which a resume loses everything, because its parent is missing."""
-        first = self.links.up(self.leaf)[0] if self.leaf and not self.is_agent else None
-        return first if first is not None and self.links.is_cut(first) and first is not self.active[0] else None
+        links = self.resume_links
+        first = links.up(self.leaf)[0] if self.leaf and not self.is_agent else None
+        return first if first is not None and links.is_cut(first) and first is not self.active[0] else None
 
     def path_to(self, entry: Entry) -> tuple[Entry, ...]:
         """From the beginning to an entry, with the results that parallel calls left beside the path."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
-from clew.conversation.era import Era
 from clew.conversation.path import after_compaction, reply_id
 from clew.conversation.reply import Call
 from clew.conversation.session import Session
@@ -116,7 +115,7 @@ def answer_all(session: Session) -> Mended | None:
     end = session.leaf
     if end is None:
         return None
-    path, _ = after_compaction(session.links.up(end), session.links, Era.newest())
+    path = after_compaction(session.resume_links.up(end))
     waiting = _waiting(path)
     open_calls: dict[str | None, list[Call]] = {}
     shown = {e.uuid for e in session.active}

@@ -72,8 +72,8 @@ def sent(session: Session) -> Sequence[Entry]:
     """The entries whose words a resume sends: the path from the last compaction on, with what it preserved."""
     if session.leaf is None:
         return ()
-    path, among = after_compaction(session.links.up(session.leaf), session.links, Era.newest())
-    return with_notes(with_siblings(path, session.links, among), session.links)
+    links = session.resume_links
+    return with_notes(with_siblings(after_compaction(links.up(session.leaf)), links), links)
 
 
 class Weighed:

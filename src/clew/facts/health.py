@@ -221,7 +221,7 @@ def _fate(session: Session) -> _Fate:
     pins = [e for e in session.entries if e.type == "last-prompt"]
     end = session.leaf or leaf(links, pins, era, history=True)  # one end for both: what is sent, and what led to it
     active = links.up(end, history=True) if end else []
-    sent = after_compaction(links.up(session.leaf), links, era)[0] if session.leaf else []
+    sent = after_compaction(session.resume_links.up(session.leaf)) if session.leaf else []
     since = max((e.line.number for e in active if e.is_boundary), default=0)
     prompts = _prompts(session)
     on_path, in_context = {e.offset for e in active}, {e.offset for e in sent}
