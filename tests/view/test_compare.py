@@ -57,7 +57,9 @@ def test_what_ended_alike_does_not_differ() -> None:
 
 def test_what_no_record_tells_is_told_as_such() -> None:
     told = talk().user("go").reply("yes")
-    other = told.fork().user("on").reply(call=edit(PATH, "a", "b")).result("ok", detail={"note": "changed"}).reply("done")
+    other = (
+        told.fork().user("on").reply(call=edit(PATH, "a", "b")).result("ok", detail={"note": "changed"}).reply("done")
+    )
     made = Comparison(way(Session(told.bytes())), way(Session(other.bytes())))
     assert made.differences == (Difference(PATH, UNKNOWN, UNKNOWN),)
     assert made.differences[0].lines("a", "b") == []
