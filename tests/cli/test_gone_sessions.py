@@ -96,7 +96,7 @@ def test_ls_flags_what_has_no_transcript(stored: Path, clew: Run) -> None:
     assert "kept" not in rows[ONE]
     assert rows[LOST]["kept"] == "only in the index: the transcript is gone"
     assert (rows[LOST]["resume"], rows[LOST]["first_prompt"]) == (None, "how many okapi are there")
-    assert err == "1 more sessions are known from the prompt history alone. List them: clew ls --gone\n"
+    assert err == "1 more session is known from the prompt history alone. List them: clew ls --gone\n"
     _, out, _ = clew("ls", "--gone")
     assert "(only in the prompt history: the transcript is gone) paint the pangolin" in out
     assert "(only in the index: the transcript is gone) Counting the capybara" in out and ONE[:8] not in out
