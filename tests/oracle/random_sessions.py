@@ -22,8 +22,10 @@ from tests.oracle.claude import LATEST, Box
 from tests.oracle.differences import RANDOM
 from tests.oracle.generate import Generated, generate
 from tests.oracle.judge import Bench, Verdict, bench
+from tests.oracle.shrink import smallest
 
-SHRINKING = 80  # resumes that making one difference smaller may take
+SHRINKING = 150  # resumes that making one difference smaller may take
+SHRINKING_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -74,22 +76,16 @@ def compare(
 
 
 def shrink(boxes: Bench, session: Generated, difference: str) -> tuple[tuple[bytes, ...], str]:
-    """Leave lines out while the two still differ: halves first, then quarters, at last single lines."""
-    lines = list(session.lines)
-    left = SHRINKING
-    size = len(lines) // 2
-    while size:
-        at = 0
-        while at < len(lines) and left:
-            fewer = [*lines[:at], *lines[at + size :]]
-            still = boxes.judge(b"".join(fewer), session.session).result().difference() if fewer else ""
-            left -= 1
-            if still:
-                lines, difference = fewer, still
-            else:
-                at += size
-        size //= 2
-    return tuple(lines), difference
+    """Leave out lines, blocks and fields while the two still differ."""
+    shown = {session.lines: difference}
+
+    def differs(lines: list[bytes]) -> bool:
+        still = boxes.judge(b"".join(lines), session.session).result().difference()
+        shown[tuple(lines)] = still
+        return bool(still)
+
+    lines = tuple(smallest(session.lines, differs, tries=SHRINKING, seconds=SHRINKING_SECONDS))
+    return lines, shown[lines]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,6 +13,7 @@ from tests.oracle.conftest import Claude
 from tests.oracle.generate import generate
 from tests.oracle.judge import bench
 from tests.oracle.random_sessions import compare
+from tests.oracle.shrink import smallest
 
 pytestmark = pytest.mark.oracle
 
@@ -25,6 +26,29 @@ def test_a_seed_gives_the_same_session() -> None:
     assert generate(7) == generate(7)
     assert generate(7).data != generate(8).data
     assert {bool(generate(seed).changes) for seed in range(20)} == {True, False}
+
+
+def test_shrinking_leaves_the_lines_blocks_and_fields_that_matter() -> None:
+    def differs(lines: list[bytes]) -> bool:
+        text = b"".join(lines)
+        return b'"prompt 0"' in text and text.count(b"tool_use_id") > 0
+
+    session = next(s for s in map(generate, range(50)) if differs([*s.lines]))
+    found = smallest(session.lines, differs, tries=10_000, seconds=60)
+    assert differs(found)
+    assert len(found) == 2
+    assert b"sessionId" not in b"".join(found)
+
+
+def test_shrinking_stops_after_so_many_tries() -> None:
+    asked: list[list[bytes]] = []
+
+    def never(lines: list[bytes]) -> bool:
+        asked.append(lines)
+        return False
+
+    assert smallest([b"{}\n"] * 64, never, tries=7) == [b"{}\n"] * 64
+    assert len(asked) == 7
 
 
 @pytest.mark.timeout(900)
