@@ -3,7 +3,8 @@
 A `reach` is one or several of these, divided by `;`:
 
 - `clew show --full`: a command, the words that one of its arguments accepts, and its options;
-- `python Session.turns`: a name in the reference of docs/python.md, and what the reference says it has;
+- `python Session.turns`: a name in the reference of docs/python.md, and what the reference says it has, or a module that
+  it or a page that it links to names;
 - `file transcript by clew chat`: a kind of file, and a command that writes it.
 """
 
@@ -30,9 +31,9 @@ FILES = {
 def unreachable(known: Iterable[Requirement]) -> dict[str, str]:
     """What is wrong with the `reach` or `departs` of each, by number."""
     parsers = dict(_commands())
-    reference = documented((DOCS / "python.md").read_text(encoding="utf-8"))
-    page = DOCS / "seeds.md"
-    sentences = " ".join(page.read_text(encoding="utf-8").split()) if page.exists() else ""
+    pages = ("python.md", "rounds.md", "seeds.md")  # the first links to the second for names that it does not list
+    reference = documented("\n".join((DOCS / page).read_text(encoding="utf-8") for page in pages))
+    sentences = " ".join((DOCS / "seeds.md").read_text(encoding="utf-8").split())
     found = {}
     for each in known:
         for way in filter(None, map(str.strip, each.reach.split(";"))):
@@ -80,7 +81,7 @@ def _command_problem(words: str, parsers: dict[str, ArgumentParser]) -> str:
 def _name_problem(name: str, reference: dict[str, str]) -> str:
     owner, _, part = name.partition(".") if not name.startswith("clew.") else (name, "", "")
     if owner not in reference:
-        return f"docs/python.md does not document {owner}"
+        return f"no page documents {owner}"
     if part and not re.search(rf"\b{re.escape(part)}\b", reference[owner]):
         return f"docs/python.md does not say that {owner} has {part}"
     return ""

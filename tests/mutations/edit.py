@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clew.edit import boundary, compress, cut, relink, report, slim, strip, trim, write
+from clew.edit import band, boundary, cut, relink, report, slim, strip, trim, write
 from clew.wire import entry, history, place, reference, revise, time
 from tests.mutations import Patch, violates
 
@@ -92,7 +92,7 @@ def thinking_stays(patch: Patch) -> None:
 
 @violates("R295", "recent replies are summarised too")
 def all_is_summarised(patch: Patch) -> None:
-    @patch.wrap(compress.levels)
+    @patch.wrap(band.levels)
     def wrong(original, bands, count):
         made = original(bands, count)
         return [made[0]] * len(made)
