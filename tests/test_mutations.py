@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import types
-from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
@@ -25,9 +24,8 @@ def test_each_mutation_is_of_a_requirement_and_has_a_row_with_a_test_marked_for_
     marked = {(proof.number, f"tests/{proof.test}") for proof in proofs()}
     found = {(each.number, each.name) for each in mutations()}
     assert {number for number, _ in found} <= numbers
-    counted = Counter((row.number, row.mutation) for row in rows())
-    assert set(counted) == found, "run python -m tests.mutations --new"
-    assert max(counted.values()) == 1
+    listed = {(row.number, row.mutation) for row in rows()}
+    assert listed == found, "run python -m tests.mutations --new"
     assert [row for row in rows() if (row.number, row.test) not in marked] == []
 
 
@@ -54,6 +52,7 @@ def test_recorded_tests_fail_under_a_sample_of_mutations() -> None:
 
 @FORKS
 @pytest.mark.soak
+@pytest.mark.skipif(os.environ.get("CLEW_SOAK") != "1", reason="long: set CLEW_SOAK=1")
 @pytest.mark.timeout(7200)
 def test_recorded_tests_fail_under_every_mutation_and_pass_without() -> None:
     run_all("--control")
