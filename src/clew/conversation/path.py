@@ -169,8 +169,7 @@ def with_notes(path: list[Entry], links: Chain) -> list[Entry]:
 
 
 def _is_note(entry: Entry) -> bool:
-    is_meta = entry.type == "user" and entry.is_meta and not entry.results
-    return (is_meta or entry.type == "attachment") and not entry.is_sidechain
+    return entry.type == "user" and entry.is_meta and not entry.is_sidechain and not entry.results
 
 
 def _whole(top: Entry, below: dict[str | None, list[Entry]], notes: dict[str | None, Entry]) -> list[Entry]:
