@@ -67,7 +67,7 @@ def _aside(draw: st.DrawFn, told: Talk) -> Talk:
         case 4:
             return told.compact("In short.", keep=draw(st.none() | st.just(2)))
         case 5:
-            return told.user([{"type": "text", "text": "see"}], images=[b"\x89PNG not really"])
+            return told.user([{"type": "text", "text": "see"}], images=[b"\x89PNG\r\n\x1a\n"])
         case 6:
             return told.reply("an edit", call=edit("/home/ada/garden/x.py", "x = 1", "x = 2")).result("no", error=True)
         case _:

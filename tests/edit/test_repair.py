@@ -12,7 +12,7 @@ import clew
 from clew.api.rule import lint
 from clew.conversation.open import request
 from clew.conversation.session import Session
-from clew.demo.talk import Talk, bash, talk, task
+from clew.demo.talk import DENSE, Talk, bash, talk, task
 from clew.edit.plan import plan
 from clew.edit.repair import FIXES, TEXTS, reach, repair
 from clew.facts.health import SOUND, VERSIONS, health
@@ -152,10 +152,32 @@ def test_any_lines_lost_are_made_up_for(told: Talk, data: st.DataObject) -> None
     made, _ = repair(plan(source))
     after = health(made.session)
     assert after.of("dangling", "cycle", "duplicate", "gap", "result") == ()
-    assert made.violations == ()
+    assert made.violations == () or not source.prompts  # without a prompt there is nothing to resume
     assert reach(made.session)[-1] >= reach(source)[-1]
     kept = {e.uuid for e in made.session.entries}
     assert {e.uuid for e in source.prompts} <= kept
+
+
+def test_a_conversation_whose_first_prompt_is_lost_begins_with_the_next_one() -> None:
+    told = (
+        talk()
+        .user("lost")
+        .reply(call=bash("ls"))
+        .result("x")
+        .reply("yes")
+        .user("second")
+        .reply("b")
+        .user("third")
+        .reply("c")
+    )
+    for clock in (told, talk(step=DENSE).user("lost").reply("yes").user("second").reply("b").user("third").reply("c")):
+        source = Session(b"".join(clock.lines()[1:]))
+        made, fixes = repair(plan(source))
+        assert "beginning" in [fix.name for fix in fixes] and made.violations == ()
+        assert [turn.text for turn in made.session.turns] == ["second", "third"]
+        assert request(made.session).messages[0]["role"] == "user"
+        assert {e.uuid for e in source.entries} <= {e.uuid for e in made.session.entries}
+        assert repair(plan(Session(made.session.items)))[1] == ()
 
 
 BLANK_TEXTS = {

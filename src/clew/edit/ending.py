@@ -1,4 +1,4 @@
-"""Endings: where a conversation goes on. Times that are missing, pins that name nobody, and lines that came too late."""
+"""Both ends of a conversation: where a resume begins and continues, times that are missing, pins that name no entry."""
 
 from __future__ import annotations
 
@@ -31,6 +31,18 @@ def date_all(session: Session) -> Mended | None:
         if entry.time is None or not isinstance(entry.timestamp, str):
             revised[entry.offset] = revise(entry, {"timestamp": encode(stamp(last))})
     return with_entries(session, revised)
+
+
+def begin_with_prompt(session: Session) -> Mended | None:
+    """Start with the first prompt that is left where a resume would start with a reply, which the API refuses.
+
+    The prompt of that reply is lost. The reply and its calls stay in the file, outside of the conversation.
+    """
+    messages = request(session).messages
+    if not messages or messages[0]["role"] != "assistant" or not session.turns:
+        return None
+    first = session.turns[0].prompt
+    return with_entries(session, {first.offset: revise(first, {"parentUuid": encode(None)})})
 
 
 def _written(session: Session) -> datetime:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.conversation.session import Session
 from clew.edit.answer import answer_all, keep_first, part_calls, tell_orphans
-from clew.edit.ending import date_all, make_newest, pin_last, unpin
+from clew.edit.ending import begin_with_prompt, date_all, make_newest, pin_last, unpin
 from clew.edit.relation import Mended, adopt, drop_empty, fill_blank, name_all, open_rings, part_twins, with_entries
 from clew.facts.health import BAD_TEXT, VERSIONS, health
 from clew.wire.encode import encode
@@ -94,6 +94,7 @@ FIXES: dict[str, Callable[[Session], Mended | None]] = {
     "time": date_all,
     "pin": unpin,
     "leaf": pin_last,
+    "beginning": begin_with_prompt,
     "twice": part_calls,
     "extra": keep_first,
     "orphan": tell_orphans,
@@ -114,6 +115,7 @@ TEXTS = {
     "time": "entries without a time have one; the newest version refuses a last message without",
     "pin": "pins on entries that cannot be gone on from are left out",
     "leaf": "what was said last is pinned, since a later line led elsewhere",
+    "beginning": "replies whose prompt is lost are not sent any more; the API refuses messages that begin with a reply",
     "twice": "calls that shared an id are told apart; the API refuses two of one name",
     "extra": "only the first result of a call is left; older versions sent all, which the API refuses",
     "orphan": "results whose call is lost are texts now",
