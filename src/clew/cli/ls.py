@@ -81,7 +81,7 @@ def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
             yield row
     if options.archived:
         return
-    gone = list(_gone(options, attic))
+    gone = list(_gone(options, fence, attic))
     rest = [row for row in gone if options.gone or row["known_from"] == INDEX]
     yield from rest[: None if options.limit is None else max(0, options.limit - shown)]
     if len(rest) < len(gone) and not options.quiet:
@@ -90,11 +90,11 @@ def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
         remark(f"{known} known from the prompt history alone. List them: clew ls --gone")
 
 
-def _gone(options: Namespace, attic: Attic | None) -> Iterator[Json]:
+def _gone(options: Namespace, fence: Fence, attic: Attic | None) -> Iterator[Json]:
     """The sessions that Claude Code's index, the history of prompts or the archive know, and that have no transcript."""
     is_here = _here(options)
     listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
-    for known in gone_sessions(tree(options)):
+    for known in gone_sessions(tree(options), fence):
         if known.session in listed:
             continue  # it has been listed as the archive has it
         is_archived = attic is not None and known.session in attic.archived

@@ -102,8 +102,8 @@ def _lists(root: str) -> list[str]:
         with os.scandir(os.path.join(root, "projects")) as projects:
             found += [os.path.join(project.path, "sessions-index.json") for project in projects]
     except OSError:
-        return found
-    return found
+        pass
+    return [path for path in found if os.path.isfile(path)]  # reading a pipe would wait
 
 
 def sentence(result: Result) -> str:

@@ -17,6 +17,7 @@ from clew.index.rank import passage_score, session_score
 from clew.index.result import Result
 from clew.index.search import Index
 from clew.index.text import tokens
+from clew.wire.fence import Fence
 from clew.wire.history import HistoryPrompt, prompts, read_history
 from clew.wire.place import Tree
 from clew.wire.sidecar import IndexEntry, read_index
@@ -47,8 +48,12 @@ class Known(NamedTuple):
         return f"only in {WHERE[self.source]}: the transcript is gone"
 
 
-def known_sessions(tree: Tree) -> list[Known]:
-    """Every session of the lists; one that the history knows is given only if no file and no index has it."""
+def known_sessions(tree: Tree, fence: Fence | None = None) -> list[Known]:
+    """Every session of the lists; one that the history knows is given only if no file and no index has it.
+
+    A list that cannot be read is skipped, and reported by the fence.
+    """
+    fence = fence or Fence()
     files = {file.id.lower() for project in tree.projects() for file in project.sessions()}
     found = {}
     for project in tree.projects():
@@ -57,16 +62,17 @@ def known_sessions(tree: Tree) -> list[Known]:
             if not entry.is_sidechain:
                 found[entry.session_id.lower()] = _of_index(entry, entry.session_id.lower() in files)
     typed: dict[str, list[HistoryPrompt]] = {}
-    for prompt in prompts(read_history(tree.history)):
-        id = (prompt.session_id or "").lower()
-        if id and id not in files and id not in found:
-            typed.setdefault(id, []).append(prompt)
+    with fence.around(tree.history):
+        for prompt in prompts(read_history(tree.history)):
+            id = (prompt.session_id or "").lower()
+            if id and id not in files and id not in found:
+                typed.setdefault(id, []).append(prompt)
     return [*found.values(), *map(_of_history, typed.values())]
 
 
-def gone_sessions(tree: Tree) -> list[Known]:
+def gone_sessions(tree: Tree, fence: Fence | None = None) -> list[Known]:
     """The sessions whose transcript is gone, newest first."""
-    gone = [known for known in known_sessions(tree) if not known.has_file]
+    gone = [known for known in known_sessions(tree, fence) if not known.has_file]
     return sorted(gone, key=lambda known: -known.ended.timestamp() if known.ended else 0.0)
 
 
