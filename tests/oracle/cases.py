@@ -44,6 +44,14 @@ CLOCKED = [
 ]  # each with one second between lines, and as in life
 
 
+_BY_TIME = ("bridging", "leaf", "preserved")  # themes in which the gaps decide
+SAMPLE = [
+    name
+    for place, case in enumerate(CASES)
+    for name in ((case, f"{case}@life") if case.startswith(_BY_TIME) else (CLOCKED[2 * place + place % 2],))
+]  # with both clocks where the gaps decide, else with one of them; `make soak` runs all of CLOCKED
+
+
 def session_of(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
 

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.oracle.cases import CASES, CLOCKED, file_of, session_of
+from tests.oracle.cases import CASES, CLOCKED, SAMPLE, file_of, session_of
 from tests.oracle.claude import LATEST, VERSIONS
 from tests.oracle.conftest import Claude
 from tests.oracle.differences import KNOWN, UNKNOWN
-from tests.oracle.judge import Bench, Verdict, bench, judge
+from tests.oracle.judge import WORKERS, Bench, Verdict, bench, judge
 from tests.oracle.script import told
 
 pytestmark = pytest.mark.oracle
@@ -31,17 +31,34 @@ def submit(on: Bench, name: str) -> Future[Verdict]:
 
 @pytest.fixture(scope="module")
 def judged(request: pytest.FixtureRequest, claude: Claude) -> Iterator[Judged]:
-    """The verdict on a case in a version. All that were asked for are begun at once, by several boxes."""
+    """The verdict on a case in a version. The cases that follow it are begun too, so that all boxes have work.
+
+    No more than those: each process of the test run sees all tests and runs only a part of them.
+    """
     asked = [
         (str(item.callspec.params["version"]), str(item.callspec.params["name"]))
         for item in request.session.items
         if isinstance(item, pytest.Function) and "judged" in item.fixturenames
         if SOAKS or not item.get_closest_marker("soak")
     ]
+    places = {key: place for place, key in enumerate(asked)}
+    benches: dict[str, Bench] = {}
+    futures: dict[tuple[str, str], Future[Verdict]] = {}
     with ExitStack() as held:
-        benches = {v: held.enter_context(bench(claude, v)) for v in dict.fromkeys(v for v, _ in asked)}
-        futures = {(version, name): submit(benches[version], name) for version, name in asked}
-        yield lambda version, name: futures[version, name].result()
+
+        def begin(version: str, name: str) -> None:
+            if version not in benches:
+                benches[version] = held.enter_context(bench(claude, version))
+            if (version, name) not in futures:
+                futures[version, name] = submit(benches[version], name)
+
+        def verdict_on(version: str, name: str) -> Verdict:
+            place = places[version, name]
+            for key in asked[place : place + WORKERS + 1]:
+                begin(*key)
+            return futures[version, name].result()
+
+        yield verdict_on
 
 
 def marked(version: str, name: str) -> list[pytest.MarkDecorator]:
@@ -51,7 +68,8 @@ def marked(version: str, name: str) -> list[pytest.MarkDecorator]:
 
 
 @pytest.mark.parametrize(
-    ("version", "name"), [pytest.param(LATEST, name, marks=marked(LATEST, name), id=name) for name in CLOCKED]
+    ("version", "name"),
+    [pytest.param(LATEST, name, marks=marked(LATEST, name), id=name) for name in (CLOCKED if SOAKS else SAMPLE)],
 )
 def test_a_resume_sends_what_clew_says(judged: Judged, version: str, name: str) -> None:
     judged(version, name).check()

@@ -73,7 +73,7 @@ def read_history(source: Source) -> Iterator[HistoryPrompt | Damaged]:
     """Every line in file order, a damaged one as `Damaged`; a missing file holds no prompts."""
     try:
         yield from _read(source)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
 
 
