@@ -8,6 +8,7 @@ file backups or shell snapshots.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import secrets
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ from clew.collect.policy import Policy
 from clew.collect.record import Record
 from clew.collect.source import Found, in_order, scan
 from clew.collect.state import name_of
-from clew.collect.take import is_warmup
+from clew.collect.take import is_warmup, session_in
 from clew.errors import Stale, StoreError
 from clew.wire.encode import decode, encode
 from clew.wire.home import state_home
@@ -141,6 +142,8 @@ class DirectCollector:
     # -- one file
 
     def _deliver(self, found: Found) -> None:
+        if not found.state.size:
+            return
         name = name_of(self.root, found.path)
         point = self.state.files.get(name)
         point = point if isinstance(point, dict) else {}
@@ -154,7 +157,7 @@ class DirectCollector:
             with open_found(self.root, found) as file:
                 if found.is_whole:
                     self._send_whole(file, found, point)
-                elif found.state.size and not (found.kind == "agent" and is_warmup(file, found.state.size)):
+                elif not (found.kind == "agent" and is_warmup(file, found.state.size)):
                     self._send_lines(file, found, point)
         except (FileNotFoundError, Stale):
             return  # gone or replaced since the scan; the next run sees it
@@ -232,6 +235,9 @@ class DirectCollector:
         self.state.save()
 
     def _records(self, file: File, batch: _Batch) -> Iterator[Record]:
+        if batch.found.kind == "agent" and not batch.found.session:  # beside the sessions: it names its session inside
+            session = session_in(read_at(file, self.limits.block, 0))
+            batch = dataclasses.replace(batch, found=batch.found._replace(session=session))
         if batch.found.is_whole:
             data = read_at(file, batch.end, 0)
             yield self._record(batch, (1, 0, len(data)), data, 1)

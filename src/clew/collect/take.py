@@ -140,15 +140,20 @@ class Taker:
 
     def _own(self, found: Found, id: int, data: bytes) -> None:
         """An agent beside the sessions names its session inside."""
-        for item in read_piece(data[: data.find(b"\n") + 1], 0, 1):
-            if found.kind == "agent" and isinstance(item, Entry) and item.session_id:
-                self.writer.save_owner(id, item.session_id)
+        if found.kind == "agent" and (session := session_in(data)):
+            self.writer.save_owner(id, session)
 
     def _trust(self, before: State, after: State) -> int:
         """A change within the same tick of the file system's clock does not show; nor does one during the read."""
         if before != after:
             return CHANGED
         return RACY if abs(self.now - before.ctime) < self.limits.racy else SETTLED
+
+
+def session_in(data: bytes) -> str:
+    """The session that the first line names; an empty string if it names none."""
+    items = read_piece(data[: data.find(b"\n") + 1], 0, 1)
+    return next((item.session_id for item in items if isinstance(item, Entry) and item.session_id), "")
 
 
 def troubles(data: bytes, place: Place) -> list[Trouble]:
