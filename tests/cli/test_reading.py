@@ -1,0 +1,56 @@
+"""Commands that read: they change nothing below the folder of Claude Code, and large sessions need little memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.side_tree import PROJECT, SESSION, prompt, reply, text, write_lines
+
+READING = (
+    ("ls",),
+    ("ls", "projects"),
+    ("ls", "agents"),
+    ("show", SESSION),
+    ("show", SESSION, "--full", "--json"),
+    ("search", "gate"),
+    ("usage",),
+    ("check", SESSION),
+    ("check", "--all"),
+    ("export", SESSION),
+)
+
+
+def state_of(folder: Path) -> dict[Path, tuple[int, bytes]]:
+    return {p: (p.lstat().st_mtime_ns, p.read_bytes() if p.is_file() else b"") for p in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.req("R349")
+def test_commands_that_read_write_nothing(
+    clew: Run, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    path = claude / "projects" / PROJECT / f"{SESSION}.jsonl"
+    write_lines(path, prompt(1, None, "Is the gate open?"), reply(2, 1, text("The gate is open.")))
+    write_lines(path.with_suffix("") / "subagents" / "agent-a1b2c3d.jsonl", prompt(3, None, "Look at the gate."))
+    before = state_of(claude)
+    for words in READING:
+        code, out, err = clew(*words)
+        assert code == 0 and out, (words, err)
+        assert state_of(claude) == before, words
+
+
+@pytest.mark.req("R345")
+def test_listing_a_large_session_needs_little_memory(clew: Run, claude: Path) -> None:
+    path = write_lines(claude / "projects" / PROJECT / f"{SESSION}.jsonl", *[prompt(1, None, "x" * 60_000)] * 200)
+    assert clew("ls")[0] == 0
+    tracemalloc.start()
+    code, out, _ = clew("ls")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert code == 0 and SESSION[:8] in out
+    assert peak < path.stat().st_size / 4
