@@ -35,7 +35,7 @@ def task(prompt: str, **more: str) -> Any:
     return use("Task", description="do it", prompt=prompt, **more)
 
 
-@pytest.mark.req("R252", "R250")
+@pytest.mark.req("R252", "R250", "R194")
 def test_an_agent_has_a_file_of_its_own_and_totals(tmp_path: Path) -> None:
     rules = [
         Rule(prompt="inner", steps=[[use("Echo", text="a"), use("Save", path="x", text="y")], "Inner done."]),

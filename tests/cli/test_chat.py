@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -68,11 +70,15 @@ def test_a_command_with_control_characters_is_not_run_even_where_nothing_is_aske
     assert "control characters (\\\\x1b, \\\\x07)" in body
 
 
+@pytest.mark.req("R240")
 def test_the_answer_is_printed_and_kept(server: Server, tmp_path: Path) -> None:
     done = chat(server, tmp_path, "-p", "say hello", "--model", "claude-sonnet-4-5")
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello, world.\n", "")
     [session] = sessions(claude=tmp_path / "claude")
     assert session.title == "say hello" and session.path is not None
+    folder = re.sub(r"[^A-Za-z0-9]", "-", str((tmp_path / "project").resolve()))
+    assert session.path == tmp_path / "claude" / "projects" / folder / f"{session.id}.jsonl"
+    assert UUID(session.id).version == 4 and str(UUID(session.id)) == session.id
     assert next(e for e in session.entries if e.type == "user").data["entrypoint"] == "sdk-cli"
 
 

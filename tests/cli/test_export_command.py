@@ -143,6 +143,7 @@ def test_a_page_or_a_text_without_secrets(clew: Run, path: Path, form: str) -> N
     code, out, err = clew("export", path.stem, "--format", form)
     assert (code, TOKEN in out) == (0, False)
     assert "REDACTED:github-token" in out
+    assert all(text in out for text in ("use ", "curl ", "done", "more", "end"))
     assert err == "Secrets were masked in 5 places. --reveal leaves them.\n"
     assert clew("export", path.stem, "--format", form, "--quiet")[2] == ""
     revealed = clew("export", path.stem, "--format", form, "--reveal")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.demo.talk import talk, task
 from clew.demo.tree import Summary
 from tests.cli.conftest import Run
 
@@ -82,6 +83,40 @@ def test_the_session_that_asks_is_left_out(clew: Run, demo: Summary, monkeypatch
     monkeypatch.setenv("CLAUDE_SESSION_ID", whole)
     assert ROUNDING not in clew("search", "rounding", "cent")[1]
     assert ROUNDING in clew("search", "rounding", "cent", "--include-current")[1]
+
+
+@pytest.mark.req("R211")
+def test_sessions_are_found_whatever_sessions_index_lists(clew: Run, claude: Path) -> None:
+    path = talk().user("a lone walrus").write(claude)
+    assert path.stem in clew("search", "walrus")[1]
+    (path.parent / "sessions-index.json").write_text('{"version": 1, "entries": []}')
+    later = talk(seed=5).user("another walrus").write(claude)
+    assert later.parent == path.parent
+    assert all(each.stem in clew("search", "walrus")[1] for each in (path, later))
+
+
+@pytest.mark.req("R216")
+def test_a_match_in_an_agent_names_the_session_to_resume(clew: Run, claude: Path) -> None:
+    told = (
+        talk().user("go").reply(call=task("look", "look around")).agent(0, talk().user("look around").reply("a walrus"))
+    )
+    path = told.write(claude)
+    code, out, _ = clew("search", "walrus")
+    assert code == 0 and "agent reply: a walrus" in out
+    assert out.rstrip().endswith(f"claude -r {path.stem}")
+
+
+@pytest.mark.req("R222")
+def test_a_snippet_holds_the_match_however_late_it_stands(clew: Run, claude: Path) -> None:
+    talk().user(f"{'Something else. ' * 200}At last a walrus came.").reply("ok").write(claude)
+    assert "At last a walrus came." in clew("search", "walrus")[1]
+
+
+@pytest.mark.req("R219")
+def test_a_date_leaves_out_what_is_older_or_newer(clew: Run, demo: Summary) -> None:
+    assert ROUNDING in clew("search", "rounding", "--since", "2026-01-01", "--until", "2026-06-02")[1]
+    assert ROUNDING not in clew("search", "rounding", "--since", "2026-06-02")[1]
+    assert ROUNDING not in clew("search", "rounding", "--until", "2026-01-01")[1]
 
 
 @pytest.mark.req("R219", "R220")

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 import pytest
 
+from clew.demo.talk import talk
 from clew.wire import line as lines
 from clew.wire.entry import Blank, Damaged, Entry, read
 from tests.cost import measure
@@ -34,6 +35,19 @@ def test_memory_is_bounded_by_the_size_of_the_file(shape: str, tmp_path: Path) -
         cost = measure([sys.executable, "-P", "-m", "clew", *words])
         assert cost.code in (0, 1, 2)
         assert cost.memory <= most, f"{words[0]}: {cost.memory / MB:.0f} MB for {path.stat().st_size / MB:.0f} MB"
+
+
+@pytest.mark.req("R016")
+@pytest.mark.parametrize("words", [["ls"], ["usage"], ["search", "walrus"]])
+def test_a_long_session_is_streamed(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "own"))
+    path = talk().user("go").reply("x" * 20_000).user("a walrus").reply("ok").write(tmp_path)
+    start, said, *end = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(start + said * 4_000 + b"".join(end))
+    cost = measure([sys.executable, "-P", "-m", "clew", *words, "--claude-dir", str(tmp_path)])
+    assert cost.code == 0, cost.said
+    assert cost.memory < path.stat().st_size > 75 * MB
 
 
 def test_a_line_that_is_too_long_stays_in_the_file_and_loses_nothing(

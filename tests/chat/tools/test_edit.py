@@ -40,6 +40,7 @@ def leftovers(scene: Scene) -> list[str]:
     return [name for name in os.listdir(scene.state.cwd) if name.startswith(".clew")]
 
 
+@pytest.mark.req("R111")
 def test_a_new_file_is_written_with_its_folders(scene: Scene) -> None:
     path = scene.state.cwd / "a" / "b" / "c.txt"
     result = run(WRITE, scene, file_path=str(path), content="x\r\ny\n")
