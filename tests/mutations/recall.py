@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from clew.cli import check_index
 from clew.conversation import around, literal
 from clew.conversation.reply import Reply
+from clew.conversation.turn import Turn
 from clew.facts import tool, usage
 from clew.index import metadata, query, rank
 from clew.wire import entry, place, walk
@@ -85,6 +87,27 @@ def context_ends_at_the_place(patch: Patch) -> None:
     def wrong(original, session, messages, found, count, branch, agent):
         before = [each for each in messages if each.offset <= found.offset]
         return original(session, before or messages, found, count, branch, agent)
+
+
+@violates("R270", "a summary is left out of the messages")
+def summary_is_no_message(patch: Patch) -> None:
+    @patch.wrap(literal.load_session)
+    def wrong(original, entries):
+        return original([each for each in entries if each.type != "summary"])
+
+
+@violates("R036", "check prints an entry of the index without its project")
+def index_entries_lose_a_field(patch: Patch) -> None:
+    @patch.wrap(check_index._fields)
+    def wrong(original, listed, state):
+        return {**original(listed, state), "project_path": ""}
+
+
+@violates("R086", "the JSON of a turn has no todos")
+def turns_have_no_todos(patch: Patch) -> None:
+    @patch.wrap(Turn.todos)
+    def wrong(original, self):
+        return []
 
 
 @violates("R133", "the deduplicated form has no blocks")

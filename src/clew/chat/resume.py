@@ -23,7 +23,6 @@ from clew.conversation.draft import INTERRUPTED_CALL
 from clew.conversation.files import file_states
 from clew.conversation.open import read, request
 from clew.conversation.outline import Outline, newest
-from clew.conversation.queue import timeline
 from clew.conversation.reply import Call, pair
 from clew.conversation.request import UNANSWERED
 from clew.conversation.session import Session
@@ -138,7 +137,7 @@ def resume(path: Path) -> Resumed:
         reported=reported,
         weighed=weighed,
         largest=_largest(session),
-        missed=list(unheard(along, {task_of(said.text): said.text for said in timeline(session.entries).waiting})),
+        missed=list(unheard(along, {task_of(said.text): said.text for said in session.queue.waiting})),
     )
 
 

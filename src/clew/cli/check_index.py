@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
+from datetime import datetime
+
+from msgspec import structs
 
 from clew.cli.check_print import many, print_lines
 from clew.cli.choose import tree
 from clew.cli.output import one_line, print_json
-from clew.facts.secret import mask
+from clew.facts.secret import mask, mask_data
 from clew.wire.place import Project, find_project
-from clew.wire.sidecar import Comparison, IndexEntry, compare, read_index
+from clew.wire.sidecar import Comparison, IndexEntry, SessionsIndex, compare, read_index
 from clew.wire.time import stamp
 
 _SHOWN = 10  # entries that are named before the rest is only counted
@@ -25,7 +28,7 @@ def report_indexes(options: Namespace) -> None:
             continue
         found = compare(index, [file for file in project.sessions() if not file.is_empty])
         if options.json:
-            print_json([_json(project, found)])
+            print_json([_json(project, index, found)])
         elif found.missing:
             print_lines(("", line) for line in _lines(project, found))
 
@@ -42,19 +45,32 @@ def _lines(project: Project, found: Comparison) -> Iterator[str]:
 
 def _about(entry: IndexEntry) -> str:
     title = mask(one_line(entry.custom_title or entry.summary or entry.first_prompt or "(no prompt)", 60))[0]
+    if entry.is_sidechain:
+        title = f"(sidechain) {title}"
     when = entry.modified or entry.created
     return f"{when.date()}  {title}" if when else title
 
 
-def _json(project: Project, found: Comparison) -> dict[str, object]:
+def _json(project: Project, index: SessionsIndex, found: Comparison) -> dict[str, object]:
+    states = {"fresh": found.fresh, "stale": found.stale, "missing": found.missing}
     return {
         "kind": "index",
         "path": str(project.index),
         "project": project.path().path,
+        "original_path": index.original_path,
+        "entries": [_fields(entry, state) for state, entries in states.items() for entry in entries],
         "missing": [_entry(entry) for entry in found.missing],
         "stale": [entry.session_id for entry in found.stale],
         "unlisted": [file.id for file in found.unlisted],
     }
+
+
+def _fields(entry: IndexEntry, state: str) -> dict[str, object]:
+    """All fields of an entry, texts masked and times in UTC; `state` compares its fileMtime with the file."""
+    fields = {
+        name: stamp(value) if isinstance(value, datetime) else value for name, value in structs.asdict(entry).items()
+    }
+    return {**dict(mask_data(fields)[0]), "state": state}
 
 
 def _entry(entry: IndexEntry) -> dict[str, object]:

@@ -19,10 +19,11 @@ from clew.conversation.graph import Graph
 from clew.conversation.path import leaf, with_siblings
 from clew.conversation.preserved import relinked
 from clew.conversation.prompt import starts_turn
+from clew.conversation.queue import Timeline, timeline
 from clew.conversation.reply import Call, Pairing, Reply, pair, replies
 from clew.conversation.round import Round, rounds_of
 from clew.conversation.title import title_of
-from clew.conversation.turn import Turn, turns
+from clew.conversation.turn import Turn, durations, turns
 from clew.wire.detail import Compaction
 from clew.wire.entry import Damaged, Entry, Item, entries, read
 from clew.wire.line import Source
@@ -214,6 +215,16 @@ class Session:
             elif entry.is_compact_summary and found and found[-1].summary is None:
                 found[-1] = replace(found[-1], summary=entry)
         return tuple(found)
+
+    @cached_property
+    def queue(self) -> Timeline:
+        """The messages that were queued while the model was busy, and what became of each."""
+        return timeline(self.entries)
+
+    @property
+    def working_seconds(self) -> float:
+        """How long the program worked: the durations of turns that the file records, added up."""
+        return durations(self.entries)
 
     @cached_property
     def agents(self) -> tuple[Agent, ...]:

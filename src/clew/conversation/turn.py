@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.conversation.prompt import InputKind, input_kind, is_caveat, is_prompt, prompt_text, speaker
 from clew.conversation.reply import Call, Reply, pair, replies
 from clew.wire.block import Block
 from clew.wire.detail import TurnDuration
+from clew.wire.encode import decode_readable
 from clew.wire.entry import Entry
 
 if TYPE_CHECKING:
@@ -82,6 +83,12 @@ class Turn:
             return sum(float(TurnDuration.of(e).duration_ms) for e in measured) / 1000
         times = [t for e in self.entries if (t := e.time)]
         return (max(times) - min(times)).total_seconds() if times else None
+
+    @property
+    def todos(self) -> list[dict[str, Any]]:
+        """The todo list that the program stored with the prompt: content, status, activeForm."""
+        found = decode_readable(self.prompt.todos)
+        return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
     @property
     def state(self) -> str:

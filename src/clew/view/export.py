@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clew.conversation.agent import Agent
+from clew.conversation.queue import Timeline
 from clew.conversation.reply import Call, Reply
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn, turns
@@ -14,7 +15,7 @@ from clew.facts.tool import call_diff, label, result_kind, return_code_meaning
 from clew.facts.usage import count, usage
 from clew.view.masked import Tally
 from clew.view.rounds import round_fields
-from clew.wire.detail import PrLink
+from clew.wire.detail import PrLink, QueueOperation
 from clew.wire.entry import Entry
 from clew.wire.overflow import Overflow
 from clew.wire.time import stamp
@@ -45,6 +46,8 @@ def session_json(session: Session, mask: bool = True, tally: Tally | None = None
                 {"trigger": c.detail.trigger, "before": c.detail.pre_tokens, "time": _time(c.boundary.time)}
                 for c in session.compactions
             ],
+            "working_seconds": session.working_seconds,
+            "queue": _queue(session.queue),
             "pull_requests": [PrLink.of(e).url for e in session.entries if e.type == "pr-link"],
             "damaged_lines": len(session.damage),
             "tokens": {
@@ -57,6 +60,25 @@ def session_json(session: Session, mask: bool = True, tally: Tally | None = None
         mask,
         tally,
     )
+
+
+def _queue(found: Timeline) -> Json:
+    """What was queued and what became of it, and the operations that match no message."""
+    return {
+        "messages": [
+            {
+                "text": message.text,
+                "time": _time(message.entry.time),
+                "outcome": message.outcome,
+                "reason": message.reason or None,
+                "seconds": message.seconds,
+            }
+            for message in found.messages
+        ],
+        "unmatched": [
+            {"operation": QueueOperation.of(entry).operation, "line": entry.line.number} for entry in found.strays
+        ],
+    }
 
 
 def turn_json(session: Session, turn: Turn, mask: bool = True, tally: Tally | None = None) -> Json:
@@ -76,6 +98,7 @@ def _turn(session: Session, turn: Turn) -> Json:
         "state": turn.state,
         "seconds": turn.seconds,
         "images": len(turn.images),
+        "todos": turn.todos,
         "is_queued": turn.is_queued,
         "replies": [_reply(session, reply, calls) for reply in turn.replies],
     }
