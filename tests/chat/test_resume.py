@@ -82,6 +82,21 @@ def test_a_session_is_found_by_every_name(tmp_path: Path, way: str) -> None:
     sound(path)
 
 
+@pytest.mark.req("R256")
+def test_a_resume_sends_what_came_after_the_last_compaction(tmp_path: Path) -> None:
+    told = talk(SESSION).user("oldest").reply("a").compact("First summary.").user("older").reply("b")
+    told = told.compact("Second summary.").user("newest").reply("c", thinking="Hm.", call=bash("ls")).result("gate")
+    with world(tmp_path, rules=RULES) as made:
+        path = told.reply("d").write(made.root / "claude")
+        done, again = ask(made, "NEXT", resume=SESSION)
+        sent = without_clew_opening(made.sent[-1]["messages"])
+    assert again == path and done.text == "Next."
+    assert [message["role"] for message in sent] == ["user", "assistant", "user", "assistant", "user"]
+    assert [block["type"] for block in sent[1]["content"]] == ["thinking", "text", "tool_use"]
+    assert "Second summary." in str(sent[0]) and "newest" in str(sent[0])
+    assert not any(words in str(sent) for words in ("oldest", "First summary.", "older"))
+
+
 def test_a_session_is_found_from_elsewhere_and_under_a_long_path(tmp_path: Path) -> None:
     with world(tmp_path / ("long" * 40) / ("deep" * 40), rules=RULES) as made:
         _, path = ask(made, "first", session_id=SESSION, model=MODEL)

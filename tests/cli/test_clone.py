@@ -11,6 +11,7 @@ import pytest
 import clew
 from clew.cli import main
 from clew.demo.talk import bash, talk
+from tests.cli.hand_written import ONE, reply, result, text, use, user, write
 
 ID = "3f2a0000-0000-4000-8000-000000000000"
 Run = Callable[..., tuple[int, str, str]]
@@ -50,6 +51,22 @@ def test_a_clone_is_made_beside_the_session(run: Run, root: Path) -> None:
     assert f"cd /home/ada/garden && claude -r {copy.id}" in out
     assert prompts(copy) == ["one", "two", "three"]
     assert len(list((root / "projects" / "-home-ada-garden").glob("*.jsonl"))) == 2
+
+
+@pytest.mark.req("R299")
+def test_a_clone_of_a_session_that_spans_versions(run: Run, root: Path) -> None:
+    asked = reply(2, use("toolu_1", "Read", file_path="/a"), stop="tool_use", version="2.0.37")
+    answered = {**result(3, "toolu_1", "x"), "version": "2.0.42"}
+    lines = [user(1, "go", version="2.0.37"), asked, answered, reply(4, text("done"), version="2.1.45")]
+    source = clew.Session(write(root, ONE, *lines))
+    code, out, _ = run("clone", ONE)
+    copy = made(out)
+    assert code == 0 and copy.path is not None
+    written = [json.loads(line) for line in copy.path.read_text().splitlines()][:4]
+    assert [line["version"] for line in written] == ["2.0.37", "2.0.37", "2.0.42", "2.1.45"]
+    assert [line["message"] for line in written] == [line["message"] for line in lines]
+    assert [call.output for call in copy.calls] == ["x"]
+    assert clew.request(copy).messages == clew.request(source).messages
 
 
 @pytest.mark.parametrize(("at", "left"), [("2", ["one", "two"]), ("-1", ["one", "two", "three"]), ("-3", ["one"])])

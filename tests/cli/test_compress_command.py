@@ -14,6 +14,7 @@ from clew.api.script import Fault, Rule, Script, Step
 from clew.api.server import running
 from clew.conversation.open import request
 from clew.demo.talk import bash, talk
+from tests.cli.hand_written import ONE, reply, text, user, write
 
 Run = Callable[..., tuple[int, str, str]]
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
@@ -50,6 +51,22 @@ def value(out: str) -> dict[str, Any]:
     [found] = [json.loads(line) for line in out.splitlines()]
     assert found["clew"] == 1
     return dict(found)
+
+
+@pytest.mark.req("R294")
+def test_prompts_stay_word_for_word(clew: Run, claude: Path) -> None:
+    prompts: list[Any] = [f"  Look at this:\n\n\t{REPORT}  \n", [text(REPORT), text("and \u2028 then?")], "last"]
+    asked = [
+        line for at, each in enumerate(prompts) for line in (user(2 * at + 1, each), reply(2 * at + 2, text(REPORT)))
+    ]
+    write(claude, ONE, *asked)
+    code, out, _ = clew("compress", ONE, "--extractive", *BANDS, "--json")
+    made = value(out)
+    lines = [json.loads(line) for line in Path(made["path"]).read_text().splitlines()]
+    assert (code, made["steps"]) == (0, ["compress 2 turns"])
+    assert [line["message"]["content"] for line in lines if line["type"] == "user"] == prompts
+    said = [line["message"]["content"][0]["text"] for line in lines if line["type"] == "assistant"]
+    assert [len(each) < len(REPORT) for each in said] == [True, True, False]
 
 
 @pytest.mark.req("R295", "R301")

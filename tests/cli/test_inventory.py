@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.hand_written import ONE, TWO, reply, result, text, thinking, use, user, write
 
 
+@pytest.mark.req("R352")
 def test_one_table_for_all_sessions(claude: Path, clew: Run) -> None:
     asked = reply(2, thinking("hm"), use("toolu_1", "Read", file_path="/a"), stop="tool_use")
     first = write(claude, ONE, user(1, "go"), asked, result(3, "toolu_1", "x"), reply(4, text("done")))

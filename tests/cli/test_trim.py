@@ -12,14 +12,19 @@ import pytest
 from clew.conversation.open import read
 from clew.demo.talk import bash, talk
 from clew.edit.preset import PRESETS
+from tests.cli.hand_written import ONE, reply, result, text, use, user, write
 
 Run = Callable[..., tuple[int, str, str]]
 LONG = "a line of output\n" * 100
 
 
-@pytest.fixture
-def path(claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def path(claude: Path) -> Path:
     told = talk()
     for number in range(30):
         told = told.user(f"question {number}").reply("so", thinking="Hm.", call=bash(f"look {number}")).result(LONG)
@@ -117,6 +122,32 @@ def test_a_preset_can_be_repeated(clew: Run, path: Path, preset: str) -> None:
     assert twice["after"]["tokens"] == pytest.approx(once["after"]["tokens"], abs=2)
     first, second = (read(made["path"]) for made in (once, twice))
     assert [e.text for e in first.active] == [e.text for e in second.active]
+
+
+@pytest.mark.req("R302")
+@pytest.mark.parametrize(("share", "left"), [("50", 3), ("30", 4), ("100", 0)])
+def test_a_share_can_be_repeated(clew: Run, claude: Path, share: str, left: int) -> None:
+    lines = []
+    for at in range(0, 28, 4):
+        asked = reply(at + 2, use(f"toolu_{at}", "Read", file_path="/a"), stop="tool_use")
+        lines += [user(at + 1, f"question {at}"), asked, result(at + 3, f"toolu_{at}", LONG), reply(at + 4, text("so"))]
+    write(claude, ONE, *lines)
+    options = ("--tools", "remove", "--percent", share, "--json")
+    once = json.loads(clew("trim", ONE, *options)[1])
+    twice = json.loads(clew("trim", once["id"], *options)[1])
+    assert [len(read(made["path"]).calls) for made in (once, twice)] == [left, left]
+    assert twice["before"] == twice["after"]
+
+
+@pytest.mark.req("R293")
+def test_thinking_beside_a_call_that_goes_keeps_its_signature(clew: Run, claude: Path) -> None:
+    thought = {"type": "thinking", "thinking": "Where is it? \u00e9", "signature": "EpwB/CkgI+Bg=="}
+    asked = reply(2, thought, text("I look."), use("toolu_1", "Read", file_path="/a"), stop="tool_use")
+    write(claude, ONE, user(1, "go"), asked, result(3, "toolu_1", LONG), reply(4, text("done")))
+    made = json.loads(clew("trim", ONE, "--tools", "remove", "--json")[1])
+    lines = [json.loads(line) for line in Path(made["path"]).read_text().splitlines()]
+    assert lines[1]["message"]["content"] == [thought, text("I look.")]
+    assert json.dumps(thought, separators=(",", ":")) in Path(made["path"]).read_text()
 
 
 def test_the_help_knows_every_preset(clew: Run) -> None:

@@ -108,7 +108,7 @@ def test_what_the_program_wrote_for_the_model_is_sent(version: str) -> None:
 def test_the_session_is_not_touched(version: str) -> None:
     told = talk(version=version).user("go").reply("I look.", call=bash("ls")).result("a").reply("done")
     found = opened(told)
-    before = [entry.data for entry in found.entries]
+    before = copy.deepcopy([entry.data for entry in found.entries])
     blocks = copy.deepcopy([[b.input for b in entry.blocks] for entry in found.entries])
     for _ in range(2):
         request = clew.request(found, version, prompt="on")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -178,6 +179,23 @@ def test_a_stop_reason_makes_a_line_final_whatever_it_counts() -> None:
     assert deduplicate(found.entries)["m"].final == "1"
 
 
+@pytest.mark.req("R351")
+def test_a_deduplicated_message_has_the_blocks_of_its_final_line() -> None:
+    asked = use("toolu_1", "Read", file_path="/a")
+    found = session(
+        reply("1", None, {"type": "thinking", "thinking": "x", "signature": "c2ln"}, mid="m"),
+        reply("2", "1", text("y"), mid="m"),
+        reply("3", "2", text("I look."), asked, mid="m", stop="tool_use"),
+        reply("4", "3", text("alone"), mid="n", stop="end_turn"),
+    )
+    streamed, alone = deduplicate(found.entries).values()
+    assert [(block.type, block.text, block.name, block.input) for block in streamed.content_blocks] == [
+        ("text", "I look.", None, None),
+        ("tool_use", None, "Read", {"file_path": "/a"}),
+    ]
+    assert (alone.streaming, [block.text for block in alone.content_blocks]) == ((), ["alone"])
+
+
 # -- API messages as an early description rebuilds them
 
 
@@ -216,7 +234,7 @@ def test_a_summary_takes_the_place_of_what_was_said() -> None:
 @pytest.mark.req("R271")
 def test_rebuilding_leaves_the_entries_as_they_were() -> None:
     found = session(*story())
-    before = [entry.data for entry in found.entries]
+    before = deepcopy([entry.data for entry in found.entries])
     for made in load_session(found.entries):
         made["content"] = []
     messages = load_session(found.entries)

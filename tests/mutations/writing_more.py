@@ -1,0 +1,143 @@
+"""More mutations of the sections writing, request and edit, and of what lists the content of sessions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from msgspec import structs
+
+from clew.chat import call, errand, journal
+from clew.cli import check_inventory, choose
+from clew.conversation import chain, draft, literal, path, turn
+from clew.edit import compress, trim, write
+from clew.wire import encode as encoding
+from clew.wire import entry, revise, splice
+from tests.mutations import Patch, violates
+
+
+@violates("R248", "only the first of several calls in a reply is run")
+def one_call_is_run(patch: Patch) -> None:
+    @patch.wrap(call.Runner._batches)
+    def wrong(original, self, calls):
+        return original(self, calls[:1])
+
+
+@violates("R248", "the results of parallel calls all name the first of the calls")
+def results_name_the_first_call(patch: Patch) -> None:
+    @patch.wrap(call.Runner.run)
+    async def wrong(original, self, calls):
+        return await original(self, [structs.replace(each, line=calls[0].line) for each in calls])
+
+
+@violates("R252", "the result of an agent has no totals")
+def totals_are_left_out(patch: Patch) -> None:
+    @patch.wrap(errand._result)
+    def wrong(original, sent):
+        made = original(sent)
+        detail = made.detail if isinstance(made.detail, dict) else {}
+        return replace(made, detail={name: value for name, value in detail.items() if not name.startswith("total")})
+
+
+@violates("R252", "the lines of an agent are those of a main conversation")
+def agents_are_no_sidechains(patch: Patch) -> None:
+    @patch.wrap(journal.put)
+    def wrong(original, path, lines, sync):
+        return original(path, [{**line, "isSidechain": False} if "uuid" in line else line for line in lines], sync)
+
+
+@violates("R256", "a resume begins with the first message, before the last compaction")
+def compactions_are_ignored(patch: Patch) -> None:
+    @patch.wrap(path.after_compaction)
+    def whole(original, path):
+        return path
+
+    @patch.wrap(chain.Chain.up)
+    def wrong(original, self, leaf, history=False):
+        return original(self, leaf, True)
+
+
+@violates("R258", "the duration that the program measured is not used")
+def measured_time_is_ignored(patch: Patch) -> None:
+    @patch.wrap(turn.Turn.seconds)
+    def wrong(original, self):
+        return original(replace(self, entries=tuple(e for e in self.entries if e.subtype != "turn_duration")))
+
+
+@violates("R271", "building a request takes blocks from the entries")
+def blocks_are_taken(patch: Patch) -> None:
+    @patch.wrap(draft._spoken)
+    def wrong(original, found, *more):
+        yield from original(found, *more)
+        if found.message is not None and isinstance(found.message.content, list):
+            found.message.content.clear()
+
+
+@violates("R293", "thinking that stays where something else is cut loses its signature")
+def signatures_are_lost(patch: Patch) -> None:
+    @patch.wrap(splice.array)
+    def wrong(original, parts):
+        return original([re.sub(rb'"signature": ?"[^"]+"', b'"signature":""', each) for each in parts])
+
+
+@violates("R294", "the prompts of turns that are compressed are shortened")
+def prompts_are_shortened(patch: Patch) -> None:
+    @patch.wrap(compress._changed)
+    def wrong(original, session, done, *more):
+        prompts = {each.turn.prompt.uuid for each in done}
+        return tuple(_half(item) if _is_prompt(item, prompts) else item for item in original(session, done, *more))
+
+
+def _is_prompt(item: entry.Item, prompts: set[str | None]) -> bool:
+    return isinstance(item, entry.Entry) and item.uuid in prompts and item.type == "user"
+
+
+def _half(prompt: entry.Entry) -> entry.Entry:
+    return revise.revise(prompt, {"message": {"content": encoding.encode(prompt.text[: len(prompt.text) // 2 + 1])}})
+
+
+@violates("R299", "all lines of a clone have the version of the newest line")
+def versions_become_one(patch: Patch) -> None:
+    @patch.wrap(write._lines)
+    def wrong(original, items, names):
+        newest = max((e.version for e in items if isinstance(e, entry.Entry) and e.version), default="")
+        has_version = (isinstance(each, entry.Entry) and bool(each.version) for each in items)
+        change = {"version": encoding.encode(newest)}
+        pairs = zip(items, has_version, strict=True)
+        return original([revise.revise(each, change) if has else each for each, has in pairs], names)
+
+
+@violates("R302", "a percentage counts only the turns that still have calls, so that each trim removes more")
+def each_trim_removes_more(patch: Patch) -> None:
+    @patch.wrap(trim._spared)
+    def wrong(original, uses, tools):
+        if tools.percent is None:
+            return original(uses, tools)
+        calling = [i for i, found in enumerate(uses) if found]
+        oldest = -int(-len(calling) * tools.percent // 100)
+        return original(uses, replace(tools, percent=None)) | set(calling[oldest:])
+
+
+@violates("R351", "the blocks of a streamed message are those of its first line")
+def blocks_are_the_first(patch: Patch) -> None:
+    @patch.wrap(literal.deduplicate)
+    def wrong(original, entries):
+        lines = {each.uuid: each for each in entries}
+        return {
+            key: replace(each, content_blocks=tuple(lines[(*each.streaming, each.final)[0]].blocks))
+            for key, each in original(entries).items()
+        }
+
+
+@violates("R352", "the table ends after the first session")
+def one_session_is_counted(patch: Patch) -> None:
+    @patch.wrap(choose.files)
+    def wrong(original, options):
+        return iter(list(original(options))[:1])
+
+
+@violates("R352", "the total is that of the last session")
+def total_is_not_a_sum(patch: Patch) -> None:
+    @patch.wrap(check_inventory._total)
+    def wrong(original, rows):
+        return original(rows[-1:])
