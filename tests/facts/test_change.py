@@ -62,7 +62,7 @@ def test_an_edit_of_nothing_begins_a_file() -> None:
 
 @pytest.mark.parametrize(
     "detail",
-    ["done", {}, {"originalFile": "elsewhere"}, {"originalFile": "old", "userModified": True}, {"originalFile": 7}],
+    [["done"], {}, {"originalFile": "elsewhere"}, {"originalFile": "old", "userModified": True}, {"originalFile": 7}],
 )
 def test_what_nothing_tells_is_unknown(detail: Any) -> None:
     call = tool("Edit", file_path=PATH, old_string="old", new_string="new")

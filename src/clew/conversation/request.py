@@ -57,6 +57,9 @@ def build(
         return Request(refusal=str(reason))
 
 
+_SHORT = 4096  # bytes: a longer line is not read to see whether it is null
+
+
 class Unreadable(ValueError):
     """The version in question cannot resume this file."""
 
@@ -64,7 +67,7 @@ class Unreadable(ValueError):
 def readable(items: Iterable[Item], era: Era) -> Iterable[Entry]:
     """The entries that a version sees: older ones lose lines that newer ones read."""
     for item in items:
-        if item.raw.strip() == b"null":
+        if not isinstance(item, Entry) and item.line.size < _SHORT and item.raw.strip() == b"null":
             if era.dies_of_null_lines:
                 raise Unreadable(f"line {item.line.number} is null, which ends version {era.version}")
             if era.stops_at_null_lines:

@@ -26,6 +26,9 @@ _BREAK = re.compile(rb"[^\n:=,\\]\r?\n(?=[^\n\r])")  # the end of a line that th
 _GAP = re.compile(rb"[\s,;\"'&|<>]")
 _PEM_BEGIN, _PEM_END = b"-----BEGIN", b"-----END"
 _SAMPLE = 8 << 10
+_AS_IT_IS = sum(
+    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
+)  # no link, no waiting for a pipe
 _TEXT_BYTES = frozenset(range(32, 256)) - {127} | frozenset(b"\t\n\r\f\b\x1b")
 
 
@@ -140,8 +143,7 @@ def _candidates(names: Sequence[str], call_id: str, text: str, detail: Any) -> I
 
 def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a regular file for reading, not through a link. Raises OSError."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    file = os.fdopen(os.open(path, flags), "rb")
+    file = os.fdopen(os.open(path, os.O_RDONLY | _AS_IT_IS), "rb")
     if not S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(f"{os.fspath(path)!r} is not a regular file")
