@@ -116,9 +116,7 @@ def is_beside_left_out(ours: Sequence[Json], theirs: Sequence[Json], left_out: i
     is_extra = False
     for index, piece in enumerate(other):
         follows = index + 1 < len(other) and _is_context(other[index + 1])
-        if at < len(mine) and (
-            piece == mine[at] or (follows and piece[0] != "system" and _ended(piece) == _ended(mine[at]))
-        ):
+        if at < len(mine) and (piece == mine[at] or (follows and _ended(piece) == _ended(mine[at]))):
             at += 1
             is_extra = False
         elif _is_context(piece):
@@ -154,6 +152,8 @@ def _is_context(piece: tuple[str, Any]) -> bool:
 def _ended(piece: tuple[str, Any]) -> tuple[str, Any]:
     """A piece without the white space that a further text takes away from a result, or puts behind a text."""
     role, block = piece
+    if role == "system":
+        return piece
     if block.get("type") == "tool_result" and isinstance(block["content"], str):
         return role, {**block, "content": block["content"].strip()}
     return (role, {**block, "text": block["text"].rstrip("\n")}) if isinstance(block.get("text"), str) else piece
