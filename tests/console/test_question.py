@@ -63,6 +63,7 @@ def captured(console: Console, name: str) -> None:
 
 
 def _numbers(console: Console) -> str:
+    """Which lines of a question are on the screen: `lines 1-10 of 407`."""
     found = re.search(r"lines \d+-\d+ of \d+", console.screen)
     return found[0] if found else ""
 
@@ -70,7 +71,7 @@ def _numbers(console: Console) -> str:
 def pages(console: Console) -> str:
     """Everything that a question shows, page by page."""
     seen = console.screen
-    while (shown := _numbers(console)) and shown.split()[1].split("-")[1] != shown.split()[3]:
+    while (shown := _numbers(console)) and not re.search(r"-(\d+) of \1$", shown):
         console.type(PAGE_DOWN)
         # the numbers stand below the page and are drawn after it
         console.until(lambda old=shown: _numbers(console) not in ("", old), "another page")  # type: ignore[misc]
