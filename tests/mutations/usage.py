@@ -14,8 +14,8 @@ from tests.mutations import Patch, violates
 @violates("R267", "bookkeeping of the program is sent")
 def records_are_sent(patch: Patch) -> None:
     @patch.wrap(message._sendable)
-    def wrong(original, made):
-        return {**original(made), "toolUseResult": {}, "_requestId": "req_1"}
+    def wrong(original, made, *args):
+        return {**original(made, *args), "toolUseResult": {}, "_requestId": "req_1"}
 
 
 @violates("R110", "a diff has no places")

@@ -32,7 +32,8 @@ WORKERS = max(2, os.cpu_count() or 2)
 class Verdict:
     """Both sides; `theirs` is None if the program had to be stopped.
 
-    `context` is what the program wrote into the file for the new prompt; `ours` holds it.
+    `context` is what the program added for the new prompt, read from the file or, where it is not written, from the
+    request; `ours` holds it.
     """
 
     version: str
@@ -67,9 +68,10 @@ class Verdict:
         theirs = verbatim.comparable(self.theirs.messages if self.theirs else [], used)
         theirs = verbatim.without_lost_agents(theirs, used)
         ours = verbatim.comparable(self.ours.messages, used)
+        writes_context = Era(self.version).renders_attachments
         if self.context:
-            used.add("turn")
-        return ours, theirs if Era(self.version).renders_attachments else verbatim.without_opening(theirs, used)
+            used.add("turn" if writes_context else "opening")
+        return ours, theirs if writes_context else verbatim.without_opening(theirs, used)
 
 
 def first_difference(ours: list[Json], theirs: list[Json]) -> str:
@@ -120,7 +122,10 @@ def ask(box: Box, data: bytes, session_id: str, beside: Path | None = None) -> A
 
 def verdict(version: str, data: bytes, answer: Answer) -> Verdict:
     """Compare what the CLI did with a file and what clew says about it."""
-    context = verbatim.written(answer.added)
+    if Era(version).renders_attachments:
+        context = verbatim.written(answer.added)
+    else:
+        context = verbatim.unwritten(answer.theirs.messages if answer.theirs else [])
     return Verdict(version, build(Session(data).items, version, PROMPT, context), answer.theirs, context)
 
 

@@ -5,6 +5,7 @@ What may differ is in `ALLOWED`, with the reason. Everything else has to be equa
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -72,21 +73,39 @@ def written(added: bytes) -> tuple[Entry, ...]:
     return tuple(e for e in entries(read(added)) if e.type == "attachment" and e.data.get("rendered"))
 
 
+def unwritten(messages: Sequence[Json]) -> tuple[Entry, ...]:
+    """What older versions put beside the new prompt and do not write down: listings and reminders, as attachments."""
+    said = comparable(messages)
+    system = said.pop() if said and said[-1]["role"] == "system" else None
+    texts = [block["text"] for block in said[-1]["content"] if _LISTING.match(_text_of(block))] if said else []
+    if system and (found := _LISTING.search(_text_of(system["content"][0]))):
+        texts.append(_text_of(system["content"][0])[found.start() :])
+    return tuple(entries(read(b"".join(_attachment(text.removesuffix("\n")) for text in texts))))
+
+
+def _attachment(text: str) -> bytes:
+    inside = {"type": "critical_system_reminder", "content": text}
+    return json.dumps({"type": "attachment", "attachment": inside}).encode() + b"\n"
+
+
+def _text_of(block: Any) -> str:
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+    return text if isinstance(text, str) else ""
+
+
+_LISTING = re.compile(
+    r"(?:<system-reminder>\n|^)(?:Available agent types for the Agent tool:|The following skills are available for use|"
+    r"<total_tokens>|The TodoWrite tool hasn.t been used|The task tools haven.t been used)"
+)
+
+
 def without_opening(messages: Sequence[Json], used: set[str]) -> list[Json]:
-    """Without the context that older versions put before the first prompt, into the new one and behind it."""
-    found = [dict(message) for message in messages]
-    if found and found[-1]["role"] == "system":
+    """Without the context that older versions put before the first prompt."""
+    first, *rest = messages
+    kept = [block for block in first["content"] if not _opens_with(block, OPENING)]
+    if len(kept) != len(first["content"]):
         used.add("opening")
-        found.pop()
-    for index in {0, len(found) - 1} if found else ():
-        if found[index]["role"] != "user":
-            continue
-        opening = OPENING if index == 0 else REMINDER
-        kept = [b for b in found[index]["content"] if not _opens_with(b, opening)]
-        if len(kept) != len(found[index]["content"]):
-            used.add("opening")
-            found[index]["content"] = kept
-    return [message for message in found if message["content"]]
+    return [message for message in ({**first, "content": kept}, *rest) if message["content"]]
 
 
 def _opens_with(block: Json, opening: str) -> bool:

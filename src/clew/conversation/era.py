@@ -102,6 +102,14 @@ class Era:
         return self.since("2.1.80")
 
     @property
+    def orders_siblings(self) -> bool:
+        """All results of parallel calls are found by their calls and sorted by their place in the file.
+
+        Earlier versions find only results that hang below their reply, and sort what they pull in by time.
+        """
+        return self.since("2.1.290")
+
+    @property
     def keeps_notes(self) -> bool:
         """Meta entries that hang below a call beside the path are sent behind its results."""
         return self.since("2.1.290")
@@ -159,8 +167,21 @@ class Era:
 
     @property
     def cleans_texts(self) -> bool:
-        """Virtual lines, texts of white space beside others, halves of surrogate pairs and images in errors are not sent."""
+        """Texts of white space beside others and halves of surrogate pairs are not sent."""
         return self.since("2.1.200")
+
+    @property
+    def drops_virtual_lines(self) -> bool:
+        return self.since("2.1.100")
+
+    @property
+    def drops_images_in_errors(self) -> bool:
+        return self.since("2.1.100")
+
+    @property
+    def requires_time(self) -> bool:
+        """A session whose last message has no time is not resumed."""
+        return self.since("2.1.100")
 
     @property
     def sorts_calls_last(self) -> bool:

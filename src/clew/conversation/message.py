@@ -27,7 +27,7 @@ def messages(made: list[Draft], era: Era, model: str) -> list[Json]:
     merged = [_adjusted(d, era, model) for d in merged]
     merged = _paired(merged, era)
     found: list[Json] = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
-    found = [_sendable(message) for message in found] if era.cleans_texts else found
+    found = [_sendable(message, era) for message in found]
     return [{**m, "content": [_rounded_block(block) for block in m["content"]]} for m in found]
 
 
@@ -59,7 +59,7 @@ _EXPONENTS = 1e21  # from here on JavaScript writes an exponent
 
 def _is_virtual(draft: Draft, era: Era) -> bool:
     """Lines that the program marks as never to be sent."""
-    if draft.entry is None or not era.cleans_texts or b"isVirtual" not in draft.entry.raw:
+    if draft.entry is None or not era.drops_virtual_lines or b"isVirtual" not in draft.entry.raw:
         return False
     return draft.entry.data.get("isVirtual") is True
 
@@ -82,13 +82,16 @@ def _is_attached(draft: Draft) -> bool:
     )
 
 
-def _sendable(message: Json) -> Json:
-    """The same without halves of surrogate pairs, and with errors that hold nothing but text."""
-    made = replace_surrogates(message)
-    return {**made, "content": [_sendable_block(block) for block in made["content"]]}
+def _sendable(message: Json, era: Era) -> Json:
+    """The same without halves of surrogate pairs and images in errors, where the version removes them."""
+    made = replace_surrogates(message) if era.cleans_texts else message
+    if not era.drops_images_in_errors:
+        return made
+    return {**made, "content": [_without_error_images(block) for block in made["content"]]}
 
 
-def _sendable_block(block: Json) -> Json:
+def _without_error_images(block: Json) -> Json:
+    """An error holds nothing but text."""
     is_error = block.get("type") == "tool_result" and block.get("is_error") and isinstance(block.get("content"), list)
     return {**block, "content": _texts_alone(block["content"])} if is_error else block
 
@@ -367,4 +370,4 @@ def _is_said(block: Json, draft: Draft, era: Era) -> bool:
     content = draft.entry.message.content if draft.entry and draft.entry.message else None
     is_alone = len(draft.blocks) == 1 and isinstance(content, str)
     text = as_text(block.get("text") or "")
-    return is_alone or not era.first_result_counts or bool(text.strip() if era.cleans_texts else text)
+    return is_alone or not era.cleans_texts or bool(text.strip())

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from clew.conversation.chain import SPOKEN, Chain
 from clew.conversation.era import Era
 from clew.wire.detail import LastPrompt
+from clew.wire.encode import as_text
 from clew.wire.entry import Entry
 
 NIL = "00000000-0000-0000-0000-000000000000"
@@ -127,6 +128,26 @@ def with_siblings(path: list[Entry], links: Chain) -> list[Entry]:
     for group in results.values():
         group.sort(key=lambda e: ranks[e.uuid])
     return _spliced(path, strays, blocks, results, last, ranks)
+
+
+def with_siblings_behind(path: list[Entry], links: Chain) -> list[Entry]:
+    """Put back what parallel calls left beside the path, as versions before 2.1.290 do.
+
+    Behind the last line of a reply on the path come its other blocks, then the results that hang below any of its lines,
+    each in the order of time. Results on the path keep their place.
+    """
+    on_path = {entry.uuid for entry in path}
+    last = {_mid(entry): index for index, entry in enumerate(path) if entry.type == "assistant"}
+    beside = [entry for uuid, entry in links.nodes.items() if uuid not in on_path]
+    blocks = [e for e in beside if e.type == "assistant" and _mid(e) is not None and _mid(e) in last]
+    reply_of = {e.uuid: _mid(e) for e in (*path, *blocks) if e.type == "assistant" and _mid(e) is not None}
+    results = [e for e in beside if e.type == "user" and e.results and links.above.get(e.uuid) in reply_of]
+    behind: dict[int, list[Entry]] = {}
+    for group in (blocks, results):
+        for entry in sorted(group, key=lambda e: as_text(e.timestamp)):
+            mid = _mid(entry) if entry.type == "assistant" else reply_of[links.above.get(entry.uuid)]
+            behind.setdefault(last[mid], []).append(entry)
+    return [e for index, entry in enumerate(path) for e in (entry, *behind.get(index, ()))]
 
 
 def _last_lines(path: Sequence[Entry]) -> dict[str | None, int]:

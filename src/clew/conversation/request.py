@@ -15,7 +15,7 @@ from clew.conversation.chain import SPOKEN, chain, has_content
 from clew.conversation.draft import Draft, drafts, is_complete
 from clew.conversation.era import NEWEST, Era
 from clew.conversation.message import messages
-from clew.conversation.path import after_compaction, leaf, with_notes, with_siblings
+from clew.conversation.path import after_compaction, leaf, with_notes, with_siblings, with_siblings_behind
 from clew.conversation.preserved import relinked
 from clew.models import default_model, known_name, model_of, without_suffix
 from clew.wire.detail import Attachment, WorktreeState
@@ -100,12 +100,12 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequ
     path = links.up(end)
     if not era.survives_cycles and path[0].parent in {e.uuid for e in path}:
         raise Unreadable(f"its entries are their own ancestors, which hangs version {era.version}")
-    if era.leaf_by_order:
-        _refuse_bad_end(path)
+    if era.requires_time:
+        _refuse_bad_end(path, era)
     path = after_compaction(path)
     _refuse_bad_entries(path, era)
     if era.repairs_siblings:
-        path = with_siblings(path, links)
+        path = with_siblings(path, links) if era.orders_siblings else with_siblings_behind(path, links)
     if era.keeps_notes:
         path = with_notes(path, links)
     model = _model(path)
@@ -125,11 +125,11 @@ def _fresh(draft: Draft) -> Draft:
     return replace(draft, entry=None) if is_apart else draft
 
 
-def _refuse_bad_end(path: Sequence[Entry]) -> None:
+def _refuse_bad_end(path: Sequence[Entry], era: Era) -> None:
     last = next((e for e in reversed(path) if e.type in SPOKEN), None)
     if last is None:
         return
-    if last.is_sidechain:
+    if last.is_sidechain and era.leaf_by_order:
         raise Unreadable("the last message is an agent's")
     when = last.timestamp
     is_year = isinstance(when, int | float) and 0 <= when <= _LAST_YEAR  # how the program reads a number there

@@ -1,0 +1,86 @@
+"""Rules that changed between versions, on sessions in which they decide what is sent."""
+
+from __future__ import annotations
+
+import pytest
+
+import clew
+from tests.conversation.lines import Json, reply, result, session, text, texts, use, user
+
+IMAGE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+
+
+def sent(version: str, *lines: Json) -> list[str]:
+    return texts(clew.request(session(*lines), version).messages)
+
+
+@pytest.mark.parametrize(("version", "said"), [("2.1.260", "x y aside"), ("2.1.290", "x aside y")])
+def test_a_block_beside_the_path_follows_the_whole_reply_before_2_1_290(version: str, said: str) -> None:
+    lines = [
+        user("A", None, "go"),
+        reply("B", "A", text("x"), mid="m"),
+        reply("C", "A", text("aside"), mid="m"),
+        reply("D", "B", text("y"), mid="m"),
+    ]
+    assert sent(version, *lines) == ["user: go", f"assistant: {said}"]
+
+
+@pytest.mark.parametrize(("version", "calls"), [("2.1.100", "(two)"), ("2.1.260", "(two)"), ("2.1.290", "(one) (two)")])
+def test_a_result_without_a_parent_is_found_by_its_call_from_2_1_290_on(version: str, calls: str) -> None:
+    lines = [
+        user("A", None, "go"),
+        reply("B", "A", use("one"), mid="m"),
+        reply("C", "B", use("two"), mid="m"),
+        result("D", None, "one"),
+        result("E", "C", "two"),
+        reply("F", "E", text("done")),
+    ]
+    assert sent(version, *lines)[1] == f"assistant: {calls}"
+
+
+@pytest.mark.parametrize("version", ["2.1.100", "2.1.260"])
+def test_results_are_pulled_in_by_time_before_2_1_290(version: str) -> None:
+    lines = [
+        user("A", None, "go"),
+        reply("B", "A", use("one"), mid="m"),
+        reply("C", "B", use("two"), mid="m"),
+        reply("D", "C", use("three"), mid="m"),
+        result("E", "B", "one", timestamp="2026-01-05T09:00:20.000Z"),
+        result("F", "C", "two", timestamp="2026-01-05T09:00:10.000Z"),
+        result("G", "D", "three", timestamp="2026-01-05T09:00:05.000Z"),
+        reply("H", "G", text("done"), timestamp="2026-01-05T09:00:30.000Z"),
+    ]
+    assert sent(version, *lines)[2] == "user: [two] [one] [three]"
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [("2.1.45", ["user: go", "assistant: hi", "user: hidden"]), ("2.1.100", [])]
+)
+def test_virtual_lines_are_not_sent_from_2_1_100_on(version: str, said: list[str]) -> None:
+    lines = [
+        user("A", None, "go"),
+        reply("B", "A", text("hi")),
+        user("C", "B", "hidden", isVirtual=True),
+    ]
+    expected = said or ["user: go", "assistant: hi"]
+    assert sent(version, *lines) == [*expected, "assistant: No response requested."]
+
+
+@pytest.mark.parametrize(("version", "kinds"), [("2.1.45", ["text", "image"]), ("2.1.100", ["text"])])
+def test_images_in_errors_are_not_sent_from_2_1_100_on(version: str, kinds: list[str]) -> None:
+    failed: Json = {"type": "tool_result", "tool_use_id": "one", "is_error": True, "content": [text("bad"), IMAGE]}
+    lines = [user("A", None, "go"), reply("B", "A", use("one")), user("C", "B", [failed]), reply("D", "C", text("oh"))]
+    answer = clew.request(session(*lines), version).messages[2]["content"][0]
+    assert [part["type"] for part in answer["content"]] == kinds
+
+
+@pytest.mark.parametrize(("version", "count"), [("2.1.100", 3), ("2.1.200", 1)])
+def test_blank_texts_beside_others_are_not_sent_from_2_1_200_on(version: str, count: int) -> None:
+    lines = [user("A", None, [text(" "), text("go"), text("")]), reply("B", "A", text("hi"))]
+    assert len(clew.request(session(*lines), version).messages[0]["content"]) == count
+
+
+@pytest.mark.parametrize(("version", "refusal"), [("2.1.45", ""), ("2.1.100", "the last message has no time")])
+def test_a_session_without_times_is_refused_from_2_1_100_on(version: str, refusal: str) -> None:
+    lines = [user("A", None, "go", timestamp=None), reply("B", "A", text("hi"), timestamp=None)]
+    assert clew.request(session(*lines), version).refusal == refusal
