@@ -367,6 +367,36 @@ def bridge_without_a_time(s: Script) -> None:
     s.reply("a2", timestamp=second(2))
 
 
+# The forms of a date in which the time of a bridge is written: JavaScript reads the first ten
+DATES = {
+    "of_a_mail": "Sat, 03 Jan 2026 10:00:02 GMT",
+    "of_a_mail_with_an_offset": "Sat, 03 Jan 2026 12:00:02 +0200",
+    "with_an_offset": "2026-01-03T12:00:02+02:00",
+    "with_a_short_offset": "2026-01-03T04:30:02.000-0530",
+    "without_milliseconds": "2026-01-03T10:00:02Z",
+    "with_microseconds": "2026-01-03T10:00:02.123456Z",
+    "with_a_space": "2026-01-03 10:00:02Z",
+    "of_a_script": "Sat Jan 03 2026 10:00:02 GMT+0000 (Coordinated Universal Time)",
+    "of_a_person": "Jan 3, 2026 10:00:02 AM",
+    "in_a_number": 1767434402000,
+    "with_a_short_offset_of_hours": "2026-01-03T12:00:02+02",
+    "without_dashes": "20260103T100002Z",
+    "in_digits": "1767434402000",
+}
+
+
+def dated(s: Script, date: str | int, before: bool) -> None:
+    s.user("u1", timestamp=second(0))
+    s.reply("a1", timestamp=date if before else second(1))
+    s.user("u2", timestamp=second(3) if before else date, parent=NOWHERE)
+    s.reply("a2", timestamp=second(4))
+
+
+for name, date in DATES.items():
+    case.put(f"bridge_with_a_date_{name}", lambda s, date=date: dated(s, date, before=False))  # type: ignore[misc]
+    case.put(f"bridge_to_a_date_{name}", lambda s, date=date: dated(s, date, before=True))  # type: ignore[misc]
+
+
 @case
 def line_before_without_a_time(s: Script) -> None:
     s.user("u1", timestamp=second(0))

@@ -7,20 +7,17 @@ disks, other tools and other versions: lines are torn, lost, repeated and moved,
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from clew.demo.talk import NIL, Talk, bash, read, talk, task
-
-Json = dict[str, Any]
+from clew.wire.time import stamp
+from tests.oracle.changes import change
 
 MODELS = ("claude-opus-5-5", "claude-opus-5-5", "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001")
 VERSIONS = ("2.1.325", "2.1.232", "2.1.200", "2.1.120", "2.1.45", "2.1.29")
-NOWHERE = "ffffffff-0000-4000-8000-000000000000"
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6364f8cf500f0003860180"
@@ -81,14 +78,25 @@ def _prompt(made: Talk, chance: Random, number: int) -> Talk:
     if kind < 0.08:
         made = made.command("model", "opus", "Set model")
     elif kind < 0.16:
-        made = made.user("<local-command-caveat>Caveat.</local-command-caveat>", meta=True)
-        made = made.user("<command-name>/clear</command-name>", meta=chance.random() < 0.5)
-        made = made.user("<local-command-stdout>done</local-command-stdout>", meta=chance.random() < 0.5)
+        made = _commands(made, chance)
     elif kind < 0.22:
         made = made.user(f"note {number}", meta=True)
+    if chance.random() < 0.15:
+        made = made.snapshot({"a.py": chance.choice((None, "x = 1\n"))})
     images = [PIXEL] if chance.random() < 0.08 else []
     made = made.user(f"prompt {number}", images=images)
     return _attached(made, chance, 0.3)
+
+
+def _commands(made: Talk, chance: Random) -> Talk:
+    """Commands of the program's own, one or more under one caveat."""
+    made = made.user("<local-command-caveat>Caveat.</local-command-caveat>", meta=True)
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        made = made.user("<command-name>/clear</command-name>", meta=chance.random() < 0.3)
+        if chance.random() < 0.8:
+            stream = chance.choice(("stdout", "stdout", "stderr"))
+            made = made.user(f"<local-command-{stream}>done</local-command-{stream}>", meta=chance.random() < 0.3)
+    return made
 
 
 def _turn(made: Talk, chance: Random) -> Talk:
@@ -137,6 +145,8 @@ def _ending(made: Talk, chance: Random) -> Talk:
         return made.reply(call=bash("sleep 9"))
     if kind < 0.22:
         return made
+    if kind < 0.26:
+        return _commands(made.reply("Done."), chance)
     made = made.reply("Done.", thinking="Well." if chance.random() < 0.3 else None)
     return made.turn_duration() if chance.random() < 0.4 else made
 
@@ -153,6 +163,10 @@ _ATTACH: tuple[Callable[[Talk], Talk], ...] = (
     lambda made: made.attachment(
         "queued_command", prompt="and that", commandMode="prompt", origin={"kind": "human"}, humanTurn=True
     ),
+    lambda made: made.attachment(
+        "queued_command", prompt=[{"type": "text", "text": "in blocks"}], commandMode="prompt", source_uuid=NIL
+    ),
+    lambda made: made.attachment("queued_command", prompt="task over", commandMode="task-notification"),
     lambda made: made.attachment(
         "nested_memory", path="/x/CLAUDE.md", content={"path": "/x/CLAUDE.md", "content": "m"}
     ),
@@ -180,183 +194,23 @@ def _beside(made: Talk, chance: Random, number: int) -> Talk:
         return made.title(f"Title {number}")
     if kind < 0.2:
         return made.summary_line(f"Summary {number}")
-    if kind < 0.3:
-        return made.queue("enqueue", "also this").queue("remove")
+    if kind < 0.35:
+        for operation in chance.choice((("enqueue", "remove"), ("enqueue", "dequeue"), ("enqueue",), ("popAll",))):
+            made = made.queue(operation, "also this" if operation == "enqueue" else None)
+        return made
+    if kind < 0.42:
+        return made.snapshot({"a.py": "x = 2\n"}, of=made.leaf, update=True)
+    return _sidechain(made, chance) if kind < 0.5 else made
+
+
+def _sidechain(made: Talk, chance: Random) -> Talk:
+    """An agent's entries in the file of the conversation, as versions before 2.0 wrote them; some hang below the leaf."""
+    child = talk(seed=f"aside {made.made}").user("Look.").reply(call=bash("ls")).result("x").reply("Found.")
+    top = made.leaf if chance.random() < 0.3 else None
+    for entry in child.data():
+        made = _wait(made, chance, (0, 1, 4))
+        if "uuid" in entry:
+            parent = entry["parentUuid"] or top
+            own = {"isSidechain": True, "sessionId": made.session_id, "timestamp": stamp(made.now)}
+            made = made.line({**entry, **own, "parentUuid": parent})
     return made
-
-
-# -- changes
-
-
-def change(lines: list[bytes], chance: Random) -> str:
-    """Change one line, and say how."""
-    at = chance.randrange(len(lines))
-    if chance.random() < 0.45:
-        name = chance.choice(list(_LINES))
-        _LINES[name](lines, at, chance)
-        return f"line {at + 1}: {name}"
-    entry = _entry(lines[at])
-    if not entry or "uuid" not in entry:
-        return f"line {at + 1}: untouched"
-    name = chance.choice(list(_FIELDS))
-    others = [other for line in lines if (other := _entry(line)) and "uuid" in other]
-    _FIELDS[name](entry, others, chance)
-    lines[at] = json.dumps(entry).encode() + b"\n"
-    return f"line {at + 1}: {name}"
-
-
-def _entry(line: bytes) -> Json | None:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _torn(lines: list[bytes], at: int, chance: Random) -> None:
-    lines[at] = lines[at][: chance.randrange(len(lines[at]))].rstrip(b"\n") + b"\n"
-
-
-def _joined(lines: list[bytes], at: int, chance: Random) -> None:
-    lines[at] = lines[at][: chance.randrange(len(lines[at]))].rstrip(b"\n")
-
-
-def _moved(lines: list[bytes], at: int, chance: Random) -> None:
-    lines.insert(chance.randint(0, len(lines) - 1), lines.pop(at))
-
-
-def _swapped(lines: list[bytes], at: int, chance: Random) -> None:
-    lines[at : at + 2] = reversed(lines[at : at + 2])
-
-
-_LINES: dict[str, Callable[[list[bytes], int, Random], object]] = {
-    "torn": _torn,
-    "lost": lambda lines, at, chance: lines.pop(at),
-    "lost with the next": lambda lines, at, chance: lines.__delitem__(slice(at, at + 2)),
-    "cut off here": lambda lines, at, chance: lines.__delitem__(slice(at + 1, None)),
-    "joined with the next": _joined,
-    "twice": lambda lines, at, chance: lines.insert(at, lines[at]),
-    "again later": lambda lines, at, chance: lines.insert(chance.randint(at, len(lines)), lines[at]),
-    "moved": _moved,
-    "swapped with the next": _swapped,
-    "blank line": lambda lines, at, chance: lines.insert(at, b"\n"),
-    "line of another kind": lambda lines, at, chance: lines.insert(at, chance.choice((b"[]\n", b"null\n", b"7\n"))),
-}
-
-ODD_CONTENT: tuple[Any, ...] = (
-    "",
-    " ",
-    "plain",
-    None,
-    [],
-    [{"type": "text", "text": ""}],
-    [{"type": "text", "text": " \n"}],
-    [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}],
-    [{"type": "x-unknown", "x": 1}],
-)
-ODD_TIMES: tuple[Any, ...] = (
-    None,
-    "",
-    "yesterday",
-    0,
-    "2026-01-03",
-    "2020-01-01T00:00:00.000Z",
-    "2099-01-01T00:00:00Z",
-)
-
-
-def _other(others: Sequence[Json], chance: Random) -> Json:
-    return chance.choice(others)
-
-
-def _set(key: str, values: Iterable[Any]) -> Callable[[Json, Sequence[Json], Random], None]:
-    choices = list(values)
-
-    def apply(entry: Json, others: Sequence[Json], chance: Random) -> None:
-        entry[key] = chance.choice(choices)
-
-    return apply
-
-
-def _take(*keys: str) -> Callable[[Json, Sequence[Json], Random], None]:
-    """The value that another line has."""
-
-    def apply(entry: Json, others: Sequence[Json], chance: Random) -> None:
-        source = _other(others, chance)
-        for key in keys:
-            if key in source:
-                entry[key] = source[key]
-                return
-
-    return apply
-
-
-def _drop(key: str) -> Callable[[Json, Sequence[Json], Random], None]:
-    return lambda entry, others, chance: entry.pop(key, None)
-
-
-def _in_message(
-    apply: Callable[[Json, Sequence[Json], Random], object],
-) -> Callable[[Json, Sequence[Json], Random], None]:
-    def inside(entry: Json, others: Sequence[Json], chance: Random) -> None:
-        if isinstance(entry.get("message"), dict):
-            messages = [other["message"] for other in others if isinstance(other.get("message"), dict)]
-            apply(entry["message"], messages, chance)
-
-    return inside
-
-
-def _in_block(apply: Callable[[Json, Random], object]) -> Callable[[Json, Sequence[Json], Random], None]:
-    def inside(entry: Json, others: Sequence[Json], chance: Random) -> None:
-        message = entry.get("message")
-        blocks = message.get("content") if isinstance(message, dict) else None
-        if isinstance(blocks, list) and blocks and isinstance(blocks[0], dict):
-            apply(chance.choice(blocks), chance)
-
-    return inside
-
-
-def _blank(block: Json, chance: Random) -> None:
-    key = next((key for key in ("text", "thinking", "content") if key in block), "text")
-    block[key] = chance.choice(("", " ", "\n\n", "odd <system-reminder>\nx\n</system-reminder> text\n"))
-
-
-def _parent_of(entry: Json, others: Sequence[Json], chance: Random) -> None:
-    entry["parentUuid"] = _other(others, chance)["uuid"]
-
-
-def _lines_of_one_reply(message: Json, others: Sequence[Json], chance: Random) -> None:
-    ids = [other["id"] for other in others if other.get("id")]
-    if ids and "id" in message:
-        message["id"] = chance.choice(ids)
-
-
-_FIELDS: dict[str, Callable[[Json, Sequence[Json], Random], None]] = {
-    "another parent": _parent_of,
-    "no parent": _set("parentUuid", (None, None, "", NOWHERE)),
-    "its own parent": lambda entry, others, chance: entry.update(parentUuid=entry["uuid"]),
-    "without parentUuid": _drop("parentUuid"),
-    "uuid of another": _take("uuid"),
-    "without uuid": _drop("uuid"),
-    "another type": _set("type", ("user", "assistant", "system", "attachment", "progress", "x-unknown")),
-    "another time": _take("timestamp"),
-    "an odd time": _set("timestamp", ODD_TIMES),
-    "without time": _drop("timestamp"),
-    "an agent's": _set("isSidechain", (True,)),
-    "meta": _set("isMeta", (True, False)),
-    "without message": _drop("message"),
-    "a summary": _set("isCompactSummary", (True,)),
-    "id of another reply": _in_message(_lines_of_one_reply),
-    "without message id": _in_message(_drop("id")),
-    "without request": _drop("requestId"),
-    "odd content": _in_message(_set("content", ODD_CONTENT)),
-    "without content": _in_message(_drop("content")),
-    "content of another": _in_message(_take("content")),
-    "another model": _in_message(_set("model", (*MODELS, "claude-3-opus", "<synthetic>"))),
-    "another role": _in_message(_set("role", ("user", "assistant", "system"))),
-    "a blank block": _in_block(_blank),
-    "another call": _in_block(
-        lambda block, chance: block.update(dict.fromkeys(set(block) & {"id", "tool_use_id"}, "t"))
-    ),
-    "another block": _in_block(lambda block, chance: block.update(type=chance.choice(("text", "x-unknown")))),
-}

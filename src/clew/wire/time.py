@@ -1,4 +1,4 @@
-"""Instants: the two forms of time that the files hold, as aware datetimes in UTC.
+"""Instants: the forms of time that the files hold, as aware datetimes in UTC.
 
 An instant is at least a year away from both ends of what `datetime` can hold, so that every time zone can show it and a
 few days can be added or taken away. What lies outside is no time.
@@ -9,23 +9,21 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from clew.wire.date import parse_date
+
 EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
 LATEST = datetime(9998, 12, 31, tzinfo=UTC)
 
 
 def instant(value: str | int | float | None) -> datetime | None:
-    """Parse an ISO-8601 text, or milliseconds since 1970; None for anything else and for a time out of range."""
+    """Parse a text as JavaScript does, or milliseconds since 1970; None for no date and for a time out of range."""
     if value is None or isinstance(value, bool):
         return None
     try:
-        if isinstance(value, str):
-            found = datetime.fromisoformat(value)
-            found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
-        else:
-            found = datetime.fromtimestamp(value / 1000, UTC)
+        found = parse_date(value) if isinstance(value, str) else datetime.fromtimestamp(value / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    return found if EARLIEST <= found <= LATEST else None
+    return found if found is not None and EARLIEST <= found <= LATEST else None
 
 
 def stamp(moment: datetime) -> str:
