@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from clew.models import is_same, model_of, resolve, short_names, table, window_of, without_suffix
+from clew.models import is_same, model_of, plan_model, resolve, short_names, table, window_of, without_suffix
 
 MILLION = 1_000_000
 
@@ -58,6 +58,17 @@ def test_limits_are_those_that_claude_code_reports(
 )
 def test_short_names_and_the_mark_of_the_long_window_resolve_as_in_claude_code(name: str, full: str) -> None:
     assert resolve(name) == full
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        *((name, "claude-opus-5-5") for name in ("opusplan", "OpusPlan", "opusplan[1m]")),
+        *((name, "") for name in ("", "opus", "sonnet", "claude-opus-5-5", "qwen3-coder")),
+    ],
+)
+def test_only_opusplan_stands_for_another_model_in_plan_mode(name: str, full: str) -> None:
+    assert plan_model(name) == full
 
 
 def test_every_short_name_stands_for_a_model_of_the_table() -> None:

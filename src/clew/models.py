@@ -88,6 +88,13 @@ def _full_name(name: str) -> str:
     return full + LONG if needs_suffix else full
 
 
+def plan_model(name: str) -> str:
+    """The full name for a short one in plan mode, if it stands for another model there (`opusplan`), else nothing."""
+    plain, is_long = without_suffix(name)
+    full = str(table()["plan_aliases"].get(plain.lower(), ""))
+    return _full_name(full + LONG if is_long else full) if full else ""
+
+
 def without_suffix(name: str) -> tuple[str, bool]:
     """The name to send for a model, and whether its long window is meant: `[1m]` is never part of what is sent."""
     is_long = name.lower().endswith(LONG)

@@ -284,6 +284,14 @@ def test_thinking_with_a_signature_that_is_not_taken_is_left_out() -> None:
     assert told.names[0] == "LeftOut" and told.of(LeftOut)[0].name == "thinking blocks"
 
 
+def test_a_turn_whose_thinking_is_not_taken_continues_without_thinking() -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
+    talk = [user("a"), assistant(thinking("Hm.", "foreign"), call), user([result("toolu_1")])]
+    with running(Script(signatures="own")) as server:
+        stream(server, ask(*talk, tools=TOOLS, thinking={"type": "enabled", "budget_tokens": 1024}))
+        assert [row["status"] for row in server.rows] == [400, 200]  # not refused again for the missing thinking
+
+
 def test_thinking_that_the_server_said_comes_back_unchanged() -> None:
     script = steps([{"thinking": "Hm. 🧵"}, {"tool": "Bash", "input": {}}], "Done.", signatures="own")
     with running(script) as server:

@@ -426,6 +426,20 @@ def test_a_fallback_is_asked_when_the_model_stays_overloaded(tmp_path: Path) -> 
     sound(made.path())
 
 
+def test_a_fallback_inside_a_turn_gets_no_thinking_of_the_overloaded_model(tmp_path: Path) -> None:
+    rules = [
+        Rule(model="haiku", steps=["", "I am small."]),
+        Rule(steps=[[{"thinking": "Hm."}, use("Echo", text="a")], Step(content="x", fault=Fault(status=529))]),
+    ]
+    budget = {"type": "enabled", "budget_tokens": 1024}
+    with world(tmp_path, rules=rules) as made:
+        done = made.run("go", change=lambda means: replace(means, fallback="claude-haiku-4-5", thinking=budget))
+        statuses = [row["status"] for row in made.server.rows]
+    assert done.text == "I am small." and 400 not in statuses
+    sent = {body["model"]: "Hm." in str(body["messages"]) for body in made.sent}
+    assert sent == {made.sent[0]["model"]: True, "claude-haiku-4-5": False}
+
+
 def test_a_reply_that_breaks_off_behind_a_block_is_kept_and_gone_on_from(tmp_path: Path) -> None:
     step = Step(content=["Kept.", use("Save", path="x", text="y"), "Lost."], fault=Fault(stream="cut", after=16))
     with world(tmp_path, step, "Rest.") as made:

@@ -44,8 +44,8 @@ def mode_state(session: Session) -> SessionModeState:
 
 
 def models(session: Session) -> list[str]:
-    """The models that can be chosen here: those with short names, and the one in use."""
-    return offered(session.engine.dialogue.model)
+    """The models that can be chosen here: those with short names, `opusplan`, and the current choice."""
+    return offered(session.engine.dialogue.choice)
 
 
 def options(session: Session) -> Options:
@@ -68,7 +68,7 @@ def options(session: Session) -> Options:
             id=MODEL,
             name="Model",
             category="model",
-            current_value=dialogue.model,
+            current_value=dialogue.choice,
             options=[SessionConfigSelectOption(value=model, name=model) for model in models(session)],
         ),
     ]

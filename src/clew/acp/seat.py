@@ -17,7 +17,7 @@ from clew.acp.prompt import Given, said
 from clew.chat import event
 from clew.chat.command import read_line
 from clew.chat.compose import Session, Wishes, session
-from clew.chat.model import named
+from clew.chat.model import choose
 
 _STOPS: dict[str, StopReason] = {"refusal": "refusal", "max_tokens": "max_tokens"}
 
@@ -98,7 +98,7 @@ class Seat:
         if option == choice.MODE:
             self.use_mode(str(value))
         elif option == choice.MODEL and value in choice.models(self.session):
-            self.session.engine.use_model(named(str(value)))
+            self.session.engine.use_model(choose(str(value)))
         else:
             raise RequestError.invalid_params({"details": f"{value!r} is no choice for {option!r}."})
         return choice.options(self.session)

@@ -25,7 +25,7 @@ from clew.api.endpoint import Endpoint
 from clew.api.estimate import tokens
 from clew.api.failure import OVERLOADED, Failure, Retry, answered, failed, reported
 from clew.api.reply import Assembly, Block, Finished, Happening, Piece, Reply, Started, StreamError, error_of
-from clew.api.request import THINKING_BLOCKS, Json, Prepared, Request, culprit, prepare, signatures
+from clew.api.request import THINKING_BLOCKS, Json, Prepared, Request, culprit, prepare, signatures, without_thinking
 from clew.api.sse import Reader, TooLong
 from clew.api.unseen import unseen
 from clew.errors import ApiError
@@ -199,7 +199,8 @@ class Client:
                     "",
                     course.request.model,
                 ):
-                    course.request = replace(course.request, model=course.request.fallback)
+                    messages = without_thinking(course.request.messages, signatures(course.request.messages))
+                    course.request = replace(course.request, model=course.request.fallback, messages=messages)
                     yield Switched(course.request.model)
                 course.is_whole = not streaming or (failure.is_reported and not course.was_whole)
             await self._sleep(delay)

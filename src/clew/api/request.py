@@ -15,11 +15,12 @@ from msgspec import Struct, field
 
 from clew.api.endpoint import Profile
 from clew.api.estimate import tokens
+from clew.api.open_turn import start_without_thinking
+from clew.wire.block import THOUGHT
 
 Json = dict[str, Any]
 
 SHORTEST = 1024  # tokens; the API does not keep a shorter beginning
-THOUGHT = ("thinking", "redacted_thinking")
 THINKING_BLOCKS = "thinking blocks"
 
 
@@ -64,7 +65,10 @@ def prepare(
     refused: frozenset[str] = frozenset(),
 ) -> Prepared:
     """The body and the betas for a server, `without` what it was found not to take, and without thinking that it
-    `refused` by its signature. The request stays as it is."""
+    `refused` by its signature. The request stays as it is.
+
+    A turn whose thinking is missing (another model wrote it, or the server refused it) continues without `thinking`.
+    """
     body: Json = {"model": request.model, "max_tokens": request.max_tokens}
     if request.system:
         body["system"] = request.system if isinstance(request.system, str) else list(request.system)
@@ -88,6 +92,8 @@ def prepare(
         body.pop(name, None)
     if refused:
         body["messages"] = without_thinking(body["messages"], refused)
+    if body.get("thinking", {}).get("type") == "enabled" and start_without_thinking(body["messages"]):
+        del body["thinking"]
     if request.is_marked and profile.marks and "cache_control" not in without:
         body = marked(body, request.lifetime)
     elif request.is_marked:

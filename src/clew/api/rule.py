@@ -15,7 +15,9 @@ from typing import Any
 import msgspec
 
 from clew.api.block_rule import Violation, blocks, mark_shape
-from clew.api.request import THOUGHT, marked_count
+from clew.api.open_turn import join_roles, start_without_thinking
+from clew.api.request import marked_count
+from clew.wire.block import THOUGHT
 
 __all__ = ["Violation", "lint", "violations"]
 
@@ -182,7 +184,7 @@ def _order(messages: Sequence[Json]) -> Iterator[Violation]:
 
 def _pairs(messages: Sequence[Json]) -> Iterator[Violation]:
     """Each call has one result, at the beginning of the next message, and each result its call."""
-    turns = _turns(messages)
+    turns = join_roles(messages)
     used: set[str] = set()
     for place, (index, role, content) in enumerate(turns):
         calls = [str(b.get("id")) for b in content if _type(b) == "tool_use"] if role == "assistant" else []
@@ -227,21 +229,6 @@ def _answers(content: Sequence[Json]) -> list[str]:
     return [str(b.get("tool_use_id")) for b in content if _type(b) == "tool_result"]
 
 
-def _turns(messages: Sequence[Json]) -> list[tuple[int, str, Sequence[Json]]]:
-    """The messages as the API reads them: those of one role in a row are one."""
-    made: list[tuple[int, str, Sequence[Json]]] = []
-    for index, message in enumerate(messages):
-        role, content = message.get("role"), message.get("content")
-        found = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
-        if role == "user" and isinstance(content, str):
-            found = [{"type": "text", "text": content}]
-        if made and made[-1][1] == role:
-            made[-1] = (made[-1][0], role, [*made[-1][2], *found])
-        elif role in ("user", "assistant"):
-            made.append((index, role, found))
-    return made
-
-
 def _images(messages: Sequence[Json]) -> Iterator[Violation]:
     count = 0
     for message in messages:
@@ -278,13 +265,10 @@ def _thinking(body: Mapping[str, Any]) -> Iterator[Violation]:
     if isinstance(choice, dict) and choice.get("type") in ("any", "tool"):
         yield Violation("tool_choice", "tool_choice", "thinking may not be enabled when a tool is forced.")
     messages = body.get("messages")
-    turns = _turns(messages) if isinstance(messages, list) and all(isinstance(m, dict) for m in messages) else []
-    if len(turns) > 1 and turns[-1][1] == "user" and _answers(turns[-1][2]):
-        index, _, content = turns[-2]
-        if content and _type(content[0]) not in THOUGHT:
-            found = _type(content[0])
-            message = f"Expected `thinking` or `redacted_thinking`, but found `{found}`."
-            yield Violation("thinking_start", f"messages.{index}.content.0.type", message)
+    is_sound = isinstance(messages, list) and all(isinstance(m, dict) for m in messages)
+    if is_sound and (start := start_without_thinking(messages or [])):
+        message = f"Expected `thinking` or `redacted_thinking`, but found `{start[1]}`."
+        yield Violation("thinking_start", f"messages.{start[0]}.content.0.type", message)
 
 
 def _marks(body: Mapping[str, Any]) -> Iterator[Violation]:

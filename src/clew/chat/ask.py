@@ -71,13 +71,14 @@ class Asking(Struct):
 
     def request(self) -> Request:
         """The next request: mended if that is needed, which is told and never sent broken."""
-        messages, found = mended(self.shown(self.dialogue.messages))
+        asked, messages = self.dialogue.begin_request()
+        model, is_long = without_suffix(asked)
+        messages, found = mended(self.shown(messages))
         for sentence in found:
             self._tell_note(f"The request broke a rule of the API and was mended: {sentence}", "warning")
         if messages and (context := self.means.context()):
             first = messages[0]
             messages = [{**first, "content": [*blocks_of(context), *first["content"]]}, *messages[1:]]
-        model, is_long = without_suffix(self.dialogue.model)
         return Request(
             model=model,
             messages=messages,
@@ -156,7 +157,7 @@ class Asking(Struct):
             case LeftOut(name, _):
                 self._tell_note(f"The server does not take {name}; it is asked without.", "warning")
             case Switched(model):
-                self.dialogue.model = model
+                self.dialogue.choice = self.dialogue.asked = model
                 self._tell_note(f"The model stayed overloaded; {model} is asked instead.", "warning")
 
     def _block(self, index: int, block: Json) -> None:
@@ -181,7 +182,7 @@ class Asking(Struct):
         """Nothing of the failed try was written; what it was charged is."""
         error, usage = failed.error, failed.so_far.usage
         self._writing, self._begun, self._partial_text = None, {}, []
-        self.means.tally.add(failed.so_far.model or self.dialogue.model, usage)
+        self.means.tally.add(failed.so_far.model or self.dialogue.asked, usage)
         line = entry.retry(str(error), error.status, failed.delay, failed.number, failed.of, usage)
         self.dialogue.journal.add(line)
         told = event.Retried(
@@ -207,7 +208,7 @@ class Asking(Struct):
             self._write_block({"type": "text", "text": text}, is_aborted=True)
         if writing is not None:
             writing.finish(reply)
-        self.means.tally.add(reply.model or self.dialogue.model, reply.usage)
+        self.means.tally.add(reply.model or self.dialogue.asked, reply.usage)
         lines = tuple(writing.lines) if writing is not None else ()
         self.dialogue.reply([block for _, block in lines], reply.usage)
         if reply.id:

@@ -106,7 +106,8 @@ class Going:
             journal.leaf, state.todos, state.seen = None, [], {}
             return
         found = resume(journal.path)
-        dialogue.messages, dialogue.reported, dialogue.weighed = list(found.messages), found.reported, found.weighed
+        dialogue.load(found.messages, found.model)
+        dialogue.reported, dialogue.weighed = found.reported, found.weighed
         journal.leaf, state.todos, state.seen = found.leaf, list(found.todos), dict(found.seen)
         self.closing = list(found.closing)
 

@@ -118,7 +118,13 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
             nearby=lambda path: memory.tell(memories.near(path)),
         )
         is_saved = options.saves_files and settings.merged.get("fileCheckpointingEnabled") is not False
-        chosen = replace(options, memory=known, mode=options.mode or permissions.mode, saves_files=is_saved)
+        chosen = replace(
+            options,
+            memory=known,
+            mode=options.mode or permissions.mode,
+            saves_files=is_saved,
+            usual_model=_usual_model(settings),
+        )
         engine = await stack.enter_async_context(opened(chosen, parts, tell))
         dialogue = engine.dialogue
         workshop.cwd, workshop.mode = (lambda: dialogue.state.cwd), (lambda: dialogue.mode)
@@ -138,6 +144,11 @@ def _settings(wishes: Wishes) -> Settings:
     found = Settings.load(options.cwd, options.claude, wishes.sources, wishes.is_trusted, cli=wishes.settings)
     said = {"permissions": {"allow": list(wishes.allowed), "deny": list(wishes.disallowed)}}
     return replace(found, sources=(Source("cli", options.cwd, said), *found.sources))
+
+
+def _usual_model(settings: Settings) -> str:
+    found = settings.merged.get("model")
+    return found if isinstance(found, str) else ""
 
 
 def _known(memories: Memories, skills: Mapping[str, skill.Skill], kinds: Mapping[str, Kind]) -> str:

@@ -19,7 +19,7 @@ from clew.chat.engine import Engine
 from clew.chat.event import Event, Tell
 from clew.chat.frame import LONGEST, Framing, shortened
 from clew.chat.listing import context
-from clew.chat.model import named
+from clew.chat.model import choose
 from clew.chat.permission.decision import Mode, known_mode
 from clew.chat.permission.permissions import Permissions
 from clew.chat.race import unless
@@ -183,7 +183,7 @@ class Control:
             if self._session is None:
                 self._session = await self._start(self._brought, self.tell)
                 self._framing.session_id = self._session.engine.dialogue.session_id
-                self._first_model = self._session.engine.dialogue.model
+                self._first_model = self._session.engine.dialogue.choice
                 self._mode = self._session.engine.dialogue.mode
         return self._session
 
@@ -237,9 +237,9 @@ class Control:
         return self._greet(self._brought)
 
     async def _use_model(self, name: str) -> Json:
-        """Another model, or without a name the first one again; what is said of it is said as of a command."""
+        """Choose another model, or without a name the first one again, and print it as the command `/model` does."""
         engine = (await self._started()).engine
-        model = self._first_model if name in ("", "default") else named(name)
+        model = self._first_model if name in ("", "default") else choose(name)
         engine.use_model(model)
         self._send(self._framing.printed(f"Set model to `{model}`"))
         return {"model": model}

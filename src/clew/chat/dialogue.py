@@ -16,15 +16,17 @@ from typing import Any
 from msgspec import Struct, field
 
 from clew.api.estimate import tokens
+from clew.api.request import signatures, without_thinking
 from clew.chat import entry
 from clew.chat.journal import Journal
+from clew.chat.model import in_mode
 from clew.chat.permission.decision import Mode
 from clew.chat.repository import branch_of
 from clew.chat.snapshot import Backups
 from clew.chat.tool import Content, Json, Result, State
 from clew.chat.watch import Watch
 from clew.conversation.message import join_blocks
-from clew.models import window_of
+from clew.models import is_same, window_of
 from clew.wire.encode import encode
 from clew.wire.write import replace
 
@@ -63,7 +65,7 @@ class Dialogue(Struct):
 
     journal: Journal
     state: State
-    model: str
+    choice: str  # of a model: its full name, or `opusplan`, whose model depends on the mode
     mode: Mode = "default"
     mode_before: Mode = "default"  # the mode in which planning began
     backups: Backups | None = None
@@ -76,6 +78,8 @@ class Dialogue(Struct):
     reported: int = 0  # tokens of the last request and its reply
     weighed: int = 0  # messages that these tokens stand for
     largest: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of a request that was answered
+    asked: str = ""  # the model of the last request
+    thinkers: dict[str, str] = field(default_factory=dict)  # by the signature of thinking: the model that wrote it
     last_prompt: str = ""
     last_usage: Json = field(default_factory=dict)
     calls_made: int = 0
@@ -109,6 +113,11 @@ class Dialogue(Struct):
     def size(self) -> int:
         """About how many tokens the next request has."""
         return self.reported + tokens(self.messages[self.weighed :])
+
+    @property
+    def model(self) -> str:
+        """The model that is asked in the current mode."""
+        return in_mode(self.choice, self.mode)
 
     @property
     def window(self) -> int:
@@ -225,6 +234,17 @@ class Dialogue(Struct):
 
     # -- what the model and its tools say
 
+    def load(self, messages: Sequence[Json], model: str) -> None:
+        """Replace the messages by those of a file, whose thinking this model wrote."""
+        self.messages = list(messages)
+        self.thinkers |= dict.fromkeys(signatures(messages), model)
+
+    def begin_request(self) -> tuple[str, list[Json]]:
+        """The model of the next request and its messages: a model gets its own thinking and not that of another."""
+        self.asked = model = self.model
+        foreign = frozenset(each for each, writer in self.thinkers.items() if not is_same(writer, model))
+        return model, without_thinking(self.messages, foreign) if foreign else self.messages
+
     def reply(self, blocks: Sequence[Json], usage: Mapping[str, Any]) -> None:
         """What the model said; its lines are written already."""
         if not blocks:
@@ -233,10 +253,12 @@ class Dialogue(Struct):
             before = self.messages.pop()
             blocks = [*before["content"], *blocks]
         self.messages.append({"role": "assistant", "content": list(blocks)})
+        self.thinkers |= dict.fromkeys(signatures(self.messages[-1:]) - {*self.thinkers}, self.asked or self.model)
         self.last_usage = dict(usage)
         if counted := sum(_number(usage.get(name)) for name in _COUNTED):
             self.reported, self.weighed = counted, len(self.messages)
-            self.largest[self.model] = max(counted, self.largest.get(self.model, 0))
+            model = self.asked or self.model  # the choice or the mode may have changed since the request
+            self.largest[model] = max(counted, self.largest.get(model, 0))
 
     def result(self, call: Call, found: Result) -> str:
         """Write down what came of a call; it is sent with the others of its reply, by `answer`."""

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from clew.api.request import signatures, without_thinking
 from clew.chat import beside, entry, event
 from clew.chat.ask import Asking
 from clew.chat.compaction import Compactor
@@ -248,10 +247,8 @@ class Engine:
             self.is_busy = False
 
     def use_model(self, model: str) -> None:
-        """From here on another model. It gets no other's thinking."""
-        if model != self.dialogue.model:
-            self.dialogue.model = model
-            self.dialogue.messages = without_thinking(self.dialogue.messages, signatures(self.dialogue.messages))
+        """Choose the model of the next requests: a full name, or `opusplan` (see `clew.chat.model.choose`)."""
+        self.dialogue.choice = model
 
     def use_mode(self, mode: Mode) -> None:
         self.dialogue.mode = mode
@@ -295,7 +292,8 @@ class Engine:
         dialogue.messages, dialogue.reported, dialogue.weighed, dialogue.journal.leaf = [], 0, 0, None
         if dialogue.journal.path.exists() and request(read(dialogue.journal.path)).is_resumable:
             found = resume(dialogue.journal.path)
-            dialogue.messages, dialogue.journal.leaf = found.messages, found.leaf
+            dialogue.load(found.messages, found.model)
+            dialogue.journal.leaf = found.leaf
             dialogue.reported, dialogue.weighed = found.reported, found.weighed
             dialogue.largest = dict(found.largest)
             self._closing = list(found.closing)

@@ -23,7 +23,7 @@ from clew.chat.hooking import reminder, tell_hooks
 from clew.chat.kind import GENERAL, Kind
 from clew.chat.loop import Loop
 from clew.chat.means import Means
-from clew.chat.model import named
+from clew.chat.model import choose, in_mode
 from clew.chat.sent import Sent
 from clew.chat.tool import Failed, Json, Result, Scene, Tool
 from clew.errors import Refused
@@ -123,7 +123,7 @@ class Errands(Struct, frozen=True):
         path = parent.folder / "subagents" / f"agent-{agent_id}.jsonl"
         shared = parent.state
         state = replace(shared, seen={}, todos=[], plan=None)
-        model = named(str(input.get("model") or "") or kind.model) or parent.model
+        model = in_mode(choose(str(input.get("model") or "") or kind.model), parent.mode) or parent.model
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
         child = Dialogue(parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name)
         limits = replace(self.means.limits, turns=kind.turns)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from clew.api.request import THOUGHT
 from clew.api.rule import MOST_IMAGES, Violation, lint
 from clew.chat.tool import Json
 from clew.errors import ApiError
+from clew.wire.block import THOUGHT
 
 LOST = "The result of this call was lost."
 OLD_IMAGE = "[An old image was left out: there are more than a request may hold.]"

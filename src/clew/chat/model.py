@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.models import resolve, short_names
+from clew.models import plan_model, resolve, short_names
 
 _DEFAULT = "sonnet"  # what is asked when nobody names a model
 
@@ -17,11 +17,24 @@ def named(name: str) -> str:
     return resolve(name)
 
 
+def choose(name: str) -> str:
+    """The choice of a model: `opusplan` itself, because its model depends on the mode, else the full name."""
+    return name.lower() if plan_model(name) else named(name)
+
+
+def in_mode(choice: str, mode: str) -> str:
+    """The model to ask in a permission mode. Only `opusplan` has two: opus in plan mode, sonnet in all others."""
+    planned = plan_model(choice)
+    if not planned:
+        return choice
+    return planned if mode == "plan" else named(choice)
+
+
 def choices() -> dict[str, str]:
     """The models that have a short name, by it."""
     return {**short_names(), "default": named("default")}
 
 
 def offered(current: str) -> list[str]:
-    """The models to choose from: those that have a short name, and the one in use."""
-    return list(dict.fromkeys((*choices().values(), current)))
+    """The models to choose from: those that have a short name, `opusplan`, and the current choice."""
+    return list(dict.fromkeys((*choices().values(), *filter(plan_model, choices()), current)))

@@ -18,7 +18,7 @@ from clew.chat.journal import Clock, Durability, Ids, Journal, Write, forget, ne
 from clew.chat.kind import Kind
 from clew.chat.lock import held
 from clew.chat.means import Hooked, Limits, Means, Permits
-from clew.chat.model import named
+from clew.chat.model import choose, named
 from clew.chat.name import name_of
 from clew.chat.permission.decision import Mode
 from clew.chat.prompt import facts, system
@@ -50,6 +50,7 @@ class Options:
     is_fork: bool = False  # in a copy
     at: str = ""  # of the session only up to this entry or turn
     model: str = ""
+    usual_model: str = ""  # from the settings: for a session that has no model yet
     fallback: str = ""
     small_model: str = ""
     mode: Mode | None = None
@@ -134,7 +135,7 @@ def _old(options: Options, tree: Tree, ids: Ids) -> Path:
 
 def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resumed | None) -> Engine:
     cwd = (found.cwd if found and found.cwd else None) or options.cwd
-    model = named(options.model) or (found.model if found else "") or named("default")
+    model = choose(options.model) or (found.model if found else "") or choose(options.usual_model or "default")
     name = (found.name if found else "") or name_of(path.stem)
     envelope = Envelope(path.stem, str(cwd), branch_of(cwd), name, options.entrypoint)
     journal = Journal(
@@ -156,7 +157,7 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
             profile=parts.profile,
             is_trusted=parts.is_trusted,
         ),
-        found.model if found and found.model else model,
+        model,
         options.mode or (found.mode if found else None) or "default",
         backups=_backups(options, path, found),
         lists=options.claude / "todos" if options.is_kept else None,
@@ -165,7 +166,7 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
         dialogue.watch = Watch(journal, dialogue.backups, dialogue.state)
     if found is not None:
         _recall(dialogue, found)
-    engine = Engine(
+    return Engine(
         dialogue,
         _means(options, parts, tell, cwd),
         parts.kinds,
@@ -173,8 +174,6 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
         source="resume" if found else "startup",
         missed=[Prompt(text, task=task) for task, text in found.missed] if found else (),
     )
-    engine.use_model(model)
-    return engine
 
 
 def _backups(options: Options, path: Path, found: Resumed | None) -> Backups | None:
@@ -184,7 +183,7 @@ def _backups(options: Options, path: Path, found: Resumed | None) -> Backups | N
 
 
 def _recall(dialogue: Dialogue, found: Resumed) -> None:
-    dialogue.messages = list(found.messages)
+    dialogue.load(found.messages, found.model)
     dialogue.state.todos = list(found.todos)
     dialogue.state.seen = dict(found.seen)
     dialogue.linked = set(found.linked)

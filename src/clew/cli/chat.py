@@ -67,7 +67,9 @@ def _session(command: ArgumentParser) -> None:
 def model(command: ArgumentParser) -> None:
     """Which model, and how much of it."""
     group = command.add_argument_group("model")
-    group.add_argument("--model", metavar="NAME", default="", help="which model: its name, or opus, sonnet, haiku")
+    group.add_argument(
+        "--model", metavar="NAME", default="", help="which model: its name, or opus, sonnet, haiku, opusplan"
+    )
     group.add_argument("--fallback-model", metavar="NAME", default="", help="which to ask when that one is overloaded")
     group.add_argument("--base-url", metavar="URL", default="", help="the server to ask (default $ANTHROPIC_BASE_URL)")
     group.add_argument("--max-turns", metavar="N", type=count, help="at most so many replies")

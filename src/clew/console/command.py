@@ -6,20 +6,26 @@ import asyncio
 from collections.abc import Mapping
 
 from clew.chat.compose import Session
-from clew.chat.model import named
+from clew.chat.model import choose, named
 from clew.console import inform
 from clew.console.complete import Named
 from clew.console.inform import At, Command, Done, Leave, Open
 from clew.console.menu import Menu, Option
 from clew.conversation.open import read
 from clew.conversation.outline import Outline
+from clew.models import plan_model
 from clew.view.plain import ago, one_line
 from clew.wire import shell
 from clew.wire.place import Project, slugs
 
 __all__ = ["AT_ONCE", "COMMANDS", "At", "Command", "Done", "Leave", "Open", "known"]
 
-MODELS = (("sonnet", "for most work"), ("opus", "for the hardest"), ("haiku", "quick and cheap"))
+MODELS = (
+    ("sonnet", "for most work"),
+    ("opus", "for the hardest"),
+    ("haiku", "quick and cheap"),
+    ("opusplan", "opus in plan mode, else sonnet"),
+)
 MOST_SESSIONS = 200
 
 
@@ -108,8 +114,10 @@ async def _model(at: At) -> Done:
         if chosen is None:
             return None
         wanted = chosen.text or str(chosen.value)
-    engine.use_model(named(wanted))
-    at.say(f"From now on {engine.dialogue.model} is asked.")
+    engine.use_model(choose(wanted))
+    planned = plan_model(engine.dialogue.choice)
+    where = f" (in plan mode {planned}, else {named(wanted)})" if planned else ""
+    at.say(f"From now on {engine.dialogue.model} is asked{where}.")
     return None
 
 
