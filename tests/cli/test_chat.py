@@ -184,7 +184,7 @@ def test_breaking_off_leaves_a_session_that_goes_on(server: Server, tmp_path: Pa
         (("-p", "broken"), 2, "ANTHROPIC_API_KEY"),
         (("-p", "x", "-r", "nobody"), 1, "nobody"),
         (("-p", "x", "--session-id", "7"), 2, "no UUID"),
-        (("-p", "hello", "--max-turns", "1"), 2, "limit of 1 turns"),
+        (("-p", "hello", "--max-turns", "1"), 2, "limit of 1 turn."),
         (("-p", "x", "--mcp-config", "{}x"), 2, "mcpServers"),
     ],
 )

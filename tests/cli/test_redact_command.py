@@ -33,7 +33,7 @@ def test_a_copy_without_secrets_is_made_and_told_of(clew: Run, claude: Path) -> 
         "  user message        github-token 2",
         "  user toolUseResult  github-token 1",
         "Thinking that was left out, since a signature allows no change: 1",
-        f"Made a session of {path.stem[:8]}: 1 of 1 turns, 5 of 6 entries, {out.split('entries, ')[1].splitlines()[0]}",
+        f"Made a session of {path.stem[:8]}: 1 of 1 turn, 5 of 6 entries, {out.split('entries, ')[1].splitlines()[0]}",
     ]
     (copy,) = made(claude, path)
     assert copy.stem in out and KEY.encode() not in copy.read_bytes() and KEY.encode() in path.read_bytes()

@@ -32,7 +32,7 @@ def test_show_prints_a_long_output_in_place_of_its_placeholder(clew: Run, claude
     code, out, err = clew("show", SESSION)
     assert (code, err) == (0, "")
     assert "● Bash cat plates.log  1s\n  ⎿ plate 00000 exposed for 0 s\n    plate 00001 exposed for 1 s\n" in out
-    assert "    … 2995 more lines\n" in out
+    assert "    … 2,995 more lines\n" in out
     assert "persisted-output" not in out and "echidna" not in out
 
 

@@ -29,6 +29,7 @@ from clew.chat.guard import Guard
 from clew.chat.hooking import reminder
 from clew.chat.means import Means
 from clew.chat.tool import Errand, Json
+from clew.wire.plural import plural
 
 GO_ON = "The reply was cut at the limit of its length. Go on exactly where it ended, without repeating any of it."
 BROKEN_OFF = "The connection was lost in the middle of the reply above. Go on from what was received of it."
@@ -208,7 +209,7 @@ class Loop:
             self.dialogue.note(reminder(AGAIN))
         limits = self.means.limits
         if limits.turns is not None and self._turns >= limits.turns:
-            return "error_max_turns", (f"Reached the limit of {limits.turns} turns.",)
+            return "error_max_turns", (f"Reached the limit of {plural(limits.turns, 'turn')}.",)
         if limits.dollars is not None and self.means.tally.dollars >= limits.dollars:
             return "error_max_budget_usd", (f"Reached the budget of ${limits.dollars:g}.",)
         while self.dialogue.something_waits():

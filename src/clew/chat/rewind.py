@@ -30,6 +30,7 @@ from clew.errors import NotFound
 from clew.facts.change import changes as changed_by
 from clew.wire import shell
 from clew.wire.home import state_home
+from clew.wire.plural import plural
 from clew.wire.sidecar import is_plain
 
 Edits = Literal["refuse", "keep", "overwrite"]
@@ -190,7 +191,7 @@ def place_of(session: Session, asked: str) -> Place:
         if prompt.uuid == asked:
             return _place(session, session.turns_to(prompt)[-1], known)
     missing = NotFound(asked, kind="turn or prompt")
-    missing.hint = f"{session.id[:8]} has {len(found)} turns: {shell.on('show', session.id)}"
+    missing.hint = f"{session.id[:8]} has {plural(len(found), 'turn')}: {shell.on('show', session.id)}"
     raise missing
 
 

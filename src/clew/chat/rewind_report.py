@@ -12,6 +12,7 @@ from clew.chat.inventory import OWN
 from clew.chat.watch import changes_files
 from clew.conversation.reply import Call
 from clew.conversation.session import Session
+from clew.wire.plural import plural
 from clew.wire.time import instant
 
 _NAMED = 3
@@ -47,7 +48,7 @@ def notes(session: Session, effects: Effects, offset: int, time: datetime | None
     known = effects.calls | effects.unseen.keys()
     unwatched = [call for call in commands if call.entry.uuid not in known]
     if unwatched:
-        count = f"{len(unwatched)} command{'s' if len(unwatched) != 1 else ''}"
+        count = plural(len(unwatched), "command")
         shown = _named([f"`{_words(call)}`" for call in unwatched])
         yield f"What {count} changed was not recorded, and is restored only where a file tool saved it: {shown}."
     for command in effects.running.values():

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from clew.cli.check_index import report_indexes
-from clew.cli.check_print import Line, erase, lacking_fields, many, print_lines, table, watched
+from clew.cli.check_print import Line, erase, lacking_fields, print_lines, table, watched
 from clew.cli.choose import files, tree
 from clew.cli.choose import session as chosen
 from clew.cli.output import common, one_line, own_words, print_json, remark, size
@@ -34,6 +34,7 @@ from clew.facts.health import (
 from clew.wire import shell
 from clew.wire.fence import describe
 from clew.wire.place import SessionFile
+from clew.wire.plural import plural
 
 _SHOWN = 10  # damaged lines, and line numbers, before the rest is only counted
 _STYLES = {SOUND: "bold green", DAMAGED: "bold yellow", LOSES: "bold red", BROKEN: "bold red"}
@@ -129,7 +130,7 @@ def _report(found: Health) -> Iterator[Line]:
     for damage in found.damage[:_SHOWN]:
         yield "", _sentence(_damage(damage))
     if len(found.damage) > _SHOWN:
-        yield "", f"  … and {len(found.damage) - _SHOWN} more damaged lines; --json lists them."
+        yield "", f"  … and {plural(len(found.damage) - _SHOWN, 'more damaged line')}; --json lists them."
     for kind, sentence in _FLAWS.items():
         if kind == "field":
             yield from (("", _sentence(text)) for text in lacking_fields(found.of(kind)))
@@ -150,7 +151,7 @@ def verdict(found: Health) -> str:
         return f"is broken: {found.judged} cannot resume it, because {why}."
     lost = found.prompts.lost
     if found.verdict == LOSES:
-        return f"loses {many(len(lost), 'prompt')} when {found.judged} resumes it: {_lines(lost)}."
+        return f"loses {plural(len(lost), 'prompt')} when {found.judged} resumes it: {_lines(lost)}."
     if found.verdict == DAMAGED:
         return f"is damaged but resumable: {_whole(found)} in spite of {_why(found)}."
     return f"is sound: {_whole(found)}."
@@ -175,7 +176,7 @@ def _whole(found: Health) -> str:
 
 def _why(found: Health) -> str:
     """What is damaged, in few words."""
-    parts = [many(len(found.damage), "damaged line")] if found.damage else []
+    parts = [plural(len(found.damage), "damaged line")] if found.damage else []
     counts = Counter(flaw.kind for flaw in found.flaws)
     words = {
         "dangling": "missing parent",
@@ -184,9 +185,9 @@ def _why(found: Health) -> str:
         "duplicate": "repeated uuid",
         "blank": "blank text",
     }
-    parts += [many(counts[kind], word, _PLURAL.get(kind, "")) for kind, word in words.items() if counts[kind]]
+    parts += [plural(counts[kind], word, _PLURAL.get(kind, "")) for kind, word in words.items() if counts[kind]]
     bad = sum(flaw.text == BAD_TEXT for flaw in found.of("lenient"))
-    parts += [f"{many(bad, 'line')} of invalid UTF-8"] if bad else []
+    parts += [f"{plural(bad, 'line')} of invalid UTF-8"] if bad else []
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
@@ -202,7 +203,7 @@ _DAMAGE = {
 
 def _damage(damage: Damage) -> str:
     where = f"line {damage.line}, byte {damage.offset}" + (f", of the agent {damage.agent}" if damage.agent else "")
-    saved = f"{many(damage.saved, 'entry', 'entries')} saved" if damage.saved else "nothing saved"
+    saved = f"{plural(damage.saved, 'entry', 'entries')} saved" if damage.saved else "nothing saved"
     guess = "; it looks like a prompt" if damage.prompt else ""
     return f"{where}: {_DAMAGE.get(damage.kind, damage.reason)}, {saved}{guess}."
 
@@ -266,17 +267,17 @@ def _resume(made: Resume) -> tuple[str, ...]:
 
 def _inventory(found: Health) -> Iterator[str]:
     made = found.inventory
-    agents = f"; {many(found.agents, 'agent')}" if found.agents else ""
+    agents = f"; {plural(found.agents, 'agent')}" if found.agents else ""
     yield f"Lines: {made.lines} ({size(made.size)}): {_counts(made.types)}{agents}"
     if made.types.get("user"):
         yield (
-            f"Turns: {made.human_turns} by a person, {many(made.calls, 'call')}; "
+            f"Turns: {made.human_turns} by a person, {plural(made.calls, 'call')}; "
             f"{made.result_share:.0%} of the user entries are results"
         )
     named = {"Versions": made.versions, "Blocks": made.blocks, "Stop reasons": made.stop_reasons}
     yield from (f"{name}: {_counts(counts)}" for name, counts in named.items() if counts)
     if found.backward:
-        yield f"Times: {many(found.backward, 'entry is', 'entries are')} earlier than the one before"
+        yield f"Times: {plural(found.backward, 'entry is', 'entries are')} earlier than the one before"
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -304,7 +305,7 @@ def _check_all(options: Namespace) -> int:
     report_indexes(options)
     if not options.json:
         parts = ", ".join(f"{totals[verdict]} {_TOTAL[verdict]}" for verdict in VERDICTS if totals[verdict])
-        print_lines([("bold", f"{many(len(wanted), 'session')}: {parts}.")])
+        print_lines([("bold", f"{plural(len(wanted), 'session')}: {parts}.")])
     return 0 if set(totals) == {SOUND} else 2
 
 
@@ -329,7 +330,7 @@ def _summary(found: Health) -> str:
         return f"{found.judged} cannot resume it: {found.refusal or 'nothing in it can be read'}."
     if found.verdict == LOSES:
         lost = found.prompts.lost
-        told = f"{many(len(lost), 'prompt')} lost ({_lines(lost)})" + (f"; {why}." if why else ".")
+        told = f"{plural(len(lost), 'prompt')} lost ({_lines(lost)})" + (f"; {why}." if why else ".")
         return f"{told} {_next_step(found)}".rstrip()
     return f"{why[:1].upper()}{why[1:]}."
 

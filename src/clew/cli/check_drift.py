@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from clew.cli.check_print import Line, many, print_lines, table, watched
+from clew.cli.check_print import Line, print_lines, table, watched
 from clew.cli.choose import files
 from clew.cli.choose import session as chosen
 from clew.cli.output import print_json, remark
@@ -17,6 +17,7 @@ from clew.errors import UNREADABLE
 from clew.facts.drift import Drift, Unknown, drift, known
 from clew.wire.fence import describe
 from clew.wire.place import SessionFile
+from clew.wire.plural import plural
 
 _SHOWN = 10  # sessions before the rest is left out
 
@@ -64,14 +65,18 @@ def _drift_json(total: Drift) -> Mapping[str, Any]:
 
 
 def _drift_report(total: Drift) -> Iterator[Line]:
-    seen = (many(total.files, "file"), many(total.entries, "entry", "entries"), many(len(total.versions), "version"))
+    seen = (
+        plural(total.files, "file"),
+        plural(total.entries, "entry", "entries"),
+        plural(len(total.versions), "version"),
+    )
     yield "", f"{', '.join(seen)}."
     if total.newer:
         yield "", f"Newer than the names known here, which are those of {known().newest}: {', '.join(total.newer)}."
     if not total.unknown:
         yield "bold green", f"Every name is known from versions up to {known().newest}."
         return
-    yield "bold yellow", f"{many(len(total.unknown), 'name')} not known from versions up to {known().newest}:"
+    yield "bold yellow", f"{plural(len(total.unknown), 'name')} not known from versions up to {known().newest}:"
     yield from table(("KIND", "NAME", "COUNT", "VERSIONS", "LINE"), map(_unknown, total.unknown))
 
 

@@ -8,11 +8,12 @@ from datetime import datetime
 
 from msgspec import structs
 
-from clew.cli.check_print import many, print_lines
+from clew.cli.check_print import print_lines
 from clew.cli.choose import tree
 from clew.cli.output import one_line, print_json
 from clew.facts.secret import mask, mask_data
 from clew.wire.place import Project, find_project
+from clew.wire.plural import plural
 from clew.wire.sidecar import Comparison, IndexEntry, SessionsIndex, compare, read_index
 from clew.wire.time import stamp
 
@@ -34,13 +35,13 @@ def report_indexes(options: Namespace) -> None:
 
 
 def _lines(project: Project, found: Comparison) -> Iterator[str]:
-    yield f"The index of {one_line(project.path().path)} names {many(len(found.missing), 'session')} without a file:"
+    yield f"The index of {one_line(project.path().path)} names {plural(len(found.missing), 'session')} without a file:"
     for entry in found.missing[:_SHOWN]:
         yield f"  {one_line(entry.session_id)[:8]}  gone     {_about(entry)}"
     if len(found.missing) > _SHOWN:
         yield f"  … and {len(found.missing) - _SHOWN} more; --json lists them."
     if found.stale:
-        yield f"  {many(len(found.stale), 'entry is', 'entries are')} older than the file: its fileMtime differs."
+        yield f"  {plural(len(found.stale), 'entry is', 'entries are')} older than the file: its fileMtime differs."
 
 
 def _about(entry: IndexEntry) -> str:

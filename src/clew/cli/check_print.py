@@ -9,6 +9,7 @@ from time import monotonic
 from clew.cli.output import clean_name, is_terminal, one_line
 from clew.facts.health import Flaw
 from clew.wire.place import SessionFile
+from clew.wire.plural import plural
 
 Line = tuple[str, str]  # a style, and a text
 _SHOWN = 10  # line numbers before the rest is left out
@@ -20,7 +21,7 @@ def watched(wanted: Sequence[SessionFile], quiet: bool) -> Iterator[SessionFile]
     for number, file in enumerate(wanted):
         now = monotonic()
         if not quiet and now - start > 1 and now - shown > 0.1 and sys.stderr.isatty():
-            print(f"\r{number} of {len(wanted)} sessions\x1b[K", end="", file=sys.stderr, flush=True)
+            print(f"\r{number:,} of {plural(len(wanted), 'session')}\x1b[K", end="", file=sys.stderr, flush=True)
             shown = now
         yield file
     erase()
@@ -29,10 +30,6 @@ def watched(wanted: Sequence[SessionFile], quiet: bool) -> Iterator[SessionFile]
 def erase() -> None:
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def many(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
@@ -52,7 +49,7 @@ def lacking_fields(flaws: Iterable[Flaw]) -> Iterator[str]:
             yield f"line {numbers[0]}: {text}."
         else:
             shown = ", ".join(map(str, numbers[:_SHOWN])) + (" …" if len(numbers) > _SHOWN else "")
-            yield f"{len(numbers)} lines: {text}: lines {shown}."
+            yield f"{plural(len(numbers), 'line')}: {text}: lines {shown}."
 
 
 def print_lines(lines: Iterable[Line]) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from clew.cli.output import byte_count, clean_name, common, print_json, remark, size
 from clew.errors import NotFound, Refused
 from clew.wire.place import claude_dir
+from clew.wire.plural import noun, plural
 
 if TYPE_CHECKING:
     from clew.collect.collector import Collector
@@ -159,9 +160,9 @@ def _tell_outcome(outcome: Outcome, options: Namespace) -> None:
         error = str(outcome.error) if outcome.error else None
         print_json([{"kind": "delivered", **outcome._asdict(), "error": error}])
     elif outcome.sent and not outcome.sink.endswith(FACTS):
-        print(clean_name(f"{outcome.sent} record{'' if outcome.sent == 1 else 's'} went to {outcome.sink}"), flush=True)
+        print(clean_name(f"{plural(outcome.sent, 'record')} went to {outcome.sink}"), flush=True)
     if outcome.rejected:
-        remark(f"{outcome.sink} cannot take {outcome.rejected} records; they stay in the archive.")
+        remark(f"{outcome.sink} cannot take {plural(outcome.rejected, 'record')}: kept in the archive.")
     if outcome.error:
         remark(f"clew: {outcome.error} What is waiting stays in the archive.")
 
@@ -239,7 +240,9 @@ def _preview(job: Job, options: Namespace) -> int:
     for file in files:
         print(clean_name(file.path))
     if not options.quiet:
-        remark(f"{len(files)} files would be read, {size(sum(f.state.size for f in files))}; nothing was written.")
+        remark(
+            f"{plural(len(files), 'file')} would be read, {size(sum(f.state.size for f in files))}; nothing was written."
+        )
     return 0
 
 
@@ -247,8 +250,13 @@ def _tell(report: Report, job: Job, options: Namespace) -> None:
     if options.json:
         print_json([{"kind": "collected", "archive": job.archive, **_plain(report)}])
     else:
-        what = f"{report.lines} line{'' if report.lines == 1 else 's'} ({size(report.bytes)})"
-        print(clean_name(f"{what} from {report.files} files are new in {job.archive}"), flush=True)
+        what = f"{plural(report.lines, 'line')} ({size(report.bytes)})"
+        print(
+            clean_name(
+                f"{what} from {plural(report.files, 'file')} {noun(report.lines, 'is', 'are')} new in {job.archive}"
+            ),
+            flush=True,
+        )
     if not options.quiet:
         for text in _remarks(report):
             remark(text)
@@ -269,11 +277,12 @@ def _remarks(report: Report) -> Iterator[str]:
     if report.gone:
         yield f"{_named(report.gone)} gone; the archive keeps what was there."
     if report.damaged:
-        yield f"{report.damaged} damaged line{'s' if report.damaged > 1 else ''}, kept as they are. See: clew check --all"
+        kept = noun(report.damaged, "kept as it is", "kept as they are")
+        yield f"{plural(report.damaged, 'damaged line')}, {kept}. See: clew check --all"
     if report.expiring:
-        days = f"it deletes what is older than {report.days} days"
-        soon = "1 session" if report.expiring == 1 else f"{report.expiring} sessions"
-        kept = "keeps it" if report.expiring == 1 else "keeps them"
+        days = f"it deletes what is older than {plural(report.days, 'day')}"
+        soon = plural(report.expiring, "session")
+        kept = noun(report.expiring, "keeps it", "keeps them")
         yield f"Claude Code will delete {soon} within three days ({days}); the archive {kept}."
     if report.skipped:
         yield f"{_named(report.skipped)} left out: links are not followed."

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from clew.cli.output import print_json, remark
 from clew.errors import Refused
+from clew.wire.plural import plural
 
 
 def compact(options: Namespace) -> int:
@@ -26,8 +27,8 @@ def compact(options: Namespace) -> int:
                 print_json([{"kind": "compacted", "store": lake.name, **cared._asdict()}])
             else:
                 print(
-                    f"{cared.table}: {cared.files_before} files became {cared.files_after}, "
-                    f"{cared.superseded} old rows and {cared.deleted} old files are gone"
+                    f"{cared.table}: {plural(cared.files_before, 'file')} became {cared.files_after}, "
+                    f"{plural(cared.superseded, 'old row')} and {plural(cared.deleted, 'old file')} are gone"
                 )
     if not count and not options.quiet:
         remark("Nothing has been sent there yet.")

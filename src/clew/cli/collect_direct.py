@@ -15,6 +15,7 @@ from clew.collect.lock import alone
 from clew.collect.policy import Policy
 from clew.errors import NotFound, Refused
 from clew.wire.place import claude_dir
+from clew.wire.plural import plural
 
 _NAMED = 3  # paths that a remark names
 
@@ -67,8 +68,8 @@ def _print(report: DirectReport, name: str, state: str, options: Namespace) -> N
         error = str(report.error) if report.error else None
         print_json([{"kind": "delivered", **about, **rest, "failures": report.failures, "error": error}])
     elif report.sent or not options.watch:
-        what = f"{report.sent} record{'' if report.sent == 1 else 's'} ({size(report.bytes)})"
-        print(clean_name(f"{what} of {report.files} files went to {name}"), flush=True)
+        what = f"{plural(report.sent, 'record')} ({size(report.bytes)})"
+        print(clean_name(f"{what} of {plural(report.files, 'file')} went to {name}"), flush=True)
     for text in () if options.quiet else _remarks(report):
         remark(text)
     if report.error:
@@ -77,7 +78,7 @@ def _print(report: DirectReport, name: str, state: str, options: Namespace) -> N
 
 def _remarks(report: DirectReport) -> Iterator[str]:
     if report.withheld:
-        yield f"{report.withheld} lines are longer than --max-line; records without their text stand for them."
+        yield f"{plural(report.withheld, 'line is', 'lines are')} longer than --max-line and sent as records without text."
     if report.too_large:
         names = ", ".join(report.too_large[:_NAMED]) + (" …" if len(report.too_large) > _NAMED else "")
         yield f"Left out, larger than --max-file: {names}."

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from clew.cli.output import clean_name, print_json, remark, size
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.collect.health import Health
@@ -65,18 +66,20 @@ def _json(found: Installed) -> dict[str, str]:
 
 def _rows(found: Health) -> Iterator[str]:
     counts = found.counts
-    yield f"{counts['sessions']} sessions, {counts['gone']} of them gone from the disk; {counts['files']} files in all"
+    sessions = f"{plural(counts['sessions'], 'session')}, {counts['gone']:,} of them gone from the disk"
+    yield f"{sessions}; {plural(counts['files'], 'file')} in all"
     stored = size(found.stored_bytes)
-    yield f"{counts['lines']} lines, {size(counts['source_bytes'])}; {counts['contents']} of them differ, kept in {stored}"
+    lines = f"{plural(counts['lines'], 'line')}, {size(counts['source_bytes'])}"
+    yield f"{lines}; {counts['contents']:,} of them differ, kept in {stored}"
     if counts["quarantined"]:
-        yield f"{counts['quarantined']} lines are damaged or were withheld"
+        yield f"{plural(counts['quarantined'], 'line is', 'lines are')} damaged or withheld"
     if counts["masked"]:
-        yield f"{counts['masked']} secrets are masked"
+        yield f"{plural(counts['masked'], 'secret is', 'secrets are')} masked"
     for reason, count in found.resets.items():
-        yield f"{count} time{'' if count == 1 else 's'} a file was {reason}"
+        yield f"{plural(count, 'time')} a file was {reason}"
     for sink, count in found.waiting.items():
-        yield f"{count} records wait for {sink}"
+        yield f"{plural(count, 'record waits', 'records wait')} for {sink}"
     if counts["rejected"]:
-        yield f"{counts['rejected']} records were not taken"
+        yield f"{plural(counts['rejected'], 'record was', 'records were')} not taken"
     if found.is_sound is not None:
         yield "The file is sound" if found.is_sound else "The file is DAMAGED"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clew.cli.choose import session
 from clew.cli.output import clean, clean_name, common, is_terminal, print_json, remark
 from clew.errors import NotFound
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.view.compare import Comparison, Difference, Way
@@ -93,7 +94,7 @@ def _rows(made: Comparison, depth: str | None) -> Iterator[Row]:
 def _took(way: Way, shared: int) -> str:
     own = way.turns[shared:]
     calls = sum(len(turn.calls) for turn in own)
-    parts = [f"{len(own)} turn{'' if len(own) == 1 else 's'} of its own", f"{calls} call{'' if calls == 1 else 's'}"]
+    parts = [f"{plural(len(own), 'turn')} of its own", plural(calls, "call")]
     models = dict.fromkeys(reply.model for turn in own for reply in turn.replies if reply.model)
     return ", ".join([*parts, *(clean_name(str(model)) for model in models)])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from clew.cli.output import clean_name, common, print_json
 from clew.demo.tree import write_demo
 from clew.wire import shell
+from clew.wire.plural import plural
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -22,6 +23,6 @@ def call(options: Namespace) -> int:
     if options.json:
         print_json([{"kind": "demo", "path": str(root), "sessions": len(made.sessions), "projects": made.projects}])
     else:
-        print(clean_name(f"{root}: {len(made.sessions)} sessions in {made.projects} projects."))
+        print(clean_name(f"{root}: {plural(len(made.sessions), 'session')} in {plural(made.projects, 'project')}."))
         print(f"Look at them: {shell.clew('ls', '--claude-dir', str(root))}")
     return 0

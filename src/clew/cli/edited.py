@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import clean, clean_name, common, is_terminal, print_json, remark, size
 from clew.wire import shell
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.edit.plan import Plan
@@ -84,7 +85,8 @@ def _print(plan: Plan, written: Written | None, violations: tuple[str, ...]) -> 
         remark(f"clew: this may not be written: {'; '.join(violations)}.")
         return
     source, made = plan.source, plan.session
-    kept = f"{len(made.turns)} of {len(source.turns)} turns, {len(made.entries)} of {len(source.entries)} entries"
+    turns = f"{len(made.turns):,} of {plural(len(source.turns), 'turn')}"
+    kept = f"{turns}, {len(made.entries):,} of {plural(len(source.entries), 'entry')}"
     sizes = f"{size(_bytes(made.items))} of {size(_bytes(source.items))}"
     print(clean_name(f"{'Made' if written else 'Would make'} a session of {source.id[:8]}: {kept}, {sizes}."))
     for step in plan.steps:

@@ -26,6 +26,7 @@ from clew.view.page import page
 from clew.wire.control import escape_json_bytes
 from clew.wire.encode import encode
 from clew.wire.fence import Fence, describe
+from clew.wire.plural import plural
 
 LINES, DIFF_LINES = 60, 200  # of a result and of a diff, unless everything is asked for
 SUFFIXES = {"html": ".html", "markdown": ".md", "json": ".json", "jsonl": ".jsonl"}
@@ -74,7 +75,7 @@ def call(options: Namespace) -> int:
     tally = Tally()
     code = _many(options, tally) if _is_many(options) else _one(options, tally)
     if tally.secrets and not options.quiet:
-        remark(f"Secrets were masked in {tally.secrets} place{'s' if tally.secrets > 1 else ''}. --reveal leaves them.")
+        remark(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
     return code
 
 

@@ -17,6 +17,7 @@ from clew.cli.output import ago, clean_name, common, is_terminal, one_line, prin
 from clew.errors import NotFound, Refused
 from clew.wire import shell
 from clew.wire.encode import as_text
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.foreign.step import Conversation
@@ -149,7 +150,7 @@ def _list_one(options: Namespace, talk: Conversation, known: There | None) -> No
     when = ago(talk.last_time) if talk.last_time else "?"
     marks = {THERE: "  (imported)", BEHIND: "  (imported, has grown since)"}
     title = one_line(mask(_title(talk))[0], 60)
-    turns = f"{talk.turns} turn{'' if talk.turns == 1 else 's'}"
+    turns = plural(talk.turns, "turn")
     print(clean_name(f"{_id(talk)[:8]}  {talk.tool:<8}  {when:<12}  {turns:<10}  {title}{marks.get(state, '')}"))
 
 
@@ -233,12 +234,8 @@ def _print(options: Namespace, done: Done) -> None:
                 remark("The conversation has changed since. Make another session of it with --again.")
         case _:
             verb = "Imported" if done.state == MADE else "Would import"
-            turns = f"{talk.turns} turn{'' if talk.turns == 1 else 's'}"
-            print(
-                clean_name(
-                    f"{verb} {name}: {turns}, {done.entries} entries, {done.kept} more records kept beside them."
-                )
-            )
+            made = f"{plural(talk.turns, 'turn')}, {plural(done.entries, 'entry')}"
+            print(clean_name(f"{verb} {name}: {made}, {plural(done.kept, 'more record')} kept beside them."))
             print(done.id)
             print(f"Go on with:  {shell.resume(done.id, done.cwd)}")
     if done.undo and is_terminal():
@@ -252,7 +249,7 @@ def _complain(options: Namespace, talk: Conversation) -> None:
     """What could not be read is told, and a part of it is enough if there is much."""
     if options.quiet or not talk.problems:
         return
-    remark(f"{talk.path}: {len(talk.problems)} part{'' if len(talk.problems) == 1 else 's'} of it could not be read.")
+    remark(f"{talk.path}: {plural(len(talk.problems), 'part')} of it could not be read.")
     for problem in talk.problems[:5]:
         remark(f"  {one_line(problem)}")
 

@@ -22,6 +22,7 @@ from clew.wire import shell
 from clew.wire.fence import Fence
 from clew.wire.history import HistoryPrompt, prompts, read_history
 from clew.wire.place import AgentFile, Project, find_project, slugs
+from clew.wire.plural import plural
 from clew.wire.time import stamp
 
 Json = Mapping[str, Any]
@@ -86,7 +87,7 @@ def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
     yield from rest[: None if options.limit is None else max(0, options.limit - shown)]
     if len(rest) < len(gone) and not options.quiet:
         more = len(gone) - len(rest)
-        known = "1 more session is" if more == 1 else f"{more} more sessions are"
+        known = plural(more, "more session is", "more sessions are")
         remark(f"{known} known from the prompt history alone. List them: clew ls --gone")
 
 

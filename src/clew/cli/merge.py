@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from clew.cli import edited
 from clew.cli.choose import session
 from clew.cli.output import clean_name
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.edit.merge import Merged
@@ -39,12 +40,12 @@ def call(options: Namespace) -> int:
 
 def _report(asked: str, merged: Merged) -> Iterator[str]:
     yield (
-        f"{asked}: {merged.common} entries of both, {merged.first} of the first alone, {merged.other} of this one alone, "
-        f"{merged.files} more files."
+        f"{asked}: {plural(merged.common, 'entry')} of both, {merged.first} of the first alone, "
+        f"{merged.other} of this one alone, {plural(merged.files, 'more file')}."
     )
     if merged.differing:
         shown = ", ".join(uuid[:8] for uuid in merged.differing[:8])
         more = f" and {len(merged.differing) - 8} more" if len(merged.differing) > 8 else ""
-        yield f"  Under {len(merged.differing)} uuids they say different things; the first counts: {shown}{more}"
+        yield f"  Under {plural(len(merged.differing), 'uuid')} they say different things; the first counts: {shown}{more}"
     if merged.renamed:
         yield f"  Saved files under another name, since theirs was taken: {', '.join(merged.renamed)}"

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from clew.view.plain import ago, clean, one_line, size
 from clew.wire.control import clean_name, escape_json_bytes
 from clew.wire.encode import encode
+from clew.wire.plural import plural
 from clew.wire.time import moment
 
 __all__ = [
@@ -151,4 +152,4 @@ def number(text: str, of: str = "seconds") -> float:
 
 def own_words(count: int) -> str:
     """A remark on attachments that Claude Code sends in words of its own, which are not known here."""
-    return f"; and {count} attachment{'s' if count > 1 else ''} in its own words" if count else ""
+    return f"; and {plural(count, 'attachment')} in its own words" if count else ""

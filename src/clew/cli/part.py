@@ -10,6 +10,7 @@ from clew.cli.output import count
 from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.errors import NotFound
+from clew.wire.plural import plural
 
 
 def part_arguments(command: ArgumentParser) -> None:
@@ -51,5 +52,5 @@ def turns_of(session: Session, options: Namespace) -> Sequence[Turn]:
 def _no_turn(options: Namespace, there: int) -> NotFound:
     first, last = options.turns or (f"--last {options.last}", sys.maxsize)
     missing = NotFound(str(first) if last in (first, sys.maxsize) else f"{first}-{last}", "turn")
-    missing.hint = f"The session has {there} turn{'' if there == 1 else 's'}."
+    missing.hint = f"The session has {plural(there, 'turn')}."
     return missing

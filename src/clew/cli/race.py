@@ -13,6 +13,7 @@ from clew.cli.choose import session as chosen
 from clew.cli.output import clean_name, common, print_json, remark
 from clew.errors import NotFound, Refused
 from clew.wire import shell
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.chat.compose import Wishes
@@ -68,7 +69,9 @@ def _beginning(source: Session, at: int | None, prompt: str) -> tuple[int, Conte
         at = there if prompt else there - 1
     if not 0 <= at <= there or (at == there and not prompt):
         missing = NotFound(str(at), kind="turn")
-        missing.hint = f"The session has {there} turns: name one with --at, or say something new behind the last."
+        missing.hint = (
+            f"The session has {plural(there, 'turn')}: name one with --at, or say something new behind the last."
+        )
         raise missing
     return at, prompt or source.turns[at].prompt.data["message"]["content"]
 
@@ -148,8 +151,8 @@ def _told(model: str, told: Event, quiet: bool) -> None:
 def _print(run: Run) -> None:
     finished = run.finished
     money = f"${finished.cost:.4f}" if finished.cost is not None else "no price"
-    took = f"{finished.turns} repl{'y' if finished.turns == 1 else 'ies'}, {finished.milliseconds / 1000:.1f} s"
-    print(clean_name(f"{run.model}  {took}, {finished.usage.get('output_tokens', 0)} tokens out, {money}"))
+    took = f"{plural(finished.turns, 'reply')}, {finished.milliseconds / 1000:.1f} s"
+    print(clean_name(f"{run.model}  {took}, {plural(finished.usage.get('output_tokens', 0), 'token')} out, {money}"))
     print(f"  {shell.resume(run.path.stem, str(run.folder))}")
     for error in finished.errors:
         remark(f"{run.model}: {error}")

@@ -17,6 +17,7 @@ from clew.index import recall as kept
 from clew.index.recall import Quote, Recall, Remembered, Saved
 from clew.wire import shell
 from clew.wire.home import current_session
+from clew.wire.plural import noun, plural
 from clew.wire.write import create
 
 ACTIONS = ("list", "save", "load", "export")
@@ -71,7 +72,7 @@ def _save(options: Namespace, query: str) -> int:
     if options.json:
         print_json([{"kind": "saved", "path": str(path) if path else None, **_json(path.stem if path else "", made)}])
         return 0
-    sessions = f"{len(made.results)} session{'' if len(made.results) == 1 else 's'}"
+    sessions = plural(len(made.results), "session")
     print(clean_name(f"{path}: {sessions}." if path else f"Would keep {sessions}."))
     if path and not options.quiet:
         remark(f"Read it again: {shell.clew('recall', 'load', path.stem)}")
@@ -95,7 +96,8 @@ def _about(each: Saved) -> str:
     if each.recall is None:
         return one_line(f"unreadable: {each.reason}")
     count = len(each.recall.results)
-    return f"{ago(each.recall.saved):>4}  {count:>3} session{' ' if count == 1 else 's'}  {one_line(each.recall.query)}"
+    sessions = f"{count:>3} {noun(count, 'session'):<8}"
+    return f"{ago(each.recall.saved):>4}  {sessions}  {one_line(each.recall.query)}"
 
 
 def _row(number: int, each: Saved) -> dict[str, Any]:
@@ -139,7 +141,7 @@ def _text(made: Recall) -> Iterator[str]:
 
 def _facts(result: Remembered) -> str:
     dates = " to ".join(dict.fromkeys(_day(t) for t in (result.started, result.ended) if t))
-    facts = (result.project, result.branch, f"{result.messages} messages", dates)
+    facts = (result.project, result.branch, plural(result.messages, "message"), dates)
     return " · ".join(one_line(fact) for fact in facts if fact)
 
 

@@ -14,6 +14,7 @@ from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.conversation.title import first_prompt, summary_of
 from clew.wire.place import Project, SessionFile, find_project
+from clew.wire.plural import noun, plural
 from clew.wire.sidecar import INDEX_NAME, IndexEntry, SessionsIndex, write_index
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def _session(options: Namespace) -> int:
         for line in _report(fixes, VERSIONS):
             print(clean_name(line))
         if gone := sum(damage.prompt for damage in before.damage):
-            seems = "looks like a prompt" if gone == 1 else "look like prompts"
-            print(f"  {gone} of the unreadable lines {seems}; only the original holds what is left of it.")
+            seems = noun(gone, "looks like a prompt", "look like prompts")
+            print(f"  {gone:,} of the unreadable lines {seems}; only the original holds what is left of it.")
         print(clean_name(f"The repaired one {verdict(after)}"))
     return edited.finish(options, made, _json(fixes, VERSIONS) | {"verdict": [before.verdict, after.verdict]})
 
@@ -74,7 +75,7 @@ def _session(options: Namespace) -> int:
 def _report(fixes: Sequence[Fix], versions: Sequence[str]) -> Iterator[str]:
     for fix in fixes:
         lines = ", ".join(map(str, fix.lines[:8])) + (f" and {len(fix.lines) - 8} more" if len(fix.lines) > 8 else "")
-        yield f"  {fix.name} (line{'s' if len(fix.lines) > 1 else ''} {lines}): {fix.text}."
+        yield f"  {fix.name} ({noun(len(fix.lines), 'line')} {lines}): {fix.text}."
         changed = [
             f"{version} {before} → {after}"
             for version, before, after in zip(versions, fix.before, fix.after, strict=True)
@@ -119,9 +120,7 @@ def _index(options: Namespace) -> int:
         print_json([made])
     else:
         done = "Would write" if options.dry_run else "Wrote"
-        print(
-            clean_name(f"{done} {made['path']}: {len(index.entries)} session{'' if len(index.entries) == 1 else 's'}.")
-        )
+        print(clean_name(f"{done} {made['path']}: {plural(len(index.entries), 'session')}."))
         if old:
             print(clean_name(f"The old one is {old}"))
     return 0

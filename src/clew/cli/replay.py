@@ -16,6 +16,7 @@ from clew.cli.output import clean_name, common, count, is_terminal, number, prin
 from clew.cli.part import is_part, part_arguments, turns_of
 from clew.view.document import DEPTHS, Options
 from clew.view.plain import duration, one_line
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
@@ -141,7 +142,7 @@ def _record(session: Session, options: Namespace) -> int:
     else:
         print(clean_name(str(path.resolve())))
     if tally and tally.secrets and not options.quiet:
-        remark(f"Secrets were masked in {tally.secrets} place{'s' if tally.secrets > 1 else ''}. --reveal leaves them.")
+        remark(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
     return 0
 
 

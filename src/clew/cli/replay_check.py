@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import clean, one_line, print_json, remark
 from clew.errors import ClewError, Refused
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.chat.cassette import Cassette
@@ -80,7 +81,8 @@ def _write(folder: Path, session_id: str, made: dict[str, list[dict[str, Any]]])
 
 def _show(found: Likeness, runs: list[Again], options: Namespace) -> None:
     if not runs:
-        print(f"{found.same} of {found.total} entries are the same{', every byte of them' if found.identical else ''}.")
+        bytewise = ", every byte of them" if found.identical else ""
+        print(f"{found.same:,} of {plural(found.total, 'entry is', 'entries are')} the same{bytewise}.")
     for (state, kind, why), number in sorted(found.rest.items()) if not runs else ():
         print(clean(f"  {number} {state}: {kind}, {why}"))
     for pair in [p for p in found.of("other") if p.fields][:_MOST] if not runs else ():
@@ -95,7 +97,8 @@ def _show(found: Likeness, runs: list[Again], options: Namespace) -> None:
 
 def _show_runs(runs: list[Again], options: Namespace) -> None:
     counts = [sum(run.state == state for run in runs) for state in ("same", "other", "not run")]
-    print(f"{counts[0]} of {len(runs)} calls say the same, {counts[1]} another thing, {counts[2]} were not made again.")
+    same = f"{counts[0]} of {plural(len(runs), 'call says', 'calls say')} the same"
+    print(f"{same}, {counts[1]} another thing, {counts[2]} were not made again.")
     for run in runs:
         if run.state == "not run":
             print(clean(f"  {run.name}: not made again, {run.why}"))

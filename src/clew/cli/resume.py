@@ -16,6 +16,7 @@ from clew.facts.secret import mask
 from clew.wire import shell
 from clew.wire.home import current_session
 from clew.wire.place import Project, SessionFile, Tree, find_session, slugs
+from clew.wire.plural import plural
 from clew.wire.spawn import become, find_program
 
 CLOSE = 0.7  # of the best score: whoever reaches it might be meant as well
@@ -135,7 +136,7 @@ def _pick(found: list[SessionFile], options: Namespace, asked: str) -> SessionFi
         return None
     rows = [_row(file) for file in found[:MOST]]
     if not sys.stdin.isatty():
-        several = f"{len(found)} sessions" if len(found) > 1 else "this session"
+        several = plural(len(found), "session") if len(found) > 1 else "this session"
         remark(f"clew: {one_line(asked)!r} may mean {several}. Name one by its id:")
         for row in rows:
             remark(f"  {row}")

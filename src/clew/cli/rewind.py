@@ -13,6 +13,7 @@ from clew.cli.choose import session, tree
 from clew.cli.output import clean, common, one_line, print_json, remark
 from clew.errors import Busy, ClewError, Refused
 from clew.wire import shell
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.chat.rewind import Change, Plan
@@ -197,7 +198,7 @@ def _agrees(plan: Plan) -> bool:
 def _counted(plan: Plan) -> str:
     count, gone = len(plan.shown), len(plan.deletions)
     deleted = f", {gone} of them deleted" if gone else ""
-    return f"{count} path{'s' if count != 1 else ''} in {_name(str(plan.top))} would be changed{deleted}"
+    return f"{plural(count, 'path')} in {_name(str(plan.top))} would be changed{deleted}"
 
 
 def _print(options: Namespace, plan: Plan) -> None:

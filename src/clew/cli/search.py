@@ -12,6 +12,7 @@ import sys
 import time
 
 from clew.errors import UNFORESEEN, BadQuery, ClewError, shortened
+from clew.wire.plural import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def refresh(index: Index, quiet: bool) -> None:
     done = index.refresh(BUDGET)
     _report_skipped(done.skipped, quiet)
     if not done.is_complete and not quiet:
-        print(f"{done.left} files have changed and are not searched yet; the next search goes on.", file=sys.stderr)
+        print(f"{plural(done.left, 'changed file')} not searched yet; the next search continues.", file=sys.stderr)
 
 
 def _report_skipped(paths: list[str], quiet: bool) -> None:
@@ -294,7 +295,7 @@ def _heading(result: Result, colour: bool) -> str:
         _ago(result.ended),
         _plain(name),
         _plain(result.branch),
-        f"{result.messages} message{'s' if result.messages > 1 else ''}" if result.messages else "",
+        plural(result.messages, "message") if result.messages else "",
     ]
     about = " · ".join(fact for fact in facts if fact)
     styled = ((_plain(result.session[:8]), "33"), (_plain(result.title), "1"), (about, "2"))

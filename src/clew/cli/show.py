@@ -24,6 +24,7 @@ from clew.view.masked import masked
 from clew.view.opening import opening
 from clew.view.terminal import print_rows
 from clew.wire import shell
+from clew.wire.plural import noun, plural
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -156,22 +157,21 @@ def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
         said = [clean((b.own or b.prompts[-1:])[0].text) for b in others[:3]]
         texts = said if reveal else [mask(text)[0] for text in said]
         names = ", ".join(f"{b.number} ({one_line(text, 40)})" for b, text in zip(others, texts, strict=False))
-        remark(
-            f"{len(others)} other branch{'es' if len(others) > 1 else ''}: {names}. See: {shell.on('trace', session.id)}"
-        )
+        remark(f"{plural(len(others), 'other branch')}: {names}. See: {shell.on('trace', session.id)}")
     if session.cut is not None:
         kept = {entry.uuid for entry in session.resume_links.up(session.leaf)} if session.leaf else set()
         gone = [turn for turn in session.turns if turn.prompt.uuid not in kept]
+        back = f"Bring {noun(len(gone), 'it', 'them')} back with: {shell.on('repair', session.id)}"
         remark(
-            f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses {len(gone)} "
-            f"prompt{'s' if len(gone) != 1 else ''} before it. Bring them back with: {shell.on('repair', session.id)}"
+            f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses "
+            f"{plural(len(gone), 'prompt')} before it. {back}"
         )
     if left_out := request(session).left_out:
         remark(
-            f"A resume also sends {left_out} attachment{'s' if left_out > 1 else ''} in the words of Claude Code, "
-            f"which are not shown here. See: {shell.on('check', session.id)}"
+            f"A resume also sends {plural(left_out, 'attachment')} in the words of Claude Code, "
+            f"which {noun(left_out, 'is', 'are')} not shown here. See: {shell.on('check', session.id)}"
         )
     if session.damage:
         count, saved = len(session.damage), sum(len(d.salvaged) for d in session.damage)
-        entries = f"{saved} entr{'y' if saved == 1 else 'ies'} saved from {'it' if count == 1 else 'them'}"
-        remark(f"{count} damaged line{'s' if count > 1 else ''}, {entries}. See: {shell.on('check', session.id)}")
+        entries = f"{plural(saved, 'entry')} saved from {'it' if count == 1 else 'them'}"
+        remark(f"{plural(count, 'damaged line')}, {entries}. See: {shell.on('check', session.id)}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from clew.cli.output import common, json_line, number, one_line, print_csv, print_json, remark, size
 from clew.errors import Refused
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.collect.sql_result import Cell, Engine, Result
@@ -124,7 +125,7 @@ def _write(found: Result, form: str, options: Namespace) -> int:
             with open(descriptor, "w", encoding="utf-8", newline="", closefd=False) as file:
                 rows = _print(found, form, file)
     if not options.quiet:
-        remark(f"{rows} row{'' if rows == 1 else 's'} written to {options.output}.")
+        remark(f"{plural(rows, 'row')} written to {options.output}.")
     return 0 if rows else 1
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import remark
 from clew.models import summary_model
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.edit.piece import Piece
@@ -44,7 +45,9 @@ class Summariser:
         self.told = {"asked": {"model": model, "requests": len(pieces), "tokens": tokens, "failed": []}}
         if self._is_dry:
             what = "1 summary" if len(pieces) == 1 else f"{len(pieces)} summaries"
-            self._say(f"Would ask {model} for {what}, about {tokens} tokens; what is shown stands on extracts instead.")
+            self._say(
+                f"Would ask {model} for {what}, about {plural(tokens, 'token')}; what is shown stands on extracts instead."
+            )
             return extractive(pieces)
         found = self._ask(pieces, model)
         for piece, result in zip(pieces, found, strict=True):

@@ -17,6 +17,7 @@ from clew.facts.secret import mask
 from clew.view.plain import duration, tokens
 from clew.view.shape import Row, shape, totals
 from clew.wire.entry import Entry
+from clew.wire.plural import plural
 from clew.wire.time import stamp
 
 Group = tuple[Row, ...]  # a turn and what hangs below it; before the first turn, what hangs below none
@@ -240,14 +241,10 @@ def _header(session: Session, title: str, width: int) -> Iterator[Line]:
 
 
 def _footer(counts: dict[str, int]) -> Iterator[Line]:
-    said = [_number(counts["turns"], "turn") + " on " + _number(counts["branches"], "branch")]
-    said += [_number(counts[key], key[:-1]) for key in ("agents", "compactions", "problems")]
+    said = [plural(counts["turns"], "turn") + " on " + plural(counts["branches"], "branch")]
+    said += [plural(counts[key], key[:-1]) for key in ("agents", "compactions", "problems")]
     yield []
     yield [(", ".join(said), "")]
-
-
-def _number(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" + ("" if count == 1 else "es" if thing.endswith("ch") else "s")
 
 
 def _picture(rows: Sequence[Row], width: int) -> Iterator[Line]:
@@ -323,10 +320,10 @@ def _said(row: Row) -> str:
         case "waiting":
             return f"line {row.line}: {row.text} yet"
         case "more":
-            return f"! … {_number(facts['problems'], 'more problem')}"
+            return f"! … {plural(facts['problems'], 'more problem')}"
         case "gap":
-            agents = f", {_number(facts['agents'], 'agent')}" if facts["agents"] else ""
-            return f"… {facts['turns']:,} turns{agents} …"
+            agents = f", {plural(facts['agents'], 'agent')}" if facts["agents"] else ""
+            return f"… {plural(facts['turns'], 'turn')}{agents} …"
         case "beside":
             return f"without a place in the graph: {row.text}"
     return " · ".join(part for part in _told(row) if part)
@@ -351,9 +348,9 @@ def _after(row: Row, branches: int) -> str:
     if row.kind != "turn":
         return ""
     back, images = row.facts["rewound_to"], row.facts["images"]
-    said = [f"[{_number(images, 'image')}]"] if images else []
+    said = [f"[{plural(images, 'image')}]"] if images else []
     said += [f"↩ back to {back}" if back else "↩ back to the start"] if back is not None else []
-    said += [f"(+ {_number(row.facts['hidden'], 'branch')})"] if row.facts.get("hidden") else []
+    said += [f"(+ {plural(row.facts['hidden'], 'branch')})"] if row.facts.get("hidden") else []
     if row.facts["is_end"] and branches > 1:
         said.append(f"(branch {row.branch}{', active' if row.is_active else ''})")
     return " ".join(said)

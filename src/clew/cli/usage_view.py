@@ -30,6 +30,7 @@ from clew.view.plain import columns
 from clew.wire.fence import Fence
 from clew.wire.home import claude_home
 from clew.wire.place import Project, SessionFile, Tree, claude_dir, find_session, session_at
+from clew.wire.plural import noun, plural
 from clew.wire.sidecar import read_meta, read_stats
 
 _NAMED = 5  # replies and turns that a warning names
@@ -110,9 +111,9 @@ def _turns(plan: Plan, session: Session, prices: Prices) -> int:
 
 def _inaccurate(replies: list[str], turns: list[int]) -> str:
     """The warning about replies whose tokens still count thinking that was removed."""
-    count = "1 reply counts" if len(replies) == 1 else f"{len(replies)} replies count"
+    count = plural(len(replies), "reply counts", "replies count")
     names = ", ".join(one_line(id, 40) for id in replies[:_NAMED]) + (", …" if len(replies) > _NAMED else "")
-    where = f", in turn{'' if len(turns) == 1 else 's'} {', '.join(map(str, turns[:_NAMED]))}" if turns else ""
+    where = f", in {noun(len(turns), 'turn')} {', '.join(map(str, turns[:_NAMED]))}" if turns else ""
     where += ", …" if len(turns) > _NAMED else ""
     return f"{count} thinking that is not in the file: tokens and text do not agree{where} ({names})."
 

@@ -13,6 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 from clew.collect.archive import Archive, Kept
 from clew.wire.encode import encode
 from clew.wire.history import HistoryPrompt, prompts, read_history
+from clew.wire.plural import plural
 from clew.wire.slug import slug
 from clew.wire.time import stamp
 
@@ -85,7 +86,7 @@ def _account(said: list[HistoryPrompt], left: tuple[Kept, ...]) -> str:
     """What the session was made from, in words."""
     kinds = (("agent", "agent"), ("todo", "list"), ("task", "task"), ("backup", "saved file"), ("side", "long output"))
     counts = [(len(said), "prompt"), *((sum(f.kind == kind for f in left), name) for kind, name in kinds)]
-    what = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count)
+    what = ", ".join(plural(count, name) for count, name in counts if count)
     return f"Reconstructed by clew from what was left of this session: {what}. The answers are lost."
 
 

@@ -17,6 +17,7 @@ from clew.models import plan_model
 from clew.view.plain import ago, one_line
 from clew.wire import shell
 from clew.wire.place import Project, slugs
+from clew.wire.plural import plural
 
 __all__ = ["AT_ONCE", "COMMANDS", "At", "Command", "Done", "Leave", "Open", "known"]
 
@@ -100,7 +101,7 @@ async def _export(at: At) -> Done:
     target = at.wishes.options.cwd / (at.arguments or file_name(head, ".md"))
     shown = masked(rows(session, session.turns, Options(lines=None, diff_lines=None)), tally)
     place(target, (f"{piece}\n".encode() for piece in markdown(head, shown)))
-    at.say(f"Exported to {target}" + (f", {tally.secrets} secrets masked." if tally.secrets else "."))
+    at.say(f"Exported to {target}" + (f", {plural(tally.secrets, 'secret')} masked." if tally.secrets else "."))
     return None
 
 

@@ -17,6 +17,7 @@ from clew.conversation.open import read
 from clew.view.document import Row
 from clew.view.plain import one_line, tokens
 from clew.wire.home import user_home
+from clew.wire.plural import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,8 @@ async def hooks(at: At) -> Done:
 
 async def mcp(at: At) -> Done:
     pairs = [
-        (s.name, s.error if s.state == "failed" else f"{s.state}, {len(s.tools)} tools") for s in at.session.servers
+        (s.name, s.error if s.state == "failed" else f"{s.state}, {plural(len(s.tools), 'tool')}")
+        for s in at.session.servers
     ]
     at.tell("MCP servers", pairs or [("none", "name them in .mcp.json, or by --mcp-config")])
     return None

@@ -16,6 +16,7 @@ from clew.console.stream import Piece, Splitter
 from clew.facts.tool import subject, tool_name
 from clew.view.document import Row
 from clew.view.plain import clean, duration, one_line, tokens
+from clew.wire.plural import plural
 
 SPINNER = "·✢✳✶✻✽✻✶✳✢"
 _SPEED = 8  # pictures of the spinner in a second
@@ -221,7 +222,7 @@ class Transcript:
         mark = painter.styled("  ⎿  ", "sign")
         if call.steps:
             step = one_line(call.last_step, painter.width - 30)
-            yield mark + painter.styled(f"{step} · {call.steps} call{'s' if call.steps > 1 else ''}", "quiet")
+            yield mark + painter.styled(f"{step} · {plural(call.steps, 'call')}", "quiet")
         elif call.output.strip():
             shown = clean(call.output).rstrip("\n").split("\n")[-_LAST_LINES:]
             for index, line in enumerate(shown):
@@ -229,7 +230,7 @@ class Transcript:
         more = max(call.lines - _LAST_LINES, 0)
         seconds = self.clock() - call.began if call.began is not None else 0
         if seconds >= 2:
-            words = [f"+{more} lines" if more else "", duration(seconds)]
+            words = [f"+{plural(more, 'line')}" if more else "", duration(seconds)]
             words.append("ctrl+b to put it aside" if call.name == "Bash" else "")
             yield painter.styled("     " + " · ".join(w for w in words if w), "quiet")
 

@@ -11,6 +11,7 @@ from clew.chat.tool import Json, Result
 from clew.facts.tool import diff, objects
 from clew.view.document import Row
 from clew.view.plain import duration, tokens
+from clew.wire.plural import plural
 
 LINES = 6  # of an output
 FEW = 3
@@ -63,9 +64,9 @@ def counted(lines: list[str], path: str, cwd: str, is_new: bool = False) -> str:
     added = sum(line.startswith("+") for line in lines)
     gone = sum(line.startswith("-") for line in lines)
     if is_new:
-        return f"Wrote {added} line{'s' if added != 1 else ''} to {short}"
-    parts = [f"{added} addition{'s' if added != 1 else ''}"] * bool(added)
-    parts += [f"{gone} removal{'s' if gone != 1 else ''}"] * bool(gone)
+        return f"Wrote {plural(added, 'line')} to {short}"
+    parts = [plural(added, "addition")] * bool(added)
+    parts += [plural(gone, "removal")] * bool(gone)
     return f"Changed {short}: {' and '.join(parts) or 'nothing'}"
 
 
@@ -74,7 +75,7 @@ def _read(detail: Json) -> str:
     if not isinstance(file, dict):
         return ""
     if isinstance(count := file.get("numLines"), int):
-        return f"Read {count} line{'s' if count != 1 else ''}"
+        return f"Read {plural(count, 'line')}"
     return f"Read {detail.get('type')}" if detail.get("type") else ""
 
 
@@ -82,7 +83,7 @@ def _agent(detail: Json) -> str:
     count, used, took = (detail.get(f"total{name}") for name in ("ToolUseCount", "Tokens", "DurationMs"))
     if not isinstance(count, int):
         return ""
-    words = [f"{count} call{'s' if count != 1 else ''}"]
+    words = [plural(count, "call")]
     words += [f"{tokens(used)} tokens"] if isinstance(used, int) else []
     words += [duration(took / 1000)] if isinstance(took, int) else []
     return f"Done ({' · '.join(words)})"

@@ -12,6 +12,7 @@ from clew.view.budget import cut
 from clew.view.document import Row
 from clew.view.plain import clean, one_line
 from clew.view.told import shrunk, sign, took
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -98,7 +99,7 @@ def _text(text: str, style: str = "") -> Text:
 def _prompt(painter: Painter, row: Row) -> Iterator[str]:
     yield ""
     images = row.facts.get("images") or 0
-    seen = f"  [{images} image{'s' if images > 1 else ''}]" if images else ""
+    seen = f"  [{plural(images, 'image')}]" if images else ""
     mark = painter.styled("❯ ", "sign.prompt")
     yield from painter.lines(_text((row.text or "(no text)") + seen, "strong"), mark)
 
@@ -121,7 +122,7 @@ def _thinking(painter: Painter, row: Row) -> Iterator[str]:
     shown, more = cut(clean(row.text), row.limit)
     yield from painter.lines(_text(shown, "thought"), painter.styled("✻ ", "sign"))
     if more:
-        yield painter.styled(f"  … {more} more line{'s' if more > 1 else ''}", "hint")
+        yield painter.styled(f"  … {plural(more, 'more line')}", "hint")
 
 
 def call_title(painter: Painter, name: str, about: str, dot: str) -> Iterator[str]:
@@ -146,7 +147,7 @@ def _result(painter: Painter, row: Row) -> Iterator[str]:
     shown, more = cut(clean(row.text), row.limit)
     yield from painter.lines(_text(shown or "(no output)"), painter.styled("  ⎿  ", sign_style))
     if more:
-        yield painter.styled(f"     … +{more} line{'s' if more > 1 else ''}", "hint")
+        yield painter.styled(f"     … +{plural(more, 'line')}", "hint")
 
 
 def _diff(painter: Painter, row: Row) -> Iterator[str]:
@@ -168,7 +169,7 @@ def _diff(painter: Painter, row: Row) -> Iterator[str]:
         old += not line.startswith("+")
         new += not line.startswith("-")
     if more:
-        yield painter.styled(f"     … +{more} line{'s' if more > 1 else ''}", "hint")
+        yield painter.styled(f"     … +{plural(more, 'line')}", "hint")
 
 
 def _todo(painter: Painter, row: Row) -> Iterator[str]:
@@ -195,7 +196,7 @@ def _marked(
         shown, more = cut(clean(row.text), row.limit)
         yield from painter.lines(_text(shown, text_style), painter.styled(mark, style) if mark.strip() else mark)
         if more:
-            yield painter.styled(f"{' ' * len(mark)}… +{more} line{'s' if more > 1 else ''}", "hint")
+            yield painter.styled(f"{' ' * len(mark)}… +{plural(more, 'line')}", "hint")
 
     return paint
 

@@ -19,6 +19,7 @@ from clew.view.budget import cut
 from clew.view.document import Row
 from clew.view.escape import code, escape, escape_line
 from clew.view.plain import clean, one_line
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.console.talk import Talk
@@ -55,7 +56,7 @@ def told(row: Row) -> str:
         return f"Todo, {_STATES.get(str(row.facts.get('status')), 'to do')}: {one_line(row.text)}"
     shown, more = cut(clean(row.text), row.limit)
     state = " (failed)" if row.kind == "call" and row.facts.get("failed") else ""
-    rest = f"\n{more} more lines" if more else ""
+    rest = f"\n{plural(more, 'more line')}" if more else ""
     return f"{_WORDS.get(row.kind, '')}{shown}{state}{rest}"
 
 

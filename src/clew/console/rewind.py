@@ -16,6 +16,7 @@ from clew.conversation.open import read
 from clew.errors import ClewError, NotFound
 from clew.view.document import Row
 from clew.view.plain import ago, one_line
+from clew.wire.plural import plural
 
 BOTH, CONVERSATION, CODE = "both", "conversation", "code"
 UNDO = "undo"
@@ -75,13 +76,13 @@ def _about(plan: Plan) -> str:
     about = one_line(plan.place.text, 100)
     if not plan.lost:
         return about
-    return f"{about} · {len(plan.lost)} path{'s' if len(plan.lost) != 1 else ''} cannot be restored"
+    return f"{about} · {plural(len(plan.lost), 'path')} cannot be restored"
 
 
 def _missing(plan: Plan) -> list[str]:
     """What would not be restored, and what is not known."""
     lost = [f"Not restored: {one_line(name)} ({one_line(why)})" for name, why in plan.lost]
-    lines = lost[:_LISTED] + [f"Not restored: {len(lost) - _LISTED} more paths"] * (len(lost) > _LISTED)
+    lines = lost[:_LISTED] + [f"Not restored: {plural(len(lost) - _LISTED, 'more path')}"] * (len(lost) > _LISTED)
     if plan.refused:
         lines.append(f"No file is restored: {one_line(plan.refused)}.")
     return lines + [f"Note: {one_line(note)}" for note in plan.notes]
@@ -90,13 +91,13 @@ def _missing(plan: Plan) -> list[str]:
 def _listed(changes: Sequence[Change]) -> str:
     """How many files, and what happens to the first of them: deletions are named as deletions."""
     count = len(changes)
-    noun = "path" if any(change.name.endswith("/") for change in changes) else "file"
+    what = "path" if any(change.name.endswith("/") for change in changes) else "file"
     names = ", ".join(one_line(change.summary) for change in changes[:_NAMED]) + (", …" if count > _NAMED else "")
-    return f"{count} {noun}{'s' if count != 1 else ''}: {names}" if count else "the conversation"
+    return f"{plural(count, what)}: {names}" if count else "the conversation"
 
 
 def _kinds(plan: Plan) -> list[Option]:
-    turns = f"{plan.turns} turn{'s' if plan.turns != 1 else ''} dropped"
+    turns = f"{plural(plan.turns, 'turn')} dropped"
     only = Option("The conversation", CONVERSATION, turns)
     if not plan.shown:
         return [only]
@@ -124,7 +125,7 @@ async def _carry_out(session: Session, face: Face, plan: Plan, what: str) -> str
             face.put(Row("warning", f"delete {one_line(change.name)}" + (f": {change.doubt}" if change.doubt else "")))
         if len(deleted) > _LISTED:
             face.put(Row("warning", f"and {len(deleted) - _LISTED} more"))
-        count = f"{len(deleted)} file{'s' if len(deleted) != 1 else ''}"
+        count = plural(len(deleted), "file")
         stay = Option(f"Keep {count}, restore the rest", "keep")
         remove = Option(f"Delete {count}", "delete", "saved first, so that this can be undone")
         agreed = await face.choose(Menu(f"Delete {count}?", [stay, remove]))

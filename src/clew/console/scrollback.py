@@ -9,6 +9,7 @@ from pathlib import Path
 from clew.conversation.session import Session
 from clew.view.document import Options, Row, rows
 from clew.wire import shell
+from clew.wire.plural import plural
 
 REACH = 512 << 10  # bytes from the end of the file that are looked at first
 TURNS = 20
@@ -27,7 +28,8 @@ def newest(path: Path, turns: int = TURNS) -> Iterator[Row]:
         yield Row("about", f"Earlier turns are not shown. Read them with: {shell.on('show', path.stem)}")
     elif len(found) > len(shown):
         more = len(found) - len(shown)
-        yield Row("about", f"{more} earlier turns are not shown. Read them with: {shell.on('show', path.stem)}")
+        hidden = plural(more, "earlier turn is", "earlier turns are")
+        yield Row("about", f"{hidden} not shown. Read: {shell.on('show', path.stem)}")
     yield from rows(session, shown, SHOWN)
 
 

@@ -11,6 +11,7 @@ from clew.chat.tools.output import end
 from clew.chat.tools.shell import begin
 from clew.console.live import Transcript
 from clew.view.document import Row
+from clew.wire.plural import plural
 
 LOOK = 0.1  # seconds between two looks at the output
 LIVE = 2_000  # characters of it that are shown meanwhile
@@ -66,6 +67,6 @@ def _tell(
     dialogue.shell(command, output, error)
     lines = output.split("\n") if output else []
     if (before := len(lines) - SHOWN) > 0 and not transcript.is_verbose:
-        lines = [f"… {before} lines before this", *lines[-SHOWN:]]
+        lines = [f"… {plural(before, 'line')} before this", *lines[-SHOWN:]]
     shown = "\n".join([*lines, *([error] if error else [])])
     transcript.put(Row("failure" if failed else "result", shown))

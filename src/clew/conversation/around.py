@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import Ambiguous, NotFound
 from clew.wire.entry import Entry
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
@@ -80,7 +81,7 @@ def _at_line(session: Session, number: int) -> Entry:
     """The entry on a line; of a line that holds none the one before it, else the first."""
     if not 1 <= number <= _last(session):
         missing = NotFound(str(number), "line")
-        missing.hint = f"The file has {_last(session)} lines."
+        missing.hint = f"The file has {plural(_last(session), 'line')}."
         raise missing
     if not session.entries:
         raise NotFound(str(number), "message")

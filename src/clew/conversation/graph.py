@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from clew.wire.entry import Entry
+from clew.wire.plural import plural
 
 N = TypeVar("N")
 
@@ -35,7 +36,11 @@ class Cycle:
     uuids: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{len(self.uuids)} entries are their own ancestors, from {self.uuids[0][:8]}"
+        return f"{self.summary}, from {self.uuids[0][:8]}"
+
+    @property
+    def summary(self) -> str:
+        return plural(len(self.uuids), "entry is its own ancestor", "entries are their own ancestors")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from clew.edit.slim import Job, Tools, answered, job, reworded
 from clew.errors import ApiError
 from clew.wire.encode import decode, encode
 from clew.wire.entry import Entry, Item
+from clew.wire.plural import plural
 from clew.wire.reference import Names, renamed
 from clew.wire.revise import at_place, new_entry, renumbered, revise
 from clew.wire.splice import Changes
@@ -47,7 +48,7 @@ class Compressed:
     @property
     def step(self) -> str:
         left = "; ".join(f"turn {number} stays as it was: {error}" for number, error in self.failed)
-        return f"compress {len(self.turns)} turn{'s' if len(self.turns) > 1 else ''}" + (f"; {left}" if left else "")
+        return f"compress {plural(len(self.turns), 'turn')}" + (f"; {left}" if left else "")
 
 
 def compress(session: Session, bands: Sequence[Band], summarise: Summarise, tools: Tools = "drop") -> Compressed:

@@ -9,6 +9,7 @@ from clew.conversation.prompt import speaker
 from clew.conversation.session import Session
 from clew.wire.encode import encode
 from clew.wire.entry import Entry, Item
+from clew.wire.plural import plural
 
 _WIDTH = 96
 _LINKS = ("parentUuid", "logicalParentUuid", "leafUuid", "sourceToolAssistantUUID")
@@ -54,7 +55,7 @@ def _keyed(session: Session) -> Mapping[object, Item]:
 
 def _told(item: Item) -> str:
     if not isinstance(item, Entry):
-        return f"{len(item.raw)} bytes that are no entry" if item.raw.strip() else "an empty line"
+        return f"{plural(len(item.raw), 'byte')} outside an entry" if item.raw.strip() else "an empty line"
     what = speaker(item) or item.subtype or ""
     kinds = [b.name or b.type for b in item.blocks if b.type != "text"]
     head = " ".join([item.type, *([what] if what else []), *kinds])

@@ -22,6 +22,7 @@ from clew.edit.band import DEFAULT
 from clew.edit.diff import Change, changes
 from clew.wire.encode import encode
 from clew.wire.entry import Damaged, Entry, Item
+from clew.wire.plural import noun
 from clew.wire.revise import at_place
 
 if TYPE_CHECKING:
@@ -212,4 +213,4 @@ def _line(entry: Entry) -> Entry:
 
 
 def _turns(numbers: list[int]) -> str:
-    return f"turn{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    return f"{noun(len(numbers), 'turn')} {', '.join(map(str, numbers))}"

@@ -19,6 +19,7 @@ from clew.errors import Refused
 from clew.facts.secret import MARK, mask, mask_data
 from clew.wire.encode import encode
 from clew.wire.pattern import Pattern
+from clew.wire.plural import plural
 from clew.wire.reference import PLACES
 from clew.wire.splice import GONE, patched
 
@@ -52,7 +53,7 @@ class Veil:
         """What it is, without the patterns: they may be what is to be hidden."""
         many = len(self.patterns)
         parts = ["secrets"] if self.secrets else []
-        parts += [f"{many} pattern{'s' if many > 1 else ''}"] if many else []
+        parts += [plural(many, "pattern")] if many else []
         return " and ".join(parts)
 
     def text(self, text: str) -> str:

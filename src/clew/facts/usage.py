@@ -21,6 +21,7 @@ from clew.wire.block import THOUGHT, Block, Tokens
 from clew.wire.detail import ORIGIN
 from clew.wire.encode import encode
 from clew.wire.entry import Entry, Spoken
+from clew.wire.plural import noun
 from clew.wire.time import instant, stamp
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Usage(Struct, frozen=True, dict=True, eq=False):
         return hash(frozenset(self.replies))
 
     def __repr__(self) -> str:
-        return f"<Usage of {len(self.replies)} replies: {self.total.total} tokens>"
+        return f"<Usage of {len(self.replies)} {noun(len(self.replies), 'reply')}: {self.total.total} tokens>"
 
     @cached_property
     def replies(self) -> Mapping[str, Spend]:

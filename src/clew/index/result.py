@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clew.index.passage import Passage
 from clew.wire import shell
+from clew.wire.plural import plural
 
 
 class Refreshed:
@@ -74,7 +75,7 @@ class Result:
         return shell.join(shell.resuming(self.session))
 
     def __repr__(self) -> str:
-        return f"Result({self.session!r}, {self.title!r}, {self.matches} matches)"
+        return f"Result({self.session!r}, {self.title!r}, {plural(self.matches, 'match')})"
 
 
 class Results(list[Result]):

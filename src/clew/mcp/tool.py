@@ -30,6 +30,7 @@ from clew.wire.bill import PROBE, Billed
 from clew.wire.fence import describe
 from clew.wire.home import current_session
 from clew.wire.place import Project, Tree, find_project, find_session
+from clew.wire.plural import noun, plural
 from clew.wire.scan import scan
 from clew.wire.time import instant, moment
 
@@ -96,7 +97,13 @@ def search_sessions(tree: Tree, asked: ask.SearchSessions) -> str:
     if not results:
         raise NotFound(asked.query, "session" if not asked.cursor else "further session")
     blocks = [_block(result) for result in results]
-    tail = [] if done.is_complete else [f"{done.left} changed files are not searched yet; ask again for them."]
+    tail = (
+        []
+        if done.is_complete
+        else [
+            f"{plural(done.left, 'changed file')} not searched yet; search again to include {noun(done.left, 'it', 'them')}."
+        ]
+    )
     if found.instead:
         tail.insert(0, f"Nothing holds what was asked for; these hold {safe(found.instead)!r}.")
     more = len(found) > wanted
@@ -106,7 +113,7 @@ def search_sessions(tree: Tree, asked: ask.SearchSessions) -> str:
 def _block(result: Remembered) -> list[str]:
     """A session that was found, in a few lines: how to go on with it, what it is, and the passages."""
     dates = " to ".join(dict.fromkeys(f"{t:%Y-%m-%d}" for t in (result.started, result.ended) if t))
-    facts = (result.project, result.branch and f"branch {result.branch}", f"{result.messages} messages", dates)
+    facts = (result.project, result.branch and f"branch {result.branch}", plural(result.messages, "message"), dates)
     block = [f"session {result.session}  (resume: {result.command})"]
     block += quote(f"title: {result.title}")
     block += quote(" · ".join(fact for fact in facts if fact))
@@ -189,7 +196,7 @@ def read_session(tree: Tree, asked: ask.ReadSession) -> str:
     head = [f"Turns {turns[0].number}-{turns[-1].number} of {last} of session {session.id}."]
     branches = sum(not branch.is_active for branch in session.branches)
     if branches:
-        head.append(f"{branches} branch{'es' if branches > 1 else ''} that the conversation left are not shown.")
+        head.append(f"Not shown: {plural(branches, 'branch')} that the conversation left.")
     body = [*_about(session), *quoted_rows(rows(session, turns, wanted))]
     shown = page(body, asked.cursor)
     following = turns[-1].number + 1
@@ -210,7 +217,7 @@ def list_rounds(tree: Tree, asked: ask.ListRounds) -> str:
         about = ("round", "round_kind", "turn", "time", "input", "complexity")
         facts = [f"{name} {value[name]}" for name in about if value[name] is not None] + [describe_round(value)]
         lines += quote(f"{' · '.join(fact for fact in facts if fact)}: {safe(value['text'])[:LONGEST_TEXT]}")
-    head = [f"{len(values)} rounds of session {session.id}, in the order of the file."]
+    head = [f"{plural(len(values), 'round')} of session {session.id}, in the order of the file."]
     return _paged(head, page(lines, asked.cursor))
 
 
@@ -304,7 +311,7 @@ def _chosen(session: Session, asked: str) -> tuple[Turn, ...]:
         turns = tuple(turn for turn in session.turns if first <= turn.number <= stop)
     if not turns:
         missing = NotFound(asked, "turn")
-        missing.hint = f"The session has {len(session.turns)} turn{'' if len(session.turns) == 1 else 's'}."
+        missing.hint = f"The session has {plural(len(session.turns), 'turn')}."
         raise missing
     return turns
 
@@ -330,9 +337,9 @@ def count_usage(tree: Tree, asked: ask.Usage) -> str:
     models = _by_model(spent, after)
     if not models:
         raise NotFound(asked.project or asked.since or str(tree.root), "reply")
-    head = [f"Tokens of {sessions} session{'' if sessions == 1 else 's'} with their agents, each reply counted once."]
+    head = [f"Tokens of {plural(sessions, 'session')} with their agents, each reply counted once."]
     if unread:
-        head.append(f"{unread} files could not be read.")
+        head.append(f"{plural(unread, 'file')} could not be read.")
     everything = total(models.values())
     table = [_tokens(safe(model) or "(no model)", count) for model, count in sorted(models.items())]
     return text(head, [*(f"> {line}" for line in table), _tokens("total", everything)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clew.facts.price import dollars
+from clew.wire.plural import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,9 +102,9 @@ def notes(total: Row, prices: Prices) -> Iterator[str]:
     yield ""
     final = total.replies - total.stubs
     share = f"{100 * final / total.replies:.1f} %" if total.replies else "all"
-    line = f"Final numbers: {share} of {total.replies:,} replies."
+    line = f"Final numbers: {share} of {plural(total.replies, 'reply')}."
     if total.stubs:
-        line += f" {total.stubs:,} hold a placeholder of {total.stub_output:,} output tokens"
+        line += f" {plural(total.stubs, 'holds', 'hold')} a placeholder of {plural(total.stub_output, 'output token')}"
         line += f", {total.missing:,} too few by their text ({dollars(total.missing_cost)})."
     yield line
     if total.prompt and total.cost:

@@ -17,6 +17,7 @@ from clew.conversation.branch import Branch
 from clew.conversation.prompt import prompt_text
 from clew.tui.hit import shown
 from clew.tui.wrap import fit
+from clew.wire.plural import plural
 
 _BOX = """
 {name} { align: center middle; }
@@ -108,7 +109,7 @@ class Branches(ModalScreen[Branch | None]):
 
     def _told(self, branch: Branch) -> Text:
         count = len(branch.prompts)
-        about = f"{count} prompt{'s' if count != 1 else ''}" + (", active" if branch.is_active else "")
+        about = plural(count, "prompt") + (", active" if branch.is_active else "")
         text = Text(f"{branch.number}  {about}\n")
         for prompt in (branch.own or branch.prompts[-1:])[:3]:
             text.append(f"   ❯ {fit(shown(prompt_text(prompt), self._reveal), 62)}\n", "italic")

@@ -18,6 +18,7 @@ from clew.tui.preview import Preview
 from clew.tui.reader import Reader
 from clew.tui.seek import BEST, Building, Failed, Found, understood
 from clew.tui.virtual import Virtual
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.tui.app import Browser
@@ -148,9 +149,7 @@ class Home(Screen[None]):
         count = len(message.hits)
         query = understood(self.query_text)
         order = "best first" if query and query.clauses else "newest first"
-        many = (
-            f"{count}{' best' if query and query.clauses and count >= BEST else ''} session{'s' if count != 1 else ''}"
-        )
+        many = plural(count, "best session" if query and query.clauses and count >= BEST else "session")
         self._told = f"{many}, {order}" if count else "Nothing matches." if self.query_text.strip() else "No sessions."
         if message.instead:
             self._told = f"{many} for {message.instead.strip()} instead"

@@ -9,6 +9,7 @@ from textual.widgets import Static
 from clew.tui.hit import Hit, shown, words
 from clew.tui.load import Load, Loaded, preview_rows
 from clew.tui.rows import RowView
+from clew.wire.plural import plural
 
 
 class PreviewRows(RowView, can_focus=False):
@@ -47,7 +48,7 @@ class Preview(Vertical):
             view.show([])
             return
         when = hit.when.astimezone().strftime("%Y-%m-%d %H:%M") if hit.when else ""
-        facts = [hit.cwd, hit.branch, when, f"{hit.messages} messages" if hit.messages else "", hit.session[:8]]
+        facts = [hit.cwd, hit.branch, when, plural(hit.messages, "message") if hit.messages else "", hit.session[:8]]
         title = shown(hit.title, reveal) or "(no prompt)"
         about.update(f"{title}\n{' · '.join(shown(fact, reveal) for fact in facts if fact)}")
         view.mark(words(hit.passages, reveal))

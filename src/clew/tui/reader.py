@@ -26,6 +26,7 @@ from clew.view.document import DEPTHS, Options, Row
 from clew.view.plain import clean
 from clew.view.terminal import lines
 from clew.wire.place import session_at
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.tui.app import Browser
@@ -194,7 +195,7 @@ class Reader(Screen[None]):
         parts += ["secrets shown"] if self.app.reveal else []
         if view.pattern is not None and not self._wanted:
             at = self._found.index(view.row_index) + 1 if view.row_index in self._found else 0
-            many = f"{len(self._found)} match{'es' if len(self._found) > 1 else ''}" if self._found else "no match"
+            many = plural(len(self._found), "match") if self._found else "no match"
             parts.append(f"match {at} of {len(self._found)}" if at else many)
         self.query_one("#state", Static).update(" · ".join(str(part) for part in parts))
 
@@ -268,7 +269,7 @@ class Reader(Screen[None]):
         made = [view.row] if what == "row" else view.turn_rows()
         text = clean(view.row.text) if what == "row" else _markdown(made)
         self.app.copy_to_clipboard(text)
-        self.notify(f"Copied {'the row' if what == 'row' else 'the turn'}, {len(text)} characters.")
+        self.notify(f"Copied {'the row' if what == 'row' else 'the turn'}, {plural(len(text), 'character')}.")
 
     def action_back(self) -> None:
         if self.query_one("#find", Input).display:

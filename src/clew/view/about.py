@@ -9,6 +9,7 @@ from clew.conversation.session import Session
 from clew.facts.usage import usage
 from clew.view.masked import Tally
 from clew.view.plain import one_line, tokens
+from clew.wire.plural import plural
 
 NOTHING = "(no prompt)"
 
@@ -30,7 +31,7 @@ def about(session: Session, tally: Tally | None) -> About:
         "cwd": session.cwd or "",
         "branch": session.branch_name or "",
         "model": ", ".join(session.models),
-        "turns": f"{len(session.turns)} turn{'' if len(session.turns) == 1 else 's'}",
+        "turns": plural(len(session.turns), "turn"),
         "tokens": f"{tokens(spent.output)} tokens written" if spent.output else "",
         "version": f"Claude Code {', '.join(session.versions)}" if session.versions else "",
         "slug": session.slug or "",

@@ -32,6 +32,7 @@ from clew.view.plain import clean, duration, one_line, size, tokens
 from clew.view.prose import prose
 from clew.view.rounds import badge
 from clew.view.told import shrunk, sign, took
+from clew.wire.plural import plural
 from clew.wire.time import stamp
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -137,13 +138,13 @@ def _agent(row: Row) -> str:
 
 def _output(row: Row) -> str:
     text, more = cut(row.text, row.limit, row.facts.get("beyond", 0))
-    left = f'<div class="more">… {more} more line{"s" if more > 1 else ""}</div>' if more else ""
+    left = f'<div class="more">… {plural(more, "more line")}</div>' if more else ""
     return f'<pre class="{row.kind}">{coloured(text)}</pre>{left}\n'
 
 
 def _diff(row: Row) -> str:
     text, more = cut(clean(row.text), row.limit)
-    left = f'<div class="more">… {more} more line{"s" if more > 1 else ""}</div>' if more else ""
+    left = f'<div class="more">… {plural(more, "more line")}</div>' if more else ""
     return f'<pre class="diff">{"".join(map(_diff_line, escape(text).split(chr(10))))}</pre>{left}\n'
 
 
@@ -178,7 +179,7 @@ def _picture(row: Row) -> str:
 
 def _text(row: Row) -> str:
     text, more = cut(row.text, row.limit)
-    left = f" … {more} more line{'s' if more > 1 else ''}" if more else ""
+    left = f" … {plural(more, 'more line')}" if more else ""
     kind = row.kind if row.kind in ("note", "meta", "interrupt", "error", "title", "about") else "note"
     return f'<div class="{kind}">{coloured(text)}{left}</div>\n'
 

@@ -20,6 +20,7 @@ from clew.view.plain import clean, duration, one_line, size, tokens
 from clew.view.rounds import badge
 from clew.view.told import shrunk, took
 from clew.wire.encode import encode
+from clew.wire.plural import plural
 from clew.wire.time import stamp
 
 HEADING = 72  # columns of a prompt that stand in its heading
@@ -182,7 +183,7 @@ def _agent(row: Row) -> str:
 
 def _output(row: Row) -> str:
     text, more = cut(clean(row.text), row.limit, row.facts.get("beyond", 0))
-    left = f"… {more} more line{'s' if more > 1 else ''}\n\n" if more else ""
+    left = f"… {plural(more, 'more line')}\n\n" if more else ""
     return fenced(text, "diff" if row.kind == "diff" else "") + left
 
 
@@ -204,7 +205,7 @@ def _picture(row: Row) -> str:
 
 def _note(row: Row) -> str:
     text, more = cut(clean(row.text), row.limit)
-    left = f" … {more} more line{'s' if more > 1 else ''}" if more else ""
+    left = f" … {plural(more, 'more line')}" if more else ""
     mark = "**Error:** " if row.kind == "error" else "· "
     return f"{mark}{escaped(text)}{left}\n\n" if "\n" not in text else fenced(text + left)
 

@@ -17,6 +17,7 @@ from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.view.document import Options, Row, first_rows, rest_rows, rows
 from clew.wire.place import AgentFile, SessionFile
+from clew.wire.plural import plural
 
 LARGE = 4 << 20
 HEAD = 256 << 10
@@ -35,7 +36,8 @@ def opening(session: Session, options: Options) -> Iterator[Row]:
     shared = _shared(early, turns)
     if shared < len(early):
         went = f"Here the conversation went back to turn {shared}." if shared else "Here the conversation began anew."
-        yield Row("note", f"{went} The {len(early) - shared} turns above are on a branch that was left.")
+        above = plural(len(early) - shared, "turn above is", "turns above are")
+        yield Row("note", f"{went} {above} on a branch that was left.")
     elif early:
         yield from rest_rows(session, turns[shared - 1], len(early[-1].entries), options)
     yield from rows(session, turns[shared:], options)

@@ -18,6 +18,7 @@ from clew.version import __version__
 from clew.view.about import About
 from clew.view.html import moment
 from clew.view.plain import one_line
+from clew.wire.plural import plural
 
 _FOLDER = Path(__file__).with_name("asset")
 _BUTTONS = {"open": "Open all", "close": "Close all", "theme": "Light/dark"}
@@ -90,4 +91,4 @@ def _outline(turns: Sequence[tuple[int, str]]) -> str:
         f'<li value="{number}"><a href="#turn-{number}">{escape(one_line(text, 80)) or "(no text)"}</a></li>\n'
         for number, text in turns
     )
-    return f'<details class="outline"><summary>{len(turns)} turns</summary>\n<ol>\n{items}</ol></details>\n'
+    return f'<details class="outline"><summary>{plural(len(turns), "turn")}</summary>\n<ol>\n{items}</ol></details>\n'

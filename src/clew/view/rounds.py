@@ -10,6 +10,7 @@ from clew.conversation.round import Round
 from clew.conversation.turn import Turn
 from clew.facts.secret import mask_data
 from clew.view.plain import duration
+from clew.wire.plural import plural
 from clew.wire.time import stamp
 
 Json = dict[str, Any]
@@ -61,7 +62,7 @@ def describe_round(value: Mapping[str, Any]) -> str:
     """The features of a round (the fields of `round_json`) in a few words, such as `after 2h05m, 3 calls, 1 error`."""
     parts = [f"after {duration(value['pause'])}"] if value["round_kind"] == "resume" else []
     parts += [
-        f"{count} {name}{'s' if count > 1 else ''}"
+        plural(count, name)
         for name, count in (("call", value["calls"]), ("agent", value["agents"]), ("error", value["errors"]))
         if count
     ]

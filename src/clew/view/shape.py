@@ -26,6 +26,7 @@ from clew.facts.tool import label
 from clew.facts.words import words
 from clew.wire.detail import LastPrompt, QueueOperation
 from clew.wire.entry import Entry
+from clew.wire.plural import plural
 
 _STUBS = ((2, 1, 9), (2, 1, 56))  # versions that wrote a stub where the output tokens should stand
 _LAST = 1 << 60  # behind every line
@@ -380,7 +381,7 @@ def _problems_of(session: Session) -> Iterator[Mark]:
             yield _mark("problem", found.entry.line.number, text, what="dangling", parent=found.parent)
         elif isinstance(found, Cycle):
             first = session.graph.nodes[found.uuids[0]].line.number
-            yield _mark("problem", first, f"{len(found.uuids)} entries are their own ancestors", what="cycle")
+            yield _mark("problem", first, found.summary, what="cycle")
         else:
             text = f"the uuid {found.uuid[:8]} is used {len(found.entries)} times"
             yield _mark("problem", found.entries[-1].line.number, text, what="duplicate")
@@ -389,7 +390,7 @@ def _problems_of(session: Session) -> Iterator[Mark]:
         yield _mark("problem", session.cut.line.number, text, what="cut")
     for item in session.damage:
         saved = len(item.salvaged)
-        rest = f", {saved} entr{'y' if saved == 1 else 'ies'} saved from it" if saved else ""
+        rest = f", {plural(saved, 'entry')} saved from it" if saved else ""
         yield _mark("problem", item.line.number, f"damaged ({item.kind}){rest}", what="damaged")
     for entry in session.pairing.orphans:
         yield _mark("problem", entry.line.number, "a result that answers no call", what="orphan")

@@ -11,6 +11,7 @@ from clew.view.document import Row
 from clew.view.plain import clean, one_line, tokens
 from clew.view.told import shrunk, sign, took
 from clew.wire.control import clean_name
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -100,7 +101,7 @@ def lines(row: Row) -> Iterator[str]:
     for index, line in enumerate(shown.split("\n")):
         yield f"{indent}{lead if index == 0 else ' ' * len(mark)}{line}".rstrip()
     if more:
-        yield f"{indent}{' ' * len(mark)}… {more} more line{'s' if more > 1 else ''}"
+        yield f"{indent}{' ' * len(mark)}… {plural(more, 'more line')}"
 
 
 def _text(row: Row) -> str:
@@ -111,7 +112,7 @@ def _text(row: Row) -> str:
 
 def _prompt(row: Row) -> str:
     images = row.facts.get("images") or 0
-    seen = f"  [{images} image{'s' if images > 1 else ''}]" if images else ""
+    seen = f"  [{plural(images, 'image')}]" if images else ""
     return (row.text or "(no text)") + seen
 
 

@@ -13,6 +13,7 @@ from clew.tui.hit import Hit, filtered, kind, passage
 from clew.web.desk import Desk
 from clew.web.fragment import base
 from clew.web.seek import Answer
+from clew.wire.plural import plural
 
 FIRST = 60
 MOST = 960
@@ -91,4 +92,4 @@ def _said(answer: Answer, asked: bool) -> str:
     if not count:
         return "Nothing matches." if asked else "No sessions here."
     order = "best first" if asked else "newest first"
-    return f"{count} session{'' if count == 1 else 's'}, {order}"
+    return f"{plural(count, 'session')}, {order}"

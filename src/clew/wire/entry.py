@@ -19,6 +19,7 @@ from msgspec.structs import force_setattr, replace
 from clew.wire.block import NOTHING, Block, Message
 from clew.wire.encode import decode, decode_loosely, decode_slowly
 from clew.wire.line import LONGEST, PIECE, Line, Source, Unread, all_pieces, lines
+from clew.wire.plural import plural
 from clew.wire.soften import soften
 from clew.wire.time import instant
 
@@ -295,7 +296,7 @@ def _end_of_run(buffer: bytes, start: int) -> int:
 def _nothing(line: Line) -> Item:
     if not line.raw.strip():
         return Blank(line)
-    return Damaged(line, "unreadable", f"{line.count} lines that are too short to be entries")
+    return Damaged(line, "unreadable", f"{plural(line.count, 'line')} too short to be an entry")
 
 
 def _parse_slowly(line: Line) -> Item:

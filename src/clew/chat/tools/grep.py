@@ -14,6 +14,7 @@ from clew.chat.tool import Failed, Json, Result, Scene
 from clew.chat.tools.made import FLAG, TEXT, WHOLE, Made, choice, fields, needed, optional
 from clew.chat.tools.path import named
 from clew.wire.home import surroundings
+from clew.wire.plural import noun
 from clew.wire.spawn import find_program, neutral_folder
 
 MOST_LINES = 250  # that are told if it is not said how many
@@ -179,12 +180,8 @@ def _counts(lines: list[str], input: Json) -> Result:
         "numMatches": total,
         **applied,
     }
-    found = f"Found {total} total {_plural(total, 'occurrence')} across {len(part)} {_plural(len(part), 'file')}."
+    found = f"Found {total} total {noun(total, 'occurrence')} across {len(part)} {noun(len(part), 'file')}."
     return Result("\n\n".join(filter(None, (text or "No matches found", found, _note(applied)))), detail)
-
-
-def _plural(count: int, noun: str) -> str:
-    return noun if count == 1 else f"{noun}s"
 
 
 def _names(lines: list[str], input: Json, cwd: Path) -> Result:
@@ -198,7 +195,7 @@ def _names(lines: list[str], input: Json, cwd: Path) -> Result:
     detail = {"mode": "files_with_matches", "filenames": part, "numFiles": len(part), **applied}
     if not part:
         return Result("No files found", detail)
-    told = [f"Found {len(part)} {_plural(len(part), 'file')}", *part]
+    told = [f"Found {len(part)} {noun(len(part), 'file')}", *part]
     return Result("\n".join(filter(None, (*told, _note(applied)))), detail)
 
 

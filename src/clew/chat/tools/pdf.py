@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clew.chat.tool import Failed, Result
 from clew.chat.tools.size import told_size
+from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -35,7 +36,7 @@ def pages(path: Path, data: bytes, asked: str | None) -> Result:
         data = _cut(reader, first, last)
     text = base64.b64encode(data).decode()
     document = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": text}}
-    which = f"pages {first}-{last} of {total}" if asked else f"{total} page{'s' if total != 1 else ''}"
+    which = f"pages {first}-{last} of {total}" if asked else plural(total, "page")
     line = {"type": "text", "text": f"PDF file read: {path} ({told_size(len(data))}, {which})"}
     return Result(
         [line, document], {"type": "pdf", "file": {"filePath": str(path), "base64": text, "originalSize": len(data)}}
@@ -69,7 +70,7 @@ def _range(asked: str, total: int) -> tuple[int, int]:
     if not 1 <= first <= last:
         raise Failed(f"`pages` is {asked!r}, which is no range of pages.")
     if first > total:
-        raise Failed(f"The file has {total} pages; there is no page {first}.")
+        raise Failed(f"The file has {plural(total, 'page')}; there is no page {first}.")
     last = min(last, total)
     if last - first >= AT_ONCE:
         raise Failed(f"`pages` asks for {last - first + 1} pages; at most {AT_ONCE} can be read at a time.")

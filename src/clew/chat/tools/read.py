@@ -22,6 +22,7 @@ from clew.chat.tools.pdf import pages
 from clew.chat.tools.picture import picture
 from clew.chat.tools.size import told_size
 from clew.chat.tools.text import decode
+from clew.wire.plural import plural
 
 WHOLE_FILE = 256 << 10  # bytes
 MOST_TOKENS = 25_000
@@ -123,7 +124,7 @@ def _page(lines: list[str]) -> list[str]:
 
 
 def _short(start: int, total: int) -> str:
-    return f"Warning: the file exists but is shorter than the offset ({start}). It has {total} lines."
+    return f"Warning: the file exists but is shorter than the offset ({start}). It has {plural(total, 'line')}."
 
 
 def _reminder(note: str) -> str:

@@ -1,0 +1,17 @@
+"""Counts in sentences: "1 line", "2 lines", "3 entries"."""
+
+from __future__ import annotations
+
+_ENDINGS = (("ch", "ches"), ("sh", "shes"), ("x", "xes"), ("ly", "lies"), ("ry", "ries"))  # branch, reply, entry
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """The count with its noun: `plural(2, "reply")` is "2 replies". `many` is the plural of a noun that is irregular."""
+    return f"{count:,} {noun(count, one, many)}"
+
+
+def noun(count: int, one: str, many: str = "") -> str:
+    """The noun alone, in the number that fits the count."""
+    if count == 1:
+        return one
+    return many or next((one.removesuffix(end) + ending for end, ending in _ENDINGS if one.endswith(end)), one + "s")
