@@ -58,6 +58,15 @@ class NotFound(ClewError):
         self.hint = f"Did you mean {', '.join(self.near)}?" if near else "List what there is with: clew ls"
 
 
+class TranscriptGone(NotFound):
+    """A session that the index, the prompt history or the archive knows, and whose transcript is not on the disk."""
+
+    def __init__(self, asked: str, sentence: str, hint: str) -> None:
+        super().__init__(asked)
+        self.args = (sentence,)
+        self.hint = hint
+
+
 class Ambiguous(ClewError):
     def __init__(self, asked: str, matches: Sequence[str], kind: str = "sessions") -> None:
         super().__init__(f"{shortened(asked)} stands for {len(matches)} {kind}.")

@@ -116,3 +116,56 @@ def test_an_archived_session_is_found_with_the_step_that_brings_it_back(stored: 
 def test_ls_counts_no_rounds_of_a_session_without_its_transcript(stored: Path, clew: Run) -> None:
     code, out, _ = clew("ls", "--rounds")
     assert code == 0 and "Counting the capybara" in out
+
+
+@pytest.mark.parametrize("asked", [LOST, LOST[:8], LOST.upper(), "okapi", "counting the capybara"])
+@pytest.mark.parametrize("more", [(), ("--json",), ("--print",)])
+def test_resume_of_a_session_that_only_the_index_knows(
+    stored: Path, clew: Run, asked: str, more: tuple[str, ...]
+) -> None:
+    assert clew("resume", asked, *more) == (
+        1,
+        "",
+        "clew: The transcript of session 07945b52 (Counting the capybara) is gone; only the index has it.\n"
+        "Only its title and first prompt are left. Read: clew ls --gone\n",
+    )
+
+
+@pytest.mark.parametrize("asked", [TYPED, TYPED[:4], f"{TYPED}.jsonl", "pangolin"])
+def test_resume_of_a_session_that_only_the_history_knows(stored: Path, clew: Run, asked: str) -> None:
+    assert clew("resume", asked) == (
+        1,
+        "",
+        "clew: The transcript of session 644ef223 (paint the pangolin) is gone; only the prompt history has it.\n"
+        "Only its prompts are left. Read: clew ls --gone\n",
+    )
+
+
+def test_words_of_a_transcript_win_over_a_session_that_is_gone(stored: Path, claude: Path, clew: Run) -> None:
+    with (claude / "history.jsonl").open("a") as file:
+        file.write(json.dumps({"display": "a marmoset", "project": FOLDER, "sessionId": LOST}) + "\n")
+    code, out, _ = clew("resume", "marmoset", "--print")
+    assert code == 0 and TWO in out
+
+
+def test_words_of_several_sessions_that_are_gone(stored: Path, claude: Path, clew: Run) -> None:
+    with (claude / "history.jsonl").open("a") as file:
+        for id in (f"a{TYPED[1:]}", f"b{TYPED[1:]}"):
+            file.write(json.dumps({"display": "feed the axolotl", "project": FOLDER, "sessionId": id}) + "\n")
+    said = "clew: 'axolotl' matches 2 sessions whose transcripts are gone.\nList them with: clew search axolotl\n"
+    assert clew("resume", "axolotl") == (1, "", said)
+
+
+@pytest.mark.parametrize("command", ["show", "export", "check", "trace", "trim", "clone"])
+def test_other_commands_say_that_a_transcript_is_gone(stored: Path, clew: Run, command: str) -> None:
+    code, out, err = clew(command, LOST[:8])
+    assert (code, out) == (1, "") and "is gone; only the index has it" in err
+
+
+def test_a_title_of_a_session_that_is_gone_is_shown_without_secrets(stored: Path, claude: Path, clew: Run) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    with (claude / "history.jsonl").open("a") as file:
+        line = {"display": f"push with {secret}\x1b[2J", "project": FOLDER, "sessionId": f"c{TYPED[1:]}"}
+        file.write(json.dumps(line) + "\n")
+    err = clew("resume", f"c{TYPED[1:]}")[2]
+    assert "push with" in err and secret not in err and "\x1b" not in err

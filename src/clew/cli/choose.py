@@ -41,11 +41,11 @@ def find(options: Namespace, asked: str, archived: bool) -> SessionFile:
             return agent
         attic = open_attic(options.claude_dir)
         if attic is None:
-            raise
+            raise _gone(options, asked) or missing from None
         try:
             file = find_session(Tree(attic.folder), asked)
         except NotFound:
-            raise missing from None
+            raise _gone(options, asked) or missing from None
         is_rebuilt = file.id in attic.reconstructed
         if not archived:
             missing.hint = "It is lost." if is_rebuilt else f"It is in the archive: {shell.on('restore', file.id)}"
@@ -58,6 +58,12 @@ def find(options: Namespace, asked: str, archived: bool) -> SessionFile:
                 else f"{kept} {shell.on('restore', file.id)}"
             )
         return file
+
+
+def _gone(options: Namespace, asked: str) -> NotFound | None:
+    from clew.cli.gone import gone_by_id
+
+    return gone_by_id(options, asked)
 
 
 def _agent(place: Tree, asked: str) -> SessionFile | None:

@@ -9,15 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.cli.choose import tree
+from clew.cli.gone import gone_by_id, gone_by_words
 from clew.cli.output import ago, clean, clean_name, common, one_line, print_json, remark
+from clew.collect.attic import open_attic
 from clew.conversation.outline import Outline
-from clew.errors import Ambiguous, NotFound
+from clew.errors import Ambiguous, NotFound, TranscriptGone
 from clew.facts.secret import mask
 from clew.wire import shell
 from clew.wire.home import current_session
 from clew.wire.place import Project, SessionFile, Tree, find_session, slugs
 from clew.wire.plural import plural
 from clew.wire.spawn import become, find_program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clew.index.result import Result
+    from clew.index.search import Index
 
 CLOSE = 0.7  # of the best score: whoever reaches it might be meant as well
 MOST = 9  # in a choice
@@ -87,7 +94,8 @@ def candidates(options: Namespace, asked: str) -> tuple[list[SessionFile], bool]
         except Ambiguous as several:
             return [find_session(place, match) for match in several.matches], False
         except NotFound:
-            pass
+            if gone := gone_by_id(options, asked):
+                raise gone from None
     return _searched(options, place, asked)
 
 
@@ -107,8 +115,14 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
         refresh(index, options.quiet)
         without = None if options.include_current else current_session()
         results = index.search(query, MOST, without=without)
+        gone = _gone_matches(index, query, without, options) if results.instead or not results else []
+    if gone:
+        raise gone_by_words(query, gone)
     near = [result.session for result in results if result.score >= CLOSE * results[0].score]
     found = [file for session in near if (file := _existing(place, session))]
+    if near and not found:
+        sentence = f"The transcript of session {near[0][:8]} is gone; only files of its agents are left."
+        raise TranscriptGone(near[0], sentence, f"Read: {shell.clew('search', query)}")
     if not found:
         missing = NotFound(query)
         missing.hint = f"Search with: {shell.clew('search', query)}"
@@ -116,6 +130,18 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
     if results.instead and not options.quiet:
         remark(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
     return found, len(found) == 1 and not results.instead
+
+
+def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[Result]:
+    """The sessions without a transcript that match the words."""
+    from clew.cli.search_gone import add_known
+    from clew.index.query import parse
+    from clew.index.result import Results
+
+    attic = open_attic(options.claude_dir)
+    folder = str(attic.folder) if attic and attic.archived else ""
+    found = add_known(index, parse(query), Results(), MOST, without, folder)
+    return [result for result in found if result.gone]
 
 
 def _existing(place: Tree, session: str) -> SessionFile | None:

@@ -1,0 +1,55 @@
+"""Sessions whose transcript is gone: the error that reports one, by its id or by a search."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from clew.cli.output import clean, one_line
+from clew.collect.attic import open_attic
+from clew.errors import Ambiguous, TranscriptGone, shortened
+from clew.facts.secret import mask
+from clew.index.metadata import HISTORY, WHERE, gone_sessions
+from clew.index.result import Result
+from clew.wire import shell
+from clew.wire.place import Tree, claude_dir
+from clew.wire.plural import plural
+
+
+def gone_by_id(options: Namespace, asked: str) -> TranscriptGone | None:
+    """The error for the id of a session that only the index, the prompt history or the archive knows.
+
+    None if none of them knows it. Raises `Ambiguous` if several ids begin so.
+    """
+    beginning = asked.lower().removesuffix(".jsonl")
+    if not beginning:
+        return None
+    attic = open_attic(options.claude_dir)
+    known = {each.session: each for each in gone_sessions(Tree(claude_dir(options.claude_dir)))}
+    archived = attic.archived if attic else frozenset()
+    matches = sorted(id for id in {*known, *archived} if id.lower().startswith(beginning))
+    if len(matches) > 1:
+        raise Ambiguous(asked, matches)
+    if not matches:
+        return None
+    id = matches[0]
+    found = known.get(id)
+    title = found.title or found.first_prompt if found else ""
+    return _error(id, "archive" if id in archived or found is None else found.source, title)
+
+
+def gone_by_words(query: str, found: Sequence[Result]) -> TranscriptGone:
+    """The error for a search that matches only sessions whose transcript is gone."""
+    if len(found) == 1:
+        return _error(found[0].session, found[0].gone, found[0].title)
+    sentence = f"{shortened(query)} matches {plural(len(found), 'session')} whose transcripts are gone."
+    return TranscriptGone(query, sentence, f"List them with: {shell.clew('search', query)}")
+
+
+def _error(id: str, source: str, title: str) -> TranscriptGone:
+    name = one_line(mask(clean(title))[0], 60)
+    about = f"{id[:8]} ({name})" if name else id[:8]
+    sentence = f"The transcript of session {about} is gone; only {WHERE[source]} has it."
+    left = "Only its prompts are left" if source == HISTORY else "Only its title and first prompt are left"
+    archived = f"Bring it back with: {shell.on('restore', id)}"
+    return TranscriptGone(id, sentence, archived if source == "archive" else f"{left}. Read: clew ls --gone")
