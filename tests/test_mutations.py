@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 
 import pytest
 
+from clew.wire.slug import slug
 from tests.mutations import Patch
 from tests.mutations.registry import NAME, ROOT, Mutation, mutations, rows
 from tests.requirements import proofs, requirements
@@ -136,6 +137,29 @@ def test_a_function_of_any_kind_is_wrapped_and_restored() -> None:
     remembered.cache_clear()
     assert (renamed(1, more=2, times=3), Special(4).grown(1), Thing(4).double, list(counting(2))) == (9, 50, 8, [0, 1])
     assert remembered(5) == 5
+
+
+def test_a_mistake_in_a_mutation_is_reported() -> None:
+    def too_few(original):  # type: ignore[no-untyped-def]
+        return original()
+
+    def unknown_name(original, value):  # type: ignore[no-untyped-def]
+        return original(value).no_such_name
+
+    def late(original, value):  # type: ignore[no-untyped-def]
+        yield from original(value).no_such_name
+
+    def sound(original, value):  # type: ignore[no-untyped-def]
+        return original(None)  # raises in clew itself
+
+    for wrong, is_mistake in ((too_few, True), (unknown_name, True), (late, True), (sound, False)):
+        reported: list[BaseException] = []
+        patch = Patch(crashed=reported.append)
+        patch.wrap(slug)(wrong)
+        with pytest.raises((TypeError, AttributeError)):
+            list(slug("/a"))
+        patch.undo()
+        assert bool(reported) == is_mistake, wrong
 
 
 def test_a_coroutine_stays_one() -> None:

@@ -68,14 +68,17 @@ def test_a_long_first_prompt_is_cut_in_the_index_and_whole_everywhere_else(clew:
 
 @pytest.mark.req("R076")
 def test_boundaries_durations_and_commands_are_shown_for_what_they_are(clew: Run, claude: Path) -> None:
-    command = "<command-name>/status</command-name>\n<command-message>status</command-message>"
+    parts = {"command-name": "/status", "command-message": "status", "command-args": "now"}
+    command = "\n".join(f"<{tag}>{words}</{tag}>" for tag, words in parts.items())
+    printed = "<local-command-stdout>all is well</local-command-stdout>"
     write_lines(
         transcript(claude),
         prompt(1, None, "List all plates"),
         reply(2, 1, text("There are two.")),
         entry("system", uuid(3), uuid(2), 3, subtype="turn_duration", durationMs=83_000, isMeta=False),
         entry("system", uuid(4), uuid(3), 4, subtype="local_command", content=command, level="info"),
-        entry("system", uuid(5), uuid(4), 5, subtype="star_count", content="seven stars", level="info"),
+        entry("system", uuid(10), uuid(4), 4, subtype="local_command", content=printed, level="info"),
+        entry("system", uuid(5), uuid(10), 5, subtype="star_count", content="seven stars", level="info"),
         entry("system", uuid(6), None, 6, subtype="compact_boundary", content="Conversation compacted",
               logicalParentUuid=uuid(5), compactMetadata={"trigger": "manual", "preTokens": 155_000}),
         entry("user", uuid(7), uuid(6), 7, isCompactSummary=True,
@@ -87,10 +90,18 @@ def test_boundaries_durations_and_commands_are_shown_for_what_they_are(clew: Run
     assert (code, err) == (0, "")
     assert "manual" in out and "155.0k tokens before" in out
     assert "took 1m23s" in out
+    assert "· /status now\n" in out and "· all is well\n" in out and "command-name" not in out
     shown = clew("show", SESSION, "--full", "--meta")[1]
-    assert "/status" in shown
+    assert "Go on" in shown
+    assert clew("check", SESSION)[0] == 0
     details = [detail(each) for each in read(transcript(claude)).entries if each.type == "system"]
-    assert [type(each).__name__ for each in details] == ["TurnDuration", "LocalCommand", "Notice", "Compaction"]
+    assert [type(each).__name__ for each in details] == [
+        "TurnDuration",
+        "LocalCommand",
+        "LocalCommand",
+        "Notice",
+        "Compaction",
+    ]
 
 
 @pytest.mark.req("R101")

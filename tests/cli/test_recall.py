@@ -36,7 +36,7 @@ def test_saved_listed_and_loaded(clew: Run, demo: Summary, claude: Path) -> None
     assert clew("recall", "load", "feed") == clew("recall", "load", "1") == clew("recall", "load", "fe")
 
 
-@pytest.mark.req("R221", "R222")
+@pytest.mark.req("R221", "R222", "R225")
 def test_a_result_says_all_that_helps_to_know_it(clew: Run, demo: Summary, utc: None) -> None:
     clew("recall", "save", "absolute URLs")
     code, out, _ = clew("recall", "load", "1")

@@ -66,3 +66,14 @@ def test_what_came_after_the_last_day_is_not_counted(clew: Run, home: Path) -> N
     assert "messages: theirs 4, ours 4." in clew("usage", "--reconcile", "--tz", "UTC")[1]
     put(home / "stats-cache.json", '{"totalMessages": "many", "hourCounts": [], "lastComputedDate": null}')
     assert "messages: theirs 0, ours 5: it leaves out" in clew("usage", "--reconcile", "--tz", "UTC")[1]
+
+
+@pytest.mark.req("R338")
+def test_tokens_that_differ_are_shown_beside_our_own(clew: Run, home: Path) -> None:
+    tokens = {"inputTokens": 20, "outputTokens": 99, "cacheReadInputTokens": 0, "cacheCreationInputTokens": 0}
+    used = {"claude-opus-4-5-20251101": tokens}
+    put(home / "stats-cache.json", json.dumps({"version": 1, "lastComputedDate": "2026-02-03", "modelUsage": used}))
+    rows = [json.loads(line) for line in clew("usage", "--reconcile", "--json", "--tz", "UTC")[1].splitlines()]
+    found = {r["what"].split()[-1]: (r["theirs"], r["ours"], r["agree"]) for r in rows if " output" in r["what"]}
+    assert found == {"output": ("99", "10", False)}
+    assert ("20", "20", True) in [(r["theirs"], r["ours"], r["agree"]) for r in rows if " input" in r["what"]]

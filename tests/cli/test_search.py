@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.demo.talk import talk, task
+from clew.demo.talk import bash, talk, task
 from clew.demo.tree import Summary
 from tests.cli.conftest import Run
 
@@ -97,13 +97,14 @@ def test_sessions_are_found_whatever_sessions_index_lists(clew: Run, claude: Pat
 
 @pytest.mark.req("R216")
 def test_a_match_in_an_agent_names_the_session_to_resume(clew: Run, claude: Path) -> None:
-    told = (
-        talk().user("go").reply(call=task("look", "look around")).agent(0, talk().user("look around").reply("a walrus"))
-    )
-    path = told.write(claude)
+    child = talk().user("look around").reply("a walrus", call=bash("ls")).result("ice").reply("Nothing else.")
+    path = talk().user("go").reply(call=task("look", "look around")).agent(0, child).reply("Done.").write(claude)
     code, out, _ = clew("search", "walrus")
     assert code == 0 and "agent reply: a walrus" in out
     assert out.rstrip().endswith(f"claude -r {path.stem}")
+    (found,) = map(json.loads, clew("search", "walrus", "--json")[1].splitlines())
+    assert (found["session"], found["resume"]) == (path.stem, f"claude -r {path.stem}")
+    assert len(found["agents"]) == 1 and {each["agent"] for each in found["passages"]} == set(found["agents"])
 
 
 @pytest.mark.req("R222")

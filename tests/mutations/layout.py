@@ -104,6 +104,13 @@ def recalls_are_not_made(patch: Patch) -> None:
         return original(self)
 
 
+@violates("R017", "the folder of recalls is made before anything is saved")
+def recalls_are_made_too_early(patch: Patch) -> None:
+    @patch.wrap(place.Tree.recalls_dir)
+    def wrong(original, self, *, create=False):
+        return original(self, create=True)
+
+
 @violates("R020", "a Linux path keeps its slashes as underscores")
 @violates("R021", "a macOS path keeps its slashes as underscores")
 @violates("R022", "a macOS path keeps its slashes as underscores")
@@ -151,9 +158,10 @@ def long_names_have_no_hash(patch: Patch) -> None:
 
 @violates("R028", "a guess at a path passes for knowledge")
 def guess_is_certain(patch: Patch) -> None:
-    @patch.wrap(place.Project.is_guess)
+    @patch.wrap(place.Project.path)
     def wrong(original, self):
-        return False
+        found = original(self)
+        return replace(found, source="cwd") if found.source == "guess" else found
 
 
 @violates("R029", "originalPath of the index is ignored")
@@ -217,6 +225,14 @@ def broken_index_is_empty(patch: Patch) -> None:
     @patch.wrap(sidecar.read_index)
     def wrong(original, path):
         return original(path) or sidecar.SessionsIndex()
+
+
+@violates("R041", "a project with a broken index has no sessions")
+def broken_index_hides_sessions(patch: Patch) -> None:
+    @patch.wrap(place.Project.sessions)
+    def wrong(original, self):
+        index = self.folder / sidecar.INDEX_NAME
+        return [] if index.exists() and sidecar.read_index(index) is None else original(self)
 
 
 @violates("R042", "entries whose file is gone are passed over")

@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from itertools import count
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -89,14 +90,25 @@ class Patch:
     def _guarded(self, original: FunctionType, wrong: Wrong) -> Wrong:
         def call(*args: Any, **kwargs: Any) -> Any:
             self._reached()
-            try:
-                return wrong(original, *args, **kwargs)
-            except BaseException as error:
-                if self._crashed and _is_from(error, wrong):
-                    self._crashed(error)
-                raise
+            with self._watched(wrong):
+                made = wrong(original, *args, **kwargs)
+            return iterate(made) if inspect.isgenerator(made) else made
+
+        def iterate(made: Iterator[Any]) -> Iterator[Any]:
+            with self._watched(wrong):
+                yield from made
 
         return call
+
+    @contextmanager
+    def _watched(self, wrong: Wrong) -> Iterator[None]:
+        """Report an error that is a mistake in the mutation: a test that fails because of it proves nothing."""
+        try:
+            yield
+        except BaseException as error:
+            if self._crashed and _is_from(error, wrong):
+                self._crashed(error)
+            raise
 
 
 def _function(target: object) -> FunctionType:
@@ -152,5 +164,5 @@ def _is_from(error: BaseException, wrong: Wrong) -> bool:
     return (
         isinstance(error, mistakes)
         and trace is not None
-        and trace.tb_frame.f_code.co_filename == wrong.__code__.co_filename
+        and trace.tb_frame.f_code.co_filename in (wrong.__code__.co_filename, __file__)  # or it takes other arguments
     )

@@ -10,6 +10,7 @@ from clew.chat import dialogue, entry, journal
 from clew.collect import state
 from clew.conversation import title
 from clew.edit import verify
+from clew.view import document
 from clew.wire import detail, reference, walk
 from clew.wire import entry as wire_entry
 from tests.mutations import Patch, violates
@@ -46,6 +47,26 @@ def duration_is_a_notice(patch: Patch) -> None:
 @violates("R076", "a local command is a notice like any other")
 def command_is_a_notice(patch: Patch) -> None:
     patch.remove(detail._BY_SUBTYPE, "local_command")
+
+
+@violates("R076", "the fields of boundaries and durations are not read")
+def subtypes_have_no_fields(patch: Patch) -> None:
+    @patch.wrap(detail.Detail.of)
+    def wrong(original, cls, found):
+        made = original(cls, found)
+        return cls() if found.subtype in ("compact_boundary", "turn_duration") else made
+
+
+@violates("R076", "a local command is printed with its tags")
+def commands_are_printed_raw(patch: Patch) -> None:
+    patch.item(document._NOTICES, "local_command", document._notice)
+
+
+@violates("R076", "an entry of an unknown subtype is not typed")
+def unknown_subtypes_have_no_detail(patch: Patch) -> None:
+    @patch.wrap(detail.detail)
+    def wrong(original, found):
+        return original(found) if found.type != "system" or found.subtype in detail._BY_SUBTYPE else None
 
 
 @violates("R101", "only calls whose id begins with toolu_ are calls")

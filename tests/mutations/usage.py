@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from clew.chat import entry, journal, snapshot
 from clew.conversation import draft, message, path, reply
 from clew.facts import tool, usage
+from clew.report import zone
 from tests.mutations import Patch, violates
 
 
@@ -32,11 +33,12 @@ def cache_reads_are_lost(patch: Patch) -> None:
         return replace(original(tokens), cache_read=0)
 
 
-@violates("R121", "each line of a reply is paid for")
+@violates("R121", "usage is counted once for each line of a reply")
 def each_line_is_paid(patch: Patch) -> None:
-    @patch.wrap(usage.Usage.total)
-    def wrong(original, self):
-        return original(self) + original(self)
+    @patch.wrap(usage._spent)
+    def wrong(original, entries):
+        lines = (original([entry]).own.items() for entry in entries)
+        return usage.Usage({f"{key} {number}": spend for number, line in enumerate(lines) for key, spend in line})
 
 
 @violates("R122", "the lowest count of a reply counts")
@@ -51,6 +53,20 @@ def one_day(patch: Patch) -> None:
     @patch.wrap(usage.Spend.day)
     def wrong(original, self):
         return "2026-01-01"
+
+
+@violates("R124", "a report by day has one day")
+def report_has_one_day(patch: Patch) -> None:
+    @patch.wrap(zone.Zone.day)
+    def wrong(original, self, when):
+        return original(self, 0)
+
+
+@violates("R124", "a report by model has one model")
+def report_has_one_model(patch: Patch) -> None:
+    @patch.wrap(usage._Telling.take)
+    def wrong(original, self, tokens, time, model):
+        return original(self, tokens, time, model and "claude-opus-4-5-20251101")
 
 
 @violates("R137", "a synthetic message passes for the model's")

@@ -60,7 +60,7 @@ def context_is_said(patch: Patch) -> None:
 def share_is_of_all(patch: Patch) -> None:
     @patch.wrap(health.Inventory.result_share)
     def wrong(original, self):
-        return original(self) / 2
+        return self.result_entries / (sum(self.types.values()) or 1)
 
 
 @violates("R196", "agents are not shown at their calls")

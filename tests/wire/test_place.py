@@ -436,7 +436,7 @@ def test_the_index_knows_the_path_best(tree: Tree) -> None:
     where = project(tree, "-a-b")
     session(where, ONE, user(cwd="/a.b"))
     put(where.folder / "sessions-index.json", {"version": 1, "entries": [], "originalPath": "/a_b"})
-    assert (where.path().path, where.path().source, where.is_guess) == ("/a_b", "index", False)
+    assert (where.path().path, where.path().source) == ("/a_b", "index")
 
 
 @pytest.mark.req("R030")
@@ -476,7 +476,7 @@ def test_a_line_longer_than_the_first_look_is_still_read(tree: Tree) -> None:
 def test_without_a_witness_the_path_is_a_guess(tree: Tree) -> None:
     where = project(tree, "E--workspaces-project")
     session(where, ONE, {"type": "summary", "summary": "x"})
-    assert (where.path().path, where.path().source, where.is_guess) == (r"E:\workspaces\project", "guess", True)
+    assert (where.path().path, where.path().source) == (r"E:\workspaces\project", "guess")
     put(where.folder / "sessions-index.json", {"version": 1, "entries": [{"sessionId": ONE, "projectPath": "E:/w"}]})
     assert (where.path().path, where.path().source) == ("E:/w", "index")
 

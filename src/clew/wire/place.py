@@ -138,10 +138,6 @@ class Project(Struct, frozen=True):
             return ProjectPath(listed[0], "index")
         return ProjectPath(unslug(self.name), "guess")
 
-    @property
-    def is_guess(self) -> bool:
-        return self.path().source == "guess"
-
     def _cwd(self) -> str | None:
         """The first working directory that fits the folder's name, else the first: a session may move."""
         first = None
