@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,33 +14,19 @@ import clew
 from clew.conversation.request import build
 from clew.conversation.session import Session
 from clew.demo.tree import write_demo
-from clew.edit.plan import Plan, plan
 from clew.wire.write import create
-from tests.edit.steps import STEPS, Steps, planned
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
+from tests.oracle.edited import Case, cases, other_cases
 from tests.oracle.judge import PROMPT, Verdict, bench, first_difference
 from tests.oracle.test_resume_made import MADE
 
 pytestmark = pytest.mark.oracle
 
 OLDER = ("2.1.45", "2.1.29", "2.0.76")
-PLANS: dict[str, Steps] = {
-    "clone": [],
-    **{name: [(name, 0.5)] for name in STEPS},
-    "drop the first": [("drop", 0.0)],
-    "drop the last": [("drop", 1.0)],
-    "drop, then end": [("drop", 0.0), ("end", 0.6)],
-}
 LARGEST = 400_000  # bytes of a real session that is edited
 SOAKS = os.environ.get("CLEW_SOAK") == "1"
 SAMPLED = ("2.1.325", "2.1.29", "2.0.50")
-
-
-@dataclass(frozen=True)
-class Case:
-    name: str
-    plan: Plan
 
 
 @pytest.fixture(autouse=True)
@@ -50,23 +34,10 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
-def cases(sources: dict[str, Session], plans: dict[str, Steps] = PLANS) -> Iterator[Case]:
-    """Every source with every plan that leaves something and changes something."""
-    for name, source in sources.items():
-        seen = set()
-        for what, steps in plans.items():
-            made = planned(plan(source), steps)
-            if made is None:
-                continue
-            content = b"".join(item.raw for item in made.session.items)
-            if content not in seen:
-                seen.add(content)
-                yield Case(f"{name}: {what}", made)
-
-
-def chosen(found: Iterator[Case], one_in: int) -> list[Case]:
-    """One case in so many; all of them where there is time."""
-    return list(found) if SOAKS else list(found)[::one_in]
+def chosen(sources: dict[str, Session], one_in: int, folder: Path, other_in: int = 0) -> list[Case]:
+    """All edits of all sources, or one plan in so many and one other edit in so many where time is short."""
+    plans, others = list(cases(sources)), list(other_cases(sources, folder))
+    return [*plans, *others] if SOAKS else [*plans[::one_in], *others[:: other_in or one_in]]
 
 
 def score(claude: Claude, version: str, found: list[Case], folder: Path) -> dict[str, str]:
@@ -75,8 +46,8 @@ def score(claude: Claude, version: str, found: list[Case], folder: Path) -> dict
     with bench(claude, version) as boxes:
         judged: dict[str, tuple[Case, Future[Verdict]]] = {}
         for case in found:
-            made = case.plan.write(folder=folder / version)
-            judged[case.name] = case, boxes.judge(made.path.read_bytes(), made.id)
+            path = case.write(case.plan, folder / version)
+            judged[case.name] = case, boxes.judge(path.read_bytes(), path.stem)
         wrong = {name: why for name, (case, future) in judged.items() if (why := fault(case, future.result()))}
     print(f"\n{version}: {len(found) - len(wrong)} of {len(found)} edited sessions resume as planned")
     return wrong
@@ -100,38 +71,44 @@ def demo_sessions(folder: Path) -> dict[str, Session]:
 
 @pytest.mark.parametrize(("version", "one_in"), [(LATEST, 3), ("2.1.29", 12)])
 def test_the_demo(claude: Claude, version: str, one_in: int, tmp_path: Path) -> None:
-    wrong = score(claude, version, chosen(cases(demo_sessions(tmp_path)), one_in), tmp_path / "made")
+    wrong = score(claude, version, chosen(demo_sessions(tmp_path), one_in, tmp_path), tmp_path / "made")
     assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
 
 
 @pytest.mark.shared
+@pytest.mark.timeout(7200 if SOAKS else 300)
 @pytest.mark.parametrize("version", [LATEST, "2.1.29"])
 def test_real_sessions(claude: Claude, shared: Path, version: str, tmp_path: Path) -> None:
-    paths = [p for p in sorted((shared / "corpus").glob("**/*.jsonl")) if p.stat().st_size < LARGEST]
-    found = {path.stem: clew.read(path) for path in paths if not path.stem.startswith("agent-")}
-    sound = {name: s for name, s in found.items() if s.turns and not clew.request(s, version).refusal}
-    assert len(sound) > 10
-    wrong = score(claude, version, chosen(cases(sound), 30), tmp_path / "made")
+    corpus = [p for p in sorted((shared / "corpus").glob("**/*.jsonl")) if p.stat().st_size < LARGEST]
+    found = {str(p.relative_to(shared)): clew.read(p) for p in corpus if not p.stem.startswith("agent-")}
+    sound = resumable({**found, **recorded(shared, version)}, version)
+    assert len(sound) >= 40
+    wrong = score(claude, version, chosen(sound, 60, tmp_path), tmp_path / "made")
     assert not wrong, "\n".join(f"{name}: {why}" for name, why in wrong.items())
+
+
+def recorded(shared: Path, version: str) -> dict[str, Session]:
+    """The sessions that a version of the program wrote for the samples."""
+    paths = sorted((shared / "oracle" / "samples" / version).glob("*/.claude/projects/*/*.jsonl"))
+    named = {f"{version}/{path.relative_to(shared).parts[3]}/{path.stem[:8]}": path for path in paths}
+    return {name: clew.read(path) for name, path in named.items() if not path.stem.startswith("agent-")}
+
+
+def resumable(sources: dict[str, Session], version: str) -> dict[str, Session]:
+    return {name: s for name, s in sources.items() if s.turns and not clew.request(s, version).refusal}
 
 
 @pytest.mark.parametrize("version", [LATEST, *OLDER])
 def test_made_sessions_on_each_version(claude: Claude, version: str, tmp_path: Path) -> None:
-    found = chosen(cases(made_sessions(tmp_path)), 1 if version == LATEST else 3)
+    found = chosen(made_sessions(tmp_path), 1 if version == LATEST else 3, tmp_path, other_in=8)
     assert score(claude, version, found, tmp_path / "made") == {}
 
 
 @pytest.mark.shared
 def test_recorded_sessions_on_the_newest_version(claude: Claude, shared: Path, tmp_path: Path) -> None:
-    found = {
-        f"{version}/{path.relative_to(shared).parts[4]}/{path.stem[:8]}": clew.read(path)
-        for version in SAMPLED
-        for path in sorted((shared / "oracle" / "samples" / version).glob("*/.claude/projects/*/*.jsonl"))
-        if not path.stem.startswith("agent-")
-    }
-    sound = {name: s for name, s in found.items() if s.turns and not clew.request(s).refusal}
+    sound = resumable({k: s for version in SAMPLED for k, s in recorded(shared, version).items()}, LATEST)
     assert len(sound) > 20
-    assert score(claude, LATEST, chosen(cases(sound), 10), tmp_path / "made") == {}
+    assert score(claude, LATEST, chosen(sound, 10, tmp_path, other_in=30), tmp_path / "made") == {}
 
 
 def test_the_sdk_lists_and_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,35 +1,46 @@
-"""Forks: a copy of a session under a new id, as the program makes it: the uuids stay, the session is another."""
+"""Forks: a copy of a session under a new id, as the program makes it. The uuids stay the same."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+from clew.chat.entry import pin
 from clew.conversation.open import read
 from clew.conversation.session import Session
 from clew.conversation.spot import spot
+from clew.wire.encode import encode
 from clew.wire.entry import Entry
 from clew.wire.place import SessionFile, Tree
 from clew.wire.reference import Names, renamed
+from clew.wire.revise import below
 from clew.wire.write import create, place
 
 
 def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: Path | None = None) -> Path:
-    """The file of the copy: all of it, or up to a place. It lies beside the original, or elsewhere."""
+    """Copy a session, or its part up to a place, and return the new file. It lies beside the original, or in `folder`."""
     session = read(file.path)
-    kept = _up_to(session, at) if at else None
+    end = spot(session, at) if at else None
+    entries = tuple(_up_to(session, end)) if end else session.entries
     names = Names(session_id, (), file.id)
-    lines = [renamed(entry, names) for entry in session.entries if kept is None or _is_kept(entry, kept)]
+    lines = [renamed(entry, names) for entry in entries]
+    if end and Session(entries).leaf != end:
+        lines.append(encode(pin(end.uuid, session_id)))
     for saved in tree.file_history(file.id):
         place(tree.root / "file-history" / session_id / saved.name, (saved.read_bytes(),), sync=False)
     return create((folder or file.path.parent) / f"{session_id}.jsonl", lines)
 
 
-def _is_kept(entry: Entry, kept: dict[str, int]) -> bool:
-    if entry.uuid:
-        return entry.uuid in kept
-    return entry.type != "last-prompt" and entry.offset < max(kept.values())
-
-
-def _up_to(session: Session, at: str) -> dict[str, int]:
-    """The entries up to a place, with where they stand."""
-    return {e.uuid: e.offset for e in session.path_to(spot(session, at)) if e.uuid}
+def _up_to(session: Session, end: Entry) -> Iterator[Entry]:
+    """The entries up to a place. An entry whose parent is left out gets the nearest one above that is kept."""
+    kept = {e.uuid: e.offset for e in session.path_to(end) if e.uuid}
+    last = max(kept.values())
+    for entry in session.entries:
+        if entry.uuid is None:
+            if entry.type != "last-prompt" and entry.offset < last:
+                yield entry
+        elif entry.uuid in kept:
+            if entry.parent in session.graph.nodes and entry.parent not in kept:
+                above = session.links.parent(entry)
+                entry = below(entry, above.uuid if above else None)
+            yield entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.conversation.prompt import has_caveat
 from clew.conversation.session import Session
-from clew.conversation.turn import without_caveat
+from clew.conversation.turn import without_caveat, without_compaction
 from clew.errors import NotFound
 from clew.wire import shell
 from clew.wire.entry import Entry
@@ -31,11 +31,13 @@ def _found(session: Session, place: str) -> Entry | None:
 
 
 def _end(session: Session, number: int) -> Entry:
-    """The last entry of a turn; a caveat belongs to the command after it."""
+    """The last entry of a turn. A caveat, or a compaction after the last reply, belongs to the turn that follows."""
     entries = session.turns[number - 1].entries
-    if number < len(session.turns) and has_caveat(session.turns[number].prompt):
+    if number == len(session.turns):
+        return entries[-1]
+    if has_caveat(session.turns[number].prompt):
         entries = without_caveat(entries)
-    return entries[-1]
+    return without_compaction(entries)[-1]
 
 
 def _missing(session: Session, place: str) -> NotFound:

@@ -129,6 +129,17 @@ def without_caveat(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return entries[:end]
 
 
+def without_compaction(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The entries of a turn up to the first compaction after its last reply or result."""
+    for place in range(len(entries) - 1, 0, -1):
+        entry = entries[place]
+        if entry.is_boundary:
+            return without_compaction(entries[:place])
+        if entry.type in ("user", "assistant") and not entry.is_compact_summary:
+            break
+    return entries
+
+
 def durations(entries: Sequence[Entry]) -> float:
     """The working time of a session in seconds: its turn durations added up."""
     measured = (e for e in entries if e.type == "system" and e.subtype == "turn_duration")
