@@ -84,3 +84,43 @@ def test_blank_texts_beside_others_are_not_sent_from_2_1_200_on(version: str, co
 def test_a_session_without_times_is_refused_from_2_1_100_on(version: str, refusal: str) -> None:
     lines = [user("A", None, "go", timestamp=None), reply("B", "A", text("hi"), timestamp=None)]
     assert clew.request(session(*lines), version).refusal == refusal
+
+
+def attachment(uuid: str, parent: str, words: str) -> Json:
+    return {
+        "type": "attachment",
+        "uuid": uuid,
+        "parentUuid": parent,
+        "attachment": {"type": "hook_additional_context", "hookName": "PostToolUse:Read", "content": [words]},
+        "rendered": [{"content": words}],
+        "renderedRole": "user",
+    }
+
+
+def results_with_hooks(version: str, *below: Json) -> list[str]:
+    """The results of two parallel calls, of which the first has an attachment and `below` beside the path."""
+    lines = [
+        user("A", None, "go"),
+        reply("B", "A", use("one"), mid="m"),
+        reply("C", "B", use("two"), mid="m"),
+        result("D", "B", "one", "1"),
+        attachment("E", "D", "said of one"),
+        *below,
+        result("F", "C", "two", "2"),
+        reply("G", "F", text("done")),
+    ]
+    return [block["content"] for block in clew.request(session(*lines), version).messages[2]["content"]]
+
+
+@pytest.mark.parametrize(("version", "first"), [("2.1.260", "1"), ("2.1.290", "1\n\nsaid of one")])
+def test_what_a_hook_said_about_a_parallel_call_is_sent_from_2_1_290_on(version: str, first: str) -> None:
+    assert results_with_hooks(version) == [first, "2"]
+
+
+def test_an_attachment_below_which_a_branch_begins_stays_aside() -> None:
+    assert results_with_hooks("2.1.325", user("X", "E", "another way")) == ["1", "2"]
+
+
+def test_a_system_line_is_no_branch() -> None:
+    note = {"type": "system", "uuid": "X", "parentUuid": "E", "subtype": "informational", "content": "note"}
+    assert results_with_hooks("2.1.325", note) == ["1\n\nsaid of one", "2"]

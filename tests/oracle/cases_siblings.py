@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.oracle.mock_api import text
-from tests.oracle.script import NOWHERE, Script, Theme, answer, think, use, uuid
+from tests.oracle.script import NOWHERE, OPUS, Script, Theme, answer, think, use, uuid
 
 case = Theme("siblings")
 
@@ -478,3 +480,184 @@ def sibling_of_a_reply_whose_text_was_moved(s: Script) -> None:
     s.user("u2")
     s.reply("a2")
     s.move(2, 8)
+
+
+# Attachments below a result beside the path
+
+
+def _hook(s: Script, words: str, call: str, kind: str = "hook_blocking_error", **fields: Any) -> str:
+    inside = {"hookName": "PostToolUse:Read", "toolUseID": call, "hookEvent": "PostToolUse"}
+    more = {"blockingError": {"blockingError": words, "command": "c"}} if kind == "hook_blocking_error" else {}
+    return s.attach(kind, words, inside={**inside, "content": [words], **more}, **fields)
+
+
+def _calls_in_parallel(s: Script) -> tuple[str, str]:
+    """Two calls and the result of the first, which is beside the path."""
+    s.user("u1")
+    one = s.reply(use("t1"), mid="m1")
+    two = s.reply(use("t2"), mid="m1")
+    s.result("t1", "r1", parent=one)
+    return one, two
+
+
+def _answer_the_second(s: Script, call: str) -> None:
+    s.result("t2", "r2", parent=call)
+    s.reply("end")
+
+
+@case
+def hook_error_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    _hook(s, "H1", "t1")
+    _answer_the_second(s, two)
+
+
+@case
+def hook_errors_below_both_results(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    _hook(s, "H1", "t1")
+    s.result("t2", "r2", parent=two)
+    _hook(s, "H2", "t2")
+    s.reply("end")
+
+
+@case
+def hook_errors_below_both_results_with_system_turns(s: Script) -> None:
+    s.model = OPUS
+    hook_errors_below_both_results(s)
+
+
+@case
+def hook_context_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    _hook(s, "H1", "t1", "hook_additional_context")
+    _answer_the_second(s, two)
+
+
+@case
+def other_attachment_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    s.attach("zzz", "A")
+    _answer_the_second(s, two)
+
+
+@case
+def two_hooks_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    _hook(s, "H1", "t1")
+    _hook(s, "H2", "t1", "hook_additional_context")
+    _answer_the_second(s, two)
+
+
+@case
+def hook_error_and_a_prompt_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    _hook(s, "H1", "t1")
+    s.user("extra")
+    _answer_the_second(s, two)
+
+
+@case
+def hook_error_of_another_call_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    _hook(s, "H1", "t9")
+    _answer_the_second(s, two)
+
+
+@case
+def hook_below_a_call_on_the_path(s: Script) -> None:
+    one, two = _calls_in_parallel(s)
+    _hook(s, "H1", "t1", "hook_additional_context", parent=one)
+    _answer_the_second(s, two)
+
+
+@case
+def hook_and_a_note_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    _hook(s, "H1", "t1")
+    s.user("meta", isMeta=True)
+    _answer_the_second(s, two)
+
+
+@case
+def hook_of_the_first_call_behind_both_results(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    first = s.last
+    second = s.result("t2", "r2", parent=two)
+    _hook(s, "H1", "t1", parent=first)
+    s.reply("end", parent=second)
+
+
+@case
+def hook_below_a_result_on_the_path(s: Script) -> None:
+    s.user("u1")
+    s.reply(use("t1"))
+    answered = s.result("t1")
+    _hook(s, "H1", "t1")
+    s.reply("end", parent=answered)
+
+
+@case
+def attachment_beside_the_path_below_a_prompt(s: Script) -> None:
+    asked = s.user("u1")
+    s.attach("zzz", "A")
+    s.reply("a1", parent=asked)
+
+
+@case
+def attachment_beside_the_path_below_a_reply(s: Script) -> None:
+    s.user("u1")
+    said = s.reply("a1")
+    s.attach("zzz", "A")
+    s.user("u2", parent=said)
+    s.reply("a2")
+
+
+@case
+def hook_behind_the_end_of_the_turn_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    first = s.last
+    _answer_the_second(s, two)
+    end = s.last
+    _hook(s, "H1", "t1", parent=first)
+    s.user("u2", parent=end)
+    s.reply("a2")
+
+
+@case
+def note_and_a_hook_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    s.user("meta", isMeta=True)
+    _hook(s, "H1", "t1")
+    _answer_the_second(s, two)
+
+
+@case
+def system_line_and_a_hook_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    s.system("informational")
+    _hook(s, "H1", "t1")
+    _answer_the_second(s, two)
+
+
+@case
+def command_and_a_hook_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    s.system("local_command", "<command-name>/x</command-name>")
+    _hook(s, "H1", "t1")
+    _answer_the_second(s, two)
+
+
+@case
+def system_line_alone_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    s.system("informational")
+    _answer_the_second(s, two)
+
+
+@case
+def hook_and_a_system_line_below_the_result_aside(s: Script) -> None:
+    _, two = _calls_in_parallel(s)
+    _hook(s, "H1", "t1")
+    s.system("informational")
+    _answer_the_second(s, two)

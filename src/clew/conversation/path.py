@@ -168,9 +168,10 @@ def _last_lines(path: Sequence[Entry]) -> dict[str | None, int]:
 
 
 def with_notes(path: list[Entry], links: Chain) -> list[Entry]:
-    """Put back the meta entries that hang beside the path below a reply with calls or a result: behind its results.
+    """Put back the meta entries and attachments that hang beside the path below a reply with calls or a result.
 
-    Where anything but meta entries hangs below such an entry, it is a branch and stays aside.
+    Meta entries go behind the results of the reply, attachments behind the result that comes before them in the file. Where
+    anything else hangs below such an entry, it is a branch and stays aside.
     """
     on_path = {entry.uuid for entry in path}
     notes = {e.uuid: e for u, e in links.nodes.items() if u not in on_path and _is_note(e)}
@@ -180,17 +181,31 @@ def with_notes(path: list[Entry], links: Chain) -> list[Entry]:
     for uuid, entry in links.nodes.items():
         if links.above.get(uuid) in notes or uuid in notes:
             below.setdefault(links.above.get(uuid), []).append(entry)
-    calling = {_mid(entry) for entry in path if entry.type == "assistant" and _uses(entry)}
+    owner = {use: _mid(e) for e in path if e.type == "assistant" for use in _uses(e)}
+    replies = [_mid(e) if e.type == "assistant" else owner.get(_answers(e)) for e in path]
+    places: dict[str | None, list[int]] = {}
+    for index, mid in enumerate(replies):
+        places.setdefault(mid, []).append(index)
+    calling = set(owner.values())
     behind: dict[int, list[Entry]] = {}
-    for entry in path:
+    for index, entry in enumerate(path):
         if entry.uuid in below and (_mid(entry) in calling if entry.type == "assistant" else entry.results):
-            found = [note for top in below[entry.uuid] if top.uuid in notes for note in _whole(top, below, notes)]
-            behind.setdefault(_end_of_reply(path, entry), []).extend(found)
+            group = places[replies[index]] if replies[index] is not None else [index]
+            for note in (n for top in below[entry.uuid] if top.uuid in notes for n in _whole(top, below, notes)):
+                behind.setdefault(_place_of_note(note, path, group), []).append(note)
     return [e for i, entry in enumerate(path) for e in (entry, *behind.get(i, ()))]
 
 
+def _place_of_note(note: Entry, path: Sequence[Entry], group: Sequence[int]) -> int:
+    """The place behind which a note goes, among the lines of a reply and the results of its calls."""
+    if note.type == "user":
+        return group[-1]
+    return max((i for i in group if path[i].type == "assistant" or path[i].offset < note.offset), default=group[0])
+
+
 def _is_note(entry: Entry) -> bool:
-    return entry.type == "user" and entry.is_meta and not entry.is_sidechain and not entry.results
+    is_meta = entry.type == "user" and entry.is_meta and not entry.results
+    return (is_meta or entry.type in ("attachment", "system")) and not entry.is_sidechain and not entry.is_boundary
 
 
 def _whole(top: Entry, below: dict[str | None, list[Entry]], notes: dict[str | None, Entry]) -> list[Entry]:
@@ -204,18 +219,6 @@ def _whole(top: Entry, below: dict[str | None, list[Entry]], notes: dict[str | N
         found.append(entry)
         waiting.extend(reversed(below.get(entry.uuid, [])))
     return found
-
-
-def _end_of_reply(path: Sequence[Entry], entry: Entry) -> int:
-    """The place of the last line of the reply that an entry belongs to, or of the last result of its calls."""
-    owner = {use: _mid(e) for e in path if e.type == "assistant" for use in _uses(e)}
-    mine = _mid(entry) if entry.type == "assistant" else owner.get(_answers(entry))
-    places = [i for i, e in enumerate(path) if e is entry]
-    for index, other in enumerate(path):
-        theirs = _mid(other) if other.type == "assistant" else owner.get(_answers(other))
-        if mine is not None and theirs == mine:
-            places.append(index)
-    return max(places)
 
 
 def _mid(entry: Entry) -> str | None:
