@@ -76,6 +76,29 @@ def test_a_reply_left_with_nothing_but_thinking_goes() -> None:
     assert [b.type for e in made.session.entries for b in e.blocks] == ["text", "thinking", "text"]
 
 
+THOUGHT = {"type": "thinking", "thinking": "And now?", "signature": "c2ln"}
+FALLBACK = {"type": "fallback", "from": {"model": "claude-fable-5"}, "to": {"model": "claude-opus-5-5"}}
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize(
+    ("blocks", "left"),
+    [
+        ([{"type": "text", "text": "So."}, THOUGHT], ["text"]),
+        ([THOUGHT, {"type": "text", "text": "So."}, THOUGHT, THOUGHT], ["thinking", "text"]),
+        ([{"type": "text", "text": "So."}, FALLBACK, THOUGHT], ["text", "fallback"]),
+        ([FALLBACK, THOUGHT], []),
+        ([FALLBACK], []),
+    ],
+)
+def test_thinking_right_before_a_removed_call_goes_with_it(blocks: list[Any], left: list[str], joined: bool) -> None:
+    told = talk().user("one").reply(blocks=blocks, call=bash("ls"), joined=joined).result("x").reply("done").user("two")
+    made = plan(session(told.reply("end"))).strip_tools()
+    assert made.violations == ()
+    found = [block.type for reply in made.session.turns[0].replies for block in reply.blocks]
+    assert found == [*left, "text"]
+
+
 def test_what_stood_beside_a_result_does_not_become_a_prompt() -> None:
     told = talk().user("go").reply(call=bash("ls"))
     use = told.uses[0].id

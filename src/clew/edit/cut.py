@@ -1,7 +1,8 @@
 """Cuts: what is to be taken out of a session or made shorter, gathered first and then done in one pass.
 
-An entry that is left without a block goes, and so does a reply that is left with nothing but thinking. Several cuts of the
-same session are done at once, which is the same as doing one after the other.
+An entry that is left without a block goes, and so does a reply that is left without words and calls. Thinking that would end
+a reply goes too, because the API refuses it. Several cuts of the same session are done at once, which is the same as doing
+one after the other.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from clew.conversation.prompt import starts_turn
 from clew.conversation.reply import reply_key
 from clew.conversation.session import Session
 from clew.edit.relink import without
-from clew.wire.block import Block
 from clew.wire.entry import Entry, Item
 from clew.wire.revise import block_bytes, revise
 from clew.wire.splice import array
 
 THOUGHT = ("thinking", "redacted_thinking")
+SILENT = (*THOUGHT, "fallback")  # a reply of nothing else says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,14 @@ def done(session: Session, cut: Cut) -> tuple[Item, ...]:
     if not cut:
         return session.items
     lost = {offset: {i for i, b in blocks.items() if b is None} for offset, blocks in cut.blocks.items()}
+    _drop_thoughts(session, lost)
     gone = cut.gone | _emptied(session, lost)
     revised: dict[int, Entry] = {}
     for entry in session.entries:
         offset = entry.offset
-        if offset not in gone and (offset in cut.blocks or offset in cut.fields):
-            revised[offset] = _revised(entry, cut.blocks.get(offset, {}), cut.fields.get(offset, {}), session.is_agent)
+        if offset not in gone and (offset in lost or offset in cut.fields):
+            blocks = {**cut.blocks.get(offset, {}), **dict.fromkeys(lost.get(offset, ()))}
+            revised[offset] = _revised(entry, blocks, cut.fields.get(offset, {}), session.is_agent)
     return without(session, gone, revised)
 
 
@@ -69,31 +72,26 @@ def blocks_of(entry: Entry) -> list[bytes]:
     return [part for part in block_bytes(entry) if part.startswith(b"{")]
 
 
-def _emptied(session: Session, lost: Mapping[int, set[int]]) -> set[int]:
-    """Entries that lose all their blocks, and those of replies that lose all but their thinking."""
-    gone: set[int] = set()
-    replies: dict[str | None, list[Entry]] = {}
-    for entry in session.entries:
-        out = lost.get(entry.line.offset)
-        if out:
-            if len(out) == len(entry.blocks):
-                gone.add(entry.offset)
-            if entry.type == "assistant":
-                replies[reply_key(entry)] = []
-    if not replies:
-        return gone
-    for entry in session.entries:
+def _drop_thoughts(session: Session, lost: dict[int, set[int]]) -> None:
+    """Add to the lost blocks the thinking that would end a reply, and all of a reply that would say nothing."""
+    replies: dict[str | None, list[tuple[Entry, int]]] = {
+        reply_key(entry): [] for entry in session.entries if entry.type == "assistant" and lost.get(entry.offset)
+    }
+    for entry in session.entries if replies else ():
         if entry.type == "assistant" and (key := reply_key(entry)) in replies:
-            replies[key].append(entry)
-    for parts in replies.values():
-        if all(block.type in THOUGHT for entry in parts for block in _left(entry, lost)):
-            gone.update(entry.offset for entry in parts)
-    return gone
+            out = lost.get(entry.offset, ())
+            replies[key].extend((entry, i) for i in range(len(entry.blocks)) if i not in out)
+    for left in replies.values():
+        kinds = SILENT if all(entry.blocks[i].type in SILENT for entry, i in left) else THOUGHT
+        for entry, i in reversed(left):
+            if entry.blocks[i].type not in kinds:
+                break
+            lost.setdefault(entry.offset, set()).add(i)
 
 
-def _left(entry: Entry, lost: Mapping[int, set[int]]) -> list[Block]:
-    out = lost.get(entry.offset, ())
-    return [block for i, block in enumerate(entry.blocks) if i not in out]
+def _emptied(session: Session, lost: Mapping[int, set[int]]) -> set[int]:
+    """The entries that lose all their blocks."""
+    return {e.offset for e in session.entries if (out := lost.get(e.offset)) and len(out) == len(e.blocks)}
 
 
 def _revised(entry: Entry, blocks: Mapping[int, bytes | None], fields: Mapping[str, Any], is_agent: bool) -> Entry:
