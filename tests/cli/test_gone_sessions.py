@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,10 @@ def test_an_archived_session_is_found_with_the_step_that_brings_it_back(stored: 
     (row,) = found(clew, "marmoset")
     assert (row["session"], row["gone"]) == (TWO, "archive")
     assert row["resume"].endswith(f"restore {TWO}")
-    assert "only in the archive: the transcript is gone; bring it back with: " in clew("search", "marmoset")[1]
+    today = time.strftime("%Y-%m-%d")
+    assert row["gone_since"] == pytest.approx(time.time(), abs=600)
+    out = clew("search", "marmoset")[1]
+    assert f"only in the archive: the transcript is gone since {today}; bring it back with: " in out
 
 
 def test_ls_counts_no_rounds_of_a_session_without_its_transcript(stored: Path, clew: Run) -> None:
@@ -169,3 +173,99 @@ def test_a_title_of_a_session_that_is_gone_is_shown_without_secrets(stored: Path
         file.write(json.dumps(line) + "\n")
     err = clew("resume", f"c{TYPED[1:]}")[2]
     assert "push with" in err and secret not in err and "\x1b" not in err
+
+
+@pytest.mark.parametrize(
+    ("flag", "asked", "session", "gone", "match"),
+    [
+        ("--substring", "g the capyb", LOST, "index", "index title"),
+        ("--regex", "ok[aeiou]pi are", LOST, "index", "index prompt"),
+        ("--substring", "t the pangol", TYPED, "history", "history prompt"),
+        ("--regex", "^paint .* pango", TYPED, "history", "history prompt"),
+    ],
+)
+def test_a_scan_finds_sessions_that_only_the_lists_know(
+    stored: Path, clew: Run, flag: str, asked: str, session: str, gone: str, match: str
+) -> None:
+    (row,) = found(clew, flag, asked)
+    assert (row["session"], row["gone"], row["resume"]) == (session, gone, None)
+    assert row["passages"][0]["match"] == match and row["passages"][0]["marks"]
+    assert "the transcript is gone" in clew("search", flag, asked)[1]
+    assert found(clew, flag, asked, "--project", "elsewhere") == []
+    assert len(found(clew, flag, asked, "--project", "tinyledger", "--until", "2026-02-01")) == 1
+
+
+def test_a_scan_finds_what_the_archive_alone_has(stored: Path, clew: Run) -> None:
+    assert clew("collect", "--quiet")[0] == 0
+    stored.with_name(f"{TWO}.jsonl").unlink()
+    assert clew("collect", "--quiet")[0] == 0
+    for flag, asked in (("--substring", "a marmos"), ("--regex", "marmos.t in")):
+        (row,) = found(clew, flag, asked)
+        assert (row["session"], row["gone"]) == (TWO, "archive") and row["resume"] == f"clew restore {TWO}"
+    assert clew("restore", TWO)[0] == 0
+    (row,) = found(clew, "--substring", "a marmos")
+    assert (row["session"], row["gone"]) == (TWO, None)
+
+
+def test_a_scan_merges_by_time_and_keeps_the_limit(stored: Path, clew: Run) -> None:
+    rows = found(clew, "--regex", "hello|capybara|pangolin|marmoset")
+    assert {row["session"] for row in rows} == {ONE, TWO, LOST, TYPED}
+    times = [row["ended"] for row in rows]
+    assert times == sorted(times, reverse=True)
+    assert found(clew, "--regex", "hello|capybara|pangolin|marmoset", "--limit", "2") == rows[:2]
+
+
+def test_a_session_that_was_archived_but_not_yet_missed_is_restored(stored: Path, clew: Run) -> None:
+    """The transcript was deleted after the last run of the collector: the history still finds it."""
+    write(stored.parents[2], TYPED, user(1, "hello"))
+    assert clew("collect", "--quiet")[0] == 0
+    stored.with_name(f"{TYPED}.jsonl").unlink()
+    (row,) = found(clew, "pangolin")
+    assert (row["gone"], row["gone_since"], row["resume"]) == ("archive", None, f"clew restore {TYPED}")
+    rows = [json.loads(line) for line in clew("ls", "--gone", "--json")[1].splitlines()]
+    assert {row["id"]: row["resume"] for row in rows} == {LOST: None, TYPED: f"clew restore {TYPED}"}
+    assert clew("restore", TYPED)[0] == 0
+    assert found(clew, "pangolin") == []
+
+
+def test_a_reconstructed_session_is_not_offered_for_restoring(stored: Path, clew: Run) -> None:
+    assert clew("collect", "--quiet")[0] == 0
+    (row,) = found(clew, "pangolin")
+    assert (row["session"], row["gone"], row["resume"]) == (TYPED, "reconstructed", f"clew show {TYPED}")
+    assert (
+        f"only reconstructed from what was left: the transcript is gone; read what is left with: clew show {TYPED}"
+        in (clew("search", "pangolin")[1])
+    )
+    assert "paint the pangolin" in clew("show", TYPED)[1] and clew("restore", TYPED)[0] != 0
+    assert clew("resume", "pangolin")[2] == (
+        "clew: The transcript of session 644ef223 (paint the pangolin) is gone; it was reconstructed from what was left.\n"
+        "Read that: clew show 644ef223\n"
+    )
+
+
+def test_project_filters_mean_the_same_for_gone_sessions(stored: Path, clew: Run) -> None:
+    for value, count in ((FOLDER, 1), ("/home/flight", 1), ("tinyl", 1), ("/home/fli", 0), (".", 0), ("/", 1)):
+        assert len(found(clew, "capybara", f"project:{value}")) == count, value
+    for value, count in (("main", 1), ("ma*", 1), ("m", 0), ("?ain", 0), ("[m]ain", 0)):
+        assert len(found(clew, "capybara", f"branch:{value}")) == count, value
+
+
+def test_a_recall_keeps_gone_sessions_and_says_so(stored: Path, clew: Run) -> None:
+    assert clew("recall", "save", "capybara")[0] == 0
+    code, out, _ = clew("recall", "load", "capybara")
+    assert code == 0 and "Counting the capybara" in out and "claude -r" not in out
+    assert "only in the index: the transcript is gone; its title and first prompt are all that is left" in out
+    assert "the transcript is gone" in clew("recall", "export", "capybara")[1]
+    (kept,) = json.loads(clew("recall", "load", "capybara", "--json")[1])["results"]
+    assert (kept["session"], kept["gone"], kept["resume"], kept.get("path", "")) == (LOST, "index", None, "")
+
+
+def test_control_codes_and_secrets_in_the_lists_stay_out_of_the_output(stored: Path, clew: Run) -> None:
+    key = "sk-ant-api03-" + "Zx9Qw8Er7Ty6Ui5Op4As3Df2Gh1Jk0Lz" * 2 + "-AAAAAAAA"
+    hostile = entry("\x1b[2J;rm -rf ~", f"the quokka {key} \x1b]0;x\x07", "x" * 50)
+    index = {"version": 1, "entries": [hostile], "originalPath": FOLDER}
+    (stored.parent / "sessions-index.json").write_text(json.dumps(index))
+    for words in (("quokka",), ("--substring", "e quokka"), ("--regex", "quokk."), ("quokka", "--context", "1")):
+        _, out, _ = clew("search", *words)
+        assert "quokka" in out and "the transcript is gone" in out
+        assert "\x1b" not in out and "\x07" not in out and key not in out

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from clew.cli.embedding import embed
 from clew.demo.tree import Summary
 from clew.index import semantic
 from clew.index.search import Index
+from clew.wire.home import cache_home
 from tests.cli.conftest import Run
 
 ROUNDING = "a9223290"
@@ -20,6 +23,8 @@ ASKED = ("search", "--semantic", "money", "amounts", "are", "off", "by", "a", "t
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 def test_other_words_find_it_and_the_similarity_is_told(clew: Run, demo: Summary) -> None:
@@ -37,6 +42,22 @@ def test_options_are_filters_and_secrets_are_masked(clew: Run, demo: Summary) ->
     assert ROUNDING not in clew(*ASKED, "--project", "drip")[1]
     asked = ("search", "--semantic", "give me access to the hidden passwords project:bakery in:prompt")
     assert "[REDACTED:" in clew(*asked)[1] and "ghp_" not in clew(*asked)[1] and "ghp_" in clew(*asked, "--reveal")[1]
+
+
+def test_what_is_gone_is_found_by_meaning_too(clew: Run, demo: Summary) -> None:
+    def found(*words: str) -> dict[str, dict[str, Any]]:
+        return {row["session"]: row for row in map(json.loads, clew(*words, "--json")[1].splitlines())}
+
+    session = demo.sessions["rounding"]
+    assert clew("collect", "--quiet")[0] == 0
+    for path in demo.root.glob(f"projects/*/{session}*"):
+        path.unlink() if path.is_file() else shutil.rmtree(path)
+    assert clew("collect", "--quiet")[0] == 0
+    row = found(*ASKED)[session]
+    assert (row["gone"], row["resume"]) == ("archive", f"clew restore {session}") and row["similarity"] > 0.4
+    shutil.rmtree(cache_home())  # and with it what was laid out of the archive; the lists of Claude Code remain
+    (row,) = (row for row in found("search", "--semantic", "which oven").values() if row["gone"])
+    assert (row["gone"], row["title"], row["resume"]) == ("index", "Which oven does the order go to", None)
 
 
 def test_nothing_is_embedded_without_leave(clew: Run, demo: Summary) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from clew.cli import main
 from clew.conversation.open import read
 from clew.demo.talk import bash, talk, task
 from clew.demo.tree import Summary, write_demo
@@ -60,6 +61,40 @@ def test_a_result_says_all_that_helps_to_know_it(tree: Tree, demo: Summary) -> N
     assert title == "title: Is it still true that feed readers want absolute URLs in content?"
     assert about == "/Users/ada/Sites/pressroom · branch main · 7 messages · 2026-05-15"
     assert any(passage.startswith("prompt: Is it still true") for passage in passages)
+
+
+def test_a_session_without_its_transcript_is_found_and_marked(tree: Tree, demo: Summary) -> None:
+    answer = call(tree, "search_sessions", {"query": "which oven"})
+    note = "only in the index: the transcript is gone; its title and first prompt are all that is left"
+    assert re.search(rf"^session d1bb8283-\S+  \({note}\)$", answer, re.MULTILINE)
+    assert "title: Which oven does the order go to" in quoted(answer)
+    assert "resume:" not in answer and "context(" not in answer
+
+
+def test_an_archived_session_is_named_with_the_command_that_restores_it(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = talk(seed="deleted").user("feed the wombat").reply("It has eaten.").write(tree.root)
+    talk(seed="present").user("sweep the yard").reply("done").write(tree.root)
+    for _ in range(2):
+        assert main(["collect", "--quiet", "--claude-dir", str(tree.root)]) == 0
+        path.unlink(missing_ok=True)
+    assert main(["collect", "--quiet", "--claude-dir", str(tree.root)]) == 0
+    answer = call(tree, "search_sessions", {"query": "wombat"})
+    assert re.search(
+        rf"^session {path.stem}  \(only in the archive: the transcript is gone since \S+; "
+        rf"bring it back with: clew restore {path.stem}\)$",
+        answer,
+        re.MULTILINE,
+    )
+    assert "prompt: feed the wombat" in quoted(answer) and "context(" not in answer
+    assert f"clew restore {path.stem}" in fails(tree, "read_session", id=path.stem)
+
+
+def test_the_list_says_how_many_transcripts_are_gone(tree: Tree, demo: Summary) -> None:
+    assert "whose transcript is gone are not listed (1): search_sessions" in call(tree, "list_sessions", {"limit": 50})
 
 
 def test_pages_of_results_are_the_whole_list(tree: Tree, demo: Summary) -> None:

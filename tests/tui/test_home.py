@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from clew.cli import main
+from clew.demo.talk import talk
 from clew.demo.tree import Summary
 from clew.tui.app import Browser
 from clew.tui.dialog import Help
@@ -18,7 +22,7 @@ from clew.tui.list import HitList
 from clew.tui.outside import Resume
 from clew.tui.preview import PreviewRows
 from clew.tui.seek import Place
-from tests.tui.pilot import NOW, drive, lines, screen, search, settled, until
+from tests.tui.pilot import NOW, drive, lines, opened, screen, search, settled, until
 
 WIDE = (140, 40)
 
@@ -26,7 +30,7 @@ WIDE = (140, 40)
 def test_newest_sessions_come_first(demo: Summary, cache: Path) -> None:
     async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
         text = lines(app)
-        assert "22 sessions, newest first" in text[1]
+        assert "22 sessions and 1 without transcript, newest first" in text[1]
         assert text[2].startswith("▌Fix one-cent rounding")
         assert "bakery-orders" in text[2]
         assert "fix/one-" in text[2]
@@ -233,3 +237,77 @@ def test_what_is_typed_while_a_search_runs_is_what_is_answered(demo: Summary, ca
         assert "Fix one-cent" in lines(app)[2]
 
     drive(demo.root, cache, steps)
+
+
+# -- sessions whose transcript is gone
+
+
+@pytest.fixture
+def stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One session in the archive alone, one that only the index knows, and one that only the history knows."""
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    root = tmp_path / "claude"
+    told = (
+        talk(seed="deleted", cwd="/home/ada/zoo", branch="main").user("feed the wombat").reply("The wombat has eaten.")
+    )
+    path = told.write(root)
+    talk(seed="present", cwd="/home/ada/zoo").user("sweep the yard").reply("done").write(root)
+    assert main(["collect", "--quiet", "--claude-dir", str(root)]) == 0
+    path.unlink()
+    assert main(["collect", "--quiet", "--claude-dir", str(root)]) == 0
+    listed: dict[str, Any] = {
+        "sessionId": LISTED,
+        "summary": "Count the okapi \x1b[2J",
+        "firstPrompt": "how many okapi [red]are[/red] there",
+    }
+    listed |= {"projectPath": "/home/ada/zoo", "modified": "2026-01-26T07:19:04.022Z", "messageCount": 4}
+    (path.parent / "sessions-index.json").write_text(json.dumps({"version": 1, "entries": [listed]}))
+    typed: dict[str, Any] = {
+        "display": "paint the pangolin",
+        "timestamp": 1769400000000,
+        "project": "/home/ada/zoo",
+        "sessionId": TYPED,
+    }
+    (root / "history.jsonl").write_text(json.dumps(typed) + "\n")
+    return root
+
+
+LISTED = "07945b52-5076-4226-9044-ad0853831562"
+TYPED = "644ef223-00e7-4a77-bcad-d89361ee209c"
+
+
+def test_gone_sessions_are_listed_found_and_marked(stale: Path, tmp_path: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        assert "1 session and 2 without transcript, newest first · 1 more in the prompt history" in lines(app)[1]
+        marked = [line for line in lines(app) if " gone  " in line]
+        assert len(marked) == 2 and "okapi" in screen(app) and "\x1b" not in screen(app)
+        await search(app, pilot, "pangolin")
+        assert "1 session without transcript" in lines(app)[1] and "gone  paint the pangolin" in lines(app)[2]
+        await until(pilot, lambda: "Only in the prompt history: the transcript is gone" in screen(app))
+        await until(pilot, lambda: "❯ paint the pangolin" in screen(app))
+        await pilot.press("enter")
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+        assert app.screen is app.home and app.is_running
+
+    assert drive(stale, tmp_path / "index", steps, WIDE).return_value is None
+
+
+def test_an_archived_session_is_read_and_not_resumed(stale: Path, tmp_path: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+        await search(app, pilot, "wombat")
+        await until(pilot, lambda: "bring it back with: clew" in " ".join(screen(app).replace("│", " ").split()))
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+        assert app.is_running
+        await pilot.press("tab", "y")
+        assert app.clipboard.startswith("clew restore ")
+        await pilot.press("enter")
+        await opened(app, pilot)
+        assert "The wombat has eaten." in screen(app) and "the transcript is gone" in lines(app)[0]
+        await pilot.press("r")
+        await pilot.pause()
+        assert app.is_running
+
+    assert drive(stale, tmp_path / "index", steps, WIDE).return_value is None

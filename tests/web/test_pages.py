@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import sys
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -237,3 +239,54 @@ def test_without_the_packages_one_sentence_says_what_to_install(
 def test_a_port_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--port", "70000"]) == 2
     assert "70000 is no port" in capsys.readouterr().err
+
+
+# -- sessions whose transcript is gone
+
+
+@pytest.fixture
+def stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One session in the archive alone, a hostile one that only the index knows, and one that only the history knows."""
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    root = tmp_path / "claude"
+    path = talk(seed="deleted", cwd="/home/ada/zoo").user("feed the wombat").reply("It has eaten.").write(root)
+    talk(seed="present", cwd="/home/ada/zoo").user("sweep the yard").reply("done").write(root)
+    assert main(["collect", "--quiet", "--claude-dir", str(root)]) == 0
+    path.unlink()
+    assert main(["collect", "--quiet", "--claude-dir", str(root)]) == 0
+    title = f"Count the okapi <img src=x onerror=alert(1)> {KEY}"
+    listed = {
+        "sessionId": '"><script>alert(2)</script>',
+        "summary": title,
+        "firstPrompt": "how many",
+        "messageCount": 4,
+    }
+    listed |= {"projectPath": "/home/ada/<b>zoo", "modified": "2026-01-26T07:19:04.022Z"}
+    (path.parent / "sessions-index.json").write_text(json.dumps({"version": 1, "entries": [listed]}))
+    typed = {"display": "paint the pangolin", "timestamp": 1769400000000, "project": "/home/ada/zoo"}
+    typed["sessionId"] = "644ef223-00e7-4a77-bcad-d89361ee209c"
+    (root / "history.jsonl").write_text(json.dumps(typed) + "\n")
+    return root
+
+
+def test_gone_sessions_are_listed_found_and_marked(stale: Path, tmp_path: Path) -> None:
+    with Index.open(stale, tmp_path / "XDG_CACHE_HOME" / "clew") as index:
+        index.refresh()
+    with serving(stale, tmp_path / "XDG_CACHE_HOME") as served, served.client() as client:
+        client.get("/list")  # begins to read what the archive has
+        for _ in range(100):
+            page = client.get("/list").text
+            if "wombat" in page:
+                break
+            time.sleep(0.05)
+        assert "1 session and 2 without transcript, newest first · 1 more in the prompt history" in page
+        assert page.count('<li class="gone">') == 2 and page.count('<a href="/session/') == 1
+        assert "<img" not in page and "<script" not in page and "<b>" not in page and KEY not in page
+        found = client.get("/list", params={"q": "wombat"}).text
+        assert "only in the archive: the transcript is gone since " in found and "clew restore " in found
+        assert '<a href="/session/' not in found and "<mark>wombat</mark>" in found
+        found = client.get("/list", params={"q": "pangolin"}).text
+        assert "only in the prompt history: the transcript is gone; its prompts are all that is left" in found
+        assert "okapi" in client.get("/list", params={"q": "okap"}).text
+        assert "wombat" not in client.get("/compare").text

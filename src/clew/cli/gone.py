@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from clew.cli.output import clean, one_line
+from clew.collect.archived_sessions import ArchivedSessions
 from clew.collect.attic import open_attic
 from clew.errors import Ambiguous, TranscriptGone, shortened
 from clew.facts.secret import mask
@@ -35,7 +36,8 @@ def gone_by_id(options: Namespace, asked: str) -> TranscriptGone | None:
     id = matches[0]
     found = known.get(id)
     title = found.title or found.first_prompt if found else ""
-    return _error(id, "archive" if id in archived or found is None else found.source, title)
+    kept = ArchivedSessions(options.claude_dir).find(id)[0]
+    return _error(id, kept or (found.source if found else "archive"), title)
 
 
 def gone_by_words(query: str, found: Sequence[Result]) -> TranscriptGone:
@@ -49,6 +51,9 @@ def gone_by_words(query: str, found: Sequence[Result]) -> TranscriptGone:
 def _error(id: str, source: str, title: str) -> TranscriptGone:
     name = one_line(mask(clean(title))[0], 60)
     about = f"{id[:8]} ({name})" if name else id[:8]
+    if source == "reconstructed":
+        sentence = f"The transcript of session {about} is gone; it was reconstructed from what was left."
+        return TranscriptGone(id, sentence, f"Read that: {shell.on('show', id)}")
     sentence = f"The transcript of session {about} is gone; only {WHERE[source]} has it."
     left = "Only its prompts are left" if source == HISTORY else "Only its title and first prompt are left"
     archived = f"Bring it back with: {shell.on('restore', id)}"

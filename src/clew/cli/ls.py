@@ -12,6 +12,7 @@ from clew.cli.choose import add_missed, fence_of, outlines, tree
 from clew.cli.ls_work import list_plans, list_todos
 from clew.cli.output import ago, clean, common, one_line, print_json, remark, size
 from clew.cli.table import Column, print_table
+from clew.collect.archived_sessions import ArchivedSessions
 from clew.collect.attic import Attic, open_attic
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
@@ -95,10 +96,11 @@ def _gone(options: Namespace, fence: Fence, attic: Attic | None) -> Iterator[Jso
     """The sessions that Claude Code's index, the history of prompts or the archive know, and that have no transcript."""
     is_here = _here(options)
     listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
+    archive = ArchivedSessions(options.claude_dir)
     for known in gone_sessions(tree(options), fence):
         if known.session in listed:
             continue  # it has been listed as the archive has it
-        is_archived = attic is not None and known.session in attic.archived
+        is_archived = archive.find(known.session)[0] == "archive"
         row = {
             "kind": "session",
             "id": known.session,

@@ -54,13 +54,18 @@ def call(options: Namespace) -> int:
 
 
 def _save(options: Namespace, query: str) -> int:
-    from clew.cli.search import refresh
+    from clew.cli.search import find_archive, refresh
+    from clew.index.gone_sessions import add_gone
+    from clew.index.query import parse
     from clew.index.search import Index
 
     with Index.open(options.claude_dir) as index:
         refresh(index, options.quiet)
         without = None if options.include_current else current_session()
-        found = index.search(query, options.limit, without=without)
+        asked = parse(query)
+        found = index.search(asked, options.limit, without=without)
+        archive = find_archive(options.claude_dir)
+        add_gone(index, asked, found, options.limit, archive=archive, without=without)
     if not found:
         if not options.quiet:
             remark(f"Nothing matches {query!r}, and nothing is kept.")
@@ -125,7 +130,9 @@ def _load(options: Namespace, name: str, made: Recall) -> int:
 def _json(name: str, made: Recall) -> dict[str, Any]:
     value = msgspec.to_builtins(made)
     del value["clew"]
-    results = [{**each, "resume": one.command} for each, one in zip(value.pop("results"), made.results, strict=True)]
+    results = [
+        {**each, "resume": one.command or None} for each, one in zip(value.pop("results"), made.results, strict=True)
+    ]
     return {**value, "kind": "recall", "name": name, "results": results}
 
 
@@ -136,7 +143,7 @@ def _text(made: Recall) -> Iterator[str]:
         yield f"{result.session[:8]}  {one_line(result.title) or '(no title)'}"
         yield f"    {_facts(result)}"
         yield from (f"    {_said(quote)}: {one_line(quote.text)}" for quote in result.quotes)
-        yield f"    {result.command}"
+        yield f"    {one_line(result.note) or result.command}"
 
 
 def _facts(result: Remembered) -> str:
@@ -178,4 +185,4 @@ def _markdown(made: Recall) -> Iterator[str]:
         yield from ("", f"## {one_line(result.title) or '(no title)'}", "", _facts(result), "")
         for quote in result.quotes:
             yield from (f"> {_said(quote)}: {one_line(quote.text)}", "")
-        yield f"    {result.command}"
+        yield f"    {one_line(result.note) or result.command}"

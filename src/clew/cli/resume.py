@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from clew.cli.choose import tree
 from clew.cli.gone import gone_by_id, gone_by_words
 from clew.cli.output import ago, clean, clean_name, common, one_line, print_json, remark
-from clew.collect.attic import open_attic
 from clew.conversation.outline import Outline
 from clew.errors import Ambiguous, NotFound, TranscriptGone
 from clew.facts.secret import mask
@@ -134,13 +133,13 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
 
 def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[Result]:
     """The sessions without a transcript that match the words."""
-    from clew.cli.search_gone import add_known
+    from clew.cli.search import find_archive
+    from clew.index.gone_sessions import add_gone
     from clew.index.query import parse
     from clew.index.result import Results
 
-    attic = open_attic(options.claude_dir)
-    folder = str(attic.folder) if attic and attic.archived else ""
-    found = add_known(index, parse(query), Results(), MOST, without, folder)
+    archive = find_archive(options.claude_dir)
+    found = add_gone(index, parse(query), Results(), MOST, archive=archive, without=without)
     return [result for result in found if result.gone]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
 
+    from clew.index.gone_sessions import Archive
     from clew.index.passage import Passage
     from clew.index.result import Result
     from clew.index.search import Index
@@ -88,7 +89,7 @@ def quick(arguments: list[str]) -> int | None:
 
 
 def run(plan: Plan) -> int:
-    from clew.cli.search_gone import add_known
+    from clew.index.gone_sessions import add_gone, add_gone_matches
     from clew.index.query import parse
     from clew.index.search import Index
     from clew.wire.home import current_session
@@ -96,21 +97,30 @@ def run(plan: Plan) -> int:
     filters = "".join(f' {name}:"{value}"' for name in ("project", "since", "until") if (value := getattr(plan, name)))
     without = None if "--include-current" in plan.flags else current_session()
     quiet = bool(plan.flags & {"--quiet", "-q"})
+    limit = int(plan.limit)
+    archive = None if "--archived" in plan.flags else find_archive(plan.claude_dir)
     with Index.open(_place(plan, quiet)) as index:
         is_scan = bool(plan.flags & {"--regex", "--substring"})
         if "--no-refresh" not in plan.flags and not (is_scan and index.unusable and not filters):
             refresh(index, quiet)
-        if "--semantic" in plan.flags:
-            found = _by_meaning(index, plan, filters, without, quiet)
-        elif is_scan:
-            made = index.grep(plan.query, regex="--regex" in plan.flags, filters=filters, without=without)
-            found = [result for result, _ in zip(made, range(int(plan.limit)), strict=False)]
+        found: list[Result]
+        if is_scan and "--semantic" not in plan.flags:
+            regex = "--regex" in plan.flags
+            made = index.grep(plan.query, regex=regex, filters=filters, without=without)
+            found = [result for result, _ in zip(made, range(limit), strict=False)]
+            found = add_gone_matches(
+                index, plan.query, parse(filters), found, limit, regex=regex, archive=archive, without=without
+            )
         else:
+            semantic = "--semantic" in plan.flags
+            if semantic:
+                _embed(index, plan, archive, quiet)
             query = parse(plan.query + filters)
-            found = index.search(query, int(plan.limit), without=without)
-            found = add_known(index, query, found, int(plan.limit), without, _attic(plan))
-            if found.instead and not quiet:
-                print(f"Nothing matches {shortened(plan.query)}; this is for {found.instead!r}.", file=sys.stderr)
+            results = index.search(query, limit, without=without, semantic=semantic)
+            add_gone(index, query, results, limit, archive=archive, without=without, semantic=semantic)
+            if results.instead and not quiet:
+                print(f"Nothing matches {shortened(plan.query)}; this is for {results.instead!r}.", file=sys.stderr)
+            found = results
         _show(index, found, plan)
     if not found and not quiet:
         print(f"Nothing matches {shortened(plan.query)}.", file=sys.stderr)
@@ -132,26 +142,34 @@ def _place(plan: Plan, quiet: bool) -> str | None:
     return str(attic_of(plan.claude_dir))
 
 
-def _attic(plan: Plan) -> str:
-    """The folder of archived sessions that are gone from the disk; empty if there is none, or if it is searched itself."""
-    from clew.wire.home import cache_home
+def find_archive(claude_dir: str | None) -> Archive | None:
+    """What the archive keeps of a folder of Claude Code; None, without loading anything, if there is no archive."""
+    from clew.wire.home import cache_home, data_home
 
-    if "--archived" in plan.flags or not os.path.isdir(os.path.join(cache_home(), "attic")):
-        return ""
-    from clew.collect.attic import open_attic
+    if not any(
+        os.path.isdir(path) for path in (os.path.join(cache_home(), "attic"), os.path.join(data_home(), "archive"))
+    ):
+        return None
+    from clew.collect.archived_sessions import ArchivedSessions
 
-    attic = open_attic(plan.claude_dir)
-    return str(attic.folder) if attic and attic.archived else ""
+    return ArchivedSessions(claude_dir)
 
 
-def _by_meaning(index: Index, plan: Plan, filters: str, without: str | None, quiet: bool) -> list[Result]:
+def _embed(index: Index, plan: Plan, archive: Archive | None, quiet: bool) -> None:
+    """Bring the vectors up to date, those of archived sessions too."""
     if plan.flags & {"--regex", "--substring"}:
         raise ClewError("A text that is looked for letter by letter has no meaning: leave out --semantic or the other.")
-    if "--no-refresh" not in plan.flags and int(plan.budget):
-        from clew.cli.embedding import embed
+    if "--no-refresh" in plan.flags or not int(plan.budget):
+        return
+    from clew.cli.embedding import embed
+    from clew.index.gone_sessions import refresh_archived
+    from clew.index.search import Index
 
-        embed(index, int(plan.budget), quiet)
-    return index.search(plan.query + filters, int(plan.limit), without=without, semantic=True)
+    embed(index, int(plan.budget), quiet)
+    if archive is not None and archive.folder:
+        with Index.open(archive.folder) as archived:
+            refresh_archived(archived)
+            embed(archived, int(plan.budget), quiet)
 
 
 def _show(index: Index, found: list[Result], plan: Plan) -> None:
@@ -168,6 +186,7 @@ def _show(index: Index, found: list[Result], plan: Plan) -> None:
 def _print_context(index: Index, found: list[Result], turns: int, reveal: bool) -> None:
     """Each result with the turns around its best passage, as `clew show` would print them."""
     from clew.conversation.open import read
+    from clew.index.gone_sessions import describe_gone
     from clew.view.document import Options, rows
     from clew.view.masked import masked
     from clew.view.terminal import print_rows
@@ -178,7 +197,7 @@ def _print_context(index: Index, found: list[Result], turns: int, reveal: bool) 
         around = index.context(passage, turns) if passage.offset >= 0 else []
         made = rows(read(passage.path), around, Options()) if passage.path else iter(())
         print_rows(made if reveal else masked(made), sys.stdout, sys.stdout.isatty())
-        print()
+        print(f"    {_plain(describe_gone(result))}\n" if result.gone else "")
 
 
 def _mask(found: list[Result]) -> None:
@@ -248,6 +267,7 @@ def _json(result: Result) -> dict[str, Any]:
         "agents": sorted(result.agents),
         "path": result.path,
         "gone": result.gone or None,
+        "gone_since": result.gone_since,
         "resume": result.command or None,
         "passages": [
             {
@@ -275,7 +295,7 @@ def _rounded(similarity: float | None) -> float | None:
 
 
 def _print(found: list[Result]) -> None:
-    from clew.cli.search_gone import sentence
+    from clew.index.gone_sessions import describe_gone
     from clew.wire import shell
     from clew.wire.home import wants_colour
 
@@ -284,7 +304,7 @@ def _print(found: list[Result]) -> None:
         print(_heading(result, colour))
         for passage in result.passages:
             print(f"    {_passage(passage, colour)}")
-        last = sentence(result) if result.gone else shell.resume(result.session, result.cwd)
+        last = _plain(describe_gone(result)) if result.gone else shell.resume(result.session, result.cwd)
         print(_styled(f"    {last}", "2", colour) + "\n")
     sys.stdout.flush()
 

@@ -244,7 +244,7 @@ def _passage(
     wanted, query = how
     match = wanted.pattern.search(said.text)
     if match and _passes(said, said.tool, when, query):
-        text, marks = _cut(said.text, match.start(), match.end(), wanted)
+        text, marks = cut_match(said.text, match.start(), match.end(), wanted)
         made = Passage(found.path, place[0], said.field, text=text, marks=marks, tool=said.tool, failed=said.failed)
         made.time, made.agent, made.part = when, found.agent, place[1]
         yield made
@@ -303,7 +303,7 @@ def _fits(wanted: str, name: str) -> bool:
     return True
 
 
-def _cut(text: str, start: int, stop: int, wanted: Sought) -> tuple[str, tuple[tuple[int, int], ...]]:
+def cut_match(text: str, start: int, stop: int, wanted: Sought) -> tuple[str, tuple[tuple[int, int], ...]]:
     """A stretch around a match on one line, with every match in it marked."""
     first = max(0, start - BEFORE)
     last = max(min(stop, start + WIDTH), first + WIDTH)

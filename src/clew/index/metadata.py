@@ -5,8 +5,10 @@ Their titles are searched too, and a session whose transcript is gone is still f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,10 +59,11 @@ def known_sessions(tree: Tree, fence: Fence | None = None) -> list[Known]:
     files = {file.id.lower() for project in tree.projects() for file in project.sessions()}
     found = {}
     for project in tree.projects():
-        index = read_index(project.index) if project.index else None
-        for entry in index.entries if index else ():
-            if not entry.is_sidechain:
-                found[entry.session_id.lower()] = _of_index(entry, entry.session_id.lower() in files)
+        with fence.around(project.folder):
+            index = read_index(project.index) if project.index else None
+            for entry in index.entries if index else ():
+                if not entry.is_sidechain:
+                    found[entry.session_id.lower()] = _of_index(entry, entry.session_id.lower() in files)
     typed: dict[str, list[HistoryPrompt]] = {}
     with fence.around(tree.history):
         for prompt in prompts(read_history(tree.history)):
@@ -91,17 +94,58 @@ def _of_history(typed: Sequence[HistoryPrompt]) -> Known:
     )
 
 
+Marks = tuple[tuple[int, int], ...]
+Match = Callable[[str], tuple[str, Marks] | None]  # a text as a passage of it, if it matches
+
+
 def search_metadata(index: Index, query: Query, without: str | None, now: float) -> Iterator[Result]:
-    """The sessions whose title or first prompt in a list holds all words of a query."""
-    if not query.wanted or any(name not in _FILTERS and name != "-is" for name in query.filters):
+    """The sessions whose title or prompts in a list hold all words of a query."""
+    if query.wanted:
+        yield from _search(index, query, without, now, lambda t: cut(t, query.terms) if _matches(t, query) else None)
+
+
+def match_metadata(
+    index: Index, asked: str, regex: bool, filters: Query, without: str | None, now: float
+) -> Iterator[Result]:
+    """The sessions whose title or prompts in a list hold a substring or answer a regular expression."""
+    from clew.index.grep import cut_match, sought
+
+    wanted = sought(asked, regex)
+
+    def match(text: str) -> tuple[str, Marks] | None:
+        found = wanted.pattern.search(text)
+        return cut_match(text, found.start(), found.end(), wanted) if found else None
+
+    yield from _search(index, filters, without, now, match)
+
+
+def list_metadata(index: Index, query: Query, without: str | None, now: float) -> tuple[list[Result], list[str]]:
+    """The sessions of the index whose transcript is gone and that pass the filters; and those that the history knows."""
+    if query.is_about_pieces or not _is_answerable(query):
+        return [], []
+    known = [one for one in known_sessions(Tree(_root(index))) if not one.has_file and one.session != without]
+    passing = [one for one in known if _passes(one, query)]
+    listed = [_result(index, one, "title", ("", ()), now) for one in passing if one.source == INDEX]
+    for result in listed:
+        result.passages, result.matches = [], 0
+    return listed, [one.session for one in passing if one.source != INDEX]
+
+
+def _search(index: Index, query: Query, without: str | None, now: float, match: Match) -> Iterator[Result]:
+    if not _is_answerable(query):
         return
     for known in known_sessions(Tree(_root(index))):
         for field, text in (("title", known.title), ("prompt", known.first_prompt)):
             is_new = field == "title" or not known.has_file  # the prompts of a transcript have been searched
             is_wanted = is_new and field in query.places and known.session != without and _passes(known, query)
-            if is_wanted and text and _matches(text, query):
-                yield _result(index, known, field, text, query, now)
+            if is_wanted and text and (found := match(text)):
+                yield _result(index, known, field, found, now)
                 break
+
+
+def _is_answerable(query: Query) -> bool:
+    """Whether the lists can answer all filters of a query."""
+    return all(name in _FILTERS or name == "-is" for name in query.filters)
 
 
 def _root(index: Index) -> Path:
@@ -130,8 +174,10 @@ def _holds(words: Sequence[str], wanted: Sequence[str], is_prefix: bool) -> bool
 def _passes(known: Known, query: Query) -> bool:
     """Whether a session passes the filters on sessions."""
     tests = {
-        "project": lambda value: value.lower().rstrip("/") in known.project.lower(),
-        "branch": lambda value: value.lower() == known.branch.lower(),
+        "project": lambda value: _is_in_project(known.project, value),
+        "branch": lambda value: fnmatchcase(
+            known.branch.lower(), value.lower().replace("[", "[[]").replace("?", "[?]")
+        ),
         "id": lambda value: known.session.lower().startswith(value.lower()),
         "since": lambda value: known.ended is not None and known.ended >= moment(value),
         "until": lambda value: known.started is not None and known.started < moment(value),
@@ -139,7 +185,15 @@ def _passes(known: Known, query: Query) -> bool:
     return all(any(map(tests[name], values)) for name, values in query.filters.items() if name in tests)
 
 
-def _result(index: Index, known: Known, field: str, text: str, query: Query, now: float) -> Result:
+def _is_in_project(project: str, value: str) -> bool:
+    """Whether a project is meant: by its path or one above it, or by a part of it."""
+    if not value.startswith((".", "~", "/")) and value[1:2] != ":":
+        return value.lower() in project.lower()
+    path = value if value[1:2] == ":" else os.path.abspath(os.path.expanduser(value))
+    return any(project == one or project.startswith(f"{one.rstrip('/')}/") for one in (path, os.path.realpath(path)))
+
+
+def _result(index: Index, known: Known, field: str, found: tuple[str, Marks], now: float) -> Result:
     result = (facts(index.shards, known.session) if known.has_file else None) or Result(known.session)
     if not known.has_file:
         result.gone = known.source
@@ -147,9 +201,10 @@ def _result(index: Index, known: Known, field: str, text: str, query: Query, now
         result.started = int(known.started.timestamp()) if known.started else None
         result.ended = int(known.ended.timestamp()) if known.ended else None
         result.title = known.title or " ".join(known.first_prompt.split())[:200]
+        result.prompts = known.first_prompt
     passage = Passage(result.path, -1, field)
     passage.kind = f"{known.source} {'title' if field == 'title' else 'prompt'}"
-    passage.text, passage.marks = cut(text, query.terms)
+    passage.text, passage.marks = found
     result.passages, result.matches = [passage], 1
     result.best = passage.score = passage_score(field, 1.0)
     age = now - result.ended if result.ended else 0.0

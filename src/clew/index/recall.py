@@ -20,7 +20,8 @@ from msgspec import Struct
 
 from clew.errors import Ambiguous, NotFound
 from clew.facts.secret import mask
-from clew.wire import shell
+from clew.index.gone_sessions import describe_gone
+from clew.index.result import next_command
 from clew.wire.place import Tree
 from clew.wire.write import create
 
@@ -47,7 +48,10 @@ class Quote(Struct, frozen=True, omit_defaults=True):
 
 
 class Remembered(Struct, frozen=True, omit_defaults=True):
-    """A session that answered, with all that helps to know it again."""
+    """A session that answered, with all that helps to know it again.
+
+    `gone` says where it was known from if its transcript was gone, and `note` what there was to do about that.
+    """
 
     session: str
     title: str = ""
@@ -59,10 +63,13 @@ class Remembered(Struct, frozen=True, omit_defaults=True):
     ended: datetime | None = None
     path: str = ""
     quotes: tuple[Quote, ...] = ()
+    gone: str = ""
+    note: str = ""
 
     @property
     def command(self) -> str:
-        return shell.join(shell.resuming(self.session))
+        """The command that resumes it; if its transcript was gone, the one that restores or shows it, or nothing."""
+        return next_command(self.session, self.gone)
 
 
 class Recall(Struct, frozen=True, kw_only=True, rename={"form": "clew"}):
@@ -98,8 +105,10 @@ def remember(result: Result, tidy: Tidy) -> Remembered:
         matches=result.matches,
         started=_time(result.started),
         ended=_time(result.ended),
-        path=os.path.abspath(result.path),
+        path=_absolute(result.path),
         quotes=tuple(_quote(passage, tidy) for passage in result.passages),
+        gone=result.gone,
+        note=_safe(describe_gone(result), tidy) if result.gone else "",
     )
 
 
@@ -175,13 +184,17 @@ def _quote(passage: Passage, tidy: Tidy) -> Quote:
         tool=_safe(passage.tool, tidy),
         agent=passage.agent,
         time=_time(passage.time),
-        path=os.path.abspath(passage.path),
+        path=_absolute(passage.path),
         offset=passage.offset,
     )
 
 
 def _safe(text: str, tidy: Tidy) -> str:
     return mask(tidy(text))[0]
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(path) if path else ""
 
 
 def _time(seconds: int | None) -> datetime | None:

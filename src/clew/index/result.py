@@ -43,19 +43,23 @@ class Embedded:
 class Result:
     """A session that answers a query, with its best passages first; `matches` counts those that were ranked.
 
-    `gone` says where a session is known from whose transcript is gone: index, history or archive.
+    `gone` says where a session is known from whose transcript is gone: index, history, archive, or reconstructed from what
+    was left of it; `gone_since` is when the transcript was first missing, if that is known, and `prompts` what the index or
+    history has of its prompts.
     `similarity` is that of its passage nearest in meaning, from 0 to 1, if it was searched for by meaning and has one.
     """
 
     __slots__ = (
-        *("agents", "best", "branch", "cwd", "ended", "folder", "gone", "in_agents_only", "is_scattered", "matches"),
-        *("messages", "model", "passages", "path", "score", "session", "similarity", "started", "title", "titles"),
+        *("agents", "best", "branch", "cwd", "ended", "folder", "gone", "gone_since", "in_agents_only", "is_scattered"),
+        *("matches", "messages", "model", "passages", "path", "prompts", "score", "session", "similarity", "started"),
+        *("title", "titles"),
     )
 
     def __init__(self, session: str) -> None:
         self.session = session
         self.title = self.cwd = self.branch = self.folder = self.path = self.model = ""
-        self.gone = ""
+        self.gone = self.prompts = ""
+        self.gone_since: int | None = None
         self.started: int | None = None
         self.ended: int | None = None
         self.messages = self.matches = 0
@@ -69,16 +73,26 @@ class Result:
 
     @property
     def command(self) -> str:
-        """The command that resumes it in the folder `cwd`, or restores it from the archive; empty if neither is possible."""
-        if self.gone:
-            return shell.on("restore", self.session, whole=True) if self.gone == "archive" else ""
-        return shell.join(shell.resuming(self.session))
+        """The command that resumes it in the folder `cwd`; of one whose transcript is gone, the next step or nothing."""
+        return next_command(self.session, self.gone)
 
     def __repr__(self) -> str:
         return f"Result({self.session!r}, {self.title!r}, {plural(self.matches, 'match')})"
 
 
 class Results(list[Result]):
-    """Sessions, best first; `instead` is what was searched for when what was asked for is nowhere."""
+    """Sessions, best first; `instead` is what was searched for when what was asked for is nowhere.
+
+    `unlisted` counts the sessions that only the prompt history knows, and that a list without words leaves out.
+    """
 
     instead: str = ""
+    unlisted: int = 0
+
+
+def next_command(session: str, gone: str) -> str:
+    """The command that resumes a session; if it is gone, the one that restores or shows it, or nothing."""
+    if not gone:
+        return shell.join(shell.resuming(session))
+    command = {"archive": "restore", "reconstructed": "show"}.get(gone)
+    return shell.on(command, session, whole=True) if command else ""

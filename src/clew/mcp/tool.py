@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from clew.collect.archived_sessions import ArchivedSessions
 from clew.conversation.open import read
 from clew.conversation.outline import Outline
 from clew.conversation.round import rounds_of
@@ -19,7 +20,9 @@ from clew.conversation.turn import Turn
 from clew.errors import UNFORESEEN, UNREADABLE, ClewError, NotFound, Refused
 from clew.facts.usage import Count, Usage, total, usage
 from clew.index.context import Around, context
+from clew.index.metadata import gone_sessions
 from clew.index.recall import Remembered, remember
+from clew.index.result import next_command
 from clew.mcp import ask
 from clew.mcp.answer import LONGEST, Page, back, page, quote, quoted_rows, safe, text
 from clew.view.around import around_rows
@@ -87,12 +90,16 @@ def _hint(error: ClewError) -> str:
 
 
 def search_sessions(tree: Tree, asked: ask.SearchSessions) -> str:
+    from clew.index.gone_sessions import add_gone
+    from clew.index.query import parse
     from clew.index.search import Index
 
     with Index.open(tree.root) as index:
         done = index.refresh(None if index.is_new else BUDGET)
         wanted = asked.cursor + asked.limit
-        found = index.search(asked.query, wanted + 1, without=current_session())
+        query, without = parse(asked.query), current_session()
+        found = index.search(query, wanted + 1, without=without)
+        add_gone(index, query, found, wanted + 1, archive=ArchivedSessions(tree.root), without=without)
     results = [remember(result, clean) for result in found[asked.cursor : wanted]]
     if not results:
         raise NotFound(asked.query, "session" if not asked.cursor else "further session")
@@ -114,7 +121,8 @@ def _block(result: Remembered) -> list[str]:
     """A session that was found, in a few lines: how to go on with it, what it is, and the passages."""
     dates = " to ".join(dict.fromkeys(f"{t:%Y-%m-%d}" for t in (result.started, result.ended) if t))
     facts = (result.project, result.branch and f"branch {result.branch}", plural(result.messages, "message"), dates)
-    block = [f"session {result.session}  (resume: {result.command})"]
+    way_on = one_line(result.note) if result.gone else f"resume: {result.command}"
+    block = [f"session {one_line(result.session)}  ({way_on})"]
     block += quote(f"title: {result.title}")
     block += quote(" · ".join(fact for fact in facts if fact))
     for each in result.quotes:
@@ -122,6 +130,8 @@ def _block(result: Remembered) -> list[str]:
             continue
         kind = f"{'agent ' if each.agent else ''}{each.tool} {each.field}".replace("  ", " ").strip()
         block += quote(f"{kind}: {each.text}".replace("\n", " "))
+        if result.gone:
+            continue  # there is no transcript to read
         place = f'path="{each.path}"' if each.agent else f'id="{result.session}"'
         block.append(f"  more: context({one_line(place)}, offset={each.offset})")
     return block
@@ -147,7 +157,9 @@ def list_sessions(tree: Tree, asked: ask.ListSessions) -> str:
             blocks.append(block)
     if not blocks:
         raise NotFound(asked.project or asked.since or str(tree.root), "further session" if asked.cursor else "session")
-    return _listed("Sessions {}, newest first.", blocks, asked, more)
+    gone = len(gone_sessions(tree)) if not asked.project and after is None and not more else 0
+    tail = [f"Sessions whose transcript is gone are not listed ({gone}): search_sessions finds them."] if gone else []
+    return _listed("Sessions {}, newest first.", blocks, asked, more, tail)
 
 
 def _listing(outline: Outline) -> list[str] | None:
@@ -285,7 +297,12 @@ def _session(tree: Tree, asked: str) -> Session:
     """A session by its id; a path would lead out of the folder of Claude Code."""
     if not _ID.fullmatch(asked):
         raise NotFound(asked)
-    file = find_session(tree, asked)
+    try:
+        file = find_session(tree, asked)
+    except NotFound as missing:
+        if gone := ArchivedSessions(tree.root).find(asked)[0]:
+            missing.hint = f"Its transcript is gone. The user can type: {next_command(asked, gone)}"
+        raise
     return Session(file.path, file=file)
 
 

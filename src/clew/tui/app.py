@@ -13,7 +13,7 @@ from textual.theme import Theme
 
 from clew.conversation.session import Session
 from clew.tui.dialog import FileName, Help
-from clew.tui.hit import Hit
+from clew.tui.hit import Hit, as_sentence
 from clew.tui.home import Home
 from clew.tui.load import session_rows
 from clew.tui.outside import Outside, Resume
@@ -124,17 +124,24 @@ class Browser(App[Resume]):
     def _reader(self) -> Reader | None:
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Reader)), None)
 
-    def way_on(self, hit: Hit) -> Resume:
-        return Resume(hit.session, hit.cwd)
+    def refuse_gone(self, hit: Hit) -> None:
+        """Say that the transcript of a session is gone, and what can be done about it."""
+        self.notify(as_sentence(hit.note, self.reveal), severity="warning", markup=False)
 
     def action_resume(self) -> None:
-        if hit := self.chosen:
-            self.exit(self.way_on(hit))
+        hit = self.chosen
+        if hit and hit.gone:
+            self.refuse_gone(hit)
+        elif hit:
+            self.exit(Resume(hit.session, hit.cwd))
 
     def action_page(self) -> None:
         """The session as plain text in the pager."""
         hit, reader = self.chosen, self._reader
         if hit is None:
+            return
+        if not hit.path:
+            self.refuse_gone(hit)
             return
         try:
             if reader:
@@ -149,7 +156,10 @@ class Browser(App[Resume]):
 
     def action_edit(self) -> None:
         """The file itself in the editor."""
-        if hit := self.chosen:
+        hit = self.chosen
+        if hit and hit.gone:
+            self.refuse_gone(hit)
+        elif hit:
             self._hand_over((*self.outside.editor, hit.path), None)
 
     def _hand_over(self, words: tuple[str, ...], text: str | None) -> None:
@@ -167,6 +177,9 @@ class Browser(App[Resume]):
         """The session as JSON lines in a new file that the person names."""
         hit = self.chosen
         if hit is None:
+            return
+        if not hit.path:
+            self.refuse_gone(hit)
             return
 
         def write(name: str | None) -> None:

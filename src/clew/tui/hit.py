@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from clew.conversation.outline import Outline
 from clew.facts.secret import mask
+from clew.index.gone_sessions import describe_gone
 from clew.index.passage import Passage
-from clew.index.result import Result
+from clew.index.result import Result, next_command
 from clew.view.plain import clean, one_line
+from clew.wire import shell
+from clew.wire.plural import plural
 
 _FILTER = r'(?<!\S){}:(?:"[^"]*"|\S*)\s*'
 _SINCE = ("7d", "30d", "")
@@ -19,7 +23,11 @@ _SINCE = ("7d", "30d", "")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A session in the list, with the passages that answer the query."""
+    """A session in the list, with the passages that answer the query.
+
+    If its transcript is gone, `gone` says where it is known from and `note` what to do; the path is then that of a copy out
+    of the archive, or empty. `prompts` is what the index or history has of its prompts.
+    """
 
     session: str
     path: str
@@ -31,6 +39,14 @@ class Hit:
     messages: int = 0
     matches: int = 0
     passages: tuple[Passage, ...] = ()
+    gone: str = ""
+    note: str = ""
+    prompts: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command that resumes it, or the next step if its transcript is gone; empty if there is none."""
+        return next_command(self.session, self.gone) if self.gone else shell.resume(self.session, self.cwd)
 
     @property
     def project(self) -> str:
@@ -50,6 +66,9 @@ def of_result(result: Result) -> Hit:
         result.messages,
         result.matches,
         tuple(result.passages),
+        result.gone,
+        describe_gone(result) if result.gone else "",
+        result.prompts,
     )
 
 
@@ -71,6 +90,12 @@ def shown(text: str, reveal: bool) -> str:
     return one_line(text if reveal else mask(clean(text))[0])
 
 
+def as_sentence(text: str, reveal: bool) -> str:
+    """A note with a capital, fit for the screen."""
+    note = shown(text, reveal)
+    return note[:1].upper() + note[1:]
+
+
 def passage(found: Passage, reveal: bool) -> tuple[str, list[tuple[int, int]]]:
     """A passage fit for the screen, and where its matches are; where it changes its marks would be wrong and go."""
     text = shown(found.text, reveal)
@@ -88,6 +113,23 @@ def words(passages: tuple[Passage, ...], reveal: bool) -> re.Pattern[str] | None
     found = {text[a:b].lower() for one in passages for text, marks in [passage(one, reveal)] for a, b in marks}
     whole = "|".join(re.escape(word) for word in sorted(found, key=lambda w: (-len(w), w)) if word.strip())
     return re.compile(whole, re.IGNORECASE) if whole else None
+
+
+def count_sessions(hits: Sequence[Hit], of_best: bool = False) -> str:
+    """How many sessions a list has; those whose transcript is gone are counted apart."""
+    gone = sum(bool(hit.gone) for hit in hits)
+    there = len(hits) - gone
+    if not there and gone:
+        return f"{plural(gone, 'session')} without transcript"
+    told = plural(there, "best session" if of_best else "session")
+    return f"{told} and {gone} without transcript" if gone else told
+
+
+def describe_unlisted(count: int) -> str:
+    """What to say about sessions that only the prompt history knows, which a list without words leaves out."""
+    if not count:
+        return ""
+    return f"{count} more in the prompt history: search to find {'it' if count == 1 else 'them'}"
 
 
 # -- filters, which are part of the query

@@ -12,13 +12,12 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
-from clew.tui.hit import Hit, filtered, has_filter, next_since
+from clew.tui.hit import Hit, count_sessions, describe_unlisted, filtered, has_filter, next_since
 from clew.tui.list import HitList
 from clew.tui.preview import Preview
 from clew.tui.reader import Reader
 from clew.tui.seek import BEST, Building, Failed, Found, understood
 from clew.tui.virtual import Virtual
-from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.tui.app import Browser
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 WAIT = 0.08  # seconds after a key before a search begins
 REST = 0.12  # seconds on a session before its preview is read
 AGAIN = 20.0  # seconds between two looks for what is new
+_PURPOSE = {"archive": "restores", "reconstructed": "shows"}  # of the command for a session whose transcript is gone
 WIDE, TALL = 110, 34  # from these columns the preview is on the right, from these lines it is below
 
 
@@ -149,8 +149,10 @@ class Home(Screen[None]):
         count = len(message.hits)
         query = understood(self.query_text)
         order = "best first" if query and query.clauses else "newest first"
-        many = plural(count, "best session" if query and query.clauses and count >= BEST else "session")
+        many = count_sessions(message.hits, bool(query and query.clauses and count >= BEST))
         self._told = f"{many}, {order}" if count else "Nothing matches." if self.query_text.strip() else "No sessions."
+        if message.unlisted:
+            self._told += f" · {describe_unlisted(message.unlisted)}"
         if message.instead:
             self._told = f"{many} for {message.instead.strip()} instead"
         self._tell()
@@ -210,7 +212,10 @@ class Home(Screen[None]):
         self.action_open()
 
     def action_open(self) -> None:
-        if hit := self.hits.current:
+        hit = self.hits.current
+        if hit and not hit.path:
+            self.app.refuse_gone(hit)
+        elif hit:
             self.app.push_screen(Reader(hit, query=bool(hit.passages)))
 
     def action_list(self, what: str, step: int) -> None:
@@ -264,9 +269,12 @@ class Home(Screen[None]):
         self.hits.redraw()
 
     def action_copy(self) -> None:
-        if hit := self.hits.current:
-            self.app.copy_to_clipboard(self.app.way_on(hit).command)
-            self.notify("Copied the command that resumes it.")
+        hit = self.hits.current
+        if hit and not hit.command:
+            self.app.refuse_gone(hit)
+        elif hit:
+            self.app.copy_to_clipboard(hit.command)
+            self.notify(f"Copied the command that {_PURPOSE.get(hit.gone, 'resumes')} it.")
 
     def action_back(self) -> None:
         if self.query_text:

@@ -23,7 +23,7 @@ class HitList(Virtual):
     """The sessions that answer the query."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *("row--cursor", "row--title", "row--about", "row--passage", "row--match", "row--guide"),
+        *("row--cursor", "row--title", "row--about", "row--passage", "row--match", "row--guide", "row--gone"),
     }
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Open", key_display="⏎")]
     DEFAULT_CSS = """
@@ -32,6 +32,7 @@ class HitList(Virtual):
     HitList > .row--about { color: $muted; }
     HitList > .row--passage { color: $muted; }
     HitList > .row--guide { color: $accent; }
+    HitList > .row--gone { color: $text-warning; }
     HitList > .row--match { color: $text-warning; text-style: bold underline; }
     """
 
@@ -74,12 +75,13 @@ class HitList(Virtual):
             branch = min(self._branch, width // 8)
             about += "  " + _padded(fit(shown(hit.branch, True), branch), branch)
         about += f" {ago(hit.when, self._clock()).rjust(WHEN)} "
-        room = width - cell_len(about) - 1
+        gone = "gone  " if hit.gone else ""
+        room = width - cell_len(about) - 1 - len(gone)
         title = shown(hit.title, self.reveal) or "(no prompt)"
         named = next((p for p in hit.passages if p.field == "title"), None)
         marks = passage(named, self.reveal)[1] if named and shown(named.text, self.reveal) == title else []
         told = overlaid([(_padded(fit(title, room), room), "title")], marks, "match")
-        return [(mark, "guide"), *told, (about, "about")]
+        return [(mark, "guide"), (gone, "gone"), *told, (about, "about")]
 
     def _passage(self, hit: Hit, width: int) -> list[Span]:
         best = next((p for p in hit.passages if p.field != "title"), None)

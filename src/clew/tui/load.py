@@ -75,6 +75,9 @@ def session_rows(session: Session, options: Options, branch: Branch | None, reve
 
 def preview_rows(hit: Hit, reveal: bool) -> Iterator[Row]:
     """The conversation around the best passage of a hit, or its beginning; a large file is not read for it."""
+    if not hit.path:  # its transcript is gone
+        left = iter([Row("prompt", hit.prompts)] if hit.prompts else [])
+        return left if reveal else masked(left)
     best = hit.passages[0] if hit.passages and hit.passages[0].offset >= 0 else None
     session = Session(_window(Path(best.path), best.offset) if best else _window(Path(hit.path), 0))
     options = Options(depth="calls" if best else "replies", lines=6, agents=False, thinking=bool(best))

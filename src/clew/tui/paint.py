@@ -99,7 +99,9 @@ def _fold(row: Row, front: str, room: int, state: State) -> Iterator[Line]:
 def _rule(row: Row, room: int) -> str:
     when = row.time.astimezone().strftime("%Y-%m-%d %H:%M") if row.time else ""
     told = badge(row.facts)
-    name = f" {row.facts.get('number', '')}{f' · {told}' if told else ''} "
+    number = row.facts.get("number")
+    parts = " · ".join(part for part in (f"turn {number}" if number else "", told) if part)
+    name = f" {parts} " if parts else ""
     rest = room - len(name) - len(when) - 4
     return f"──{name}{'─' * max(1, rest)} {when}".rstrip()[:room]
 

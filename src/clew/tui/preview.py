@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from clew.tui.hit import Hit, shown, words
+from clew.tui.hit import Hit, as_sentence, shown, words
 from clew.tui.load import Load, Loaded, preview_rows
 from clew.tui.rows import RowView
 from clew.wire.plural import plural
@@ -21,7 +21,7 @@ class Preview(Vertical):
 
     DEFAULT_CSS = """
     Preview { background: $surface; }
-    Preview > #about { height: auto; max-height: 4; padding: 0 1; color: $muted; }
+    Preview > #about { height: auto; max-height: 6; padding: 0 1; color: $muted; }
     Preview > PreviewRows { height: 1fr; padding: 0 0 0 1; background: $surface; }
     """
 
@@ -50,7 +50,8 @@ class Preview(Vertical):
         when = hit.when.astimezone().strftime("%Y-%m-%d %H:%M") if hit.when else ""
         facts = [hit.cwd, hit.branch, when, plural(hit.messages, "message") if hit.messages else "", hit.session[:8]]
         title = shown(hit.title, reveal) or "(no prompt)"
-        about.update(f"{title}\n{' · '.join(shown(fact, reveal) for fact in facts if fact)}")
+        note = f"\n{as_sentence(hit.note, reveal)}" if hit.gone else ""
+        about.update(f"{title}\n{' · '.join(shown(fact, reveal) for fact in facts if fact)}{note}")
         view.mark(words(hit.passages, reveal))
         self._load = Load(self._number, lambda: preview_rows(hit, reveal), self.post_message)
 

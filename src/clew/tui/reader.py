@@ -90,7 +90,8 @@ class Reader(Screen[None]):
     def compose(self) -> ComposeResult:
         with Horizontal(id="head"):
             yield Static(shown(self.hit.title, self.app.reveal) or "(no prompt)", id="title", markup=False)
-            about = " · ".join(shown(part, True) for part in (self.hit.project, self.hit.branch) if part)
+            facts = ("the transcript is gone" if self.hit.gone else "", self.hit.project, self.hit.branch)
+            about = " · ".join(shown(part, True) for part in facts if part)
             yield Static(about, id="facts", markup=False)
         yield RowView(id="rows")
         yield Input(placeholder="find in this session", id="find", compact=True)

@@ -11,8 +11,10 @@ from datetime import datetime
 import apsw
 from textual.message import Message
 
+from clew.collect.archived_sessions import ArchivedSessions
 from clew.conversation.outline import newest
 from clew.errors import BadQuery, ClewError
+from clew.index.gone_sessions import add_gone
 from clew.index.query import Query, parse
 from clew.index.search import Index
 from clew.tui.hit import Hit, of_outline, of_result
@@ -26,11 +28,16 @@ STEP = 1.0  # seconds between two looks at an index that is being built
 
 
 class Found(Message):
-    """The answer to a question; `instead` is what was searched for when what was asked for is nowhere."""
+    """The answer to a question; `instead` is what was searched for when what was asked for is nowhere.
 
-    def __init__(self, number: int, hits: list[Hit], instead: str = "", is_rough: bool = False) -> None:
+    `unlisted` counts sessions that only the prompt history knows, and that are not among the hits.
+    """
+
+    def __init__(
+        self, number: int, hits: list[Hit], instead: str = "", is_rough: bool = False, unlisted: int = 0
+    ) -> None:
         super().__init__()
-        self.number, self.hits, self.instead, self.is_rough = number, hits, instead, is_rough
+        self.number, self.hits, self.instead, self.is_rough, self.unlisted = number, hits, instead, is_rough, unlisted
 
 
 class Failed(Message):
@@ -126,8 +133,12 @@ class Seeker:
                 self._outlines(number)
                 return
             limit = BEST if query.clauses or query.is_about_pieces else NEWEST
-            results = index.search(query, limit, now=self._clock().timestamp())
-            self._tell(Found(number, [of_result(r) for r in results], results.instead, not self.is_built))
+            now = self._clock().timestamp()
+            results = index.search(query, limit, now=now)
+            archive = ArchivedSessions(self._place.claude)
+            add_gone(index, query, results, limit, archive=archive, now=now, refresh=False)
+            hits = [of_result(result) for result in results]
+            self._tell(Found(number, hits, results.instead, not self.is_built, results.unlisted))
         except BadQuery as error:
             self._tell(Failed(number, error.reason, error.at))
         except (ValueError, ClewError) as error:
@@ -174,6 +185,9 @@ class Seeker:
                 self._tell(Building(done, total))
 
         done = index.refresh(progress=progress)
+        if folder := ArchivedSessions(self._place.claude).folder:
+            with Index.open(folder) as archived:
+                archived.refresh(progress=progress)
         self.is_built = True
         self._tell(Building(0, 0, is_done=True, changed=bool(done.files)))
 

@@ -44,7 +44,9 @@ class Compare:
     async def _choose(self, request: Request, left: str) -> Response:
         reading = await self._reading(left) if left else None
         answer = await self._desk.seeker.search("", CHOICES)
-        sessions = [(hit.session, self._desk.words(hit.title, 80) or "(no prompt)") for hit in answer.hits]
+        sessions = [
+            (hit.session, self._desk.words(hit.title, 80) or "(no prompt)") for hit in answer.hits if not hit.gone
+        ]
         branches = [
             (f"{left.partition(':')[0]}:{branch.number}", self._desk.words(branch.last.text, 80) or "(no text)")
             for branch in (reading.session.branches if reading else ())

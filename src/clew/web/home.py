@@ -9,11 +9,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from clew.index.passage import Passage
-from clew.tui.hit import Hit, filtered, kind, passage
+from clew.tui.hit import Hit, count_sessions, describe_unlisted, filtered, kind, passage
 from clew.web.desk import Desk
 from clew.web.fragment import base
 from clew.web.seek import Answer
-from clew.wire.plural import plural
 
 FIRST = 60
 MOST = 960
@@ -61,19 +60,20 @@ class Home:
 
     def _told(self, hit: Hit) -> dict[str, Any]:
         return {
-            "link": base(hit.session),
+            "link": "" if hit.gone else base(hit.session),
+            "note": self._desk.words(hit.note),
             "title": self._desk.words(hit.title, 160) or "(no prompt)",
             "project": self._desk.words(hit.project),
             "cwd": self._desk.words(hit.cwd),
             "branch": self._desk.words(hit.branch),
             "when": hit.when,
             "messages": hit.messages,
-            "passages": [self._passage(hit.session, one) for one in hit.passages],
+            "passages": [self._passage(hit, one) for one in hit.passages],
         }
 
-    def _passage(self, session: str, found: Passage) -> dict[str, Any]:
+    def _passage(self, hit: Hit, found: Passage) -> dict[str, Any]:
         text, marks = passage(found, self._desk.is_revealed)
-        link = f"{base(session, found.agent)}/at/{found.offset}" if found.offset >= 0 else ""
+        link = f"{base(hit.session, found.agent)}/at/{found.offset}" if found.offset >= 0 and not hit.gone else ""
         return {"kind": kind(found), "html": _marked(text, marks), "link": link}
 
 
@@ -92,4 +92,5 @@ def _said(answer: Answer, asked: bool) -> str:
     if not count:
         return "Nothing matches." if asked else "No sessions here."
     order = "best first" if asked else "newest first"
-    return f"{plural(count, 'session')}, {order}"
+    more = describe_unlisted(answer.unlisted)
+    return f"{count_sessions(answer.hits)}, {order}{f' · {more}' if more else ''}"

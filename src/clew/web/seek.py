@@ -11,8 +11,10 @@ from itertools import islice
 
 import apsw
 
+from clew.collect.archived_sessions import ArchivedSessions
 from clew.conversation.outline import newest
 from clew.errors import BadQuery, ClewError
+from clew.index.gone_sessions import add_gone
 from clew.index.query import parse
 from clew.index.result import Result
 from clew.index.search import Index
@@ -26,10 +28,14 @@ OUTLINES = 60  # sessions that are listed by their files alone, while there is n
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search found. `instead` is what was searched for when what was asked for is nowhere."""
+    """What a search found. `instead` is what was searched for when what was asked for is nowhere.
+
+    `unlisted` counts sessions that only the prompt history knows, and that are not among the hits.
+    """
 
     hits: tuple[Hit, ...] = ()
     instead: str = ""
+    unlisted: int = 0
     reason: str = ""
     is_building: bool = False
 
@@ -80,18 +86,24 @@ class Seeker:
             query = parse(text, typing=True)
             if not self._is_built and not query.clauses and not query.filters:
                 return Answer(tuple(islice(self._outlines(), OUTLINES)), is_building=True)
-            found = self._open().search(query, limit)
+            index = self._open()
+            found = index.search(query, limit)
+            add_gone(index, query, found, limit, archive=ArchivedSessions(self._place[0]), refresh=False)
         except BadQuery as error:
             return Answer(reason=f"{error.reason}.")
         except (ClewError, ValueError) as error:
             return Answer(reason=str(error))
         except (apsw.Error, OSError) as error:
             return Answer(reason=f"The index did not answer: {error}.")
-        hits = tuple(of_result(self._visible(one)) for one in found if not one.path or self._shelf.holds(one.path))
-        return Answer(hits, found.instead, is_building=not self._is_built)
+        hits = tuple(of_result(self._visible(one)) for one in found if one.gone or self._is_ours(one))
+        return Answer(hits, found.instead, found.unlisted, is_building=not self._is_built)
+
+    def _is_ours(self, result: Result) -> bool:
+        return not result.path or self._shelf.holds(result.path)
 
     def _visible(self, result: Result) -> Result:
-        result.passages = [one for one in result.passages if self._shelf.holds(one.path)]
+        if not result.gone:
+            result.passages = [one for one in result.passages if self._shelf.holds(one.path)]
         return result
 
     def _outlines(self) -> Iterator[Hit]:
@@ -118,6 +130,10 @@ class Seeker:
             done = self._builder.refresh(STEP)
             while done.left and not self._is_closed:
                 done = self._builder.refresh(STEP)
+            if folder := ArchivedSessions(self._place[0]).folder:
+                with Index.open(folder) as archived:
+                    while archived.refresh(STEP).left and not self._is_closed:
+                        pass
         except (ClewError, apsw.Error, OSError):  # the search says what is wrong with the index
             return
         self._is_built = not done.left
