@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.view.plain import columns
 from tests.cli.conftest import Run
 from tests.cli.hand_written import ONE, TWO, reply, result, text, thinking, use, user, write
 
@@ -28,9 +29,33 @@ def test_one_table_for_all_sessions(claude: Path, clew: Run) -> None:
     assert (total["sessions"], total["lines"], total["types"]["user"], total["calls"]) == (2, 7, 3, 1)
     assert total["versions"] == {"2.0.50": 4, "2.0.42": 2}
     _, out, _ = clew("check", "--inventory")
-    head, *lines, last = out.splitlines()
-    assert head.split()[:5] == ["SESSION", "SIZE", "LINES", "TURNS", "CALLS"] and "stop:null" in head
-    assert len(lines) == 2 and last.startswith("Total") and "Read 1" in last
+    blocks = [block.splitlines() for block in out.split("\n\n")]
+    assert blocks[0][0].split()[:5] == ["SESSION", "SIZE", "LINES", "TURNS", "CALLS"]
+    assert any("stop:null" in head for head, *_ in blocks)
+    for head, *lines, last in blocks:
+        assert head.startswith("SESSION ") and len(lines) == 2 and last.startswith("Total")
+    assert blocks[-1][-1].endswith("Read 1")
+
+
+@pytest.mark.parametrize("width", [0, 60, 80, 200])
+def test_a_table_is_not_wider_than_the_terminal(
+    claude: Path, clew: Run, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    if width:
+        monkeypatch.setenv("COLUMNS", str(width))
+    else:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    calls = [use(f"toolu_{n}", f"mcp__server_{n}__tool", n=n) for n in range(30)]
+    kinds = [{"type": f"kind-of-line-{n}", "uuid": f"{n}"} for n in range(20)]
+    odd = {"type": "一二三四五" * 20, "uuid": "x"}
+    write(claude, ONE, user(1, "go", version="2.1.325"), reply(2, *calls, stop="tool_use"), *kinds, odd)
+    write(claude, TWO, user(1, "hi"), reply(2, text("ho")))
+    code, out, _ = clew("check", "--inventory")
+    assert code == 0 and max(map(columns, out.splitlines())) <= (width or 80)
+    for name in ("kind-of-line-19", "block:tool_use", "stop:end_turn", "mcp__server_29__tool 1", "2.1.325 1"):
+        assert name in out
+    heads = [line for line in out.splitlines() if line.startswith("SESSION ")]
+    assert len(heads) > 1 and out.count("Total ") == len(heads)
 
 
 def test_an_inventory_of_one_session_and_of_none(claude: Path, clew: Run) -> None:

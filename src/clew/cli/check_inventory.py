@@ -11,13 +11,14 @@ from typing import Any
 
 from clew.cli.choose import add_missed, fence_of, files
 from clew.cli.choose import session as chosen
-from clew.cli.output import print_json, size
-from clew.cli.table import Column, print_table
+from clew.cli.output import one_line, print_json, size
+from clew.cli.table import Column, print_folded
 from clew.conversation.session import Session
 from clew.facts.health import inventory
 
 Json = Mapping[str, Any]
 _COUNTED = ("types", "stop_reasons", "blocks", "tools", "versions")
+_NAME = 30  # columns of a name in the heading
 _SUMMED = ("bytes", "lines", "human_turns", "calls")
 
 
@@ -37,7 +38,7 @@ def call(options: Namespace) -> int | None:
     if options.json:
         print_json(rows)
     else:
-        print_table(rows, _columns(rows[-1]))
+        print_folded(rows, _columns(rows[-1]))
     if not options.id:
         add_missed(options, fence)
     return 1 if fence.problems else 0
@@ -86,7 +87,7 @@ def _columns(total: Json) -> list[Column]:
         ("CALLS", lambda row: str(row["calls"])),
     ]
     for group, mark in (("types", ""), ("stop_reasons", "stop:"), ("blocks", "block:")):
-        columns += [(f"{mark}{name or '(none)'}", _count(group, name)) for name in total[group]]
+        columns += [(f"{mark}{one_line(name, _NAME) or '(none)'}", _count(group, name)) for name in total[group]]
     return [*columns, ("VERSIONS", _list("versions")), ("TOOLS", _list("tools"))]
 
 
@@ -95,4 +96,4 @@ def _count(group: str, name: str) -> Any:
 
 
 def _list(group: str) -> Any:
-    return lambda row: ", ".join(f"{name or '(none)'} {count}" for name, count in row[group].items())
+    return lambda row: ", ".join(f"{one_line(name, _NAME) or '(none)'} {count}" for name, count in row[group].items())
