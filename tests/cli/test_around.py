@@ -12,7 +12,7 @@ import clew as library
 from clew.mcp.tool import call as ask
 from clew.wire.place import Tree
 from tests.cli.conftest import Run
-from tests.cli.hand_written import ONE, put, reply, result, text, use, user, uuid, write
+from tests.cli.hand_written import ONE, put, reply, result, text, thinking, use, user, uuid, write
 
 LINES = 30
 
@@ -96,3 +96,37 @@ def test_a_result_without_its_call_in_sight_is_shown_with_it(claude: Path, clew:
     write(claude, ONE, user(1, "go"), asked, result(3, "toolu_1", "a numbat"), reply(4, text("done")))
     _, out, _ = clew("show", ONE, "--around", "3", "-n", "0")
     assert "line 3: result of Bash ls" in out and "a numbat" in out
+
+
+def thoughtful(claude: Path) -> None:
+    """A prompt on line 1, then replies of three lines each: thinking, text, and a call with its result."""
+    lines = [user(1, "start")]
+    for n in range(2, 22, 4):
+        lines += [reply(n, thinking(f"thought {n}")), reply(n + 1, text(f"words {n + 1}"))]
+        lines += [reply(n + 2, use(f"toolu_{n}", "Bash", command=f"run {n}")), result(n + 3, f"toolu_{n}", f"came {n}")]
+    write(claude, ONE, *lines)
+
+
+def test_only_messages_that_are_shown_count(claude: Path, clew: Run) -> None:
+    thoughtful(claude)
+    _, out, _ = clew("show", ONE, "--around", "11", "-n", "3")
+    assert "thought" not in out  # lines 10 and 14 are thinking
+    assert [n for n in range(3, 22, 4) if f"words {n}" in out] == [7, 11, 15]
+    assert "run 6" in out and "run 10" in out and "words 3" not in out and "run 14" not in out
+    _, out, _ = clew("show", ONE, "--around", "11", "-n", "3", "--thinking")
+    assert "thought 10" in out and "thought 14" in out and "words 7" not in out and "words 15" not in out
+    _, out, _ = clew("show", ONE, "--around", "11", "-n", "1", "--depth", "replies")
+    assert [n for n in range(3, 22, 4) if f"words {n}" in out] == [7, 11, 15] and "run" not in out
+    assert shown(clew, "--around", "11", "-n", "3") == [8, 9, 10, 11, 12, 13, 14]  # JSON has every message
+
+
+def test_a_model_gets_as_many_messages_as_it_asks_for(claude: Path) -> None:
+    thoughtful(claude)
+    answer = ask(Tree(claude), "context", {"id": ONE, "place": "11", "messages": 3})
+    assert "Lines 7-15" in answer and "words 7" in answer and "words 15" in answer
+
+
+def test_thinking_at_the_place_is_shown(claude: Path, clew: Run) -> None:
+    thoughtful(claude)
+    _, out, _ = clew("show", ONE, "--around", "10", "-n", "1")
+    assert "── line 10: thinking ──" in out and "thought 10" in out and "words 11" in out and "thought 6" not in out

@@ -17,7 +17,7 @@ from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.errors import ClewError
 from clew.facts.secret import mask
-from clew.view.around import around_json, around_rows
+from clew.view.around import around_json, around_rows, is_shown
 from clew.view.document import DEPTHS, Options, Row, rows
 from clew.view.export import turn_json
 from clew.view.masked import masked
@@ -86,7 +86,8 @@ def _show_around(session: Session, options: Namespace) -> int:
         raise ClewError("-n counts the messages around a place: name it with --around LINE or --around UUID.")
     if is_part(options):
         raise ClewError("--around chooses its own part of a session: leave out --turns, --last and --branch.")
-    found = session.around(options.around, 5 if options.messages is None else options.messages)
+    count = 5 if options.messages is None else options.messages
+    found = session.around(options.around, count, None if options.json else is_shown(_options(options)))
     if options.json:
         return 0 if print_json(around_json(found, not options.reveal)) else 1
     _print(chain(_header(session), around_rows(found, _options(options))), options)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from clew.errors import Ambiguous, NotFound
@@ -12,6 +13,8 @@ from clew.wire.plural import plural
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
+
+IsShown = Callable[["Session", Entry], bool]
 
 _MESSAGES = ("user", "assistant")
 _SHORTEST_UUID = 8  # characters of the beginning of a uuid; fewer digits are the number of a line
@@ -32,10 +35,13 @@ class Surroundings:
     agent: str = ""
 
 
-def messages_around(session: Session, place: str | int, count: int = 5) -> Surroundings:
+def messages_around(
+    session: Session, place: str | int, count: int = 5, is_shown: IsShown | None = None
+) -> Surroundings:
     """The message at a line number or uuid, with up to `count` messages on either side. Raises NotFound.
 
     A message is a line of the type user or assistant. A line of another type stands for the message before it.
+    Messages for which `is_shown` is false are left out and not counted, except the one at the place.
     """
     owner, entry, agent = _locate(session, str(place))
     for path, branch in _paths(owner):
@@ -43,19 +49,30 @@ def messages_around(session: Session, place: str | int, count: int = 5) -> Surro
         if entry.type in _MESSAGES and entry not in messages:
             continue
         if messages:
-            return _window(owner, messages, entry, count, branch, agent)
+            return _window(owner, messages, entry, (count, is_shown), branch, agent)
     beside = [e for e in owner.entries if e.type in _MESSAGES and e.is_sidechain == entry.is_sidechain]
     if not beside:
         raise NotFound(str(place), "message")
-    return _window(owner, beside, entry, count, None, agent)
+    return _window(owner, beside, entry, (count, is_shown), None, agent)
 
 
 def _window(
-    session: Session, messages: Sequence[Entry], entry: Entry, count: int, branch: int | None, agent: str
+    session: Session,
+    messages: Sequence[Entry],
+    entry: Entry,
+    wanted: tuple[int, IsShown | None],
+    branch: int | None,
+    agent: str,
 ) -> Surroundings:
+    count, is_shown = wanted
     earlier = [index for index, each in enumerate(messages) if each.offset <= entry.offset]
     at = messages.index(entry) if entry in messages else max(earlier, default=0)
-    return Surroundings(session, messages[at], tuple(messages[max(0, at - count) : at + count + 1]), branch, agent)
+
+    def shown(side: Iterable[Entry]) -> list[Entry]:
+        return list(islice((each for each in side if is_shown is None or is_shown(session, each)), count))
+
+    before, after = shown(reversed(messages[:at])), shown(messages[at + 1 :])
+    return Surroundings(session, messages[at], (*reversed(before), messages[at], *after), branch, agent)
 
 
 def _locate(session: Session, place: str) -> tuple[Session, Entry, str]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from clew.conversation.agent import AGENT_TOOLS, Agent, agents_of
-from clew.conversation.around import Surroundings, messages_around
+from clew.conversation.around import IsShown, Surroundings, messages_around
 from clew.conversation.branch import Branch, branches
 from clew.conversation.chain import Chain, chain
 from clew.conversation.era import Era
@@ -187,9 +187,12 @@ class Session:
                 found.setdefault(above.uuid, []).append(entry)
         return found
 
-    def around(self, place: str | int, count: int = 5) -> Surroundings:
-        """The message at a line number or uuid, with up to `count` messages on either side. Raises NotFound."""
-        return messages_around(self, place, count)
+    def around(self, place: str | int, count: int = 5, is_shown: IsShown | None = None) -> Surroundings:
+        """The message at a line number or uuid, with up to `count` messages on either side. Raises NotFound.
+
+        Messages for which `is_shown` is false are left out and not counted; it gets the session that holds the message.
+        """
+        return messages_around(self, place, count, is_shown)
 
     @cached_property
     def replies(self) -> tuple[Reply, ...]:

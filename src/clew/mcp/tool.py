@@ -25,7 +25,7 @@ from clew.index.recall import Remembered, remember
 from clew.index.result import next_command
 from clew.mcp import ask
 from clew.mcp.answer import LONGEST, Page, back, page, quote, quoted_rows, safe, text
-from clew.view.around import around_rows
+from clew.view.around import around_rows, is_shown
 from clew.view.document import Options, rows
 from clew.view.plain import clean, one_line
 from clew.view.rounds import describe_round, round_json
@@ -265,8 +265,8 @@ def read_context(tree: Tree, asked: ask.Context) -> str:
 
 def _messages_around(session: Session, asked: ask.Context) -> str:
     """The messages around a line or uuid."""
-    found = session.around(asked.place, asked.messages)
     wanted = Options(depth=asked.depth, lines=None if asked.depth == "full" else 6)
+    found = session.around(asked.place, asked.messages, is_shown(wanted))
     numbers = [entry.line.number for entry in found.entries]
     where = f" of the agent {one_line(found.agent)}" if found.agent else ""
     where += f", on branch {found.branch}, which the conversation left" if found.branch else ""

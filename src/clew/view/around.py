@@ -2,36 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from typing import Any
 
 from clew.conversation.around import Surroundings
 from clew.conversation.prompt import prompt_text, starts_turn
+from clew.conversation.session import Session
 from clew.conversation.turn import Turn
 from clew.facts.secret import mask_data
 from clew.facts.tool import label
-from clew.view.document import Options, Row, Scene, call_rows, entry_rows, turn_rows
+from clew.view.document import DEPTHS, Options, Row, Scene, call_rows, entry_rows, turn_rows
+from clew.wire.block import THOUGHT
 from clew.wire.entry import Entry
 from clew.wire.time import stamp
 
 
 def around_rows(found: Surroundings, options: Options) -> Iterator[Row]:
     """Each message in turn; a line before the message at the place names it."""
-    session = found.session
-    scene = Scene(session, options, session.agents_for if options.agents else lambda _: ())
+    scene = _scene(found.session, options)
     begun = {use.id for entry in found.entries for use in entry.uses}
     for entry in found.entries:
-        if entry == found.place:
-            yield Row("about", f"── line {entry.line.number}: {_kind(found, entry)} ──", scene.depth)
-        if starts_turn(entry, session.is_agent):
-            yield from turn_rows(Turn(0, (entry,)), scene)
-        elif entry.type == "assistant":
-            yield from entry_rows([entry], scene)
-        else:
-            for result in entry.results:
-                call = scene.calls.get(result.tool_use_id or "")
-                if call and call.id not in begun:
-                    yield from call_rows(call, scene)
+        if entry != found.place:
+            yield from _entry_rows(entry, scene, begun)
+            continue
+        yield Row("about", f"── line {entry.line.number}: {_kind(found, entry)} ──", scene.depth)
+        is_hidden = not _has_rows(entry, scene)  # what was asked for by its place is shown, also thinking
+        whole = _scene(found.session, replace(options, thinking=True, meta=True)) if is_hidden else scene
+        yield from _entry_rows(entry, whole, begun)
+
+
+def is_shown(options: Options) -> Callable[[Session, Entry], bool]:
+    """Whether these options show anything of a message: thinking alone, for example, is hidden by default."""
+    scenes: dict[int, Scene] = {}
+
+    def shows(session: Session, entry: Entry) -> bool:
+        return _has_rows(entry, scenes.setdefault(id(session), _scene(session, options)))
+
+    return shows
+
+
+def _scene(session: Session, options: Options) -> Scene:
+    return Scene(session, options, session.agents_for if options.agents else lambda _: ())
+
+
+def _has_rows(entry: Entry, scene: Scene) -> bool:
+    return next(_entry_rows(entry, scene, set()), None) is not None
+
+
+def _entry_rows(entry: Entry, scene: Scene, begun: Collection[str | None]) -> Iterator[Row]:
+    """The rows of one message. A result stands below its call, so it has rows only if the call has not `begun` them."""
+    if starts_turn(entry, scene.session.is_agent):
+        yield from turn_rows(Turn(0, (entry,)), scene)
+    elif not entry.results:
+        yield from entry_rows([entry], scene)
+    elif scene.options.level >= DEPTHS.index("calls"):
+        calls = (scene.calls.get(result.tool_use_id or "") for result in entry.results)
+        for call in calls:
+            if call and call.id not in begun:
+                yield from call_rows(call, scene)
 
 
 def around_json(found: Surroundings, mask: bool) -> Iterator[dict[str, Any]]:
@@ -81,4 +110,6 @@ def _kind(found: Surroundings, entry: Entry) -> str:
     answered = [calls[r.tool_use_id] for r in entry.results if r.tool_use_id in calls]
     if answered:
         return "result of " + ", ".join(label(call, found.session.cwd) for call in answered)
-    return "reply" if entry.type == "assistant" else "written by the program"
+    if entry.type != "assistant":
+        return "written by the program"
+    return "thinking" if entry.blocks and all(block.type in THOUGHT for block in entry.blocks) else "reply"
