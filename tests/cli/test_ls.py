@@ -137,6 +137,25 @@ def test_agents_with_their_session_and_type(clew: Run, claude: Path) -> None:
     assert clew("ls", "agents", "-n", "0")[0] == 1
 
 
+@pytest.mark.parametrize("meta", [None, "{}", '{"description": ""}', "[]", "{"])
+def test_the_type_of_an_agent_is_that_of_its_call_where_the_meta_file_has_none(
+    clew: Run, claude: Path, meta: str | None
+) -> None:
+    child = talk(seed=2).user("count the beds").reply("four")
+    told = talk().user("go").reply(call=task("Count", "count the beds", "Explore")).agent(0, child).reply("ok")
+    path = told.write(claude)
+    (file,) = path.parent.rglob("agent-*.meta.json")
+    file.unlink() if meta is None else file.write_text(meta)
+    (row,) = values(clew("ls", "agents", "--json")[1])
+    assert (row["type"], row["title"]) == ("Explore", "Count")
+    assert clew("ls", "agents")[1].splitlines()[1].endswith("  Explore  Count")
+    file.unlink(missing_ok=True)
+    path.unlink()  # nothing names the type now
+    (row,) = values(clew("ls", "agents", "--json")[1])
+    assert (row["type"], row["title"]) == (None, "count the beds")
+    assert clew("ls", "agents")[1].splitlines()[1].endswith("  unknown  count the beds")
+
+
 @pytest.mark.req("R336")
 def test_prompts_by_project_and_date_joined_to_their_sessions(clew: Run, demo: Summary) -> None:
     everything = values(clew("ls", "prompts", "--json")[1])

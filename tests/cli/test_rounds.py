@@ -318,6 +318,48 @@ def test_turns_carry_their_round_and_input_in_show_and_export(clew: Run, claude:
     assert "round 3 · resume · ide_opened_file" in clew("export", ID, "--format", "markdown")[1]
 
 
+def test_prompts_of_the_history_carry_their_round_and_input(clew: Run, claude: Path) -> None:
+    lines = [said("u0", None, "10:00:00", "Plan the work of today.")]
+    for number in range(1, 4):
+        lines += [replied(f"a{number}", f"u{number - 1}", f"10:0{number}:00", text("ok"))]
+        lines += [said(f"u{number}", f"a{number}", f"10:0{number}:30", [text(SELECTED), text("continue")])]
+    write(claude, *lines)
+    typed = [("10:00:00", "Plan the work of today."), ("10:02:29", "continue"), ("10:03:30", "[Pasted text #1]")]
+    rows = [
+        {"display": words, "timestamp": _time(at), "project": "e:\\work\\runner", "sessionId": ID}
+        for at, words in typed
+    ]
+    rows += [{**rows[0], "display": "Something else", "timestamp": _time("11:00:00")}, {**rows[1], "sessionId": "gone"}]
+    (claude / "history.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = [json.loads(line) for line in clew("ls", "prompts", "--json")[1].splitlines()]
+    assert {(each["session"], each["title"]): (each["round"], each["input"]) for each in found} == {
+        (ID, "Plan the work of today."): (1, "text"),
+        (ID, "continue"): (3, "ide_selection"),
+        (ID, "[Pasted text #1]"): (4, "ide_selection"),  # by its time
+        (ID, "Something else"): (None, None),
+        ("gone", "continue"): (None, None),
+    }
+
+
+@pytest.mark.parametrize("how", [(), ("--substring",), ("--regex",), ("--semantic",)])
+def test_passages_of_every_search_carry_their_round_and_input(clew: Run, claude: Path, how: tuple[str, ...]) -> None:
+    lines = [said("u0", None, "10:00:00", "Plan the work of today.")]
+    for number in range(1, 4):
+        lines += [replied(f"a{number}", f"u{number - 1}", f"10:0{number}:00", text("ok"))]
+        lines += [said(f"u{number}", f"a{number}", f"10:0{number}:30", f"Question {number} is about the weather.")]
+    lines += [replied("a4", "u3", "10:04:00", use("toolu_1", "Bash", command="curl wombat.example"))]
+    lines += [result("u4", "a4", "10:04:01", "toolu_1", "a wombat in the rain"), said("u5", "u4", "10:05:00", "thanks")]
+    lines += [replied("a5", "u5", "10:05:01", text("The wombat eats grass in Australia."))]
+    write(claude, *lines)
+    (found,) = map(json.loads, clew("search", *how, "wombat", "--json")[1].splitlines())
+    expected = {"input": (4, None), "result": (4, "tool_result"), "reply": (5, None)}
+    passages = {each["field"]: (each["round"], each["input"]) for each in found["passages"]}
+    assert "reply" in passages and passages.items() <= expected.items()
+    (found,) = map(json.loads, clew("search", *how, "the weather", "--json")[1].splitlines())
+    asked = {(each["round"], each["input"]) for each in found["passages"] if each["field"] == "prompt"}
+    assert asked and asked <= {(2, "text"), (3, "text"), (4, "text")}
+
+
 def test_the_slug_is_a_label(clew: Run, claude: Path) -> None:
     write(claude, *DAY)
     assert json.loads(clew("ls", "--json")[1])["slug"] == "deep-dazzling-harbor"

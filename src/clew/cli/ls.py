@@ -6,14 +6,17 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from clew.cli.choose import add_missed, fence_of, outlines, tree
 from clew.cli.ls_work import list_plans, list_todos
 from clew.cli.output import ago, clean, common, one_line, print_json, remark, size
+from clew.cli.prompt_rounds import PromptRounds
 from clew.cli.table import Column, print_table
 from clew.collect.archived_sessions import ArchivedSessions
 from clew.collect.attic import Attic, open_attic
+from clew.conversation.agent import Agent
 from clew.conversation.outline import Outline
 from clew.conversation.session import Session
 from clew.errors import NotFound
@@ -22,7 +25,7 @@ from clew.index.metadata import INDEX, gone_sessions
 from clew.wire import shell
 from clew.wire.fence import Fence
 from clew.wire.history import HistoryPrompt, prompts, read_history
-from clew.wire.place import AgentFile, Project, find_project, slugs
+from clew.wire.place import AgentFile, Project, find_project, session_at, slugs
 from clew.wire.plural import plural
 from clew.wire.time import stamp
 
@@ -190,32 +193,47 @@ def _agents(options: Namespace, fence: Fence) -> Iterator[Json]:
     place = tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     shown = 0
+    linked: dict[Path, dict[str, Agent]] = {}
     for agent in (a for p in chosen for a in p.agents()):
         if options.limit is not None and shown >= options.limit:
             return
         row: Json = {}
         with fence.around(agent.path):
-            row = {} if agent.is_warmup else _agent(agent)
+            row = {} if agent.is_warmup else _agent(agent, linked, fence)
         if row and _within(row, options):
             shown += 1
             yield row
 
 
-def _agent(agent: AgentFile) -> Json:
+def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: Fence) -> Json:
     meta = agent.meta()
     outline = Outline(agent)
+    kind, title = (meta.agent_type, meta.description) if meta else (None, None)
+    if not kind and (found := _linked_agent(agent, linked, fence)):
+        kind, title = found.kind or None, title or found.description
     return {
         "kind": "agent",
         "id": agent.id,
         "session": agent.session_id,
         "layout": agent.layout,
-        "type": meta.agent_type if meta else None,
-        "title": (meta.description if meta else None) or outline.first_prompt,
+        "type": kind,
+        "title": title or outline.first_prompt,
         "ended": stamp(outline.when),
         "bytes": agent.size,
         "path": str(agent.path),
         "when": outline.when,
     }
+
+
+def _linked_agent(file: AgentFile, linked: dict[Path, dict[str, Agent]], fence: Fence) -> Agent | None:
+    """The agent with the call that started it, which names its type. Versions before 2.1.80 write no meta file."""
+    path = file.project_folder / f"{file.session_id}.jsonl"
+    if path not in linked:
+        linked[path] = {}
+        with fence.around(path):
+            agents = Session(path, file=session_at(path)).agents if path.is_file() else ()
+            linked[path] = {agent.id: agent for agent in agents}
+    return linked[path].get(file.id)
 
 
 def _prompts(options: Namespace, fence: Fence) -> Iterator[Json]:
@@ -225,19 +243,18 @@ def _prompts(options: Namespace, fence: Fence) -> Iterator[Json]:
         typed = list(prompts(read_history(path)))
     found = sorted(typed, key=lambda p: -p.time.timestamp() if p.time else 0)
     is_here = _here(options)
-    rows = (
-        {
+    rounds = PromptRounds(tree(options), fence) if options.json else None  # a table has no column for them
+    wanted = (p for p in found if is_here(p.project or "") and _within({"when": p.time}, options))
+    for prompt in islice(wanted, options.limit):
+        yield {
             "kind": "prompt",
             "session": prompt.session_id,
             "project": prompt.project,
             "time": stamp(prompt.time) if prompt.time else None,
             "title": prompt.text,
+            **(rounds.fields(prompt) if rounds else {}),
             "when": prompt.time,
         }
-        for prompt in found
-        if is_here(prompt.project or "")
-    )
-    yield from islice((row for row in rows if _within(row, options)), options.limit)
 
 
 def _here(options: Namespace) -> Callable[[str], bool]:
@@ -294,7 +311,7 @@ _KINDS: dict[str, tuple[Callable[[Namespace, Fence], Iterable[Json]], Sequence[C
             ("SESSION", lambda r: (r["session"] or "?")[:8]),
             ("WHEN", lambda r: ago(r["when"])),
             ("SIZE", lambda r: size(r["bytes"])),
-            ("TYPE", lambda r: r["type"] or ""),
+            ("TYPE", lambda r: one_line(r["type"] or "unknown", 24)),
             ("TITLE", lambda r: r["title"] or ""),
         ),
     ),

@@ -144,7 +144,29 @@ def _result(index: Index, session: str, files: Sequence[Found], wanted: Sought, 
                 result.agents.add(found.agent)
             if len(result.passages) < PASSAGES:
                 result.passages.append(passage)
+        if result is not None:
+            _number([passage for passage in result.passages if passage.path == found.path], found)
     return result
+
+
+def _number(passages: Sequence[Passage], found: Found) -> None:
+    """Set the round and the kind of input of these passages of a file. It is read as far as the last of them."""
+    wanted = {passage.offset for passage in passages}
+    if not wanted or not found.path.endswith(".jsonl"):
+        return
+    facts = Facts(found.session)
+    asked: dict[int, tuple[int, str]] = {}
+    with Fence().around(found.path):
+        for piece in scan(found.path, finished=True, shape=Indexed):
+            for entry, at in zip(piece.spoken, piece.offsets, strict=True):
+                note_round(entry, facts, bool(found.agent))
+                if at in wanted:
+                    number = input_number(entry)
+                    asked[at] = facts.round, INPUTS[number - 1] if number else ""
+            if len(asked) == len(wanted):
+                break
+    for passage in passages:
+        passage.round, passage.input = asked.get(passage.offset, (0, ""))
 
 
 def _unknown(session: str, found: Found) -> Result:
@@ -232,9 +254,7 @@ def _matching(
             continue
         one = Words(said.field, said.text, tool, said.failed)
         if _is_in_round(asked, query):
-            for made in _passage(found, one, (offset, part), seconds(entry.timestamp), (wanted, query)):
-                made.input = INPUTS[asked[2] - 1] if asked[2] else ""
-                yield made
+            yield from _passage(found, one, (offset, part), seconds(entry.timestamp), (wanted, query))
 
 
 def _passage(

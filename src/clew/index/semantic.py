@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
+from typing import NamedTuple
 
 from clew.errors import ClewError
 from clew.index.encoded import without_runs
 from clew.index.find import PASSAGES, facts
 from clew.index.match import parents
 from clew.index.passage import Passage, cut, text_at
+from clew.index.query import INPUTS
 from clew.index.result import Result, Results
 from clew.index.schema import FIELDS
 from clew.index.sql import conditions
@@ -124,9 +126,9 @@ class Semantic:
             if file.session == without or (mine is None and len(answer) == depth) or len(mine or ()) == PASSAGES:
                 continue
             piece = passes.piece(file, row)
-            if piece is None or (piece[0] and piece[:2] in seen and mine is None):
+            if piece is None or (piece.node and (piece.node, piece.field) in seen and mine is None):
                 continue
-            seen.add(piece[:2])
+            seen.add((piece.node, piece.field))
             near = _Near(similarity, file, row, piece)
             if mine is None:
                 answer[file.session] = [near]
@@ -145,12 +147,22 @@ class _File:
         self.id, self.path, self.session, self.agent, self.ended = row
 
 
+class _Piece(NamedTuple):
+    """A text of the index; `round` and `input` are 0 or None if it stands in none."""
+
+    node: int
+    field: int
+    time: int | None
+    round: int | None
+    input: int | None
+
+
 class _Near:
     """A stretch near the query."""
 
     __slots__ = ("file", "piece", "row", "similarity")
 
-    def __init__(self, similarity: float, file: _File, row: Sequence[Any], piece: tuple[int, int, int | None]) -> None:
+    def __init__(self, similarity: float, file: _File, row: Sequence[Any], piece: _Piece) -> None:
         self.similarity, self.file, self.row, self.piece = similarity, file, row, piece
 
     @property
@@ -199,15 +211,16 @@ class _Filter:
             if clause.negated:
                 self.where += " AND p.id NOT IN (SELECT rowid FROM said WHERE said MATCH ?)"
                 self.values = [*self.values, clause.match]
-        self.known: dict[tuple[int, int], dict[tuple[int, int], tuple[int, int, int | None]]] = {}
+        self.known: dict[tuple[int, int], dict[tuple[int, int], _Piece]] = {}
 
-    def piece(self, file: _File, row: Sequence[Any]) -> tuple[int, int, int | None] | None:
-        """(node, field, time) of the text that a stretch is a part of; None if it does not pass."""
+    def piece(self, file: _File, row: Sequence[Any]) -> _Piece | None:
+        """The text that a stretch is a part of; None if it does not pass."""
         key = (file.shard, file.id)
         if key not in self.known:
-            statement = f"SELECT p.offset, p.part, p.node, p.field, p.time FROM piece p WHERE {self.where}"
+            columns = "p.offset, p.part, p.node, p.field, p.time, p.round, p.input"
+            statement = f"SELECT {columns} FROM piece p WHERE {self.where}"
             rows = self.shards[file.shard].execute(statement, (file.id, *self.values))
-            self.known[key] = {(offset, part): (node, field, time) for offset, part, node, field, time in rows}
+            self.known[key] = {(offset, part): _Piece(*rest) for offset, part, *rest in rows}
         offset, part = row[1], row[2] if row[1] >= 0 else 0
         return self.known[key].get((offset, part))
 
@@ -229,10 +242,12 @@ def _add(result: Result, near: Sequence[_Near], query: Query) -> None:
 
 def _passage(near: _Near, result: Result, query: Query) -> Passage:
     _, offset, part, start, stop = near.row[:5]
-    field = FIELDS[near.piece[1]]
+    piece = near.piece
+    field = FIELDS[piece.field]
     text = result.title if offset < 0 else without_runs(text_at(near.file.path, offset, field, part, ()))[start:stop]
-    passage = Passage(near.file.path, offset, field, time=near.piece[2] or near.file.ended, agent=near.file.agent)
+    passage = Passage(near.file.path, offset, field, time=piece.time or near.file.ended, agent=near.file.agent)
     passage.part, passage.similarity = part, near.similarity
+    passage.round, passage.input = piece.round or 0, INPUTS[piece.input - 1] if piece.input else ""
     passage.text, passage.marks = cut(text, query.terms)
     return passage
 
