@@ -134,7 +134,7 @@ def test_how_far_the_numbers_can_be_trusted(claude: Path, clew: Run) -> None:
     assert (row["placeholder_replies"], row["placeholder_output"]) == (1, 2)
     assert total["estimated_missing_output"] > 100 and total["estimated_missing_micros"] > 0
     _, out, _ = clew("usage")
-    assert "Final numbers: 50.0 % of 2 replies. 1 hold a placeholder of 2 output tokens" in out
+    assert "Final numbers: 50.0 % of 2 replies. 1 holds a placeholder of 2 output tokens" in out
     assert told(clew, "--estimate")[-1]["output"] == total["output"] + total["estimated_missing_output"]
 
 
