@@ -422,6 +422,43 @@ def test_the_tables_can_be_made_again_and_from_what_is_printed(store: Store, tmp
     assert store.cluster.ask(tables, "printed") == store.ask(tables)
 
 
+_COLUMNS = """
+SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
+WHERE table_schema = 'clew' AND table_name NOT LIKE 'line%' ORDER BY 1, 2
+"""
+
+
+def test_tables_of_version_1_are_brought_up_to_date_and_keep_their_rows(world: World, store: Store) -> None:
+    """The tables as the first version made them: its own SQL."""
+    store.cluster.ask("CREATE DATABASE earlier")
+    earlier = Store(store.cluster, "earlier")
+    address = f"postgresql://postgres@/earlier?host={store.cluster.folder}&port={store.cluster.port}"
+    script = Path(__file__).with_name("postgres_version_1.sql")
+    run([str(needed() / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(script), address])
+    old = [row for row in earlier.ask(_COLUMNS) if row[0] == "fact_turn"]
+    assert "round" not in {name for _, name, _, _ in old}
+    values = {name: "'kept'" if type == "text" else "7" for _, name, type, _ in old if name != "writer"}
+    values["writer"] = "'ada'"
+    earlier.ask(f"INSERT INTO clew.fact_turn({', '.join(values)}) VALUES({', '.join(values.values())})")
+    world.write(ONE, said(0) + said(1))
+    world.poll()
+
+    refused = deliver(world, earlier)
+    assert all("has tables of another version of clew" in str(each.error) for each in refused), refused
+    assert rows(earlier) == (0, 0)
+    link = Link(address)
+    setup(link)
+    setup(link)
+    link.close()
+    assert earlier.ask("SELECT value FROM clew.about WHERE name = 'version'") == [("2",)]
+    assert earlier.ask(_COLUMNS) == store.ask(_COLUMNS)
+    assert earlier.ask("SELECT turn, prompt, round, round_kind FROM clew.fact_turn") == [(7, "kept", 0, "")]
+    assert [(each.rejected, each.error) for each in deliver(world, earlier)] == [(0, None), (0, None)]
+    with reading(earlier) as engine:
+        query = "SELECT turn, round, round_kind, input FROM turns WHERE prompt <> 'kept' ORDER BY turn"
+        assert answer(engine, query)[1] == [(1, 1, "first", "text"), (2, 2, "continue", "text")]
+
+
 def test_no_byte_of_a_secret_is_in_the_server(world: World, store: Store) -> None:
     """Neither in its tables nor in its log nor in its journal; also if a record with one is refused."""
     store.ask("ALTER TABLE clew.line ADD CHECK (length < 3000)")
