@@ -269,3 +269,11 @@ def test_control_codes_and_secrets_in_the_lists_stay_out_of_the_output(stored: P
         _, out, _ = clew("search", *words)
         assert "quokka" in out and "the transcript is gone" in out
         assert "\x1b" not in out and "\x07" not in out and key not in out
+
+
+def test_an_archive_that_cannot_be_read_does_not_stop_a_search(stored: Path, clew: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "XDG_DATA_HOME" / "clew" / "archive"
+    folder.mkdir(parents=True)
+    (folder / "archive.db").write_bytes(b"no database" * 999)
+    (row,) = found(clew, "capybara")
+    assert (row["session"], row["gone"], row["resume"]) == (LOST, "index", None)

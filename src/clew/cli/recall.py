@@ -12,6 +12,7 @@ import msgspec
 
 from clew.cli.choose import tree
 from clew.cli.output import ago, clean, clean_name, common, count, one_line, print_json, remark
+from clew.collect.archived_sessions import ArchivedSessions
 from clew.errors import Refused
 from clew.index import recall as kept
 from clew.index.recall import Quote, Recall, Remembered, Saved
@@ -54,7 +55,7 @@ def call(options: Namespace) -> int:
 
 
 def _save(options: Namespace, query: str) -> int:
-    from clew.cli.search import find_archive, refresh
+    from clew.cli.search import refresh
     from clew.index.gone_sessions import add_gone
     from clew.index.query import parse
     from clew.index.search import Index
@@ -64,7 +65,7 @@ def _save(options: Namespace, query: str) -> int:
         without = None if options.include_current else current_session()
         asked = parse(query)
         found = index.search(asked, options.limit, without=without)
-        archive = find_archive(options.claude_dir)
+        archive = ArchivedSessions(options.claude_dir)
         add_gone(index, asked, found, options.limit, archive=archive, without=without)
     if not found:
         if not options.quiet:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from clew.cli.choose import tree
 from clew.cli.gone import gone_by_id, gone_by_words
 from clew.cli.output import ago, clean, clean_name, common, one_line, print_json, remark
+from clew.collect.archived_sessions import ArchivedSessions
 from clew.conversation.outline import Outline
 from clew.errors import Ambiguous, NotFound, TranscriptGone
 from clew.facts.secret import mask
@@ -133,12 +134,11 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
 
 def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[Result]:
     """The sessions without a transcript that match the words."""
-    from clew.cli.search import find_archive
     from clew.index.gone_sessions import add_gone
     from clew.index.query import parse
     from clew.index.result import Results
 
-    archive = find_archive(options.claude_dir)
+    archive = ArchivedSessions(options.claude_dir)
     found = add_gone(index, parse(query), Results(), MOST, archive=archive, without=without)
     return [result for result in found if result.gone]
 

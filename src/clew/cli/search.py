@@ -89,6 +89,7 @@ def quick(arguments: list[str]) -> int | None:
 
 
 def run(plan: Plan) -> int:
+    from clew.collect.archived_sessions import ArchivedSessions
     from clew.index.gone_sessions import add_gone, add_gone_matches
     from clew.index.query import parse
     from clew.index.search import Index
@@ -98,7 +99,7 @@ def run(plan: Plan) -> int:
     without = None if "--include-current" in plan.flags else current_session()
     quiet = bool(plan.flags & {"--quiet", "-q"})
     limit = int(plan.limit)
-    archive = None if "--archived" in plan.flags else find_archive(plan.claude_dir)
+    archive = None if "--archived" in plan.flags else ArchivedSessions(plan.claude_dir)
     with Index.open(_place(plan, quiet)) as index:
         is_scan = bool(plan.flags & {"--regex", "--substring"})
         if "--no-refresh" not in plan.flags and not (is_scan and index.unusable and not filters):
@@ -140,19 +141,6 @@ def _place(plan: Plan, quiet: bool) -> str | None:
     if not quiet:
         print("These are in the archive alone; bring one back with: clew restore ID", file=sys.stderr)
     return str(attic_of(plan.claude_dir))
-
-
-def find_archive(claude_dir: str | None) -> Archive | None:
-    """What the archive keeps of a folder of Claude Code; None, without loading anything, if there is no archive."""
-    from clew.wire.home import cache_home, data_home
-
-    if not any(
-        os.path.isdir(path) for path in (os.path.join(cache_home(), "attic"), os.path.join(data_home(), "archive"))
-    ):
-        return None
-    from clew.collect.archived_sessions import ArchivedSessions
-
-    return ArchivedSessions(claude_dir)
 
 
 def _embed(index: Index, plan: Plan, archive: Archive | None, quiet: bool) -> None:
