@@ -23,6 +23,7 @@ SCRIPT = Script(
     rules=[
         Rule(prompt="hello", steps=[["Look:", {"tool": "Bash", "input": {"command": "echo hi"}}], "Hello, world."]),
         Rule(prompt="again", steps=["Again, world."]),
+        Rule(prompt="tides", steps=[[{"tool": "WebSearch", "input": {"query": "tide tables"}}], "High."]),
         Rule(prompt="slow", steps=[Step(content=[{"tool": "Bash", "input": {"command": "sleep 60"}}])]),
         Rule(prompt="broken", steps=[Step(content="x", fault=Fault(status=401))]),
         Rule(prompt="colour", steps=["\x1b[31mred"]),
@@ -68,6 +69,22 @@ def test_a_command_with_control_characters_is_not_run_even_where_nothing_is_aske
     assert not (tmp_path / "project" / "ran").exists()
     body = json.dumps([row["body"] for row in server.rows if row["path"] == "/v1/messages"][-1])
     assert "control characters (\\\\x1b, \\\\x07)" in body
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--web-search", 'echo \'[{"title": "Tides", "url": "https://tides.example"}]\''), "https://tides.example"),
+        ((), "ask the user to start clew with --web-search COMMAND"),
+    ],
+)
+def test_a_search_engine_is_named_by_an_option(
+    server: Server, tmp_path: Path, more: tuple[str, ...], told: str
+) -> None:
+    done = chat(server, tmp_path, "-p", "tides", "--allowedTools", "WebSearch", *more)
+    assert (done.returncode, done.stdout) == (0, "High.\n"), done.stderr
+    body = json.dumps([row["body"] for row in server.rows if row["path"] == "/v1/messages"][-1])
+    assert told in body
 
 
 @pytest.mark.req("R240")

@@ -30,6 +30,7 @@ from clew.chat.start import Options, Parts, opened
 from clew.chat.tool import Tool
 from clew.chat.toolbox import toolbox
 from clew.chat.tools.profile import Profile
+from clew.chat.tools.search import Search
 from clew.wire import home
 from clew.wire.place import slug
 
@@ -51,6 +52,7 @@ class Wishes:
     is_trusted: bool = False
     servers: tuple[str, ...] = ()  # configurations of MCP servers: JSON or files
     only_these_servers: bool = False
+    web_search: str = ""  # the command that WebSearch runs
     agents: Mapping[str, Json] = field(default_factory=dict)
     hooks: Sequence[Hook] = ()
     further: Sequence[Tool] = ()
@@ -185,7 +187,8 @@ def _passed_over(wishes: Wishes) -> list[str]:
 
 def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server], permissions: Permissions) -> list[Tool]:
     """The tools to offer: without those that a rule denies as a whole."""
-    made: list[Tool] = [*toolbox(skills=workshop).values(), *(t for s in servers for t in s.tools), *wishes.further]
+    own = toolbox(skills=workshop, search=_search(wishes)).values()
+    made: list[Tool] = [*own, *(t for s in servers for t in s.tools), *wishes.further]
     wanted = wishes.tools
     return [
         wishes.around(tool)
@@ -193,6 +196,15 @@ def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server], permis
         if not permissions.denies_whole(tool.name)
         and (wanted is None or tool.name in wanted or tool.name.startswith("mcp__"))
     ]
+
+
+def _search(wishes: Wishes) -> Search | None:
+    if not wishes.web_search:
+        return None
+    from clew.chat.tools.search_command import SearchCommand
+
+    variables = command_environment(home.surroundings(), is_trusted=wishes.is_trusted)
+    return SearchCommand(wishes.web_search, wishes.options.cwd, variables)
 
 
 def _runner(cwd: Callable[[], Path], is_trusted: bool) -> Run:

@@ -98,6 +98,9 @@ def rights(command: ArgumentParser) -> None:
         "--disallowedTools", "--disallowed-tools", metavar="RULE", nargs="+", default=[], help="refuse these"
     )
     group.add_argument("--tools", metavar="NAME", nargs="*", help="offer only these tools")
+    group.add_argument(
+        "--web-search", metavar="COMMAND", default="", help="the command that WebSearch runs (see docs/tools.md)"
+    )
     group.add_argument("--add-dir", metavar="DIR", nargs="+", default=[], help="further folders to work in")
     group.add_argument("--settings", metavar="JSON", help="further settings: JSON, or a file")
     group.add_argument("--setting-sources", metavar="LIST", help="which settings to read: user,project,local")
@@ -283,6 +286,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
         is_trusted=trust == "trusted",
         servers=tuple(options.mcp_config),
         only_these_servers=options.strict_mcp_config,
+        web_search=options.web_search,
     )
 
 

@@ -37,7 +37,7 @@ def opening(session: Session, options: Options) -> Iterator[Row]:
     if shared < len(early):
         went = f"Here the conversation went back to turn {shared}." if shared else "Here the conversation began anew."
         above = plural(len(early) - shared, "turn above is", "turns above are")
-        yield Row("note", f"{went} {above} on a branch that was left.")
+        yield Row("note", f"{went} The {above} on a branch that was left.")
     elif early:
         yield from rest_rows(session, turns[shared - 1], len(early[-1].entries), options)
     yield from rows(session, turns[shared:], options)

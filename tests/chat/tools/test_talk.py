@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from clew.chat.tool import Json, Result, Scene
+from clew.chat.tool import Json, Result, Scene, Tool
 from clew.chat.toolbox import ALIASES, offered, toolbox
 from clew.chat.tools.agent import AGENT, TASK
 from clew.chat.tools.ask import ASK_USER_QUESTION
 from clew.chat.tools.plan import ENTER_PLAN_MODE, EXIT_PLAN_MODE
 from clew.chat.tools.search import Hit, SearchFailed, web_search
+from clew.chat.tools.search_command import SearchCommand
 from clew.chat.tools.skill import Body, skill
 from clew.chat.tools.todo import TODO_WRITE
 from clew.facts.tool import TOOLS, result_kind
@@ -164,6 +167,48 @@ def test_searching_the_web(scene: Scene) -> None:
     assert "not both" in misuse(run(tool, scene, query="ab", allowed_domains=["a"], blocked_domains=["b"]))
     assert trouble(run(tool, scene, query="trouble")) == "The web search failed: the quota is used up"
     assert trouble(run(web_search(None), scene, query="ab")).startswith("No web search is set up here.")
+
+
+def searcher(tmp_path: Path, command: str, seconds: float = 20.0) -> Tool:
+    return web_search(SearchCommand(command, tmp_path, dict(os.environ), seconds))
+
+
+def test_a_command_of_the_user_searches_the_web(scene: Scene, tmp_path: Path) -> None:
+    page = '{"title": "One", "url": "https://one.example/a", "text": "about one", "rank": 1}'
+    other = '{"title": "Two", "url": "https://two.example"}'
+    tool = searcher(tmp_path, f"cat > asked.json; echo '[{page}, {other}]'")
+    result = run(tool, scene, query="a $(touch ran) 'quoted' ß", allowed_domains=["one.example"])
+    assert result.detail["results"] == [
+        {"tool_use_id": "toolu_01", "content": [{"title": "One", "url": "https://one.example/a"}]},
+        "One: about one",
+    ]
+    asked = json.loads((tmp_path / "asked.json").read_text())
+    expected = {"query": "a $(touch ran) 'quoted' ß", "allowed_domains": ["one.example"], "blocked_domains": []}
+    assert asked == expected and not (tmp_path / "ran").exists()
+    assert run(searcher(tmp_path, "echo '[]'"), scene, query="nothing").detail["results"][0]["content"] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("echo first >&2; echo the quota is used up >&2; exit 3", "ended with code 3: the quota is used up"),
+        ("exit 1", "ended with code 1."),
+        ("no-such-program-at-all", "ended with code 127: "),
+        ("echo hello", "did not print a JSON array"),
+        ("echo '[{\"title\": 1}]'", "did not print a JSON array"),
+        ("true", "did not print a JSON array"),
+        ("printf '[\\377]'", "did not print a JSON array"),
+        ("yes | head -c 2000000", "printed more than 1 MB"),
+    ],
+)
+def test_a_search_command_that_fails_is_reported(scene: Scene, tmp_path: Path, command: str, why: str) -> None:
+    said = trouble(run(searcher(tmp_path, command), scene, query="numbers"))
+    assert said.startswith("The web search failed: the search command ") and why in said
+
+
+def test_a_search_command_that_does_not_end_is_stopped(scene: Scene, tmp_path: Path) -> None:
+    said = trouble(run(searcher(tmp_path, "sleep 600", 0.2), scene, query="numbers"))
+    assert said == "The web search failed: the search command did not end within 0.2 seconds."
 
 
 def test_the_toolbox_holds_every_tool() -> None:

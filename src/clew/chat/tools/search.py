@@ -1,4 +1,4 @@
-"""WebSearch: whatever search the person has set up, or a clear word that there is none."""
+"""WebSearch: asks the search engine that the user has set up, or answers how to set one up."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _searcher(engine: Search | None) -> Callable[[Json, Scene], Awaitable[Result
             raise Failed("Give allowed_domains or blocked_domains, not both.")
         if engine is None:
             raise Failed(
-                "No web search is set up here. Use WebFetch with an address you know, or ask the person to add an MCP "
-                "server that searches.",
+                "No web search is set up here. Use WebFetch with an address you know, or ask the user to start clew with "
+                "--web-search COMMAND or to add an MCP server that searches.",
                 is_misuse=False,
             )
         begun = time.monotonic()

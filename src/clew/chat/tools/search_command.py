@@ -1,0 +1,46 @@
+"""A web search engine that is a command of the user: the query goes to its stdin, the pages come from its stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from clew.chat.process import MOST_OUTPUT, run_shell
+from clew.chat.tools.search import Hit, SearchFailed
+
+SECONDS = 60.0
+
+
+class SearchCommand:
+    """Runs the command for each query, with `{"query": …, "allowed_domains": […], "blocked_domains": […]}` on its stdin.
+
+    The command prints a JSON array of objects with `title`, `url` and, if it likes, `text`. It fails by its exit code.
+    """
+
+    def __init__(self, command: str, cwd: Path, variables: Mapping[str, str], seconds: float = SECONDS) -> None:
+        self._command = command
+        self._cwd = cwd
+        self._variables = variables
+        self._seconds = seconds
+
+    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[Hit]:
+        asked = {"query": query, "allowed_domains": list(allowed), "blocked_domains": list(blocked)}
+        ended = await run_shell(
+            self._command, self._cwd, self._variables, msgspec.json.encode(asked) + b"\n", self._seconds
+        )
+        if ended.is_late:
+            raise SearchFailed(f"the search command did not end within {self._seconds:g} seconds.")
+        if ended.code:
+            said = ended.stderr.strip() or ended.stdout.strip()
+            why = f": {said.splitlines()[-1][:500]}" if said else "."
+            raise SearchFailed(f"the search command ended with code {ended.code}{why}")
+        if len(ended.stdout) >= MOST_OUTPUT:
+            raise SearchFailed("the search command printed more than 1 MB.")
+        try:
+            return msgspec.json.decode(ended.stdout, type=list[Hit])
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            raise SearchFailed(
+                f'the search command did not print a JSON array of {{"title", "url", "text"}}: {error}.'
+            ) from None
