@@ -55,6 +55,22 @@ def test_usage_names_the_replies_that_count_removed_thinking(claude: Path, clew:
 
 
 @pytest.mark.req("R125")
+@pytest.mark.parametrize("view", ["day", "session", "model", "blocks", "context", "waste"])
+def test_every_usage_of_one_session_has_the_warning(claude: Path, clew: Run, view: str) -> None:
+    def warned(session: str, *more: str) -> str:
+        named = (session,) if view in ("context", "waste") else ("--session", session)
+        return clew("usage", view, *named, *more)[2]
+
+    stored(claude, "2.0.50")
+    assert warned(ONE) == ""
+    made = json.loads(clew("trim", ONE, "--thinking", "--json")[1])["id"]
+    for path in claude.glob(f"projects/*/{ONE}.jsonl"):
+        path.unlink()  # else its replies count there
+    assert warned(made) == warned(made, "--json") == WARNING
+    assert warned(made, "--quiet") == ""
+
+
+@pytest.mark.req("R125")
 def test_a_copy_of_a_session_without_its_thinking_has_the_same_warning(claude: Path, clew: Run) -> None:
     stored(claude, "2.0.50")
     made = json.loads(clew("trim", ONE, "--thinking", "--json")[1])["id"]

@@ -64,7 +64,8 @@ def test_a_search_is_narrowed_down_by_git_branch(typed: Typed) -> None:
 def test_a_session_that_only_the_index_knows_is_found_and_marked(typed: Typed) -> None:
     printed = typed("clew search murmeltier", "recall")
     assert printed[0].startswith("e40a7c1d  Umzug der Belege nach PostgreSQL (Murmeltier)")
-    assert printed[-1].strip() == "only in the index: the transcript is gone"
+    left = "its title and first prompt are all that is left"
+    assert printed[-1].strip() == f"only in the index: the transcript is gone; {left}"
     assert "claude -r" not in "\n".join(printed)
     row = next(line for line in typed("clew ls") if line.startswith("e40a7c1d"))
     assert "(only in the index: the transcript is gone)" in row

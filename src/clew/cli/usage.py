@@ -160,18 +160,29 @@ def run(plan: Plan) -> int:
     if plan.view == "blocks":
         from clew.cli.usage_view import show_blocks
 
+        _warn(plan)
         return show_blocks(plan, gathered, prices)
     if plan.wanted.by == "agent":
         from clew.cli.usage_view import with_agent_types
 
         with_agent_types(gathered)
     found = table(gathered.cells, plan.wanted, prices)
+    if found.rows:
+        _warn(plan)
     if plan.plot is not None:
         from clew.cli.usage_plot import draw
 
         return draw(plan, gathered, found, prices)
     code = show(plan, found, prices, gathered)
     return 1 if gathered.missed else code
+
+
+def _warn(plan: Plan) -> None:
+    """Warn about a session whose numbers do not agree with its text."""
+    if plan.wanted.session:
+        from clew.cli.usage_view import warn_of_session
+
+        warn_of_session(plan)
 
 
 def gather_all(plan: Plan, root: str, places: bool) -> Gathered:

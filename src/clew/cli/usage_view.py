@@ -43,6 +43,7 @@ def view(plan: Plan, prices: Prices) -> int:
         return _waste(plan, prices)
     file = _file(plan)
     session = Session(file.path, file=file)
+    warn_inaccurate(plan, session)
     return _context(plan, session) if plan.view == "context" else _turns(plan, session, prices)
 
 
@@ -87,14 +88,12 @@ def _print_points(points: list[Point]) -> None:
 
 def _turns(plan: Plan, session: Session, prices: Prices) -> int:
     found = by_turn(session, prices)
-    lost = without_thinking(chain(session.entries, *(agent.session.entries for agent in session.agents)))
-    turns = [(turn.number, [reply.id for reply in turn.replies if reply.id in lost]) for turn in session.turns]
-    if lost and not plan.is_quiet:
-        remark(_inaccurate(lost, [number for number, ids in turns if ids]))
+    lost = _lost_thinking(session)
+    turns = [[reply.id for reply in turn.replies if reply.id in lost] for turn in session.turns]
     for row in found.rows:
         row.name = one_line(mask(row.name)[0], 46) if row.name[:4].strip().isdigit() else row.name
     if plan.has("json"):
-        lists = chain((ids for _, ids in turns), repeat([]))  # the last row may be that of other branches
+        lists = chain(turns, repeat([]))  # the last row may be that of other branches
         told = (
             {"kind": "usage", "by": "turn", **row.told(), "name": row.name.strip(), "replies_without_thinking": ids}
             for row, ids in zip(found.rows, lists, strict=False)
@@ -107,6 +106,24 @@ def _turns(plan: Plan, session: Session, prices: Prices) -> int:
         for line in table_lines(found, "TURN", prices, width(), compact=plan.has("compact"), measure=columns):
             print(line)
     return 0 if found.rows else 1
+
+
+def warn_of_session(plan: Plan) -> None:
+    """Warn about the session that `--session` names."""
+    file = find_session(Tree(claude_dir(plan.claude_dir)), plan.wanted.session)
+    warn_inaccurate(plan, Session(file.path, file=file))
+
+
+def warn_inaccurate(plan: Plan, session: Session) -> None:
+    """Warn about replies of a session whose tokens still count thinking that was removed."""
+    lost = [] if plan.is_quiet else _lost_thinking(session)
+    if lost:
+        ids = set(lost)
+        remark(_inaccurate(lost, [t.number for t in session.turns if any(reply.id in ids for reply in t.replies)]))
+
+
+def _lost_thinking(session: Session) -> list[str]:
+    return without_thinking(chain(session.entries, *(agent.session.entries for agent in session.agents)))
 
 
 def _inaccurate(replies: list[str], turns: list[int]) -> str:
@@ -136,7 +153,9 @@ def _waste(plan: Plan, prices: Prices) -> int:
 def _chosen(plan: Plan) -> Iterator[Session]:
     if plan.session:
         file = _file(plan)
-        yield Session(file.path, file=file)
+        session = Session(file.path, file=file)
+        warn_inaccurate(plan, session)
+        yield session
         return
     wanted = plan.wanted
     for project in Tree(claude_dir(plan.claude_dir)).projects():
