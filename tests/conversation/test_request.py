@@ -144,6 +144,16 @@ def test_why_there_is_no_request() -> None:
     assert clew.request(lost, OLD).refusal == "line 1 has no message, which ends version 2.1.45"
 
 
+def test_a_snapshot_of_files_without_content_is_refused_where_its_message_is_sent() -> None:
+    lines = [user("A", None, "go"), reply("B", "A", text("1")), user("C", "A", "or"), reply("D", "C", text("2"))]
+    empty, whole = {"type": "file-history-snapshot"}, {"type": "file-history-snapshot", "snapshot": {}}
+    for message in ("A", "D"):
+        found = clew.request(session(*lines, {**empty, "messageId": message}))
+        assert found.refusal == "line 5 has no snapshot, which ends version 2.1.325"
+    assert clew.request(session(*lines, {**empty, "messageId": "B"})).is_resumable
+    assert clew.request(session(*lines, {**empty, "messageId": "A"}, {**whole, "messageId": "A"})).is_resumable
+
+
 # -- unfinished turns
 
 
@@ -196,6 +206,26 @@ def test_of_two_results_the_first_is_sent() -> None:
     lines = pairs(result("X", "B", "a", "A"), result("W", "X", "b", "B"), result("Y", "W", "a", "again"))
     assert sent(NEW, *lines) == ["user: go", "assistant: (a) (b)", "user: [a] [b]", "assistant: done"]
     assert clew.request(session(*lines)).messages[2]["content"][0]["content"] == "A"
+
+
+def test_a_result_before_its_call_is_moved_behind_it_with_its_context() -> None:
+    queued = {"type": "queued_command", "prompt": "also", "commandMode": "prompt"}
+    attached = {"type": "attachment", "uuid": "B", "parentUuid": "A", "attachment": queued}
+    calls = [reply("C", "B", use("a"), mid="m"), reply("D", "C", use("b"), mid="m")]
+    answers = [result("E", "C", "a"), result("F", "D", "b", "late"), reply("G", "F", text("done"))]
+    lines = [result("A", None, "b", "early"), attached, *calls, *answers]
+    assert sent(NEW, *lines) == ["assistant: (a) (b)", "user: [b] [a]", "assistant: done"]
+    moved = clew.request(session(*lines)).messages[1]["content"][0]["content"]
+    assert moved.startswith("early\n\n<system-reminder>\nThe user sent a new message while you were working:\nalso\n")
+
+
+def test_a_result_of_an_earlier_turn_than_its_call_is_not_moved() -> None:
+    before = [result("A", None, "b", "early"), user("P", "A", "go")]
+    calls = [reply("C", "P", use("a"), mid="m"), reply("D", "C", use("b"), mid="m")]
+    answers = [result("E", "C", "a"), result("F", "D", "b", "late"), reply("G", "F", text("done"))]
+    found = [*before, *calls, *answers]
+    assert sent(NEW, *found) == ["user: go", "assistant: (a) (b)", "user: [a] [b]", "assistant: done"]
+    assert clew.request(session(*found)).messages[2]["content"][1]["content"] == "late"
 
 
 def test_a_result_without_a_call() -> None:

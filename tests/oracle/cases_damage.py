@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.oracle.mock_api import Json, text
-from tests.oracle.script import Script, Theme, use, written
+from tests.oracle.script import Script, Theme, use, uuid, written
 
 case = Theme("damage")
 NUL = b"\0" * 20
@@ -290,3 +290,39 @@ def sidechain_that_is_an_empty_list(s: Script) -> None:
     s.turns(1)
     s.user("u2", isSidechain=0)
     s.reply("a2", isSidechain=[])
+
+
+# Snapshots of files without the snapshot
+
+
+def snapshots(s: Script, message: str, *snapshots: Json | None) -> None:
+    s.turns(2)
+    for snapshot in snapshots:
+        s.line({"type": "file-history-snapshot", "messageId": message, "snapshot": snapshot})
+    s.user("u3", parent=uuid(2))
+    s.reply("a3")
+
+
+@case
+def empty_snapshot_of_a_prompt(s: Script) -> None:
+    snapshots(s, uuid(1), None)
+
+
+@case
+def empty_snapshot_of_a_reply(s: Script) -> None:
+    snapshots(s, uuid(2), None)
+
+
+@case
+def empty_snapshot_of_a_left_branch(s: Script) -> None:
+    snapshots(s, uuid(3), None)
+
+
+@case
+def empty_snapshot_before_a_whole_one(s: Script) -> None:
+    snapshots(s, uuid(1), None, {"messageId": uuid(1), "trackedFileBackups": {}})
+
+
+@case
+def empty_snapshot_behind_a_whole_one(s: Script) -> None:
+    snapshots(s, uuid(1), {"messageId": uuid(1), "trackedFileBackups": {}}, None)

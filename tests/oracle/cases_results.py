@@ -165,6 +165,47 @@ def result_before_its_call(s: Script) -> None:
     s.reply("a2")
 
 
+def parallel(s: Script) -> None:
+    first = s.reply(use("t1"), mid="m1")
+    second = s.reply(use("t2"), mid="m1")
+    s.result("t1", parent=first)
+    s.result("t2", "late", parent=second)
+    s.reply("a1")
+
+
+@case
+def result_before_its_parallel_call(s: Script) -> None:
+    s.result("t2", "early")
+    parallel(s)
+
+
+@case
+def result_and_context_before_a_parallel_call(s: Script) -> None:
+    s.result("t2", "early")
+    s.attach("queued_command", inside={"prompt": "q", "commandMode": "prompt"})
+    parallel(s)
+
+
+@case
+def result_in_an_earlier_turn_than_its_parallel_call(s: Script) -> None:
+    s.result("t2", "early")
+    s.user("u1")
+    s.reply("a1")
+    s.user("u2")
+    parallel(s)
+
+
+@case
+def result_in_an_earlier_turn_than_its_call(s: Script) -> None:
+    s.result("t1", "early")
+    s.user("u1")
+    s.reply("a1")
+    s.user("u2")
+    s.reply(use("t1"))
+    s.result("t1", "late")
+    s.reply("a2")
+
+
 @case
 def result_one_reply_late(s: Script) -> None:
     s.user("u1")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, takewhile
 from typing import Any
 
 from msgspec import Raw
@@ -299,18 +300,20 @@ def is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
 
 
 def _behind_calls(made: list[Draft]) -> list[Draft]:
-    """A result that stands before its call goes behind it."""
+    """A result that stands before its call, in the same turn, goes behind it, with the context that belongs to it."""
     called: dict[Any, int] = {}
     for index, draft in enumerate(made):
         for block in draft.blocks:
             if block.get("type") == "tool_use":
                 called.setdefault(block.get("id"), index)
+    turns = list(accumulate(d.role == "user" and d.kind == "message" and not d.has_results for d in made))
     late: dict[int, list[Draft]] = {}
     for index, draft in enumerate(made):
         if draft.role == "user" and draft.has_results:
             at = next(called.get(b.get("tool_use_id"), -1) for b in draft.blocks if b.get("type") == "tool_result")
-            if at > index:
-                late.setdefault(at, []).append(draft)
+            if at > index and turns[at] == turns[index]:
+                context = takewhile(lambda d: d.kind in ("context", "mark"), made[index + 1 :])
+                late.setdefault(at, []).extend([draft, *(d for d in context if d.kind == "context")])
     moved = {id(draft) for group in late.values() for draft in group}
     return [d for i, draft in enumerate(made) if id(draft) not in moved for d in (draft, *late.get(i, ()))]
 

@@ -156,6 +156,11 @@ class Era:
         return self.since("2.1.310")
 
     @property
+    def reads_snapshots(self) -> bool:
+        """A line for a snapshot of files without the snapshot ends the program, if its message is on the path."""
+        return self.since("2.1.325")
+
+    @property
     def keeps_files_apart(self) -> bool:
         """An attached file is not made part of a tool result, for models that take system turns."""
         return self.since("2.1.325")

@@ -102,7 +102,7 @@ def with_siblings(path: list[Entry], links: Chain) -> list[Entry]:
     """Put back what parallel calls left beside the path.
 
     A block of the same reply comes behind the last on the path that stands before it in the file, and all results of its
-    calls behind its last block, in file order.
+    calls behind its last block, in file order. A result before the call stays where it is.
     """
     if len(path) == len(links.nodes):
         return path
@@ -119,7 +119,10 @@ def with_siblings(path: list[Entry], links: Chain) -> list[Entry]:
     owner = {u: _mid(e) for e in path if e.type == "assistant" for u in _uses(e)}
     owner |= {u: mid for mid, group in blocks.items() for e in group for u in _uses(e)}
     strays = {owner[use] for _, use in answers if owner.get(use) is not None} | set(blocks)  # no id, no siblings
-    answers += [(e, use) for e in path if e.type == "user" and (use := _answers(e)) is not None]
+    for index, entry in enumerate(path):
+        use = _answers(entry) if entry.type == "user" else None
+        if use is not None and index > last.get(owner.get(use), -1):
+            answers.append((entry, use))
     results: dict[str | None, list[Entry]] = {}
     for entry, use in answers:
         if use in owner and owner[use] in strays:

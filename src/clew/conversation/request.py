@@ -108,6 +108,8 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequ
         path = with_siblings(path, links) if era.orders_siblings else with_siblings_behind(path, links)
     if era.keeps_notes:
         path = with_notes(path, links)
+    if era.reads_snapshots:
+        _refuse_empty_snapshots(entries, path, era)
     model = _model(path)
     made = drafts(path, era, model)
     asked = _model([d.entry for d in made if d.entry and d.role == "assistant"])
@@ -164,6 +166,15 @@ def _refuse_bad_entries(path: Sequence[Entry], era: Era) -> None:
             fault = "" if era.survives_bad_attachments else "has no attachment"
         if fault:
             raise Unreadable(f"line {entry.line.number} {fault}, which ends version {era.version}")
+
+
+def _refuse_empty_snapshots(entries: Sequence[Entry], path: Sequence[Entry], era: Era) -> None:
+    """The last snapshot of files that belongs to a message of the path has to hold one."""
+    snapshots = {as_text(e.data.get("messageId")): e for e in entries if e.type == "file-history-snapshot"}
+    for entry in path:
+        found = snapshots.get(entry.uuid or "")
+        if found is not None and found.data.get("snapshot") is None:
+            raise Unreadable(f"line {found.line.number} has no snapshot, which ends version {era.version}")
 
 
 def _has_odd_text(entry: Entry) -> bool:
