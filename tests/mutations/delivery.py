@@ -5,7 +5,7 @@ from __future__ import annotations
 from clew.collect import cut, direct, outbox, proof, record, state, take
 from clew.collect.file import open_found, read_at, state_now
 from clew.collect.write import RACY
-from clew.wire import tail
+from clew.wire import tail, write
 from tests.mutations import Patch, violates
 
 
@@ -89,6 +89,21 @@ def position_moves_first(patch: Patch) -> None:
     def wrong(original, self, batch):
         self.cursor.accept(batch)
         return original(self, batch)
+
+
+@violates("R318", "without an archive what a broken state does not name counts as delivered")
+def broken_state_sends_nothing(patch: Patch) -> None:
+    @patch.wrap(direct.DirectCollector._start)
+    def wrong(original, self, file, found, point):
+        is_unnamed = not point and self.state.path.exists()
+        return (state_now(file).size, 1, 1) if is_unnamed else original(self, file, found, point)
+
+
+@violates("R318", "the state is written over in place")
+def state_is_written_in_place(patch: Patch) -> None:
+    @patch.wrap(write.replace)
+    def wrong(original, path, data, **options):
+        path.write_bytes(data)
 
 
 @violates("R319", "the beginning of a line is passed over")

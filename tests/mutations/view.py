@@ -91,6 +91,13 @@ def density_does_not_count(patch: Patch) -> None:
         return 1.0
 
 
+@violates("R218", "the number of messages does not count")
+def depth_does_not_count(patch: Patch) -> None:
+    @patch.wrap(rank.session_score)
+    def wrong(original, best, age, matches, messages, in_agents_only):
+        return original(best, age, matches, 1, in_agents_only)
+
+
 @violates("R215", "agents rank like sessions")
 def agents_rank_alike(patch: Patch) -> None:
     @patch.wrap(rank.session_score)
