@@ -162,6 +162,17 @@ def test_a_prompt_without_an_answer_is_closed() -> None:
         assert sent(version, user("A", None, "go"), prompt="on") == ["user: go", CLOSED, "user: on"]
 
 
+def test_a_command_at_the_end_is_not_closed_unless_its_last_line_is_a_prompt() -> None:
+    begun = [user("A", None, "go"), reply("B", "A", text("done"))]
+    caveat = user("C", "B", "<local-command-caveat>x</local-command-caveat>", isMeta=True)
+    command, printed = "<command-name>/x</command-name>", "<local-command-stdout>o</local-command-stdout>"
+    typed = user("D", "C", command, promptSource="typed")
+    output = user("E", "D", printed)
+    assert CLOSED not in sent(NEW, *begun, caveat, typed, output, prompt="on")
+    assert CLOSED in sent(NEW, *begun, caveat, typed, prompt="on")
+    assert CLOSED in sent(NEW, *begun, caveat, typed, {**output, "promptSource": "sdk"}, prompt="on")
+
+
 def test_a_result_at_the_end_is_closed() -> None:
     lines = [user("A", None, "go"), reply("B", "A", use("a")), result("C", "B", "a")]
     for version in (OLDEST, MIDDLE, NEW):

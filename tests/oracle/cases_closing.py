@@ -346,6 +346,46 @@ def caveat_that_a_person_typed(s: Script) -> None:
 
 
 @case
+def command_with_the_source_of_a_prompt(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    s.user(COMMAND, promptSource="typed")
+
+
+@case
+def output_with_the_source_of_a_prompt(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    s.user(COMMAND)
+    s.user(PRINTED, promptSource="sdk")
+
+
+@case
+def output_behind_a_command_with_the_source_of_a_prompt(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    s.user(COMMAND, promptSource="typed", origin={"kind": "human"})
+    s.user(PRINTED, origin={"kind": "human"})
+
+
+@case
+def error_of_a_command_behind_its_caveat(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    s.user(COMMAND)
+    s.user("<local-command-stderr>o</local-command-stderr>")
+
+
+@case
+def command_behind_another_and_their_caveat(s: Script) -> None:
+    s.turns(1)
+    s.user(CAVEAT, isMeta=True)
+    s.user(COMMAND)
+    s.user(PRINTED)
+    s.user(COMMAND)
+
+
+@case
 def two_commands_behind_one_caveat(s: Script) -> None:
     s.turns(1)
     s.user(CAVEAT, isMeta=True)

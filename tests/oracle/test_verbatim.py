@@ -21,7 +21,7 @@ def system(words: str) -> Json:
     return {"role": "system", "content": [text(words)]}
 
 
-def result(content: str) -> Json:
+def result(content: str | list[Json]) -> Json:
     return {"type": "tool_result", "tool_use_id": "t", "content": content}
 
 
@@ -50,6 +50,13 @@ def test_one_reminder_is_allowed_for_an_attachment_that_is_left_out(name: str) -
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_nothing_else_is_allowed(name: str) -> None:
     assert not is_beside_left_out(OURS, DIFFERENT[name], 1)
+
+
+def test_a_reminder_among_the_texts_of_a_result_is_allowed_for_one_that_is_left_out() -> None:
+    ours, theirs = [user(result([text("out")]))], [user(result([text("out"), text(NOTE)]))]
+    assert is_beside_left_out(ours, theirs, 1)
+    assert not is_beside_left_out(ours, theirs, 0)
+    assert not is_beside_left_out(ours, [user(result([text("out"), text("words")]))], 1)
 
 
 def test_the_conversation_alone_keeps_every_word_of_it() -> None:

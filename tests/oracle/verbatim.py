@@ -108,8 +108,8 @@ def without_opening(messages: Sequence[Json], used: set[str]) -> list[Json]:
     return [message for message in ({**first, "content": kept}, *rest) if message["content"]]
 
 
-def _opens_with(block: Json, opening: str) -> bool:
-    text = block.get("text") if block.get("type") == "text" else None
+def _opens_with(block: Any, opening: str) -> bool:
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
     return isinstance(text, str) and text.startswith(opening)
 
 
@@ -158,6 +158,10 @@ def _pieces(messages: Sequence[Json]) -> list[tuple[str, Any]]:
                 head, *folded = _FOLDED.split(content)
                 found.append((message["role"], {**block, "content": head}))
                 found.extend(("user", {"type": "text", "text": part}) for part in folded)
+            elif isinstance(content, list):
+                own = [part for part in content if not _opens_with(part, REMINDER)]
+                found.append((message["role"], {**block, "content": own}))
+                found.extend(("user", part) for part in content if _opens_with(part, REMINDER))
             else:
                 found.append((message["role"], block))
     return found

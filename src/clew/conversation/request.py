@@ -212,7 +212,13 @@ def _model(path: Sequence[Entry]) -> str:
 
 
 def _is_command(spoken: Sequence[Draft]) -> bool:
-    """Whether a command run in the program ends the talk: its caveat, its name and what it printed, in this order."""
+    """Whether a command run in the program ends the talk: its caveat, its name and what it printed, in this order.
+
+    What a person typed or another program asked (`promptSource`) is a prompt, whatever its text.
+    """
+    last = spoken[-1].entry if spoken else None
+    if last is not None and last.data.get("promptSource"):
+        return False
     for marks in (_COMMAND[:1], _COMMAND[:2], (_COMMAND[0], _COMMAND[2]), _COMMAND):
         end = spoken[-len(marks) :]
         if len(end) == len(marks) and all(_opening(d).startswith(m) for d, m in zip(end, marks, strict=True)):
