@@ -15,6 +15,7 @@ import pytest
 
 from clew.api.script import Rule, Script
 from clew.api.server import running
+from tests.cli.side_tree import SESSION, entry, prompt, reply, text, uuid, write_lines
 from tests.cli.test_chat import surroundings
 
 Json = dict[str, Any]
@@ -24,8 +25,15 @@ def tool(name: str, **given: Any) -> Json:
     return {"tool": name, "input": given}
 
 
+LINK = "https://github.com/mira/plates/pull/7"
 SCRIPT = Script(
     rules=[
+        Rule(prompt="greet", steps=["Hello."]),
+        Rule(
+            prompt="publish",
+            steps=[[tool("Bash", command=f"echo {LINK}")], [tool("Bash", command=f"echo {LINK}")], "Out."],
+        ),
+        Rule(prompt="go on", steps=["On we go."]),
         Rule(prompt="inner", steps=[[tool("Bash", command="echo inner")], "Seven."]),
         Rule(
             prompt="work",
@@ -164,3 +172,63 @@ def test_an_agent_has_a_file_of_its_own_and_its_totals_in_the_result(written: Wr
         called["uuid"],
         "Task",
     )
+
+
+def typed(folder: Path, *words: str) -> list[Json]:
+    """The bodies of the requests that `clew chat` sends in the project of a folder."""
+    with running(SCRIPT, keeps_bodies=True) as server:
+        command = [sys.executable, "-m", "clew", "chat", "-p", *words, "--dangerously-skip-permissions"]
+        around = surroundings(server, folder)
+        subprocess.run(command, input="", capture_output=True, cwd=folder / "project", env=around, check=True)
+        return [row["body"] for row in server.rows if row["path"] == "/v1/messages"]
+
+
+def kept(folder: Path) -> list[Json]:
+    """The lines of the only session."""
+    [path] = (folder / "claude" / "projects").glob("*/*.jsonl")
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+@pytest.mark.req("R249")
+def test_the_body_of_a_skill_is_a_meta_line_below_its_command(tmp_path: Path) -> None:
+    skill = tmp_path / "project" / ".claude" / "commands" / "greet.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\ndescription: Greets.\n---\ngo and greet $ARGUMENTS", encoding="utf-8")
+    typed(tmp_path, "/greet Ada")
+    command, body = (line for line in kept(tmp_path) if line["type"] == "user")
+    assert "<command-name>/greet</command-name>" in command["message"]["content"] and "isMeta" not in command
+    assert (body["isMeta"], body["parentUuid"]) == (True, command["uuid"])
+    assert body["message"]["content"] == "go and greet Ada"
+
+
+@pytest.mark.req("R254")
+def test_a_pull_request_is_linked_once(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    typed(tmp_path, "publish")
+    [link] = [line for line in kept(tmp_path) if line["type"] == "pr-link"]
+    assert (link["prNumber"], link["prUrl"], link["prRepository"]) == (7, LINK, "mira/plates")
+    assert "timestamp" in link
+
+
+@pytest.mark.req("R256")
+def test_a_session_is_resumed_after_its_last_compaction(tmp_path: Path) -> None:
+    folder = tmp_path / "claude" / "projects" / re.sub("[^A-Za-z0-9]", "-", str((tmp_path / "project").resolve()))
+    (tmp_path / "project").mkdir()
+    size = {"trigger": "manual", "preTokens": 1550}
+    boundary = entry("system", uuid(3), None, 3, subtype="compact_boundary", content="Compacted", compactMetadata=size)
+    lines = [
+        prompt(1, None, "List all plates"),
+        reply(2, 1, text("There are two.")),
+        {**boundary, "logicalParentUuid": uuid(2)},
+        prompt(4, 3, "This was said: plates were counted.", isCompactSummary=True),
+        prompt(5, 4, "Which is the older one?"),
+        reply(6, 5, text("The first.")),
+    ]
+    for line in lines:
+        line["cwd"] = str((tmp_path / "project").resolve())
+    write_lines(folder / f"{SESSION}.jsonl", *lines)
+    body = typed(tmp_path, "go on", "--resume", SESSION)[-1]
+    sent = json.dumps(body["messages"])
+    said = ("This was said: plates were counted.", "Which is the older one?", "The first.", "go on")
+    assert [sent.count(words) for words in said] == [1, 1, 1, 1]
+    assert "List all plates" not in sent and "There are two." not in sent

@@ -116,6 +116,45 @@ def test_the_blocks_of_a_reply_are_printed_together(clew: Run, claude: Path) -> 
     assert shown.index("First half.") < shown.index("Second half.") < shown.index("Between.")
 
 
+@pytest.mark.req("R231")
+def test_an_open_call_shows_what_it_printed_so_far(clew: Run, claude: Path) -> None:
+    calls = reply(2, 1, call("toolu_01Slow", "slow"), call("toolu_01Quick", "quick"))
+    reports = [
+        entry("progress", uuid(number), uuid(2), number, parentToolUseID="toolu_01Slow", toolUseID=f"bash-{number}",
+              data={"type": "bash_progress", "output": lines[-2:], "fullOutput": lines})
+        for number, lines in ((3, "1\n"), (4, "1\n2\n"))
+    ]  # fmt: skip
+    transcript(claude, prompt(1, None, "Go"), calls, *reports, result(5, 2, "toolu_01Quick", "done"))
+    shown = clew("show", SESSION)[1]
+    assert "● Bash slow  (no result)\n  ⎿ 1\n    2\n● Bash quick  3s\n  ⎿ done\n" in shown
+
+
+@pytest.mark.req("R070", "R073")
+def test_a_rewind_takes_contents_that_stand_in_a_snapshot_and_its_update(
+    clew: Run, claude: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "observatory"
+    old, new = put(project / "old.txt", "changed\n"), put(project / "new.txt", "changed too\n")
+    noted = [
+        {
+            "type": "file-history-snapshot",
+            "messageId": uuid(1),
+            "snapshot": {"messageId": uuid(1), "trackedFileBackups": files, "timestamp": "2026-02-03T10:00:01.000Z"},
+            "isSnapshotUpdate": is_update,
+        }
+        for files, is_update in (
+            ({"old.txt": "as it was\n"}, False),
+            ({"old.txt": "as it was\n", "new.txt": "as new\n"}, True),
+        )
+    ]
+    asked = [prompt(1, None, "Change them", cwd=str(project)), reply(2, 1, text("Done."), cwd=str(project))]
+    transcript(claude, noted[0], asked[0], noted[1], asked[1])
+    code, out, err = clew("rewind", SESSION, "--code", "--yes", "--edits", "overwrite")
+    assert code == 0, err
+    assert "restore  old.txt" in out and "restore  new.txt" in out
+    assert (old.read_text(), new.read_text()) == ("as it was\n", "as new\n")
+
+
 @pytest.mark.req("R232")
 def test_what_the_program_wrote_is_not_printed_as_a_prompt(clew: Run, claude: Path) -> None:
     body = prompt(2, 1, "# How to count plates", isMeta=True)

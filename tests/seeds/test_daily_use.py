@@ -71,7 +71,7 @@ def test_a_session_that_only_the_index_knows_is_found_and_marked(typed: Typed) -
     assert "(only in the index: the transcript is gone)" in row
 
 
-@pytest.mark.req("R355")
+@pytest.mark.req("R241", "R355")
 def test_the_name_of_a_new_session_ends_with_a_surname(typed: Typed, tmp_path: Path) -> None:
     chat(typed, tmp_path)
     about = typed("clew show 1d2e")[1]
