@@ -48,6 +48,7 @@ def test_one_instant_in_the_forms_that_javascript_reads(text: str) -> None:
     [
         ("2026-01-03T10:00:01.123999Z", TEN + timedelta(milliseconds=123)),
         ("2026-01-03T24:00:00Z", datetime(2026, 1, 4, tzinfo=UTC)),
+        ("2026-02-30T10:00:01.000Z", datetime(2026, 3, 2, 10, 0, 1, tzinfo=UTC)),
         ("2026-02-30T10:00:01Z", datetime(2026, 3, 2, 10, 0, 1, tzinfo=UTC)),
         ("Sat, 31 Feb 2026 10:00:01 GMT", datetime(2026, 3, 3, 10, 0, 1, tzinfo=UTC)),
         ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
@@ -68,6 +69,8 @@ def test_dates_that_javascript_reads_in_its_own_way(text: str, meant: datetime) 
         "20260103T100001Z",
         "20260103",
         "2026-W01-6",
+        "2026-W01-6T10:00:01.000Z",
+        "2026-01-03X10:00:01.000Z",
         "2026-01-03T10Z",
         "2026-01-03T10:00:01+02",
         "2026-01-03T10:00:01,5Z",

@@ -34,6 +34,11 @@ _ZONES = {"ut": 0, "utc": 0, "gmt": 0, "z": 0} | {
 
 def parse_date(text: str) -> datetime | None:
     """The instant that a text names, None if it names none or one that `datetime` cannot hold."""
+    try:
+        if len(text) == 24 and text[4::3].startswith("--T::.") and text[23] == "Z":  # as Claude Code writes it: fast
+            return datetime.fromisoformat(text)
+    except ValueError:  # the 30th of February, which JavaScript reads
+        pass
     found = _ISO.fullmatch(text)
     try:
         if found is None or (found[1] == "-000000"):
