@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import clew
+from clew.conversation.session import Session
 from tests.conversation.lines import Json, reply, result, session, text, texts, use, user
 
 IMAGE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
@@ -124,3 +127,46 @@ def test_an_attachment_below_which_a_branch_begins_stays_aside() -> None:
 def test_a_system_line_is_no_branch() -> None:
     note = {"type": "system", "uuid": "X", "parentUuid": "E", "subtype": "informational", "content": "note"}
     assert results_with_hooks("2.1.325", note) == ["1\n\nsaid of one", "2"]
+
+
+@pytest.mark.parametrize(
+    ("version", "names"),
+    [
+        ("2.1.45", ["Task", "KillShell", "AgentOutputTool", "KillBash", "BashOutput"]),
+        ("2.1.100", ["Agent", "TaskStop", "TaskOutput", "KillBash", "BashOutput"]),
+        ("2.1.160", ["Agent", "TaskStop", "TaskOutput", "TaskStop", "TaskOutput"]),
+        ("2.1.260", ["Agent", "TaskStop", "TaskOutput", "TaskStop", "TaskOutput"]),
+        ("2.1.290", ["Agent", "TaskStop", "AgentOutputTool", "TaskStop", "BashOutput"]),
+        ("2.1.310", ["Agent", "KillShell", "AgentOutputTool", "KillBash", "BashOutput"]),
+    ],
+)
+def test_former_names_of_tools_are_replaced(version: str, names: list[str]) -> None:
+    former = ["Task", "KillShell", "AgentOutputTool", "KillBash", "BashOutput"]
+    results: list[Json] = [{"type": "tool_result", "tool_use_id": name, "content": "done"} for name in former]
+    lines = [
+        user("A", None, "go"),
+        reply("B", "A", *(use(name, name) for name in former)),
+        user("C", "B", results),
+        reply("D", "C", text("done")),
+    ]
+    assert [block["name"] for block in clew.request(session(*lines), version).messages[1]["content"]] == names
+
+
+def with_strings(*, prompt: list[Any], said: list[Any]) -> Session:
+    answer = reply("B", "A")
+    answer["message"]["content"] = said
+    return session(user("A", None, prompt), answer)
+
+
+@pytest.mark.parametrize(("version", "kept"), [("2.0.50", ["bare"]), ("2.1.45", ["bare"]), ("2.1.325", [])])
+def test_a_string_among_the_blocks_is_sent_as_it_is_before_2_1_160(version: str, kept: list[str]) -> None:
+    found = with_strings(prompt=["bare", text("go")], said=["bare", text("hi")])
+    sent = clew.request(found, version).messages
+    assert [message["content"] for message in sent] == [[*kept, text("go")], [*kept, text("hi")]]
+
+
+@pytest.mark.parametrize("version", ["2.1.100", "2.1.200"])
+def test_a_string_among_the_blocks_of_a_reply_ends_some_versions(version: str) -> None:
+    found = with_strings(prompt=[text("go")], said=["bare", text("hi")])
+    refusal = f"line 2 holds a plain string among its blocks, which ends version {version}"
+    assert clew.request(found, version).refusal == refusal

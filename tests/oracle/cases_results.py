@@ -398,6 +398,27 @@ def old_names_of_tools(s: Script) -> None:
 
 
 @case
+def more_old_names_of_tools(s: Script) -> None:
+    s.user("u1")
+    names = (
+        *("BashOutputTool", "AgentOutput", "TaskKill", "LS", "NotebookRead", "TodoRead", "SlashCommand"),
+        *(
+            "exit_plan_mode",
+            "SendUserMessage",
+            "View",
+            "GrepTool",
+            "GlobTool",
+            "Replace",
+            "dispatch_agent",
+            "BatchTool",
+        ),
+    )
+    s.reply(*(use(f"t{number}", name) for number, name in enumerate(names)))
+    s.user([answer(f"t{number}") for number in range(len(names))])
+    s.reply("a")
+
+
+@case
 def input_is_a_string(s: Script) -> None:
     s.user("u1")
     s.reply({"type": "tool_use", "id": "t1", "name": "Bash", "input": '{"command":"ls"}'})

@@ -11,12 +11,7 @@ RULES: dict[str, tuple[str, ...]] = {}
 LASTING: dict[str, str] = {}
 
 # What older versions do differently: reason, case, versions
-OLDER: dict[str, dict[str, tuple[str, ...]]] = {
-    "a string among the blocks is sent as it is": {
-        "merging/odd_contents_of_prompts": ("2.1.45", "2.1.29"),
-        "merging/strings_in_a_reply": ("2.1.45",),
-    },
-}
+OLDER: dict[str, dict[str, tuple[str, ...]]] = {}
 
 UNKNOWN = {name: rule for rule, names in RULES.items() for name in names} | LASTING
 KNOWN = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.oracle.mock_api import text
-from tests.oracle.verbatim import is_beside_left_out, without_context
+from tests.oracle.verbatim import is_beside_left_out, unwritten, without_context, without_opening
 
 Json = dict[str, Any]
 NOTE = "<system-reminder>\nnote\n</system-reminder>"
@@ -62,3 +62,30 @@ def test_a_reminder_among_the_texts_of_a_result_is_allowed_for_one_that_is_left_
 def test_the_conversation_alone_keeps_every_word_of_it() -> None:
     said = [user(text(NOTE), text("hi\n")), system("one"), user(result(f"out\n\n{NOTE}"))]
     assert without_context(said) == [user(text("hi\n")), user(result("out"))]
+
+
+SKILLS = "The following skills are available for use with the Skill tool:\n\n- x"
+
+
+def contents(said: list[Json]) -> list[str]:
+    return [entry.data["attachment"]["content"] for entry in unwritten(said)]
+
+
+def test_a_listing_beside_the_new_prompt_is_taken_from_the_request() -> None:
+    listing = f"<system-reminder>\n{SKILLS}\n</system-reminder>"
+    assert contents([user(text("hi")), user(text(f"{listing}\n"), text("next"))]) == [listing]
+    assert contents([user(text("next")), system(f"one\n\n{SKILLS}")]) == [SKILLS]
+    assert contents([user(text("next")), system(SKILLS)]) == [SKILLS]
+
+
+def test_other_reminders_and_earlier_messages_are_compared() -> None:
+    listing = f"<system-reminder>\n{SKILLS}\n</system-reminder>"
+    assert contents([user(text(listing)), user(text(NOTE), text("next"))]) == []
+
+
+def test_only_the_opening_of_the_first_message_is_left_out() -> None:
+    opening = "<system-reminder>\nAs you answer the user's questions, you can use this\n</system-reminder>"
+    used: set[str] = set()
+    said = [user(text(opening), text(NOTE), text("hi")), user(text(opening))]
+    assert without_opening(said, used) == [user(text(NOTE), text("hi")), user(text(opening))]
+    assert used == {"opening"}

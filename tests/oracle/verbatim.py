@@ -94,8 +94,9 @@ def _text_of(block: Any) -> str:
 
 
 _LISTING = re.compile(
-    r"(?:<system-reminder>\n|^)(?:Available agent types for the Agent tool:|The following skills are available for use|"
-    r"<total_tokens>|The TodoWrite tool hasn.t been used|The task tools haven.t been used)"
+    r"(?:<system-reminder>\n|^|(?<=\n\n))"
+    r"(?:Available agent types for the Agent tool:|The following skills are available for use|<total_tokens>|"
+    r"The TodoWrite tool hasn.t been used|The task tools haven.t been used)"
 )
 
 

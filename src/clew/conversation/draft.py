@@ -29,6 +29,7 @@ INTERRUPTED_CALL = (
 )
 LOADED = "Tool loaded."
 NO_SEARCH = "[Tool references removed - tool search not enabled]"
+STRING = "(string)"  # the type of a block that stands for a plain string among the blocks
 THOUGHT = ("thinking", "redacted_thinking")
 
 
@@ -72,7 +73,7 @@ def _draft(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
 def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
     message = entry.data.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    blocks = _blocks(content)
+    blocks = _blocks(content, keeps_strings=era.sends_strings)
     if era.has_system_turns and isinstance(content, list):
         blocks = [b for b in blocks if _is_sound(b)]
     if entry.type == "assistant" and content and not blocks and era.renders_attachments:
@@ -230,10 +231,14 @@ def _texts(part: Any) -> list[str] | None:
     return [t for t in texts if isinstance(t, str)] if len(texts) == len(blocks) else None
 
 
-def _blocks(content: Any) -> list[Json]:
+def _blocks(content: Any, keeps_strings: bool = False) -> list[Json]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
-    return [_named(b) for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+    if not isinstance(content, list):
+        return []
+    if keeps_strings:
+        content = [{"type": STRING, "text": block} if isinstance(block, str) else block for block in content]
+    return [_named(block) for block in content if isinstance(block, dict)]
 
 
 def _named(block: Json) -> Json:

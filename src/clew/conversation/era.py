@@ -7,6 +7,7 @@ versions between two that were observed are taken to behave like the older one.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -111,7 +112,7 @@ class Era:
 
     @property
     def keeps_notes(self) -> bool:
-        """Meta entries that hang below a call beside the path are sent behind its results."""
+        """Meta entries and attachments that hang beside the path below a call or its result are sent with the results."""
         return self.since("2.1.290")
 
     @property
@@ -139,6 +140,15 @@ class Era:
     @property
     def renders_attachments(self) -> bool:
         return self.since("2.1.290")
+
+    @property
+    def sends_strings(self) -> bool:
+        """A string among the blocks of a message is sent as it is; later versions leave it out."""
+        return not self.has_system_turns
+
+    @property
+    def dies_of_strings_in_replies(self) -> bool:
+        return self.since("2.1.100") and not self.survives_bad_entries
 
     @property
     def has_system_turns(self) -> bool:
@@ -217,8 +227,9 @@ class Era:
         return self.since("2.1.80")
 
     @property
-    def renames_task(self) -> bool:
-        return self.since("2.1.80")
+    def tool_names(self) -> Mapping[str, str]:
+        """Former names of tools, and the names under which calls of them are sent."""
+        return _tool_names(self)
 
     @property
     def first_result_counts(self) -> bool:
@@ -286,6 +297,26 @@ class Era:
     def marks_empty(self) -> bool:
         """An empty assistant message between prompts becomes "(no content)"."""
         return self.since("2.1.45")
+
+
+_FORMER_NAMES = {  # the name that is sent, the first version seen to send it and the first seen to send the former again
+    "Task": ("Agent", "2.1.80", ""),
+    "KillShell": ("TaskStop", "2.1.100", "2.1.310"),
+    "KillBash": ("TaskStop", "2.1.160", "2.1.310"),
+    "AgentOutputTool": ("TaskOutput", "2.1.100", "2.1.290"),
+    "BashOutputTool": ("TaskOutput", "2.1.100", "2.1.290"),
+    "AgentOutput": ("TaskOutput", "2.1.160", "2.1.290"),
+    "BashOutput": ("TaskOutput", "2.1.160", "2.1.290"),
+}
+
+
+@cache
+def _tool_names(era: Era) -> Mapping[str, str]:
+    return {
+        former: name
+        for former, (name, first, last) in _FORMER_NAMES.items()
+        if era.since(first) and not (last and era.since(last))
+    }
 
 
 @cache

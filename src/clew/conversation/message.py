@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from clew.conversation.draft import THOUGHT, Draft, Json, as_reminder, error_result, has_system_turns
+from clew.conversation.draft import STRING, THOUGHT, Draft, Json, as_reminder, error_result, has_system_turns
 from clew.conversation.era import Era
 from clew.models import is_same
 from clew.wire.detail import Attachment
@@ -28,7 +28,12 @@ def messages(made: list[Draft], era: Era, model: str) -> list[Json]:
     merged = _paired(merged, era)
     found: list[Json] = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
     found = [_sendable(message, era) for message in found]
-    return [{**m, "content": [_rounded_block(block) for block in m["content"]]} for m in found]
+    return [{**m, "content": [_plain(_rounded_block(block)) for block in m["content"]]} for m in found]
+
+
+def _plain(block: Json) -> Json | str:
+    """A block as it is sent: one that stands for a string is that string."""
+    return as_text(block["text"]) if block.get("type") == STRING else block
 
 
 def _rounded_block(block: Json) -> Json:
@@ -269,8 +274,8 @@ def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
         return draft
     if era.drops_foreign_thinking and draft.entry and not is_same(draft.model or "", model):
         blocks = [b for b in blocks if b.get("type") not in THOUGHT]
-    if era.renames_task:
-        blocks = [{**b, "name": "Agent"} if _is_task(b) else b for b in blocks]
+    names = era.tool_names
+    blocks = [_renamed(block, names) for block in blocks]
     if era.sorts_calls_last:
         blocks = sorted(blocks, key=lambda b: b.get("type") == "tool_use")
     if era.renders_attachments:
@@ -300,8 +305,9 @@ def _placeholder(text: str) -> Json:
     return {"type": "text", "text": text, "citations": []}
 
 
-def _is_task(block: Json) -> bool:
-    return block.get("type") == "tool_use" and block.get("name") == "Task"
+def _renamed(block: Json, names: Mapping[str, str]) -> Json:
+    name = names.get(as_text(block.get("name"))) if block.get("type") == "tool_use" else None
+    return {**block, "name": name} if name else block
 
 
 def _paired(made: Sequence[Draft], era: Era) -> list[Draft]:

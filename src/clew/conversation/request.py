@@ -160,6 +160,8 @@ def _refuse_bad_entries(path: Sequence[Entry], era: Era) -> None:
             fault = "is a plain string"
         elif entry.type in SPOKEN and None in _content(entry):
             fault = "holds null among its blocks"
+        elif era.dies_of_strings_in_replies and entry.type == "assistant" and _has_strings(entry):
+            fault = "holds a plain string among its blocks"
         elif era.reads_text_marks and entry.type == "user" and _has_odd_text(entry):
             fault = "has a text that is none"
         elif entry.type == "attachment" and bytes(entry.attachment) in (b"", b"null"):
@@ -180,6 +182,10 @@ def _refuse_empty_snapshots(entries: Sequence[Entry], path: Sequence[Entry], era
 def _has_odd_text(entry: Entry) -> bool:
     blocks = [b for b in _content(entry) if isinstance(b, dict)]
     return any(b.get("type") == "text" and not isinstance(b.get("text"), str) for b in blocks)
+
+
+def _has_strings(entry: Entry) -> bool:
+    return any(isinstance(block, str) for block in _content(entry))
 
 
 def _content(entry: Entry) -> list[Any]:

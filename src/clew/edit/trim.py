@@ -76,7 +76,8 @@ def drop_strays(session: Session) -> tuple[Item, ...]:
 
 
 def _sends_strays(session: Session, version: str) -> bool:
-    blocks = [block for message in request(session, version).messages for block in message["content"]]
+    sent = (block for message in request(session, version).messages for block in message["content"])
+    blocks = [block for block in sent if isinstance(block, dict)]
     known = {block.get("id") for block in blocks if block.get("type") == "tool_use"}
     return any(block.get("type") == "tool_result" and block.get("tool_use_id") not in known for block in blocks)
 

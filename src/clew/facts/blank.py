@@ -20,7 +20,7 @@ def blank_entries(session: Session, version: str = NEWEST) -> tuple[Entry, ...]:
     if session.is_agent or not any(map(blank_blocks, session.entries)):
         return ()
     made = request(session, version)
-    blocks = (block for message in made.messages for block in message["content"])
+    blocks = (block for message in made.messages for block in message["content"] if isinstance(block, dict))
     if not any(block.get("type") == "text" and not str(block.get("text") or "").strip() for block in blocks):
         return ()
     return tuple(entry for entry in made.path if blank_blocks(entry))
