@@ -159,7 +159,7 @@ def with_strings(*, prompt: list[Any], said: list[Any]) -> Session:
 
 
 @pytest.mark.parametrize(("version", "kept"), [("2.0.50", ["bare"]), ("2.1.45", ["bare"]), ("2.1.325", [])])
-def test_a_string_among_the_blocks_is_sent_as_it_is_before_2_1_160(version: str, kept: list[str]) -> None:
+def test_a_string_among_the_blocks_is_sent_as_it_is_by_old_versions(version: str, kept: list[str]) -> None:
     found = with_strings(prompt=["bare", text("go")], said=["bare", text("hi")])
     sent = clew.request(found, version).messages
     assert [message["content"] for message in sent] == [[*kept, text("go")], [*kept, text("hi")]]
@@ -170,3 +170,8 @@ def test_a_string_among_the_blocks_of_a_reply_ends_some_versions(version: str) -
     found = with_strings(prompt=[text("go")], said=["bare", text("hi")])
     refusal = f"line 2 holds a plain string among its blocks, which ends version {version}"
     assert clew.request(found, version).refusal == refusal
+
+
+def test_a_string_among_the_blocks_of_a_prompt_is_sent_by_2_1_260() -> None:
+    found = with_strings(prompt=["bare", text("go")], said=[text("hi")])
+    assert clew.request(found, "2.1.260").messages[0]["content"] == ["bare", text("go")]

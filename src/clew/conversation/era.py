@@ -144,7 +144,7 @@ class Era:
     @property
     def sends_strings(self) -> bool:
         """A string among the blocks of a message is sent as it is; later versions leave it out."""
-        return not self.has_system_turns
+        return not self.survives_bad_entries
 
     @property
     def dies_of_strings_in_replies(self) -> bool:
