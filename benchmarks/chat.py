@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from benchmarks.corpus import generate, parse_size
 from benchmarks.measure import Line, Note, transcripts
-from clew.api.script import Rule, Script, Step
-from clew.api.server import running
-from clew.wire.slug import slug
+from clew.api.mock.scripts import Rule, Script, Step
+from clew.api.mock.server import running
+from clew.wire.project_slug import slug
 from tests.oracle import claude
 
 ROUNDS = 15

@@ -24,7 +24,7 @@ LONG = 200 << 20  # bytes of one line
 
 _POLL = """
 import json, resource, sys, time
-from clew.collect.run import Job, collecting
+from clew.collect.job import Job, collecting
 job = Job(sys.argv[1], sys.argv[2], redact=sys.argv[3] == "redact")
 with collecting(job) as collector:
     wall, cpu = time.perf_counter(), time.process_time()
@@ -73,7 +73,7 @@ def ingest(root: Path, scratch: Path) -> Iterator[Line]:
 
 
 def giving_back(root: Path, archive: Path) -> Iterator[Line]:
-    from clew.collect.archive import Archive
+    from clew.collect.archive.reader import Archive
 
     with Archive.open(archive) as opened:
         start, size = time.process_time(), 0

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.measure import Line, Note
-from clew.api.server import running
+from clew.api.mock.server import running
 
 ROUNDS = 9
 PROMPT = b"Ask for something"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.corpus import generate, parse_size
 from benchmarks.measure import Line, interleaved, transcripts
-from clew.edit.preset import PRESETS
+from clew.edit.trim_presets import PRESETS
 
 SMALL = 2_000_000  # bytes of other sessions, which nothing is measured on
 WAYS = (

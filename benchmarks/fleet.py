@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.corpus import generate, parse_size
-from clew.collect.archive import Archive
-from clew.collect.lake import EVERY
-from clew.collect.lake_place import Lake, table_of
-from clew.collect.outbox import DELIVERABLE
+from clew.collect.archive.reader import Archive
+from clew.collect.sinks.lake.delta_tables import Lake, table_of
+from clew.collect.sinks.lake.sink import EVERY
+from clew.collect.sinks.outbox import DELIVERABLE
 from clew.errors import StoreError
 from tests.collect.postgres import PASSWORD, Cluster, furnished
 from tests.collect.s3 import S3

@@ -22,10 +22,10 @@ def nothing() -> Callable[[], None]:
 
 
 def facts_by_clew(root: str) -> Callable[[], Json]:
-    from clew.facts.usage import Usage, usage
-    from clew.facts.words import words
+    from clew.facts.searchable_text import words
+    from clew.facts.token_usage import Usage, usage
+    from clew.wire.bulk_scan import scan
     from clew.wire.entry import Spoken
-    from clew.wire.scan import scan
 
     files = transcripts(root)
     seen = {"offsets": 0, "calls": 0, "letters": 0}
@@ -95,7 +95,7 @@ def _one(line: bytes, offset: int, seen: dict[str, int], spent: dict[str, tuple[
 
 
 def _words(kind: str, content: Any) -> list[tuple[str, str, str, bool]]:
-    """What `clew.facts.words` gives, but for prompts, which it finds and cleans besides."""
+    """What `clew.facts.searchable_text` gives, but for prompts, which it finds and cleans besides."""
     found = []
     for block in content if isinstance(content, list) else ():
         match block.get("type"):
@@ -133,8 +133,8 @@ def _part(part: Json) -> str:
 
 
 def usage_by_clew(root: str) -> Callable[[], Json]:
-    from clew.facts.usage import Usage, usage
-    from clew.wire.scan import scan
+    from clew.facts.token_usage import Usage, usage
+    from clew.wire.bulk_scan import scan
 
     files = transcripts(root)
 
@@ -169,7 +169,7 @@ def decode_alone(path: str) -> Callable[[], int]:
 
 
 def open_to_turns(path: str) -> Callable[[], int]:
-    from clew.conversation.open import read
+    from clew.conversation.load import read
 
     kept: list[Any] = []
 
@@ -182,10 +182,10 @@ def open_to_turns(path: str) -> Callable[[], int]:
 
 def first_screen(path: str) -> Callable[[], int]:
     """The first forty lines of `clew show`."""
-    from clew.conversation.open import read
-    from clew.view.document import Options
-    from clew.view.opening import opening
-    from clew.view.terminal import lines
+    from clew.conversation.load import read
+    from clew.view.progressive import opening
+    from clew.view.row_terminal import lines
+    from clew.view.rows import Options
 
     def run() -> int:
         session = read(path)
@@ -202,11 +202,11 @@ def first_screen(path: str) -> Callable[[], int]:
 
 def trim(path: str, how: str, folder: str) -> Callable[[], int]:
     """A trim from the file to a new one that was read back: a preset, or calls of every turn but the last five removed."""
-    from clew.conversation.open import read
+    from clew.conversation.load import read
     from clew.edit.plan import plan
-    from clew.edit.preset import PRESETS, Trim
-    from clew.edit.trim import Tools
-    from clew.edit.write import write
+    from clew.edit.trim_presets import PRESETS, Trim
+    from clew.edit.trim_tools import Tools
+    from clew.edit.write_plan import write
 
     what = PRESETS[how] if how in PRESETS else Trim(Tools(keep=5), thinking=True)
 
@@ -224,9 +224,7 @@ def export(path: str, form: str, folder: str) -> Callable[[], int]:
     import os
     from contextlib import redirect_stdout
 
-    import clew.cli.export
-    import clew.cli.show  # noqa: F401, both are loaded before the clock runs
-    from clew.cli.run import run as command
+    from clew.cli.run_command import run as command
 
     target = Path(folder) / f"export.{form}"
     words = ["show", path, "--full", "-q"] if form == "terminal" else ["export", path, "-q", "-o", str(target)]

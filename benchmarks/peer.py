@@ -98,7 +98,7 @@ def compare(scratch: Path, size: int) -> Iterator[Line | Note]:
     """Clew and its peers on one tree: what a first index takes, how large it is, how long a query takes as a process."""
     home = tree(scratch, size).parent
     amount = sum(Path(path).stat().st_size for path in transcripts(home / ".claude"))
-    build = "import sys; from clew.index.search import Index; Index.open(*sys.argv[1:]).refresh()"
+    build = "import sys; from clew.index.session_index import Index; Index.open(*sys.argv[1:]).refresh()"
     cache = home / ".cache" / "clew"
     ours = _built([sys.executable, "-c", build, str(home / ".claude"), str(cache)], home, cache, {})
     yield Line(f"{amount / 1e6:.0f} MB, clew: first index, CPU seconds for a GB", ours / amount * 1e9, "s")

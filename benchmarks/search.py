@@ -16,13 +16,13 @@ from pathlib import Path
 from statistics import mean, median, quantiles
 
 from benchmarks.measure import Line, Note, cpu_of, start_of, transcripts
-from clew.facts.words import words
-from clew.index.find import fold, rank, sessions
-from clew.index.match import matches
-from clew.index.query import parse
-from clew.index.search import Index
-from clew.index.text import is_wide, tokens
-from clew.wire.scan import scan
+from clew.facts.searchable_text import words
+from clew.index.assemble import fold, rank, sessions
+from clew.index.fts_match import matches
+from clew.index.query_syntax import parse
+from clew.index.session_index import Index
+from clew.index.tokenizer import is_wide, tokens
+from clew.wire.bulk_scan import scan
 
 ROUNDS = 3
 SAMPLE = 40  # queries of each kind
@@ -47,7 +47,7 @@ def cold(root: Path, cache: Path) -> Iterator[Line]:
     """A first build in a process of its own, and its children. It says how long it took until it could be searched."""
     size = sum(Path(path).stat().st_size for path in transcripts(root))
     script = (
-        "import sys, time; start = time.perf_counter(); from clew.index.search import Index;"
+        "import sys, time; start = time.perf_counter(); from clew.index.session_index import Index;"
         "Index.open(*sys.argv[1:]).refresh(); print(time.perf_counter() - start)"
     )
     command = [sys.executable, "-c", script, str(root), str(cache)]

@@ -32,7 +32,7 @@ PATIENCE = 1800  # seconds for a peer
 # Every line, as the collector masks it; then the same lines by the standard decoder, as a measure of the machine.
 _CLEW = """
 import json, sys, time
-from clew.collect.policy import Policy
+from clew.collect.masking import Policy
 lines = open(sys.argv[1], "rb").read().split(b"\\n")[:-1]
 policy, rounds = Policy(b"k" * 32), int(sys.argv[3])
 def spent(work):

@@ -18,7 +18,7 @@ from benchmarks.load import EVERY, grown, load
 from benchmarks.measure import Line, Note, transcripts
 from benchmarks.served import serving
 from clew.demo.talk import talk
-from clew.index.search import Index
+from clew.index.session_index import Index
 
 ROUNDS = 3
 PAINT = """() => new Promise(done => new PerformanceObserver(list => {

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.cli.run import COMMANDS, parser
+from clew.cli.run_command import COMMANDS, parser
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

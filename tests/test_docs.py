@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.cli.run import COMMANDS
-from clew.demo.tree import write_demo
+from clew.cli.run_command import COMMANDS
+from clew.demo.demo_tree import write_demo
 from tests.generate_docs import FOLDERS, ROOT, SOURCE, cli, first_sentence, with_modules
 from tests.requirements import proofs, requirements
 

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 
 import pytest
 
-from clew.wire.slug import slug
+from clew.wire.project_slug import slug
 from tests.mutations import Patch
 from tests.mutations.registry import NAME, ROOT, Mutation, mutations, rows
 from tests.requirements import proofs, requirements
@@ -195,7 +195,7 @@ def test_a_constant_is_set_where_it_was_imported_too() -> None:
 
 @pytest.mark.parametrize("option", ["-I", "-P"])
 def test_started_processes_are_reached_even_isolated_and_without_our_environment(option: str) -> None:
-    inner = "from clew.wire.slug import slug; print(slug('/a/b'))"
+    inner = "from clew.wire.project_slug import slug; print(slug('/a/b'))"
     outer = f"""
 import subprocess, sys
 from tests.mutations.registry import apply

@@ -11,16 +11,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clew.collect.sql_frame import frame
-    from clew.conversation.agent import Agent
-    from clew.conversation.branch import Branch
-    from clew.conversation.graph import Cycle, Dangling, Duplicate, Graph
-    from clew.conversation.open import find, read, request, sessions
-    from clew.conversation.reply import Call, Reply
-    from clew.conversation.request import Request
-    from clew.conversation.round import Round
+    from clew.collect.sql.dataframes import frame
+    from clew.conversation.agent_sessions import Agent
+    from clew.conversation.branches import Branch
+    from clew.conversation.entry_graph import Cycle, Dangling, Duplicate, Graph
+    from clew.conversation.load import find, read, request, sessions
+    from clew.conversation.replies import Call, Reply
+    from clew.conversation.resume_request import Request
+    from clew.conversation.rounds import Round
     from clew.conversation.session import Session
-    from clew.conversation.turn import Turn
+    from clew.conversation.turns import Turn
     from clew.edit.plan import Plan, plan
     from clew.errors import (
         Ambiguous,
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
         Stale,
         StoreError,
     )
-    from clew.facts.tool import label
-    from clew.facts.usage import Count, Usage, usage
-    from clew.facts.words import Words, words
-    from clew.wire.block import Block, Message
-    from clew.wire.detail import detail
+    from clew.facts.searchable_text import Words, words
+    from clew.facts.token_usage import Count, Usage, usage
+    from clew.facts.tool_catalog import label
+    from clew.wire.content_block import Block, Message
     from clew.wire.entry import Blank, Damaged, Entry
+    from clew.wire.entry_types import detail
     from clew.wire.line import Line
 
 _HOMES = {
-    "clew.collect.sql_frame": ("frame",),
-    "clew.conversation.agent": ("Agent",),
-    "clew.conversation.branch": ("Branch",),
-    "clew.conversation.graph": ("Cycle", "Dangling", "Duplicate", "Graph"),
-    "clew.conversation.open": ("find", "read", "request", "sessions"),
-    "clew.conversation.reply": ("Call", "Reply"),
-    "clew.conversation.request": ("Request",),
-    "clew.conversation.round": ("Round",),
+    "clew.collect.sql.dataframes": ("frame",),
+    "clew.conversation.agent_sessions": ("Agent",),
+    "clew.conversation.branches": ("Branch",),
+    "clew.conversation.entry_graph": ("Cycle", "Dangling", "Duplicate", "Graph"),
+    "clew.conversation.load": ("find", "read", "request", "sessions"),
+    "clew.conversation.replies": ("Call", "Reply"),
+    "clew.conversation.resume_request": ("Request",),
+    "clew.conversation.rounds": ("Round",),
     "clew.conversation.session": ("Session",),
-    "clew.conversation.turn": ("Turn",),
+    "clew.conversation.turns": ("Turn",),
     "clew.edit.plan": ("Plan", "plan"),
     "clew.errors": (
         "Ambiguous",
@@ -64,11 +64,11 @@ _HOMES = {
         "Stale",
         "StoreError",
     ),
-    "clew.facts.tool": ("label",),
-    "clew.facts.usage": ("Count", "Usage", "usage"),
-    "clew.facts.words": ("Words", "words"),
-    "clew.wire.block": ("Block", "Message"),
-    "clew.wire.detail": ("detail",),
+    "clew.facts.tool_catalog": ("label",),
+    "clew.facts.token_usage": ("Count", "Usage", "usage"),
+    "clew.facts.searchable_text": ("Words", "words"),
+    "clew.wire.content_block": ("Block", "Message"),
+    "clew.wire.entry_types": ("detail",),
     "clew.wire.entry": ("Blank", "Damaged", "Entry"),
     "clew.wire.line": ("Line",),
 }

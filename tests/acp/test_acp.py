@@ -34,9 +34,9 @@ from acp.schema import (
 )
 
 import clew
-from clew.api.script import AnyStep, Fault, Rule, Script, Step
-from clew.api.server import Server, running
-from clew.view.escape import unescape
+from clew.api.mock.scripts import AnyStep, Fault, Rule, Script, Step
+from clew.api.mock.server import Server, running
+from clew.view.approval_text import unescape
 from tests.chat.world import use
 
 PROGRAM = str(Path(sys.executable).with_name("clew"))

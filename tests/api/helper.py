@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from clew.api.client import Client, Resend, Said
 from clew.api.endpoint import PROFILES, Endpoint
-from clew.api.failure import Retry
-from clew.api.request import Request
-from clew.api.script import AnyStep, Fault, Rule, Script, Step
-from clew.api.server import Server
+from clew.api.mock.scripts import AnyStep, Fault, Rule, Script, Step
+from clew.api.mock.server import Server
+from clew.api.request_body import Request
+from clew.api.retry import Retry
 from clew.errors import ApiError
 
 Json = dict[str, Any]

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from clew.api.client import Broken, Client, LeftOut, Resend, Retrying, Switched
 from clew.api.endpoint import Endpoint
-from clew.api.failure import Retry, answered, overflow
-from clew.api.reply import Block, Finished, Piece, Started
-from clew.api.request import Capability
-from clew.api.script import Fault, Rule, Script, Step
-from clew.api.server import running
+from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.server import running
+from clew.api.request_body import Capability
+from clew.api.retry import Retry, answered, overflow
+from clew.api.stream_assembly import Block, Finished, Piece, Started
 from clew.errors import ApiError
 from tests.api.helper import (
     TOOLS,

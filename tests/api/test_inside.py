@@ -9,12 +9,12 @@ import pytest
 
 from clew.api.client import Broken, Client
 from clew.api.endpoint import PROFILES, Endpoint
-from clew.api.failure import Retry
-from clew.api.inside import Inside
-from clew.api.mock import Mock
-from clew.api.reply import Reply
-from clew.api.request import Request
-from clew.api.script import Fault, Script, Step
+from clew.api.mock.in_process import Inside
+from clew.api.mock.mock_api import Mock
+from clew.api.mock.scripts import Fault, Script, Step
+from clew.api.request_body import Request
+from clew.api.retry import Retry
+from clew.api.stream_assembly import Reply
 from clew.errors import ApiError
 
 ENDPOINT = Endpoint("http://127.0.0.1", key="sk-ant-test", profile=PROFILES["anthropic"])

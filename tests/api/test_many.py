@@ -7,13 +7,13 @@ import asyncio
 import httpx
 import pytest
 
+from clew.api.batch import complete, complete_all, gather
 from clew.api.client import Client
 from clew.api.endpoint import Endpoint
-from clew.api.failure import Retry
-from clew.api.many import complete, complete_all, gather
-from clew.api.reply import Reply
-from clew.api.script import Fault, Rule, Script, Step
-from clew.api.server import running
+from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.server import running
+from clew.api.retry import Retry
+from clew.api.stream_assembly import Reply
 from clew.errors import ApiError
 from tests.api.helper import ask, client, done, user
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.api.answer import events, frame
-from clew.api.reply import Assembly, Block, Finished, Reply, Started, StreamError, merged
-from clew.api.script import Step
+from clew.api.mock.responses import events, frame
+from clew.api.mock.scripts import Step
 from clew.api.sse import Reader
+from clew.api.stream_assembly import Assembly, Block, Finished, Reply, Started, StreamError, merged
 
 Json = dict[str, Any]
 

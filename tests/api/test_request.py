@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.api.endpoint import PROFILES
-from clew.api.request import (
+from clew.api.lint import lint
+from clew.api.request_body import (
     THINKING_BLOCKS,
     Capability,
     Prepared,
@@ -22,7 +23,6 @@ from clew.api.request import (
     unmarked,
     without_thinking,
 )
-from clew.api.rule import lint
 from tests.api.helper import TOOLS, ask, assistant, call, result, text, thinking, user
 
 Json = dict[str, Any]

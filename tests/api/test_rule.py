@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.api.block_rule import KINDS
 from clew.api.endpoint import PROFILES
-from clew.api.request import Request, prepare
-from clew.api.rule import Violation, lint, violations
-from clew.demo.tree import write_demo
+from clew.api.lint import Violation, lint, violations
+from clew.api.lint_blocks import KINDS
+from clew.api.request_body import Request, prepare
+from clew.demo.demo_tree import write_demo
 from tests.api.helper import assistant, call, result, text, thinking, user
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import ECHO, OVER, Rule, Script, Step, choose, read
+from clew.api.mock.scripts import ECHO, OVER, Rule, Script, Step, choose, read
 from tests.api.helper import TOOLS, assistant, call, result, steps, text, user
 
 Json = dict[str, Any]

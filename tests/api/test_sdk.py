@@ -8,8 +8,8 @@ from typing import Any
 import anthropic
 import pytest
 
-from clew.api.script import Fault, Rule, Script, Step
-from clew.api.server import Server, running
+from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.server import Server, running
 from tests.api.helper import TOOLS, Json
 
 STATUSES = (400, 401, 403, 404, 413, 429, 500, 529)

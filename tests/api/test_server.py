@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from clew.api.answer import sign
-from clew.api.script import Fault, Rule, Script, Step
-from clew.api.server import Server, running
+from clew.api.mock.responses import sign
+from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.server import Server, running
 from tests.api.helper import TOOLS, assistant, call, failing, result, steps, text, thinking, user
 
 Json = dict[str, Any]

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from clew.api.endpoint import Endpoint
-from clew.api.http import receive
+from clew.api.mock.http_server import receive
 from clew.api.transport import Transport, transport_for
 
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"

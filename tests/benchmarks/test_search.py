@@ -11,7 +11,7 @@ from benchmarks.corpus import generate
 from benchmarks.measure import Line, Note
 from benchmarks.peer import Peer, compare
 from benchmarks.search import overlap, samples
-from clew.index.search import Index
+from clew.index.session_index import Index
 
 SIZE = 1_500_000
 

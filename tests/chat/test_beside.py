@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Fault, Rule, Step
-from clew.chat import event
+from clew.api.mock.scripts import Fault, Rule, Step
+from clew.chat import events
 from clew.chat.engine import Engine
 from clew.chat.permission.decision import Decision
-from clew.chat.tool import Json, Result, Scene
-from clew.chat.tools.background import BASH_OUTPUT, TASK_OUTPUT, TASK_STOP
-from clew.chat.tools.bash import BASH
-from clew.chat.tools.made import FLAG, TEXT, Made, fields, needed, optional
+from clew.chat.tools.builtin.background import BASH_OUTPUT, TASK_OUTPUT, TASK_STOP
+from clew.chat.tools.builtin.bash import BASH
+from clew.chat.tools.tool import Json, Result, Scene
+from clew.chat.tools.tool_spec import FLAG, TEXT, Made, fields, needed, optional
 from clew.errors import NotFound
-from clew.facts.usage import usage
-from clew.wire.encode import decode
+from clew.facts.token_usage import usage
+from clew.wire.json_codec import decode
 from tests.chat.test_control import HELLO, AskFirst, Sdk, prompt
 from tests.chat.test_crash import Killed, acknowledged, in_child
 from tests.chat.test_errand import agents, blocks
@@ -116,9 +116,9 @@ def test_an_agent_in_the_background_is_told_of_when_the_engine_is_idle(tmp_path:
         *("enqueue", "dequeue", "user", "said:text", "turn_duration", "last-prompt"),
     ]
     assert [line["lastPrompt"] for line in made.lines() if line["type"] == "last-prompt"] == ["go", "go"]
-    [begun], [ended] = made.of(event.AgentBegun), made.of(event.AgentEnded)
+    [begun], [ended] = made.of(events.AgentBegun), made.of(events.AgentEnded)
     assert begun.is_background and ended.is_background and ended.status == "completed"
-    [left], [over], [told] = made.of(event.TaskLeft), made.of(event.TaskEnded), made.of(event.Notified)
+    [left], [over], [told] = made.of(events.TaskLeft), made.of(events.TaskEnded), made.of(events.Notified)
     assert left.task_id == over.task_id == told.task_id == agent_id and told.text == text
     assert made.session().turns[-1].text == "go"  # no person said it
     assert usage(made.session()).total.output == made.charged["output_tokens"]
@@ -134,11 +134,11 @@ def test_while_the_engine_is_busy_it_comes_with_the_next_results(tmp_path: Path)
     with world(tmp_path, rules=rules) as made:
 
         async def hold(input: Json, scene: Scene) -> Result:
-            while not made.of(event.TaskEnded):
+            while not made.of(events.TaskEnded):
                 await asyncio.sleep(0.01)
             return Result("held")
 
-        async def run(engine: Engine, release: asyncio.Event) -> event.Finished:
+        async def run(engine: Engine, release: asyncio.Event) -> events.Finished:
             return await engine.submit("go")
 
         assert drive(made, run, Made("Hold", "Holds.", fields(), hold)).text == "Outer."
@@ -153,7 +153,7 @@ def test_what_nobody_heeded_is_said_before_the_next_prompt(tmp_path: Path) -> No
     rules = [INNER, Rule(prompt="more", steps=["More."]), Rule(prompt="go", steps=[[task("inner")], "Outer."])]
     with world(tmp_path, rules=rules) as made:
 
-        async def run(engine: Engine, release: asyncio.Event) -> event.Finished:
+        async def run(engine: Engine, release: asyncio.Event) -> events.Finished:
             await engine.submit("go")
             release.set()
             await engine.news.wait()
@@ -174,12 +174,12 @@ def test_several_and_those_that_fail_are_told_of_each(tmp_path: Path) -> None:
     ]
     with world(tmp_path, rules=rules) as made:
 
-        async def run(engine: Engine, release: asyncio.Event) -> event.Finished | None:
+        async def run(engine: Engine, release: asyncio.Event) -> events.Finished | None:
             await engine.submit("go")
             return await engine.settle()
 
         done = drive(made, run)
-        assert counts(made.of(event.Finished)[-1].usage) == made.charged
+        assert counts(made.of(events.Finished)[-1].usage) == made.charged
     assert done is None or done.text in ("Heard.", "Outer.")
     assert sorted(field_of(text, "status") for text in notices(made)) == ["completed", "completed", "failed"]
     [failed] = [text for text in notices(made) if "<status>failed" in text]
@@ -192,9 +192,9 @@ def test_breaking_off_leaves_them_alone_and_closing_stops_them(tmp_path: Path) -
     rules = [INNER, Rule(prompt="go", steps=[[task("inner work")], [use("Wait")], "Never."])]
     with world(tmp_path, rules=rules) as made:
 
-        async def run(engine: Engine, release: asyncio.Event) -> event.Finished:
+        async def run(engine: Engine, release: asyncio.Event) -> events.Finished:
             turn = asyncio.create_task(engine.submit("go"))
-            while [told.name for told in made.of(event.Called)].count("Wait") < 2:
+            while [told.name for told in made.of(events.Called)].count("Wait") < 2:
                 await asyncio.sleep(0.01)
             engine.interrupt()
             done = await turn
@@ -202,8 +202,8 @@ def test_breaking_off_leaves_them_alone_and_closing_stops_them(tmp_path: Path) -
             return done
 
         assert drive(made, run).is_interrupted
-    assert [told.status for told in made.of(event.TaskEnded)] == ["killed"]
-    assert [told.status for told in made.of(event.AgentEnded)] == ["stopped"]
+    assert [told.status for told in made.of(events.TaskEnded)] == ["killed"]
+    assert [told.status for told in made.of(events.AgentEnded)] == ["stopped"]
     assert made.kinds()[-1] == "enqueue" and "was stopped" in made.lines()[-1]["content"]
     assert all(paired(path) for path in (made.path(), *agents(made)))
     sound(made.path())
@@ -242,7 +242,7 @@ def test_the_person_puts_an_agent_aside(tmp_path: Path) -> None:
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
             turn = asyncio.create_task(engine.submit("go"))
-            while not [told for told in made.of(event.Called) if told.name == "Wait"]:
+            while not [told for told in made.of(events.Called) if told.name == "Wait"]:
                 await asyncio.sleep(0.01)
             engine.put_aside()
             assert (await turn).text == "Outer."
@@ -270,9 +270,9 @@ def test_an_agent_waits_for_the_agents_that_it_sent(tmp_path: Path) -> None:
     ]
     with world(tmp_path, rules=rules) as made:
 
-        async def run(engine: Engine, release: asyncio.Event) -> event.Finished:
+        async def run(engine: Engine, release: asyncio.Event) -> events.Finished:
             turn = asyncio.create_task(engine.submit("go"))
-            while "Middle." not in str([told.message for told in made.of(event.Said)]):
+            while "Middle." not in str([told.message for told in made.of(events.Said)]):
                 await asyncio.sleep(0.01)
             assert not turn.done()
             release.set()
@@ -307,7 +307,7 @@ def test_a_command_in_the_background_is_told_of(tmp_path: Path, command: str, st
     assert field_of(text, "status") == status
     assert field_of(text, "summary") == f'Background command "Say out" {end}'
     assert Path(field_of(text, "output-file")).read_text() == "out\n"
-    [over] = made.of(event.TaskEnded)
+    [over] = made.of(events.TaskEnded)
     assert (over.kind, over.exit_code) == ("local_bash", 0 if status == "completed" else 3)
     sound(made.path())
 
@@ -479,7 +479,7 @@ def test_an_agent_asks_while_no_turn_runs(tmp_path: Path) -> None:
         async def run(engine: Engine) -> None:
             async with asyncio.timeout(LIMIT):
                 await engine.submit("go")
-                while not (asked := made.of(event.PermissionAsked)):
+                while not (asked := made.of(events.PermissionAsked)):
                     await asyncio.sleep(0.01)
                 assert not engine.is_busy and not engine.news.is_set()
                 asked[0].answer.set_result(Decision("allow"))
@@ -505,7 +505,7 @@ def test_the_person_puts_a_command_aside_and_only_that_one(tmp_path: Path) -> No
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
             turn = asyncio.create_task(engine.submit("go"))
-            while not made.of(event.Called):
+            while not made.of(events.Called):
                 await asyncio.sleep(0.01)
             engine.put_aside()
             assert (await turn).text == "Outer."
@@ -555,7 +555,7 @@ def test_closing_ends_agents_below_agents_and_their_commands(tmp_path: Path) -> 
                 await asyncio.sleep(0.01)
 
         drive(made, run)
-    assert [told.status for told in made.of(event.AgentEnded)] == ["stopped"] * 3
+    assert [told.status for told in made.of(events.AgentEnded)] == ["stopped"] * 3
     assert all(paired(path) for path in (made.path(), *agents(made)))
     for pid in pids.read_text().split():
         with pytest.raises(ProcessLookupError):

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from clew.api.endpoint import PROFILES, Endpoint
-from clew.api.script import AnyStep, Rule
-from clew.chat import event
-from clew.chat.compose import Session, Wishes, session
+from clew.api.mock.scripts import AnyStep, Rule
+from clew.chat import events
+from clew.chat.assemble_session import Options
 from clew.chat.permission.decision import Decision
-from clew.chat.start import Options
+from clew.chat.session_factory import Session, Wishes, session
 from tests.chat.test_mcp import SERVER
 from tests.chat.world import MODEL, SESSION, World, sound, use, world
 
@@ -38,11 +38,11 @@ def wish(made: World, **more: Any) -> Wishes:
     return Wishes(options=options, endpoint=endpoint, **more)
 
 
-def say(made: World, *prompts: str, **more: Any) -> event.Finished:
-    async def run(opened: Session) -> event.Finished:
+def say(made: World, *prompts: str, **more: Any) -> events.Finished:
+    async def run(opened: Session) -> events.Finished:
         return [await opened.say(prompt) for prompt in prompts][-1]
 
-    finished: event.Finished = within(made, run, **more)
+    finished: events.Finished = within(made, run, **more)
     return finished
 
 
@@ -157,7 +157,7 @@ def test_a_prompt_that_waits_in_the_queue_is_told_to_hooks_too(tmp_path: Path) -
 
         async def work(opened: Session) -> None:
             turn = asyncio.create_task(opened.say("go"))
-            while not made.of(event.Said):
+            while not made.of(events.Said):
                 await asyncio.sleep(0)
             opened.engine.queue("bad")
             opened.engine.queue("good")
@@ -168,10 +168,10 @@ def test_a_prompt_that_waits_in_the_queue_is_told_to_hooks_too(tmp_path: Path) -
     sound(made.path())
 
 
-def answering(made: World, answers: Callable[[event.Event], None]) -> Callable[[Session], Awaitable[event.Finished]]:
+def answering(made: World, answers: Callable[[events.Event], None]) -> Callable[[Session], Awaitable[events.Finished]]:
     """Say go, and answer what is asked."""
 
-    async def work(opened: Session) -> event.Finished:
+    async def work(opened: Session) -> events.Finished:
         turn = asyncio.create_task(opened.say("go"))
         seen = 0
         while not turn.done():
@@ -188,10 +188,10 @@ def test_the_model_asks_the_person(tmp_path: Path) -> None:
     options = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
     question = {"question": "Which colour?", "header": "Colour", "options": options, "multiSelect": False}
 
-    def answers(each: event.Event) -> None:
-        if isinstance(each, event.QuestionAsked):
+    def answers(each: events.Event) -> None:
+        if isinstance(each, events.QuestionAsked):
             each.answer.set_result({"Which colour?": "Blue"})
-        elif isinstance(each, event.PermissionAsked):
+        elif isinstance(each, events.PermissionAsked):
             each.answer.set_result(Decision("allow"))
 
     with world(tmp_path, [use("AskUserQuestion", questions=[question])], "Blue it is.") as made:
@@ -210,8 +210,8 @@ def test_planning_is_a_mode_that_changes_nothing(tmp_path: Path) -> None:
     ]
     asked: list[str] = []
 
-    def answers(each: event.Event) -> None:
-        if isinstance(each, event.PermissionAsked):
+    def answers(each: events.Event) -> None:
+        if isinstance(each, events.PermissionAsked):
             asked.append(each.name)
             each.answer.set_result(Decision("allow"))
 
@@ -302,7 +302,7 @@ def test_untrusted_settings_run_nothing(tmp_path: Path) -> None:
     with world(tmp_path, [use("Bash", command="touch x")], "Done.") as made:
         write(made.project / ".claude" / "settings.json", json.dumps({**hook, "permissions": {"allow": ["Bash"]}}))
         done = say(made, "go")
-        assert not marker.exists() and len(done.denials) == 1 and made.of(event.Noted)
+        assert not marker.exists() and len(done.denials) == 1 and made.of(events.Noted)
         done = say(made, "go", is_trusted=True, session_id="", resume=SESSION)
     assert marker.exists() and done.denials == ()
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Rule
-from clew.chat.brought import Brought
-from clew.chat.control import Control
+from clew.api.mock.scripts import Rule
+from clew.chat.config.settings import Settings
+from clew.chat.deps import Means
 from clew.chat.engine import Engine
-from clew.chat.event import Finished, Tell
-from clew.chat.frame import LONGEST, Framing
-from clew.chat.hook import Hooks
-from clew.chat.means import Means
+from clew.chat.events import Finished, Tell
+from clew.chat.hooks.runner import Hooks
+from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision, Mode
-from clew.chat.permission.permissions import Permissions
-from clew.chat.setting import Settings
-from clew.chat.tool import Json
-from clew.wire.encode import decode, encode
+from clew.chat.sdk.control import Control
+from clew.chat.sdk.sdk_frames import LONGEST, Framing
+from clew.chat.sdk.sdk_init import Brought
+from clew.chat.tools.tool import Json
+from clew.wire.json_codec import decode, encode
 from tests.chat.world import TOOLS, World, use, waiting, world
 
 HELLO = {"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize", "hooks": None}}

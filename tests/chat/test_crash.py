@@ -19,18 +19,18 @@ from typing import Any, Literal
 
 import pytest
 
-from clew.api.failure import Retry
-from clew.api.rule import lint
-from clew.api.script import AnyStep, Fault, Rule, Step
+from clew.api.lint import lint
+from clew.api.mock.scripts import AnyStep, Fault, Rule, Step
+from clew.api.retry import Retry
+from clew.chat.assemble_session import Parts, opened
+from clew.chat.deps import Anything, Unhooked
 from clew.chat.engine import Engine
-from clew.chat.journal import put
-from clew.chat.means import Anything, Unhooked
-from clew.chat.start import Parts, opened
-from clew.chat.tool import Json
-from clew.conversation.open import read, request
+from clew.chat.store.journal import put
+from clew.chat.tools.tool import Json
+from clew.conversation.load import read, request
 from clew.conversation.session import Session
 from clew.errors import Refused
-from clew.wire.encode import decode, encode
+from clew.wire.json_codec import decode, encode
 from tests.chat.test_resume import options
 from tests.chat.world import MODEL, SESSION, TOOLS, World, use, world
 from tests.oracle.verbatim import comparable

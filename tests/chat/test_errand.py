@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Fault, Rule, Step
-from clew.chat import event
-from clew.chat.definition import definitions
+from clew.api.mock.scripts import Fault, Rule, Step
+from clew.chat import events
+from clew.chat.assemble_session import Parts, opened
+from clew.chat.config.agent_files import definitions
+from clew.chat.config.agent_kind import Kind
+from clew.chat.deps import Anything, Unhooked
 from clew.chat.engine import Engine
-from clew.chat.kind import Kind
-from clew.chat.means import Anything, Unhooked
-from clew.chat.start import Parts, opened
-from clew.chat.tools.skill import Body
-from clew.chat.tools.todo import TODO_WRITE
-from clew.facts.usage import usage
-from clew.wire.encode import decode
-from clew.wire.place import Tree
-from clew.wire.sidecar import read_todos
+from clew.chat.tools.builtin.todo_write import TODO_WRITE
+from clew.chat.tools.builtin.use_skill import Body
+from clew.facts.token_usage import usage
+from clew.wire.json_codec import decode
+from clew.wire.layout import Tree
+from clew.wire.side_files import read_todos
 from tests.chat.test_resume import options
 from tests.chat.world import AGENT, ECHO, KINDS, SAVE, SESSION, World, counts, limited, sound, use, waiting, world
 
@@ -83,7 +83,7 @@ def test_agents_run_side_by_side_and_one_may_fail(tmp_path: Path) -> None:
     assert bad["is_error"] and "The agent failed" in bad["content"]
     assert unknown["is_error"] and "general-purpose" in unknown["content"]
     assert len(agents(made)) == 2 and done.text == "Done."
-    assert [e.status for e in made.of(event.AgentEnded)].count("failed") == 1
+    assert [e.status for e in made.of(events.AgentEnded)].count("failed") == 1
     assert counts(done.usage) == made.charged
 
 
@@ -106,7 +106,7 @@ def test_breaking_off_ends_the_agents_and_leaves_all_files_whole(tmp_path: Path)
     ]
     with world(tmp_path, rules=rules) as made:
 
-        async def drive(engine: Engine) -> event.Finished:
+        async def drive(engine: Engine) -> events.Finished:
             turn = asyncio.create_task(engine.submit("go"))
             await begun.wait()
             engine.interrupt()
@@ -184,12 +184,12 @@ def test_what_a_definition_says_is_heeded(tmp_path: Path) -> None:
     assert system.startswith("You keep things.") and "Blue ones are fragile." in system and "too far" not in system
     assert "Sort by size." in str(inner["messages"][0])
     assert [tool["name"] for tool in inner["tools"]] == ["Echo", "Task"]
-    assert [note.text for note in made.of(event.Noted)] == [
+    assert [note.text for note in made.of(events.Noted)] == [
         "The agent keeper goes without a skill: there is no skill 'nothing'"
     ]
-    [begun], [ended] = made.of(event.AgentBegun), made.of(event.AgentEnded)
+    [begun], [ended] = made.of(events.AgentBegun), made.of(events.AgentEnded)
     assert begun.is_background and ended.status == "failed"  # two turns and no more
-    assert [e.mode for e in made.of(event.Begun) if e.agent] == ["plan"]
+    assert [e.mode for e in made.of(events.Begun) if e.agent] == ["plan"]
 
 
 def test_an_agent_sends_only_the_kinds_that_it_may(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_an_agent_sends_only_the_kinds_that_it_may(tmp_path: Path) -> None:
     results = [b for body in made.sent for m in body["messages"] for b in m["content"] if b["type"] == "tool_result"]
     [refused] = {b["content"] for b in results if b.get("is_error")}
     assert "There is no agent of the type 'general-purpose'. There are: other." in refused
-    assert sorted(e.kind for e in made.of(event.AgentBegun)) == ["general-purpose", "other"]
+    assert sorted(e.kind for e in made.of(events.AgentBegun)) == ["general-purpose", "other"]
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_agents_share_the_budget(tmp_path: Path) -> None:
     with world(tmp_path, rules=rules) as made:
         done = made.run("go", change=limited(dollars=0.00001))
     assert done.ending == "error_max_budget_usd"
-    assert [e.status for e in made.of(event.AgentEnded)] == ["failed", "failed"]
+    assert [e.status for e in made.of(events.AgentEnded)] == ["failed", "failed"]
     assert counts(done.usage) == made.charged
     sound(made.path())
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.chat.fork import fork
-from clew.conversation.graph import Dangling
-from clew.conversation.open import request
+from clew.chat.store.fork_session import fork
+from clew.conversation.entry_graph import Dangling
+from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk
 from clew.edit.plan import plan
-from clew.wire.place import Tree, session_at
+from clew.wire.layout import Tree, session_at
 
 FORK = "00000000-0000-4000-8000-00000000f0f0"
 VERSIONS = ("2.1.325", "2.1.45", "2.1.29", "2.0.50")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.hook import Hook, HookOutcome, Hooks
-from clew.chat.setting import Json, Settings, Source
+from clew.chat.config.settings import Json, Settings, Source
+from clew.chat.hooks.runner import Hook, HookOutcome, Hooks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="hooks are written for a POSIX shell")
 

@@ -12,18 +12,18 @@ from uuid import RFC_4122, UUID
 
 import pytest
 
-from clew.api.reply import Reply
-from clew.chat import entry
-from clew.chat.entry import Envelope
-from clew.chat.journal import Journal, Replying, forget
-from clew.chat.lock import held, lock_of
-from clew.chat.name import name_of
-from clew.chat.repository import branch_of
-from clew.chat.snapshot import Backups
-from clew.chat.tool import Result
-from clew.conversation.open import read, request
+from clew.api.stream_assembly import Reply
+from clew.chat.config.repository import branch_of
+from clew.chat.config.session_name import name_of
+from clew.chat.store import journal_lines
+from clew.chat.store.file_snapshots import Backups
+from clew.chat.store.journal import Journal, Replying, forget
+from clew.chat.store.journal_lines import Envelope
+from clew.chat.store.session_lock import held, lock_of
+from clew.chat.tools.tool import Result
+from clew.conversation.load import read, request
 from clew.errors import Busy
-from clew.wire.encode import decode
+from clew.wire.json_codec import decode
 
 SESSION = "0b5d0c1e-93a1-4c5e-8a4e-0d6f1d8f2a11"
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -49,8 +49,8 @@ def reply(*blocks: dict[str, str], stop: str | None = "end_turn") -> Reply:
 def test_lines_are_compact_chained_and_dated(tmp_path: Path) -> None:
     made = journal(tmp_path)
     assert not made.path.exists()
-    first = made.add(entry.prompt("hi", "default"))
-    second = made.add(entry.note("more"))
+    first = made.add(journal_lines.prompt("hi", "default"))
+    second = made.add(journal_lines.note("more"))
     raw = made.path.read_bytes()
     assert raw.endswith(b"}\n") and b'": ' not in raw
     one, two = lines(tmp_path)
@@ -66,7 +66,7 @@ def test_times_grow_though_the_clock_goes_back(tmp_path: Path) -> None:
     clock = [START, START - timedelta(hours=3), START - timedelta(hours=3), START + timedelta(seconds=1)]
     made = journal(tmp_path, clock)
     for _ in clock:
-        made.add(entry.note("x"))
+        made.add(journal_lines.note("x"))
     times = [str(line["timestamp"]) for line in lines(tmp_path)]
     assert times == sorted(set(times)) and times[1] == "2026-03-01T12:00:00.001Z"
 
@@ -92,8 +92,8 @@ def test_a_reply_is_one_line_per_block_and_only_the_last_tells_how_it_ended(tmp_
 @pytest.mark.req("R247")
 def test_a_result_is_one_line_with_its_record(tmp_path: Path) -> None:
     made = journal(tmp_path)
-    made.add(entry.result("toolu_1", Result("ok", {"stdout": "ok", "interrupted": False}), "line"))
-    made.add(entry.result("toolu_2", Result("bad", is_error=True), "line"))
+    made.add(journal_lines.result("toolu_1", Result("ok", {"stdout": "ok", "interrupted": False}), "line"))
+    made.add(journal_lines.result("toolu_2", Result("bad", is_error=True), "line"))
     good, bad = lines(tmp_path)
     assert good["toolUseResult"] == {"stdout": "ok", "interrupted": False}
     assert good["sourceToolAssistantUUID"] == "line"
@@ -104,9 +104,9 @@ def test_a_result_is_one_line_with_its_record(tmp_path: Path) -> None:
 @pytest.mark.req("R250")
 def test_progress_hangs_below_the_newest_line_and_nothing_below_it(tmp_path: Path) -> None:
     made = journal(tmp_path)
-    first = made.add(entry.prompt("hi", "default"))
+    first = made.add(journal_lines.prompt("hi", "default"))
     made.progress({"type": "bash_progress", "output": "x"}, "toolu_1")
-    second = made.add(entry.note("on"))
+    second = made.add(journal_lines.note("on"))
     _, progress, last = lines(tmp_path)
     assert progress["parentUuid"] == first and last["parentUuid"] == first and last["uuid"] == second
     assert progress["parentToolUseID"] == "toolu_1" and progress["toolUseID"] == "bash-progress-0"
@@ -116,9 +116,11 @@ def test_progress_hangs_below_the_newest_line_and_nothing_below_it(tmp_path: Pat
 @pytest.mark.req("R257")
 def test_threads_never_interleave_their_lines(tmp_path: Path) -> None:
     made = journal(tmp_path)
-    made.add(entry.prompt("hi", "default"))
+    made.add(journal_lines.prompt("hi", "default"))
     text = "x" * 20_000
-    threads = [threading.Thread(target=lambda: [made.add(entry.note(text)) for _ in range(20)]) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: [made.add(journal_lines.note(text)) for _ in range(20)]) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -130,16 +132,16 @@ def test_threads_never_interleave_their_lines(tmp_path: Path) -> None:
 
 def test_a_torn_last_line_is_ended_first(tmp_path: Path) -> None:
     made = journal(tmp_path)
-    made.add(entry.prompt("hi", "default"))
+    made.add(journal_lines.prompt("hi", "default"))
     with made.path.open("ab") as file:
         file.write(b'{"type":"user","mess')
-    made.add(entry.note("on"))
+    made.add(journal_lines.note("on"))
     assert len(read(made.path).entries) == 2 and len(read(made.path).damage) == 1
 
 
 def test_a_conversation_that_is_not_kept_leaves_nothing(tmp_path: Path) -> None:
     made = journal(tmp_path, write=forget)
-    made.add(entry.prompt("hi", "default"))
+    made.add(journal_lines.prompt("hi", "default"))
     assert list(tmp_path.iterdir()) == []
 
 

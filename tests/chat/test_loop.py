@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from clew.api.failure import Retry
-from clew.api.script import Fault, Rule, Step
-from clew.chat import event
+from clew.api.mock.scripts import Fault, Rule, Step
+from clew.api.retry import Retry
+from clew.chat import events
 from clew.chat.engine import Engine
 from clew.chat.permission.decision import Decision, Json, Mode
-from clew.facts.usage import usage
+from clew.facts.token_usage import usage
 from tests.chat.world import ECHO, SAVE, World, counts, limited, sound, use, waiting, world
 from tests.oracle.verbatim import comparable
 
@@ -143,9 +143,9 @@ def test_the_person_is_asked(tmp_path: Path, answer: Decision, result: str) -> N
 
         async def drive(engine: Engine) -> None:
             turn = asyncio.create_task(engine.submit("go"))
-            while not made.of(event.PermissionAsked):
+            while not made.of(events.PermissionAsked):
                 await asyncio.sleep(0)
-            made.of(event.PermissionAsked)[0].answer.set_result(answer)
+            made.of(events.PermissionAsked)[0].answer.set_result(answer)
             await turn
 
         made.drive(drive, change=strict(can_ask=True))
@@ -155,9 +155,9 @@ def test_the_person_is_asked(tmp_path: Path, answer: Decision, result: str) -> N
 def test_breaking_off_at_a_question_declines_it(tmp_path: Path) -> None:
     with world(tmp_path, [use("Echo", text="a")], "Well.") as made:
 
-        async def drive(engine: Engine) -> event.Finished:
+        async def drive(engine: Engine) -> events.Finished:
             turn = asyncio.create_task(engine.submit("go"))
-            while not made.of(event.PermissionAsked):
+            while not made.of(events.PermissionAsked):
                 await asyncio.sleep(0)
             engine.interrupt()
             return await turn
@@ -172,10 +172,10 @@ def test_an_interrupt_in_the_middle_of_a_text_keeps_what_was_shown(tmp_path: Pat
     with world(tmp_path, step, "Again.") as made:
 
         def shown() -> str:
-            deltas = [each.event.get("delta", {}) for each in made.of(event.Streamed)]
+            deltas = [each.event.get("delta", {}) for each in made.of(events.Streamed)]
             return "".join(delta.get("text", "") for delta in deltas)
 
-        async def drive(engine: Engine) -> tuple[event.Finished, str]:
+        async def drive(engine: Engine) -> tuple[events.Finished, str]:
             turn = asyncio.create_task(engine.submit("go"))
             while not shown().startswith("One.Two"):
                 await asyncio.sleep(0)
@@ -191,7 +191,7 @@ def test_an_interrupt_in_the_middle_of_a_text_keeps_what_was_shown(tmp_path: Pat
     assert [line.get("isAbortedMidStream") for line in made.lines()[2:5]] == [None, None, True]
     partial = {"type": "text", "text": text.removeprefix("One.")}
     assert made.sent[-1]["messages"][1]["content"][1:] == [{"type": "text", "text": "One."}, partial]
-    assert [said.message["content"] for said in made.of(event.Said)][2] == [partial]
+    assert [said.message["content"] for said in made.of(events.Said)][2] == [partial]
     agrees(made)
 
 
@@ -218,7 +218,7 @@ def test_breaking_off_in_a_tool_leaves_every_call_with_a_result(tmp_path: Path, 
 def test_what_is_said_while_busy_goes_with_the_next_results(tmp_path: Path) -> None:
     with world(tmp_path, [use("Wait")], "Both.") as made:
 
-        async def drive(engine: Engine) -> event.Finished:
+        async def drive(engine: Engine) -> events.Finished:
             turn = asyncio.create_task(engine.submit("go"))
             await begun.wait()
             engine.queue("and this")
@@ -240,7 +240,7 @@ def test_what_is_said_while_busy_goes_with_the_next_results(tmp_path: Path) -> N
 def test_what_is_taken_back_while_busy_is_removed_from_the_queue(tmp_path: Path) -> None:
     with world(tmp_path, [use("Wait")], "Alone.") as made:
 
-        async def drive(engine: Engine) -> event.Finished:
+        async def drive(engine: Engine) -> events.Finished:
             turn = asyncio.create_task(engine.submit("go"))
             await begun.wait()
             engine.queue("and this")
@@ -263,9 +263,9 @@ def test_what_is_said_at_the_end_is_a_turn_of_its_own(tmp_path: Path) -> None:
     rules = [Rule(prompt="go", steps=["One."]), Rule(prompt="more", steps=["Two."])]
     with world(tmp_path, rules=rules) as made:
 
-        async def drive(engine: Engine) -> event.Finished:
+        async def drive(engine: Engine) -> events.Finished:
             turn = asyncio.create_task(engine.submit("go"))
-            while not made.of(event.Said):
+            while not made.of(events.Said):
                 await asyncio.sleep(0)
             engine.queue("more")
             return await turn
@@ -393,7 +393,7 @@ def test_faults_of_the_api(tmp_path: Path, fault: Fault, retries: int, ending: s
     with world(tmp_path, Step(content="Here.", fault=fault)) as made:
         done = made.run("go")
         assert done.ending == ending
-        assert len(made.of(event.Retried)) == retries == made.kinds().count("api_error")
+        assert len(made.of(events.Retried)) == retries == made.kinds().count("api_error")
         if fault.retry_after:
             assert made.slept == [7.0]
         if ending != "success":
@@ -406,7 +406,7 @@ def test_faults_of_the_api(tmp_path: Path, fault: Fault, retries: int, ending: s
 def test_a_server_that_falls_silent_is_asked_again(tmp_path: Path, step: Step) -> None:
     with world(tmp_path, step) as made:
         done = made.run("go", retry=Retry(idle=0.3))
-    assert done.text == "Here." and len(made.of(event.Retried)) == 1
+    assert done.text == "Here." and len(made.of(events.Retried)) == 1
     assert counts(done.usage) == made.charged
 
 
@@ -468,14 +468,14 @@ def test_hooks_and_all_lines_are_linear_over_several_turns(tmp_path: Path) -> No
 def test_messages_that_break_a_rule_are_mended_and_told(tmp_path: Path) -> None:
     with world(tmp_path, "Fine.") as made:
 
-        async def drive(engine: Engine) -> event.Finished:
+        async def drive(engine: Engine) -> events.Finished:
             call = {"type": "tool_use", "id": "t1", "name": "Echo", "input": {}}
             engine.dialogue.messages = [{"role": "user", "content": [{"type": "text", "text": "x"}]}]
             engine.dialogue.messages.append({"role": "assistant", "content": [call]})
             return await engine.submit("go")
 
         assert made.drive(drive).text == "Fine."
-    assert made.of(event.Noted)
+    assert made.of(events.Noted)
 
 
 def test_a_reply_may_be_as_long_as_the_model_allows(tmp_path: Path) -> None:

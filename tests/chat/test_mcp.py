@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from clew.chat.mcp import Server, configured, full_name, serving
-from clew.chat.tool import Failed, Result, Scene, State
+from clew.chat.mcp.mcp_client import Server, configured, full_name, serving
+from clew.chat.tools.tool import Failed, Result, Scene, State
 from tests.chat.world import use, world
 
 SERVER = """

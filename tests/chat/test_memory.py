@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.memory import LONGEST, Memories, tell
-from clew.chat.mention import mentions
+from clew.chat.config.memory_files import LONGEST, Memories, tell
+from clew.chat.input.file_mentions import mentions
 
 
 def write(root: Path, **files: str) -> None:

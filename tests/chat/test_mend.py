@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from clew.api.rule import lint
-from clew.chat.mend import LOST, mended
+from clew.api.lint import lint
+from clew.chat.turn.repair_messages import LOST, mended
 from clew.errors import ApiError
 from tests.api.helper import assistant, call, result, text, thinking, user
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from clew.api.script import AnyStep, Rule
-from clew.chat import event
-from clew.chat.compose import Session
+from clew.api.mock.scripts import AnyStep, Rule
+from clew.chat import events
+from clew.chat.config.agent_kind import Kind
+from clew.chat.config.model_alias import choose, in_mode, named, offered
 from clew.chat.engine import Engine
-from clew.chat.kind import Kind
-from clew.chat.listing import context
-from clew.chat.model import choose, in_mode, named, offered
 from clew.chat.permission.decision import MODES, Decision, Mode
-from clew.console.status import Status
+from clew.chat.sdk.sdk_listing import context
+from clew.chat.session_factory import Session
+from clew.console.status_bar import Status
 from clew.demo.talk import talk
 from tests.chat.test_compose import steps, within, write
 from tests.chat.test_control import HELLO, Sdk, prompt
@@ -32,12 +32,12 @@ THOUGHT = {"thinking": "Hm."}
 BUDGET = 2048  # tokens of thinking
 
 
-class Answering(list[event.Event]):
+class Answering(list[events.Event]):
     """The events of a world; each is also given to `answer`."""
 
-    answer: Callable[[event.Event], None] = staticmethod(lambda each: None)
+    answer: Callable[[events.Event], None] = staticmethod(lambda each: None)
 
-    def append(self, each: event.Event) -> None:
+    def append(self, each: events.Event) -> None:
         super().append(each)
         self.answer(each)
 
@@ -57,7 +57,7 @@ def test_the_mode_at_the_start_decides(tmp_path: Path, name: str, mode: Mode) ->
     with world(tmp_path, rules=NEXT) as made:
         ask(made, "NEXT", model=name, mode=mode)
     assert models(made) == [OPUS if mode == "plan" else SONNET]
-    assert [begun.model for begun in made.of(event.Begun)] == models(made)
+    assert [begun.model for begun in made.of(events.Begun)] == models(made)
 
 
 def test_a_model_with_one_meaning_is_the_same_in_every_mode() -> None:
@@ -79,11 +79,11 @@ def test_planning_inside_a_turn_switches_the_model_and_sends_each_its_own_thinki
         "Done.",
     ]
 
-    async def run(opened: Session) -> event.Finished:
+    async def run(opened: Session) -> events.Finished:
         return await opened.say("go")
 
-    def allow(each: event.Event) -> None:
-        if isinstance(each, event.PermissionAsked):
+    def allow(each: events.Event) -> None:
+        if isinstance(each, events.PermissionAsked):
             each.answer.set_result(Decision("allow"))
 
     with world(tmp_path, *steps(plan, tmp_path.resolve() / "project")) as made:
@@ -124,8 +124,8 @@ def test_a_change_of_the_mode_during_a_reply_counts_from_the_next_request(tmp_pa
         async def drive(engine: Engine) -> Engine:
             engine.use_model("opusplan")
 
-            def plan(each: event.Event) -> None:
-                if isinstance(each, event.Said):
+            def plan(each: events.Event) -> None:
+                if isinstance(each, events.Said):
                     engine.use_mode("plan")
 
             answering.answer = plan

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from clew.chat.tool import Json
-from clew.chat.tools.background import TASK_OUTPUT
-from clew.chat.tools.bash import BASH
-from clew.chat.tools.search import Hit, SearchFailed, web_search
+from clew.chat.tools.builtin.background import TASK_OUTPUT
+from clew.chat.tools.builtin.bash import BASH
+from clew.chat.tools.builtin.web_search import Hit, SearchFailed, web_search
+from clew.chat.tools.tool import Json
 from tests.chat.test_journal import journal, lines
 from tests.chat.tools.helper import call, good, stage
 

@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
-from clew.api.failure import Retry
-from clew.api.script import Fault, Rule, Step
-from clew.chat import event
+from clew.api.mock.scripts import Fault, Rule, Step
+from clew.api.retry import Retry
+from clew.chat import events
 from clew.chat.engine import Engine
-from clew.chat.hook import HookOutcome
-from clew.chat.likeness import FOREIGN, OURS, UNSENT, WORDS, Likeness, compare, stamped
-from clew.chat.live import Live, permissions
-from clew.chat.recorded import cassette
-from clew.chat.replay import Played, play
-from clew.chat.tool import Json
-from clew.chat.toolbox import toolbox
-from clew.chat.tools.bash import BASH
-from clew.conversation.open import read, sessions
+from clew.chat.hooks.runner import HookOutcome
+from clew.chat.replay.live_tools import Live, permissions
+from clew.chat.replay.load_recording import cassette
+from clew.chat.replay.replay_diff import FOREIGN, OURS, UNSENT, WORDS, Likeness, compare, stamped
+from clew.chat.replay.replay_run import Played, play
+from clew.chat.tools.builtin.bash import BASH
+from clew.chat.tools.tool import Json
+from clew.chat.tools.toolbox import toolbox
+from clew.conversation.load import read, sessions
 from clew.conversation.session import Session
-from clew.demo.tree import write_demo
-from clew.wire.encode import decode, encode
+from clew.demo.demo_tree import write_demo
+from clew.wire.json_codec import decode, encode
 from tests.chat.world import World, limited, use, waiting, world
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -94,7 +94,7 @@ def test_breaking_off_in_a_stream(tmp_path: Path) -> None:
 
         async def drive(engine: Engine) -> None:
             going = asyncio.create_task(engine.submit("go"))
-            while not made.of(event.Said):
+            while not made.of(events.Said):
                 await asyncio.sleep(0.01)
             engine.interrupt()
             await going
@@ -112,7 +112,7 @@ def test_an_interrupt_in_the_middle_of_a_text(tmp_path: Path) -> None:
 
         async def drive(engine: Engine) -> None:
             going = asyncio.create_task(engine.submit("go"))
-            while not any("Tw" in str(each.event) for each in made.of(event.Streamed)):
+            while not any("Tw" in str(each.event) for each in made.of(events.Streamed)):
                 await asyncio.sleep(0.01)
             engine.interrupt()
             await going

@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Rule, Step
+from clew.api.mock.scripts import Rule, Step
+from clew.chat.assemble_session import Options, Parts, opened
+from clew.chat.deps import Anything, Limits, Unhooked
 from clew.chat.engine import Engine
-from clew.chat.event import Finished
-from clew.chat.lock import held
-from clew.chat.means import Anything, Limits, Unhooked
-from clew.chat.resume import find, latest, resume
-from clew.chat.start import Options, Parts, opened
-from clew.conversation.open import read, request
+from clew.chat.events import Finished
+from clew.chat.store.resume_session import find, latest, resume
+from clew.chat.store.session_lock import held
+from clew.conversation.load import read, request
 from clew.demo.talk import Talk, bash, talk, todo
 from clew.demo.talk import read as look
 from clew.errors import Busy, NotFound, Refused
 from clew.foreign import codex
-from clew.foreign.write import draft, write
-from clew.wire.place import Tree
+from clew.foreign.write_import import draft, write
+from clew.wire.layout import Tree
 from tests.chat.world import MODEL, SESSION, TOOLS, World, sound, use, world
 from tests.foreign import logs
 from tests.oracle.verbatim import comparable, without_clew_opening

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Rule
-from clew.chat import entry
-from clew.chat.back import rewind_files
+from clew.api.mock.scripts import Rule
+from clew.chat.assemble_session import Parts, opened
+from clew.chat.deps import Anything, Unhooked
 from clew.chat.engine import Engine
-from clew.chat.held import Held, held
-from clew.chat.means import Anything, Unhooked
-from clew.chat.rewind import Edits, ground_of, places, plan
-from clew.chat.rewinding import carry_out, undo
-from clew.chat.start import Parts, opened
-from clew.chat.toolbox import toolbox
-from clew.conversation.open import read
+from clew.chat.rewind.carry_out import carry_out, undo
+from clew.chat.rewind.path_state import Held, held
+from clew.chat.rewind.rewind_conversation import rewind_files
+from clew.chat.rewind.rewind_plan import Edits, ground_of, places, plan
+from clew.chat.store import journal_lines
+from clew.chat.tools.toolbox import toolbox
+from clew.conversation.load import read
 from clew.errors import Busy, NotFound, Refused
-from clew.wire.encode import encode
+from clew.wire.json_codec import encode
 from tests.chat.test_resume import options
 from tests.chat.world import KINDS, MODEL, SESSION, World, sound, use, world
 
@@ -306,7 +306,7 @@ def test_a_hostile_session_reaches_nothing_outside_of_its_folder(made: World, tm
     evil = {name: {"backupFileName": "../../evil", "version": 1, "backupTime": ""} for name in ["b.txt"]}
     gone = {name: {"backupFileName": None, "version": 1, "backupTime": ""} for name in names}
     prompt = places(read(made.path()))[0].uuid
-    line = entry.snapshot("x", prompt, {**gone, **evil}, "2026-01-01T00:00:00.000Z")
+    line = journal_lines.snapshot("x", prompt, {**gone, **evil}, "2026-01-01T00:00:00.000Z")
     with made.path().open("ab") as file:
         file.write(encode(line) + b"\n")
     session = read(made.path())

@@ -11,14 +11,14 @@ from typing import Any, cast
 
 import pytest
 
-from clew.api.script import Rule
-from clew.chat import inventory
-from clew.chat.compose import Session
+from clew.api.mock.scripts import Rule
 from clew.chat.engine import Engine
+from clew.chat.rewind import project_inventory
+from clew.chat.session_factory import Session
 from clew.cli import main
 from clew.console.menu import Answer, Menu
-from clew.console.rewind import rewind
-from clew.view.document import Row
+from clew.console.rewind_dialog import rewind
+from clew.view.rows import Row
 from tests.chat.rewind_cases import CASES, Case, fill
 from tests.chat.test_rewind import drive
 from tests.chat.world import SESSION, World, world
@@ -166,7 +166,7 @@ def test_a_rewind_restores_or_reports(
     if case.setup:
         case.setup(project)
     for limit, value in case.limits:
-        monkeypatch.setattr(inventory, limit, value)
+        monkeypatch.setattr(project_inventory, limit, value)
     before = snapshot(tmp_path)
     with world(tmp_path, rules=[Rule(prompt="go", steps=[*case.steps(project), "Done."])]) as made:
         run_session(made)

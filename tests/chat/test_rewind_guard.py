@@ -17,18 +17,18 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Rule
-from clew.chat import entry, lock
-from clew.chat.back import rewind_files
+from clew.api.mock.scripts import Rule
 from clew.chat.engine import Engine
-from clew.chat.inventory import Inventory, Survey, Unkept
-from clew.chat.rewind import ground_of, places, plan
-from clew.chat.rewind_guard import refuse_folder
-from clew.chat.rewinding import carry_out
+from clew.chat.rewind.carry_out import carry_out
+from clew.chat.rewind.project_inventory import Inventory, Survey, Unkept
+from clew.chat.rewind.protected_paths import refuse_folder
+from clew.chat.rewind.rewind_conversation import rewind_files
+from clew.chat.rewind.rewind_plan import ground_of, places, plan
+from clew.chat.store import journal_lines, session_lock
 from clew.cli import main
-from clew.conversation.open import read
+from clew.conversation.load import read
 from clew.errors import Refused
-from clew.wire.encode import decode, encode
+from clew.wire.json_codec import decode, encode
 from tests.chat.test_rewind import drive, made, talk, tree
 from tests.chat.test_rewind_cases import homes, snapshot
 from tests.chat.world import SESSION, World, use, world
@@ -77,7 +77,7 @@ def forge(made: World, cwd: Path | str, files: dict[str, str | None], backup: st
     lines = [{**line, "cwd": str(cwd)} if "cwd" in line else line for line in lines]
     lines = [line for line in lines if line["type"] != "file-history-snapshot"]
     prompt = places(read(made.path()))[0].uuid
-    lines.append(entry.snapshot("x", prompt, rows, "2026-01-01T00:00:00.000Z"))
+    lines.append(journal_lines.snapshot("x", prompt, rows, "2026-01-01T00:00:00.000Z"))
     made.path().write_bytes(b"".join(encode(line) + b"\n" for line in lines))
 
 
@@ -208,7 +208,7 @@ def test_the_undo_command_is_quoted(made: World, run: Run, tmp_path: Path, capsy
 def test_a_session_that_a_chat_holds_is_refused(made: World, run: Run) -> None:
     drive(made, talk, session_id=SESSION)
     before = tree(made.project)
-    with lock.held(made.path()):
+    with session_lock.held(made.path()):
         code, _, err = run("--code", "--to", "1", "--yes")
         assert code != 0 and f"process {os.getpid()}" in err and "Esc Esc" in err
         assert tree(made.project) == before
@@ -318,7 +318,7 @@ def test_a_folder_that_is_gone_is_refused_also_for_an_undo(made: World, run: Run
 
 def test_records_of_an_earlier_version_delete_nothing(made: World, tmp_path: Path) -> None:
     """They do not say whether a file that appeared was absent."""
-    from clew.chat.shadow import Shadow, store_of
+    from clew.chat.rewind.shadow_git import Shadow, store_of
 
     project = made.project.resolve()
     shadow = Shadow(project, SESSION)

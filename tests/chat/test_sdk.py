@@ -32,8 +32,8 @@ from claude_agent_sdk import (
 )
 
 import clew
-from clew.api.script import Rule, Script
-from clew.api.server import Server, running
+from clew.api.mock.scripts import Rule, Script
+from clew.api.mock.server import Server, running
 from tests.chat.world import use
 
 AGENT = str(Path(sys.executable).with_name("clew-agent"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.setting import Json, Settings
+from clew.chat.config.settings import Json, Settings
 
 
 def write(path: Path, data: object) -> None:

@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Rule
-from clew.chat import inventory, shadow
+from clew.api.mock.scripts import Rule
 from clew.chat.engine import Engine
-from clew.chat.event import Noted
-from clew.chat.held import Held, held
-from clew.chat.rewind import ground_of, plan
-from clew.chat.rewinding import carry_out
-from clew.chat.shadow import Shadow, Unseen
-from clew.chat.toolbox import toolbox
-from clew.chat.watch import may_change
-from clew.conversation.open import read
+from clew.chat.events import Noted
+from clew.chat.rewind import project_inventory, shadow_git
+from clew.chat.rewind.carry_out import carry_out
+from clew.chat.rewind.path_state import Held, held
+from clew.chat.rewind.rewind_plan import ground_of, plan
+from clew.chat.rewind.shadow_git import Shadow, Unseen
+from clew.chat.rewind.watch_files import may_change
+from clew.chat.tools.toolbox import toolbox
+from clew.conversation.load import read
 from tests.chat.test_rewind import drive, state, tree
 from tests.chat.world import KINDS, SESSION, World, use, world
 
@@ -233,7 +233,7 @@ def test_the_store_is_for_this_person_alone(tmp_path: Path, state: Path) -> None
 
 
 def test_what_is_ignored_or_too_large_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inventory, "LARGEST", 1000)
+    monkeypatch.setattr(project_inventory, "LARGEST", 1000)
     project = tmp_path / "project"
     fill(project)
     (project / ".gitignore").write_text("ignored\n")
@@ -257,7 +257,7 @@ COMMAND = "rm ignored large; rm old.txt; head -c 3000 /dev/zero > grown; echo x 
 
 @pytest.mark.parametrize("limit", ["MOST_FILES", "MOST_BYTES"])
 def test_a_large_tree_is_passed_over_with_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
-    monkeypatch.setattr(shadow, limit, 3)
+    monkeypatch.setattr(shadow_git, limit, 3)
     fill(tmp_path / "project")
 
     async def drill(engine: Engine, project: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_home_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_git_that_was_ended_blocks_nobody_and_a_new_session_knows_the_files(tmp_path: Path) -> None:
     fill(tmp_path / "project")
     first = Shadow(tmp_path / "project", "one").look()
-    store = shadow.store_of((tmp_path / "project").resolve())
+    store = shadow_git.store_of((tmp_path / "project").resolve())
     (store / "index-two").write_bytes((store / "index-one").read_bytes())
     (store / "index-two.lock").touch()
     for name in ("one", "two", "three"):
@@ -308,10 +308,10 @@ def test_a_git_that_was_ended_blocks_nobody_and_a_new_session_knows_the_files(tm
 def test_projects_that_nobody_works_in_are_forgotten(tmp_path: Path) -> None:
     for name in ("old", "used", "new"):
         (tmp_path / name).mkdir()
-    stores = {name: shadow.store_of((tmp_path / name).resolve()) for name in ("old", "used", "new")}
+    stores = {name: shadow_git.store_of((tmp_path / name).resolve()) for name in ("old", "used", "new")}
     for name in ("old", "used"):
         Shadow(tmp_path / name, "s").look()
-    long_ago = time.time() - (shadow.DAYS + 1) * 86_400
+    long_ago = time.time() - (shadow_git.DAYS + 1) * 86_400
     for path in (stores["old"], *stores["old"].iterdir(), stores["used"]):
         os.utime(path, (long_ago, long_ago))
     Shadow(tmp_path / "new", "s").look()
@@ -460,4 +460,4 @@ def test_sessions_that_begin_at_once_share_a_store(tmp_path: Path, state: Path) 
         assert {name: (before.data, after) for name, (before, after) in found.items()} == {
             "old.txt": (b"old\r\n$Id$\n", Held("file", b"new\n").digest)
         }
-        assert len((shadow.store_of(project) / "records.jsonl").read_bytes().splitlines()) == 4
+        assert len((shadow_git.store_of(project) / "records.jsonl").read_bytes().splitlines()) == 4

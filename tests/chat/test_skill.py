@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.command import Expansion, Workshop, entry_texts, read_line
-from clew.chat.definition import BUILT_IN, definitions
-from clew.chat.definition import listing as list_agents
-from clew.chat.header import is_on, list_of, split_header
-from clew.chat.permission.permissions import Permissions
-from clew.chat.setting import Settings
-from clew.chat.skill import LONGEST, discover, listing
-from clew.chat.tools.skill import Skills
+from clew.chat.config.agent_files import BUILT_IN, definitions
+from clew.chat.config.agent_files import listing as list_agents
+from clew.chat.config.frontmatter import is_on, list_of, split_header
+from clew.chat.config.settings import Settings
+from clew.chat.config.skill_files import LONGEST, discover, listing
+from clew.chat.input.slash_commands import Expansion, Workshop, entry_texts, read_line
+from clew.chat.permission.decide import Permissions
+from clew.chat.tools.builtin.use_skill import Skills
 
 
 def write(path: Path, text: str) -> Path:

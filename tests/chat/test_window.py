@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Fault, Rule, Step
-from clew.chat import event
-from clew.chat.model import named
-from clew.chat.outcome import result
-from clew.chat.resume import resume
+from clew.api.mock.scripts import Fault, Rule, Step
+from clew.chat import events
+from clew.chat.config.model_alias import named
+from clew.chat.sdk.result_json import result
+from clew.chat.store.resume_session import resume
 from clew.demo.talk import talk
 from tests.chat.test_resume import ask
 from tests.chat.world import World, sound, world
@@ -54,7 +54,7 @@ def test_a_large_session_is_compacted_only_if_its_model_is_full(
         path = lay(made, model, tokens)
         before = path.read_bytes()
         done, _ = ask(made, "NEXT", resume=path.stem)
-    assert done.text == "Next." and bool(made.of(event.Compacted)) is compacts
+    assert done.text == "Next." and bool(made.of(events.Compacted)) is compacts
     assert path.read_bytes().startswith(before)
     assert (b"compact_boundary" in path.read_bytes()) is compacts
     sound(path)

@@ -11,24 +11,24 @@ from typing import Any
 
 from clew.api.client import Client
 from clew.api.endpoint import PROFILES, Endpoint
-from clew.api.failure import Retry
-from clew.api.script import AnyStep, Rule, Script
-from clew.api.server import Server, running
-from clew.chat.dialogue import Dialogue
+from clew.api.mock.scripts import AnyStep, Rule, Script
+from clew.api.mock.server import Server, running
+from clew.api.retry import Retry
+from clew.chat.config.agent_kind import Kind
+from clew.chat.cost import Tally
+from clew.chat.deps import Means
 from clew.chat.engine import Engine
-from clew.chat.entry import Envelope
-from clew.chat.event import Event, Finished
-from clew.chat.journal import Journal
-from clew.chat.kind import Kind
-from clew.chat.means import Means
-from clew.chat.snapshot import Backups
-from clew.chat.tally import Tally
-from clew.chat.tool import Json, Result, Scene, State, Tool
-from clew.chat.tools.made import TEXT, Made, fields, needed, optional
-from clew.conversation.open import read, request
+from clew.chat.events import Event, Finished
+from clew.chat.store.file_snapshots import Backups
+from clew.chat.store.journal import Journal
+from clew.chat.store.journal_lines import Envelope
+from clew.chat.store.live_conversation import Dialogue
+from clew.chat.tools.tool import Json, Result, Scene, State, Tool
+from clew.chat.tools.tool_spec import TEXT, Made, fields, needed, optional
+from clew.conversation.load import read, request
 from clew.conversation.session import Session
-from clew.wire.encode import decode
-from clew.wire.slug import slug
+from clew.wire.json_codec import decode
+from clew.wire.project_slug import slug
 
 MODEL = "claude-sonnet-4-5"
 SESSION = "5b5d0c1e-93a1-4c5e-8a4e-0d6f1d8f2a11"
@@ -182,7 +182,7 @@ def world(folder: Path, *steps: AnyStep, rules: list[Rule] | None = None, **more
 
 def sound(path: Path) -> list[Json]:
     """What a resume of a file would send, which must be right."""
-    from clew.api.rule import lint
+    from clew.api.lint import lint
 
     made = request(read(path))
     assert not made.refusal, made.refusal

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.cli import main
-from clew.demo.tree import Summary, write_demo
+from clew.demo.demo_tree import Summary, write_demo
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from clew.demo.tree import write_demo
+from clew.demo.demo_tree import write_demo
 
 CONTROLS = (
     "\x1b]52;c;UFdO\x07\x1b]0;PWNED\x1b\\\x1b]8;;http://evil.example\x07L\x1b]8;;\x07\x1bP+q544e\x1b\\\x1b_G1\x1b\\"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import clew as library
-from clew.mcp.tool import call as ask
-from clew.wire.place import Tree
+from clew.mcp.session_tools import call as ask
+from clew.wire.layout import Tree
 from tests.cli.conftest import Run
 from tests.cli.hand_written import ONE, put, reply, result, text, thinking, use, user, uuid, write
 

@@ -15,8 +15,8 @@ import pytest
 
 import clew as library
 from clew.cli import main
-from clew.demo.call import bash
 from clew.demo.talk import talk
+from clew.demo.tool_inputs import bash
 
 BAD, GOOD = "bad00000-0000-4000-8000-000000000001", "600d0000-0000-4000-8000-000000000002"
 MANY = (

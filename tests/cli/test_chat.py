@@ -15,9 +15,9 @@ from uuid import UUID
 
 import pytest
 
-from clew.api.script import Fault, Rule, Script, Step
-from clew.api.server import Server, running
-from clew.conversation.open import find, sessions
+from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.server import Server, running
+from clew.conversation.load import find, sessions
 
 SCRIPT = Script(
     rules=[
@@ -125,7 +125,12 @@ def test_a_plain_prompt_loads_nothing_that_it_has_no_use_for(server: Server, tmp
         "pypdf",
         "prompt_toolkit",
     }
-    ours = {"clew.chat.permission.bash", "clew.chat.tools.network", "clew.chat.resume", "clew.conversation.session"}
+    ours = {
+        "clew.chat.permission.bash_rules",
+        "clew.chat.tools.safe_fetch",
+        "clew.chat.store.resume_session",
+        "clew.conversation.session",
+    }
     assert (heavy | ours) & set(loaded.split()) == set()
 
 

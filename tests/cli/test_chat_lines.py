@@ -13,8 +13,8 @@ from uuid import UUID
 
 import pytest
 
-from clew.api.script import Rule, Script
-from clew.api.server import running
+from clew.api.mock.scripts import Rule, Script
+from clew.api.mock.server import running
 from tests.cli.side_tree import SESSION, entry, prompt, reply, text, uuid, write_lines
 from tests.cli.test_chat import surroundings
 

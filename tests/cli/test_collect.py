@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.collect.lock import alone
-from clew.demo.tree import Summary
+from clew.collect.collector_lock import alone
+from clew.demo.demo_tree import Summary
 from tests.cli.conftest import Run
 
 

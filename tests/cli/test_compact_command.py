@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import clew as package
-from clew.api.script import Fault, Script, Step
-from clew.api.server import running
-from clew.conversation.open import request
+from clew.api.mock.scripts import Fault, Script, Step
+from clew.api.mock.server import running
+from clew.conversation.load import request
 from clew.demo.talk import talk
 
 Run = Callable[..., tuple[int, str, str]]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.api.script import Rule, Script
-from clew.api.server import running
-from clew.chat.scratch import copy
-from clew.conversation.open import read
+from clew.api.mock.scripts import Rule, Script
+from clew.api.mock.server import running
+from clew.chat.replay.scratch_folder import copy
+from clew.conversation.load import read
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import talk, write
-from clew.demo.tree import Summary
 
 ID = "3f2a0000-0000-4000-8000-000000000000"
 Run = Callable[..., tuple[int, str, str]]

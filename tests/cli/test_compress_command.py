@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import clew as package
-from clew.api.script import Fault, Rule, Script, Step
-from clew.api.server import running
-from clew.conversation.open import request
+from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.server import running
+from clew.conversation.load import request
 from clew.demo.talk import bash, talk
 from tests.cli.hand_written import ONE, reply, text, user, write
 

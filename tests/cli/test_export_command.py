@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from clew.conversation.session import Session
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import Talk, bash, talk
-from clew.demo.tree import Summary
-from clew.wire.place import session_at
+from clew.wire.layout import session_at
 
 Run = Callable[..., tuple[int, str, str]]
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.view.plain import columns
+from clew.view.sanitize import columns
 from tests.cli.conftest import Run
 from tests.cli.hand_written import ONE, TWO, reply, result, text, thinking, use, user, write
 

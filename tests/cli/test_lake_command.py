@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clew.cli import main
-from clew.demo.tree import write_demo
+from clew.demo.demo_tree import write_demo
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

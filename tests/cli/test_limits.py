@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.hook import Hook
+from clew.chat.hooks.runner import Hook
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import talk
-from clew.demo.tree import write_demo
 from clew.errors import BadQuery
-from clew.index.query import parse
-from clew.wire.pattern import Pattern
+from clew.index.query_syntax import parse
+from clew.system.regex_deadline import Pattern
 from tests.cli.conftest import NOW, Run
 from tests.cost import Cost, measure
 
@@ -105,8 +105,8 @@ def test_a_query_that_is_too_long_says_so_and_what_to_do() -> None:
 
 
 def test_questions_of_models_are_limited_by_the_schema() -> None:
-    from clew.mcp.ask import SearchSessions, schema
-    from clew.mcp.tool import TOOLS
+    from clew.mcp.session_tools import TOOLS
+    from clew.mcp.tool_arguments import SearchSessions, schema
 
     assert schema(SearchSessions)["properties"]["query"]["maxLength"] == 2000
     for name, tool in TOOLS.items():

@@ -16,9 +16,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from clew.cli.run import COMMANDS
-from clew.report.picture import Series, areas, bars, heat
-from clew.wire.control import clean, clean_name, escape_json
+from clew.cli.run_command import COMMANDS
+from clew.report.svg import Series, areas, bars, heat
+from clew.system.control_characters import clean, clean_name, escape_json
 from tests.cli.hostile import CONTROLS, HOSTILE_ID, NAME, TEXT, forged, hostile_home, leaks
 
 BAD = NAME.replace("\x00", "").encode("utf-8", "replace").decode()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import talk
-from clew.demo.tree import Summary
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import ABSENT, talk
-from clew.demo.tree import Summary
-from clew.wire.place import Project
-from clew.wire.sidecar import compare, read_index
+from clew.wire.layout import Project
+from clew.wire.side_files import compare, read_index
 from tests.edit.broken import WAYS, five
 
 Run = Callable[..., tuple[int, str, str]]

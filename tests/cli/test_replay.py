@@ -18,11 +18,11 @@ from typing import Any
 import pyte
 import pytest
 
-from clew.api.script import read
-from clew.chat.toolbox import toolbox
-from clew.cli.keys import names
-from clew.cli.run import run
-from clew.wire.encode import decode
+from clew.api.mock.scripts import read
+from clew.chat.tools.toolbox import toolbox
+from clew.cli.key_reader import names
+from clew.cli.run_command import run
+from clew.wire.json_codec import decode
 from tests.chat.world import use, world
 
 LIMIT = 60  # seconds

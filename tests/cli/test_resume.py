@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.cli import resume
+from clew.cli.chat import resume
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import Talk, talk
-from clew.demo.tree import Summary
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.chat.rewind import places
+from clew.chat.rewind.rewind_plan import places
 from clew.cli import main
-from clew.conversation.open import read
+from clew.conversation.load import read
 from tests.chat.test_rewind import drive, made, talk, tree
 from tests.chat.world import SESSION, World
 
@@ -176,13 +176,13 @@ def test_backups_under_another_id_are_found_by_their_time(run: Run, session: Wor
 
 
 def states(session: World) -> list[clew.FileState]:
-    from clew.conversation.files import file_states
+    from clew.conversation.file_history import file_states
 
     return list(file_states(read(session.path()).entries).values())
 
 
 def clew_time(text: str | None) -> float:
-    from clew.wire.time import instant
+    from clew.wire.timestamps import instant
 
     found = instant(text)
     assert found is not None

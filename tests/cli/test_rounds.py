@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from clew import read
-from clew.conversation.prompt import INPUTS
-from clew.conversation.round import COMPLEXITIES, KINDS, rounds
-from clew.index import query
-from clew.index.search import Index
-from clew.mcp.tool import call
-from clew.wire.place import Tree
+from clew.conversation.rounds import COMPLEXITIES, KINDS, rounds
+from clew.conversation.speaker import INPUTS
+from clew.index import query_syntax
+from clew.index.session_index import Index
+from clew.mcp.session_tools import call
+from clew.wire.layout import Tree
 
 Run = Callable[..., tuple[int, str, str]]
 Json = dict[str, Any]
@@ -481,9 +481,9 @@ def test_a_scan_of_the_text_takes_the_filters_too(claude: Path, tmp_path: Path) 
 
 
 def test_names_of_filters_are_those_of_rounds() -> None:
-    assert query.INPUTS == INPUTS
-    assert query.ROUND_KINDS == KINDS
-    assert query.COMPLEXITIES == COMPLEXITIES
+    assert query_syntax.INPUTS == INPUTS
+    assert query_syntax.ROUND_KINDS == KINDS
+    assert query_syntax.COMPLEXITIES == COMPLEXITIES
 
 
 @pytest.mark.req("R176", "R177", "R179")

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from clew.cli import main
-from clew.cli.run import COMMANDS
+from clew.cli.run_command import COMMANDS
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import Talk, bash, edit, plan, talk, task, todo, tool
-from clew.demo.tree import Summary
 from clew.version import __version__
 
 Run = Callable[..., tuple[int, str, str]]

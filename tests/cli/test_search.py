@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import bash, talk, task
-from clew.demo.tree import Summary
 from tests.cli.conftest import Run
 
 ROUNDING = "a9223290"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from clew.cli.embedding import embed
-from clew.demo.tree import Summary
-from clew.index import semantic
-from clew.index.search import Index
-from clew.wire.home import cache_home
+from clew.cli.find.embedding_progress import embed
+from clew.demo.demo_tree import Summary
+from clew.index.semantic import semantic_search
+from clew.index.session_index import Index
+from clew.system.environment import cache_home
 from tests.cli.conftest import Run
 
 ROUNDING = "a9223290"
@@ -81,6 +81,6 @@ def test_what_makes_no_sense_is_refused(clew: Run, demo: Summary, monkeypatch: p
     code, out, err = clew(*ASKED, "--regex")
     assert (code, out) == (2, "") and "leave out --semantic" in err
     assert clew(*ASKED, "--budget", "soon")[0] == 2
-    monkeypatch.setattr(semantic, "NEEDS", ("no_such_model",))
+    monkeypatch.setattr(semantic_search, "NEEDS", ("no_such_model",))
     code, out, err = clew(*ASKED)
     assert (code, out) == (2, "") and "pip install 'clew[semantic]'" in err and err.count("\n") == 2

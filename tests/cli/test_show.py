@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, talk, task, todo
-from clew.demo.tree import Summary
 
 Run = Callable[..., tuple[int, str, str]]
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.cli import skill
-from clew.cli.run import COMMANDS, parser
-from clew.index.query import NAMES, parse
+from clew.cli.run_command import COMMANDS, parser
+from clew.cli.serve import skill
+from clew.index.query_syntax import NAMES, parse
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import talk
-from clew.demo.tree import Summary
 from tests.cli.conftest import Run
 
 SECRET = "sk-ant-api03-" + "Zq7" * 12

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from clew.demo.talk import talk
-from clew.wire.spawn import MAIN
+from clew.system.subprocesses import MAIN
 from tests.cli.conftest import Run
 
 TOLD = {
@@ -101,7 +101,7 @@ def test_it_loads_nothing_heavy(claude: Path, clew: Run) -> None:
     heavy = ("msgspec", "apsw", "argparse", "rich", "dataclasses", "typing", "pathlib")
     script = (
         f"import sys; sys.path[:0] = {sys.path!r}\n"
-        "from clew.cli.statusline import run\n"
+        "from clew.cli.cost.statusline import run\n"
         f"run({str(claude)!r}, False)\n"
         f"print([m for m in {heavy!r} if m in sys.modules])"
     )

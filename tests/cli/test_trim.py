@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from clew.conversation.open import read
+from clew.conversation.load import read
 from clew.demo.talk import bash, talk
-from clew.edit.preset import PRESETS
+from clew.edit.trim_presets import PRESETS
 from tests.cli.hand_written import ONE, reply, result, text, use, user, write
 
 Run = Callable[..., tuple[int, str, str]]

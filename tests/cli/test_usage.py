@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from clew.cli.usage import quick
+from clew.cli.cost.usage import quick
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import bash, talk
-from clew.demo.tree import Summary
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("utc", "kept")

@@ -17,19 +17,19 @@ from typing import Any
 import apsw
 import pytest
 
-from clew.collect.lake import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
-from clew.collect.lake_place import Lake
-from clew.collect.outbox import Delivery, SequenceCursor
-from clew.collect.policy import Policy
-from clew.collect.postgres import PostgresFacts, PostgresLines
-from clew.collect.postgres_link import Link
-from clew.collect.postgres_read import PostgresEngine
-from clew.collect.sql_cache import SqliteEngine, refreshed
-from clew.collect.sql_cursor import FactCursor
-from clew.collect.sql_open import engine_at
-from clew.collect.sql_result import Engine
-from clew.collect.sql_table import TABLES
-from clew.facts.price import load
+from clew.collect.masking import Policy
+from clew.collect.sinks.lake.delta_tables import Lake
+from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+from clew.collect.sinks.outbox import Delivery, SequenceCursor
+from clew.collect.sinks.postgres.connection import Link
+from clew.collect.sinks.postgres.query_engine import PostgresEngine
+from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
+from clew.collect.sql.archive_engine import SqliteEngine, refreshed
+from clew.collect.sql.fact_cursor import FactCursor
+from clew.collect.sql.fact_tables import TABLES
+from clew.collect.sql.open_store import engine_at
+from clew.collect.sql.query_result import Engine
+from clew.facts.prices import load
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
 
 SMALL: dict[

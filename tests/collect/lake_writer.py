@@ -11,13 +11,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from clew.collect.address import lake_at
+from clew.collect.archive.archive_schema import open_archive
 from clew.collect.collector import Collector
-from clew.collect.lake import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
-from clew.collect.outbox import Delivery
-from clew.collect.policy import Policy
-from clew.collect.schema import open_archive
-from clew.facts.price import load
+from clew.collect.masking import Policy
+from clew.collect.sinks.address import lake_at
+from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+from clew.collect.sinks.outbox import Delivery
+from clew.facts.prices import load
 from tests.collect.world import session
 
 KEY = bytes(range(32))

@@ -195,8 +195,8 @@ class Store:
 
 
 def furnished(cluster: Cluster, name: str) -> Store:
-    from clew.collect.postgres_link import Link
-    from clew.collect.postgres_setup import setup
+    from clew.collect.sinks.postgres.connection import Link
+    from clew.collect.sinks.postgres.setup import setup
 
     cluster.ask(f"CREATE DATABASE {name}")
     link = Link(f"postgresql://postgres@/{name}?host={cluster.folder}&port={cluster.port}")

@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from clew.collect.archive import Archive
-from clew.collect.run import Job, collecting
+from clew.collect.archive.reader import Archive
+from clew.collect.job import Job, collecting
 from clew.errors import StoreError
 from tests.collect.world import line, session
 
@@ -91,7 +91,7 @@ def test_without_its_key_all_is_read_again_and_nothing_is_lost(job: Job) -> None
 
 
 def test_a_lock_that_was_left_behind_holds_nobody_up(job: Job) -> None:
-    from clew.collect.run import locked
+    from clew.collect.job import locked
 
     Path(job.lock).write_bytes(b"99999999 2020-01-01T00:00:00.000Z")
     with locked(job):

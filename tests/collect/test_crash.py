@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.collect.archive import Archive
-from clew.collect.lock import alone
+from clew.collect.archive.reader import Archive
+from clew.collect.collector_lock import alone
 from clew.errors import Busy
 from tests.collect.cases import ONE, TWO
 from tests.collect.worker import work

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from clew.cli import main
-from clew.collect.install import carry_out, plan_hook, plan_timer
-from clew.collect.installed import hooks_in, timer_at
+from clew.collect.install_check import hooks_in, timer_at
+from clew.collect.install_plan import carry_out, plan_hook, plan_timer
 from clew.errors import Refused, StoreError
-from clew.wire.spawn import MAIN
+from clew.system.subprocesses import MAIN
 
 
 @pytest.fixture

@@ -17,16 +17,16 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import dataset, parquet
 
-from clew.collect.lake import EVERY, LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
-from clew.collect.lake_care import compact
-from clew.collect.lake_place import NAMES, Lake
-from clew.collect.lake_read import DuckEngine
-from clew.collect.outbox import Delivery, Outcome, SequenceCursor
-from clew.collect.parquet import ParquetFiles
-from clew.collect.policy import Policy
-from clew.demo.tree import write_demo
+from clew.collect.masking import Policy
+from clew.collect.sinks.lake.delta_tables import NAMES, Lake
+from clew.collect.sinks.lake.duckdb_engine import DuckEngine
+from clew.collect.sinks.lake.maintenance import compact
+from clew.collect.sinks.lake.sink import EVERY, LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+from clew.collect.sinks.outbox import Delivery, Outcome, SequenceCursor
+from clew.collect.sinks.parquet import ParquetFiles
+from clew.demo.demo_tree import write_demo
 from clew.errors import BadQuery, StoreError
-from clew.facts.price import load
+from clew.facts.prices import load
 from tests.collect.engines import answer, queries, sqlite
 from tests.collect.lake_writer import LINES, line
 from tests.collect.s3 import KEY as ACCESS

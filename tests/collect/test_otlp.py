@@ -25,17 +25,17 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from clew.cli import main
-from clew.collect.otlp import OtlpSink
-from clew.collect.otlp_cursor import QUIET, SpanCursor
-from clew.collect.outbox import Delivery, Outcome
-from clew.collect.policy import Policy
+from clew.collect.masking import Policy
+from clew.collect.sinks.otlp.exporter import OtlpSink
+from clew.collect.sinks.otlp.span_cursor import QUIET, SpanCursor
+from clew.collect.sinks.outbox import Delivery, Outcome
 from clew.conversation.session import Session
-from clew.demo.call import bash, task
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import Talk, talk
-from clew.demo.tree import write_demo
+from clew.demo.tool_inputs import bash, task
 from clew.errors import StoreError
-from clew.facts.price import load
-from clew.facts.usage import usage
+from clew.facts.prices import load
+from clew.facts.token_usage import usage
 from tests.collect.world import KEY, PROJECT, World
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

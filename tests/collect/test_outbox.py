@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from clew.collect.files import JsonLines
-from clew.collect.http import HttpSink
-from clew.collect.outbox import POISON, Delivery, SequenceCursor
-from clew.collect.policy import Policy
-from clew.collect.record import Record
+from clew.collect.masking import Policy
+from clew.collect.sinks.http import HttpSink
+from clew.collect.sinks.jsonl import JsonLines
+from clew.collect.sinks.outbox import POISON, Delivery, SequenceCursor
+from clew.collect.sinks.record import Record
 from clew.errors import StoreError
 from tests.collect.world import KEY, World, line, session
 

@@ -11,11 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from clew.collect.outbox import Delivery, SequenceCursor
-from clew.collect.policy import Policy
-from clew.collect.postgres import PostgresFacts, PostgresLines
-from clew.collect.postgres_link import Link
-from clew.collect.postgres_setup import setup, setup_text
+from clew.collect.masking import Policy
+from clew.collect.sinks.outbox import Delivery, SequenceCursor
+from clew.collect.sinks.postgres.connection import Link
+from clew.collect.sinks.postgres.setup import setup, setup_text
+from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
 from clew.errors import BadQuery, StoreError
 from tests.collect.engines import answer, reading, send
 from tests.collect.postgres import PASSWORD, Cluster, Store, needed, run
@@ -115,8 +115,8 @@ def test_a_rewritten_file_replaces_its_facts_and_keeps_its_lines(world: World, s
 
 
 def test_facts_that_come_late_do_not_replace_newer_ones(world: World, store: Store) -> None:
-    from clew.collect.sql_fact import changed_since, facts_of
-    from clew.facts.price import load
+    from clew.collect.sql.fact_rows import changed_since, facts_of
+    from clew.facts.prices import load
 
     world.write(ONE, said(0))
     world.poll()
@@ -387,7 +387,7 @@ def test_a_reader_changes_nothing(world: World, store: Store) -> None:
     ],
 )
 def test_a_query_cannot_write_even_as_the_one_who_owns_everything(standing: Store, query: str) -> None:
-    from clew.collect.postgres_read import PostgresEngine
+    from clew.collect.sinks.postgres.query_engine import PostgresEngine
 
     standing.ask("INSERT INTO clew.host VALUES('h', 1) ON CONFLICT DO NOTHING")
     folder, port = standing.cluster.folder, standing.cluster.port

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from clew.collect.outbox import Delivery, SequenceCursor
-from clew.collect.policy import Policy
-from clew.collect.postgres import PostgresFacts, PostgresLines
-from clew.collect.postgres_link import Link
-from clew.collect.sql_cursor import FactCursor
+from clew.collect.masking import Policy
+from clew.collect.sinks.outbox import Delivery, SequenceCursor
+from clew.collect.sinks.postgres.connection import Link
+from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
+from clew.collect.sql.fact_cursor import FactCursor
 from clew.errors import StoreError
-from clew.facts.price import load
+from clew.facts.prices import load
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
 from tests.collect.test_postgres import said
 from tests.collect.world import KEY, World, session

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from clew.collect.attic import attic_of, open_attic
-from clew.collect.furnish import furnish
-from clew.collect.rebuild import Rebuilt, rebuilt
-from clew.conversation.open import read, sessions
+from clew.collect.archive.deleted_tree import attic_of, open_attic
+from clew.collect.archive.reconstruct import Rebuilt, rebuilt
+from clew.collect.archive.sync_deleted_tree import furnish
+from clew.conversation.load import read, sessions
 from clew.demo.talk import talk
 from tests.collect.world import World, session
 

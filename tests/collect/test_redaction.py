@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.collect.outbox import Delivery, SequenceCursor
-from clew.collect.policy import Policy, shape
+from clew.collect.masking import Policy, shape
+from clew.collect.sinks.outbox import Delivery, SequenceCursor
 from tests.collect.cases import Shelf
 from tests.collect.world import KEY, World, session
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from clew.collect.discovery import in_order, scan
 from clew.collect.retention import days_kept
-from clew.collect.source import in_order, scan
 from clew.demo.talk import talk
 from tests.collect.world import World, line, session
 

@@ -13,19 +13,19 @@ import apsw
 import pytest
 
 import clew
-from clew.collect.outbox import Delivery
-from clew.collect.policy import Policy
-from clew.collect.sql_cache import SqliteEngine, archive_engine, cache_path, refreshed
-from clew.collect.sql_cursor import FactCursor
-from clew.collect.sql_fact import name, text
-from clew.collect.sql_frame import frame
-from clew.collect.sql_open import engine_at
-from clew.collect.sql_result import plain, result
-from clew.collect.sql_table import Facts
+from clew.collect.masking import Policy
+from clew.collect.sinks.outbox import Delivery
+from clew.collect.sql.archive_engine import SqliteEngine, archive_engine, cache_path, refreshed
+from clew.collect.sql.dataframes import frame
+from clew.collect.sql.fact_cursor import FactCursor
+from clew.collect.sql.fact_rows import name, text
+from clew.collect.sql.fact_tables import Facts
+from clew.collect.sql.open_store import engine_at
+from clew.collect.sql.query_result import plain, result
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, talk
-from clew.demo.tree import write_demo
 from clew.errors import BadQuery, StoreError
-from clew.facts.price import load
+from clew.facts.prices import load
 from tests.collect.engines import answer
 from tests.collect.world import World, line, session
 

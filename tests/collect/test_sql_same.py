@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from clew.collect.sql_result import Engine
-from clew.demo.tree import write_demo
+from clew.collect.sql.query_result import Engine
+from clew.demo.demo_tree import write_demo
 from tests.collect.engines import OTHERS, answer, queries, sqlite
 from tests.collect.world import World, session
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from clew.collect.outbox import Delivery
-from clew.collect.policy import Policy
-from clew.collect.state import Point, StateCursor, name_of, note_collected, read_state, write_state
+from clew.collect.masking import Policy
+from clew.collect.sinks.outbox import Delivery
+from clew.collect.sinks.state_file import Point, StateCursor, name_of, note_collected, read_state, write_state
 from clew.errors import StoreError
 from tests.collect.cases import Shelf
 from tests.collect.world import KEY, World, line, session

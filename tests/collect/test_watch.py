@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.collect.archive import Archive
+from clew.collect.archive.reader import Archive
 from clew.collect.collector import Collector
-from clew.collect.report import Report
-from clew.collect.run import Job
-from clew.collect.watch import Pace, polled, watch, woken
+from clew.collect.job import Job
+from clew.collect.poll_report import Report
+from clew.collect.watch_loop import Pace, polled, watch, woken
 from clew.errors import StoreError
 from tests.collect.world import line, session
 

@@ -9,8 +9,8 @@ import itertools
 import sys
 import time
 
-from clew.collect.address import deliveries
-from clew.collect.run import Job, collecting, locked
+from clew.collect.job import Job, collecting, locked
+from clew.collect.sinks.address import deliveries
 
 
 def work(root: str, archive: str, sink: str, polls: int | None = None) -> None:

@@ -19,11 +19,11 @@ from typing import Any
 
 import pyte
 
-from clew.api.script import Rule, Script
-from clew.api.server import Server, running
-from clew.conversation.open import read
+from clew.api.mock.scripts import Rule, Script
+from clew.api.mock.server import Server, running
+from clew.conversation.load import read
 from clew.conversation.session import Session
-from clew.wire.encode import decode
+from clew.wire.json_codec import decode
 
 PATIENCE = 60.0  # seconds until a test gives up
 MODEL = "claude-sonnet-4-5"

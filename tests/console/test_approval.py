@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from clew.chat import event
+from clew.chat import events
 from clew.chat.permission.decision import Decision
-from clew.console.approval import describe
-from clew.console.ask import permission_menu, question_menu
+from clew.console.ask_user_dialog import permission_menu, question_menu
+from clew.console.describe_call import describe
 from clew.console.menu import Menu, Option
-from clew.console.question import box, wrap
-from clew.view.escape import unescape
+from clew.console.question_box import box, wrap
+from clew.view.approval_text import unescape
 
 SIZES = [(80, 24), (40, 20), (120, 40), (36, 14)]
 HOSTILE = "a\x1b]0;x\x07b\u202ec\u200bd\U000e0041e\u0430f\rg\x9bh"
 
 
-def asked(name: str, folder: str = "/p", asker: event.Asker | None = None, **given: Any) -> event.PermissionAsked:
+def asked(name: str, folder: str = "/p", asker: events.Asker | None = None, **given: Any) -> events.PermissionAsked:
     waiting: Any = None
     decision = Decision("ask", f"{name} is not allowed yet", suggestions=(f"{name}(x)",))
-    return event.PermissionAsked(
+    return events.PermissionAsked(
         call_id="c", name=name, input=given, decision=decision, answer=waiting, folder=folder, asker=asker
     )
 
@@ -43,12 +43,12 @@ def pages(menu: Menu, columns: int, rows: int) -> list[list[str]]:
         menu.top = shown.top + shown.page
 
 
-def told(name: str, folder: str = "/p", asker: event.Asker | None = None, **given: Any) -> str:
+def told(name: str, folder: str = "/p", asker: events.Asker | None = None, **given: Any) -> str:
     return "\n".join(f"{d.mark} {d.text}" for d in describe(asked(name, folder, asker, **given)))
 
 
 def test_a_command_is_shown_whole_with_who_asks_where_and_why() -> None:
-    asker = event.Asker("a1", "Explore", "find the configuration")
+    asker = events.Asker("a1", "Explore", "find the configuration")
     shown = told("Bash", "/p/sub", asker, command="cat > x <<'E'\nrm -rf ~\nE", description="Look", timeout=5)
     for line in (
         "Tool: Bash",
@@ -151,7 +151,7 @@ def test_a_plan_a_page_and_a_search_are_shown() -> None:
 )
 def test_nothing_hidden_reaches_the_screen_and_nothing_is_removed(given: tuple[str, dict[str, Any]]) -> None:
     name, arguments = given
-    asker = event.Asker("a", HOSTILE, HOSTILE)
+    asker = events.Asker("a", HOSTILE, HOSTILE)
     menu = permission_menu(asked(name, f"/p/{HOSTILE}", asker, **arguments), "default")
     for columns, rows in SIZES:
         menu.top = 0
@@ -195,7 +195,7 @@ def test_wrapping_loses_nothing_and_shows_tabs() -> None:
 def test_a_rule_that_would_be_kept_is_shown_whole() -> None:
     rules = tuple(f"Bash(git commit -m 'part {n} of a long rule')" for n in range(5))
     told = asked("Bash", command="x")
-    long = event.PermissionAsked(
+    long = events.PermissionAsked(
         call_id="c",
         name="Bash",
         input={"command": "x"},

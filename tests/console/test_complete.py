@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.console.complete import MOST, Named, offers, project_files
+from clew.console.completion import MOST, Named, offers, project_files
 
 COMMANDS = [Named("compact", "go on from a summary", "[what]"), Named("context", "the window"), Named("cost", "money")]
 FILES = ["src/", "docs/", "src/main.py", "src/domain.py", "a file.txt", "docs/guide.md"]

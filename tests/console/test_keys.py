@@ -12,13 +12,13 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from clew.console.complete import Named
-from clew.console.face import Typed
-from clew.console.keys import Actions
+from clew.console.completion import Named
+from clew.console.input_line import Line
+from clew.console.key_bindings import Actions
 from clew.console.menu import Answer, Detail, Menu, Option
-from clew.console.paste import Pastes
-from clew.console.prompt import Line
+from clew.console.pasted_text import Pastes
 from clew.console.screen import Screen
+from clew.console.ui import Typed
 
 PATIENCE = 30.0
 ENTER, ESC, TAB, DOWN, SHIFT_TAB, CTRL_C = "\r", "\x1b", "\t", "\x1b[B", "\x1b[Z", "\x03"

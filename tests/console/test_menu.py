@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.chat import event
+from clew.chat import events
 from clew.chat.permission.decision import Decision
-from clew.console.ask import ALWAYS, MODE, NO, YES, permission_menu, question_menu
+from clew.console.ask_user_dialog import ALWAYS, MODE, NO, YES, permission_menu, question_menu
 from clew.console.menu import ROOM, Menu, Option
 
 
@@ -60,10 +60,10 @@ def test_an_answer_that_needs_words_is_none_without_them() -> None:
     assert answer.text == "this"
 
 
-def asked(name: str, rules: tuple[str, ...], **given: Any) -> event.PermissionAsked:
+def asked(name: str, rules: tuple[str, ...], **given: Any) -> events.PermissionAsked:
     decision = Decision("ask", "not allowed yet", suggestions=rules)
     waiting: Any = None
-    return event.PermissionAsked(call_id="c", name=name, input=given, decision=decision, answer=waiting, folder="/p")
+    return events.PermissionAsked(call_id="c", name=name, input=given, decision=decision, answer=waiting, folder="/p")
 
 
 def test_what_can_be_answered_to_a_call() -> None:

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from clew.chat.tool import Result
-from clew.console.live import Transcript
-from clew.console.outcome import rows_of
-from clew.console.paint import Painter
-from clew.console.plain import told
-from clew.console.status import Status, fragments
-from clew.view.document import Row
-from clew.view.plain import columns
+from clew.chat.tools.tool import Result
+from clew.console.call_result import rows_of
+from clew.console.plain_ui import told
+from clew.console.render import Painter
+from clew.console.status_bar import Status, fragments
+from clew.console.transcript import Transcript
+from clew.view.rows import Row
+from clew.view.sanitize import columns
 
 HOSTILE = "a\x1b]0;title\x07b\x1b[2Jc\x9b31md\x00e\u202ef"
 KINDS = ("prompt", "reply", "plan", "thinking", "call", "result", "failure", "diff", "todo", "error", "note", "summary")

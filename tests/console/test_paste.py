@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.console.history import Earlier
-from clew.console.paste import Pastes, mark_before, recorded
-from clew.wire.history import prompts, read_history, remember
+from clew.console.input_history import Earlier
+from clew.console.pasted_text import Pastes, mark_before, recorded
+from clew.wire.prompt_history import prompts, read_history, remember
 
 LONG = "\n".join("abcdef")
 

@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from clew.api.script import Rule
+from clew.api.mock.scripts import Rule
 from tests.console.terminal import ENTER, Console, use, world
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -13,9 +13,9 @@ from typing import Any, TextIO, cast
 
 import pytest
 
-from clew.api.script import Rule
+from clew.api.mock.scripts import Rule
 from clew.console.menu import Menu, Option
-from clew.console.plain import Lines
+from clew.console.plain_ui import Lines
 from tests.console.terminal import MODEL, PATIENCE, World, use, world
 
 

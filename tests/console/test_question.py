@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Rule
+from clew.api.mock.scripts import Rule
 from tests.console.terminal import DOWN, ENTER, ESC, Console, use, world
 
 CAPTURES = Path(__file__).parent / "captures"

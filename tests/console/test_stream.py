@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.console.stream import KEPT, LONGEST, Splitter
+from clew.console.markdown_splitter import KEPT, LONGEST, Splitter
 
 CODE = "```python\nx = 1\n\ny = 2\n```"
 

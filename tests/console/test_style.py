@@ -9,8 +9,8 @@ import pytest
 from prompt_toolkit.styles import default_ui_style, merge_styles
 from rich.style import Style
 
-from clew.console import look
-from clew.console.palette import PAINT
+from clew.console import styles
+from clew.console.colours import PAINT
 
 # The foreground and background that terminals begin with.
 GROUNDS = {
@@ -44,10 +44,10 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
-@pytest.mark.parametrize("name", look.STYLES)
+@pytest.mark.parametrize("name", styles.STYLES)
 def test_every_style_of_the_screen_is_readable(name: str, ground: str) -> None:
     """As it is drawn: with what prompt_toolkit styles by itself under the same name."""
-    drawn = merge_styles([default_ui_style(), look.STYLE]).get_attrs_for_style_str(f"class:{name}")
+    drawn = merge_styles([default_ui_style(), styles.STYLE]).get_attrs_for_style_str(f"class:{name}")
     for colour in (drawn.color, drawn.bgcolor):
         assert not colour or re.fullmatch("[0-9a-f]{6}", colour), f"{colour} is what the terminal makes of it"
     assert not drawn.hidden
@@ -70,7 +70,7 @@ def test_every_style_of_the_transcript_is_readable(name: str, ground: str) -> No
 
 def test_no_other_styles_are_used() -> None:
     known = {*PAINT, ""}
-    folder = Path(look.__file__).parent
+    folder = Path(styles.__file__).parent
     for path in (folder / "paint.py", folder / "live.py"):
         for style in re.findall(
             r'(?:styled|_text|_marked)\(.*, "([a-z][a-z_. ]*)"\)', path.read_text(encoding="utf-8")
@@ -78,12 +78,12 @@ def test_no_other_styles_are_used() -> None:
             assert style in known, f"{path.name}: {style}"
     for path in folder.glob("*.py"):
         for name in re.findall(r'"class:([a-z.]+)"', path.read_text(encoding="utf-8")):
-            assert name in look.STYLES, f"{path.name}: {name}"
+            assert name in styles.STYLES, f"{path.name}: {name}"
 
 
 def test_the_reason_of_a_question_was_grey_on_grey() -> None:
     """The ground of prompt_toolkit's own menus reaches every class whose name begins with theirs."""
-    drawn = merge_styles([default_ui_style(), look.STYLE])
+    drawn = merge_styles([default_ui_style(), styles.STYLE])
     assert drawn.get_attrs_for_style_str("class:menu.about").bgcolor == "888888"
-    for name in look.STYLES:
+    for name in styles.STYLES:
         assert drawn.get_attrs_for_style_str(f"class:{name}").bgcolor != "888888"

@@ -7,8 +7,8 @@ import re
 from base64 import b64decode
 from pathlib import Path
 
-from clew.api.script import Fault, Rule, Step
-from clew.conversation.open import request
+from clew.api.mock.scripts import Fault, Rule, Step
+from clew.conversation.load import request
 from tests.console.terminal import (
     CTRL_B,
     CTRL_C,

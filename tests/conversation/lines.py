@@ -11,9 +11,9 @@ from typing import Any
 
 from clew.conversation.session import Session
 from clew.demo.talk import Talk
-from clew.wire.encode import encode
 from clew.wire.entry import Entry
-from clew.wire.time import stamp
+from clew.wire.json_codec import encode
+from clew.wire.timestamps import stamp
 
 Json = dict[str, Any]
 

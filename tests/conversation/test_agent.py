@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.conversation.title import first_prompt
+from clew.conversation.titles import first_prompt
 from clew.demo.talk import ABSENT, Talk, bash, talk, task
-from clew.wire.place import Project, SessionFile
+from clew.wire.layout import Project, SessionFile
 from tests.conversation.lines import Json, opened, reply, result, session, text, use, user, written
 
 VERSIONS = ("1.0.90", "2.0.50", "2.0.76", "2.1.29", "2.1.45", "2.1.100", "2.1.232", "2.1.325")

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.conversation.graph import Graph
-from clew.conversation.reply import pair, replies
+from clew.conversation.entry_graph import Graph
+from clew.conversation.replies import pair, replies
 from clew.conversation.session import Session
 from clew.wire.entry import Entry
 from tests.conversation.lines import Json, pin, reply, result, session, text, use, user

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from clew.conversation.prompt import prompt_text
+from clew.conversation.speaker import prompt_text
 from clew.demo.talk import Talk, bash, talk
 from tests.conversation.lines import opened, pin, reply, session, text, user
 

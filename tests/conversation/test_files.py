@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from clew.conversation.files import FileState, file_states, restoration
+from clew.conversation.file_history import FileState, file_states, restoration
 from clew.conversation.session import Session
 from clew.demo.talk import talk
-from clew.wire.detail import Backup
-from clew.wire.encode import encode
 from clew.wire.entry import entries, read
+from clew.wire.entry_types import Backup
+from clew.wire.json_codec import encode
 
 TIME = "2026-01-05T09:00:00.000Z"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import clew
-from clew.conversation.graph import Cycle, Dangling, Duplicate, Graph
+from clew.conversation.entry_graph import Cycle, Dangling, Duplicate, Graph
 from clew.demo.talk import bash, talk
 from tests.conversation.lines import opened, reply, result, session, text, texts, use, user, uuids
 

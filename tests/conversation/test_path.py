@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import clew
-from clew.conversation.era import NEWEST, Era, version_key
-from clew.conversation.path import NIL
+from clew.conversation.active_path import NIL
+from clew.conversation.cli_version import NEWEST, Era, version_key
 from clew.conversation.session import Session
 from clew.demo.talk import bash, talk
 from tests.conversation.lines import Json, opened, pin, reply, result, session, text, texts, use, user, uuids

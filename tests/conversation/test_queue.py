@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.conversation.queue import Timeline, timeline
+from clew.conversation.prompt_queue import Timeline, timeline
 from clew.conversation.session import Session
 from clew.demo.talk import talk
-from clew.wire.encode import encode
 from clew.wire.entry import entries, read
+from clew.wire.json_codec import encode
 
 
 def queue(*operations: tuple[str, Any]) -> Timeline:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.conversation.reply import pair, replies
+from clew.conversation.replies import pair, replies
 from clew.demo.talk import bash, read, talk
 from tests.conversation.lines import Json, opened, reply, result, session, text, texts, use, user
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clew.conversation.literal import (
+from clew.conversation.literal_functions import (
     Message,
     deduplicate,
     extract_text,
@@ -16,7 +16,7 @@ from clew.conversation.literal import (
     parse_content_blocks,
     parse_session,
 )
-from clew.conversation.round import determine_round_type, rounds, starts_round
+from clew.conversation.rounds import determine_round_type, rounds, starts_round
 from tests.conversation.lines import Json, reply, result, session, text, use, user
 
 RESULT = [{"type": "tool_result", "tool_use_id": "call_xxx", "content": "文件内容...", "is_error": False}]

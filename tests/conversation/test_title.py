@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.conversation.outline import WINDOW, Outline
-from clew.conversation.title import LONGEST, first_prompt
+from clew.conversation.session_listing import WINDOW, Outline
+from clew.conversation.titles import LONGEST, first_prompt
 from clew.demo.talk import NIL, Talk, talk
-from clew.wire.place import session_at
+from clew.wire.layout import session_at
 from tests.conversation.lines import opened, session, text, user
 
 FILLER = "y" * 2000

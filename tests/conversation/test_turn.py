@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import clew
-from clew.conversation.prompt import input_kind, is_prompt, prompt_text, speaker
 from clew.conversation.session import Session
-from clew.conversation.turn import durations, turns
+from clew.conversation.speaker import input_kind, is_prompt, prompt_text, speaker
+from clew.conversation.turns import durations, turns
 from clew.demo.talk import bash, read, talk
 from clew.wire.entry import Entry
 from tests.conversation.lines import Json, opened, reply, result, session, text, use, user

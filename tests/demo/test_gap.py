@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from clew.demo.talk import DENSE, Talk, bash, talk
-from clew.wire.time import instant
+from clew.wire.timestamps import instant
 
 
 def long_talk(told: Talk) -> Talk:

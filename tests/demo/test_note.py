@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from clew.demo.talk import NIL, Talk, bash, talk
-from clew.wire.detail import Compaction, Snapshot
 from clew.wire.entry import Damaged, Entry
 from clew.wire.entry import read as read_items
+from clew.wire.entry_types import Compaction, Snapshot
 
 
 def blocks(entry: dict[str, Any]) -> list[dict[str, Any]]:

@@ -28,10 +28,10 @@ from clew.demo.talk import (
     web_search,
     write,
 )
-from clew.wire.encode import encode
 from clew.wire.entry import Entry
 from clew.wire.entry import read as read_items
-from clew.wire.time import instant
+from clew.wire.json_codec import encode
+from clew.wire.timestamps import instant
 
 VERSIONS = ("1.0.117", "2.0.42", "2.0.76", "2.1.29", "2.1.61", "2.1.232", "2.1.325")
 

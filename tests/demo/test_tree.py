@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from clew.demo import home
-from clew.demo.tree import Summary, write_demo
+from clew.demo import home_files
+from clew.demo.demo_tree import Summary, write_demo
 from clew.errors import Refused
 from clew.wire.entry import Damaged, Entry, entries, read
-from clew.wire.history import HistoryPrompt, read_history
-from clew.wire.sidecar import read_index, read_stats, read_todos
-from clew.wire.slug import slug
+from clew.wire.project_slug import slug
+from clew.wire.prompt_history import HistoryPrompt, read_history
+from clew.wire.side_files import read_index, read_stats, read_todos
 
 NOW = datetime(2026, 5, 1, 17, 0, tzinfo=UTC)
 
@@ -156,7 +156,7 @@ def test_the_edits_are_real(demo: Summary) -> None:
 def test_nobody_could_mistake_it_for_a_leak() -> None:
     """No file of the package holds anything that looks like a key: the demo's are put together when it is written."""
     pattern = re.compile(r"sk_live_\w{8}|ghp_\w{20}|AKIA[0-9A-Z]{12}|-----BEGIN")
-    for path in Path(home.__file__).parent.glob("*.py"):
+    for path in Path(home_files.__file__).parent.glob("*.py"):
         assert not pattern.search(path.read_text(encoding="utf-8")), path
 
 
@@ -308,7 +308,7 @@ def test_the_index_is_stale(demo: Summary) -> None:
     assert index is not None
     listed = {entry.session_id for entry in index.entries}
     there = {path.stem for path in folder.glob("*.jsonl")}
-    assert listed - there == {home.GONE}
+    assert listed - there == {home_files.GONE}
     assert len(there - listed) == 5
 
 
@@ -317,10 +317,10 @@ def test_the_history_has_prompts_of_a_session_that_is_gone(demo: Summary) -> Non
     times = [row.time for row in rows if row.time]
     assert times == sorted(times)
     assert len(rows) > 200
-    gone = [row for row in rows if row.session_id == home.GONE]
+    gone = [row for row in rows if row.session_id == home_files.GONE]
     assert len(gone) == 4
     assert any("move 12" in row.text for row in gone)
-    assert {row.session_id for row in rows} - {home.GONE, None} <= set(demo.sessions.values())
+    assert {row.session_id for row in rows} - {home_files.GONE, None} <= set(demo.sessions.values())
     assert any(row.session_id is None for row in rows)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.demo.talk import Talk, bash, talk
-from clew.wire.encode import encode
+from clew.wire.json_codec import encode
 
 Data = dict[str, Any]
 PROMPTS = ("one", "two", "three", "four", "five")

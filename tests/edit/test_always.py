@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.conversation.graph import Cycle, Dangling
+from clew.conversation.entry_graph import Cycle, Dangling
 from clew.conversation.session import Session
 from clew.demo.talk import Talk
 from clew.edit.plan import plan
-from clew.wire.revise import block_bytes
-from clew.wire.splice import part
+from clew.wire.entry_edit import block_bytes
+from clew.wire.json_splice import part
 from tests.edit.steps import STEPS, Steps, planned
 from tests.edit.talks import talks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clew.edit.band import BRIEF, DEFAULT, SHORT, VERBATIM, bands, levels
+from clew.edit.summary.age_levels import BRIEF, DEFAULT, SHORT, VERBATIM, bands, levels
 from clew.errors import BadQuery
 
 

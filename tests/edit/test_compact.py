@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.conversation.open import request
-from clew.conversation.request import GO_ON, UNANSWERED
+from clew.conversation.load import request
+from clew.conversation.resume_request import GO_ON, UNANSWERED
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk
-from clew.edit import compact
-from clew.edit.piece import Piece, extractive
 from clew.edit.plan import Plan, plan
+from clew.edit.summary import compact_session
+from clew.edit.summary.summariser import Piece, extractive
 from clew.errors import ApiError, NotFound, Refused
-from clew.facts.context import given as given_tokens
-from clew.wire.detail import Compaction
-from clew.wire.splice import part
+from clew.facts.context_size import given as given_tokens
+from clew.wire.entry_types import Compaction
+from clew.wire.json_splice import part
 from tests.edit.talks import talks
 
 ERAS = ("2.0.50", "2.1.29", "2.1.45", "2.1.80", "2.1.140", "2.1.325")
@@ -161,10 +161,10 @@ def test_a_call_is_not_parted_from_its_result() -> None:
     told = talk(version="2.0.50").user("one").reply("a").user("two").reply(call=call)
     told = told.user("typed while it ran").result("x", for_="toolu_ls").reply("b").user("four").reply("c")
     found = session(told)
-    chosen = compact.choose(found, keep_last=2)
+    chosen = compact_session.choose(found, keep_last=2)
     assert chosen.name == "turn 1"
     assert [turn.number for turn in chosen.tail] == [2, 3, 4]
-    assert compact.choose(found, turns=(3, 4)).name == "turns 2 to 4"
+    assert compact_session.choose(found, turns=(3, 4)).name == "turns 2 to 4"
 
 
 def test_a_failed_piece_is_an_error() -> None:
@@ -176,11 +176,11 @@ def test_a_failed_piece_is_an_error() -> None:
 
 
 def test_a_long_history_is_summed_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compact, "CHUNK", 60)
+    monkeypatch.setattr(compact_session, "CHUNK", 60)
     found = session(chat(9))
-    asked = compact.pieces(found, compact.choose(found))
+    asked = compact_session.pieces(found, compact_session.choose(found))
     assert [piece.name for piece in asked] == ["turns 1 to 3", "turns 4 to 6", "turns 7 to 9"]
-    assert sum(piece.limit for piece in asked) <= compact.LIMIT
+    assert sum(piece.limit for piece in asked) <= compact_session.LIMIT
 
 
 def test_extracts_tell_what_was_asked_and_what_came_of_it() -> None:

@@ -11,18 +11,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import clew
-from clew.conversation.open import request
-from clew.conversation.request import GO_ON
+from clew.conversation.load import request
+from clew.conversation.resume_request import GO_ON
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
-from clew.edit.boundary import MARK
-from clew.edit.piece import Piece, extractive
 from clew.edit.plan import Plan, plan
+from clew.edit.summary.compact_boundary import MARK
+from clew.edit.summary.summariser import Piece, extractive
 from clew.errors import ApiError
-from clew.facts.context import given
-from clew.wire.detail import Compaction, Summary
+from clew.facts.context_size import given
 from clew.wire.entry import Entry
-from clew.wire.splice import part
+from clew.wire.entry_types import Compaction, Summary
+from clew.wire.json_splice import part
 from tests.edit.talks import talks
 
 ERAS = ("2.0.50", "2.1.29", "2.1.45", "2.1.80", "2.1.140", "2.1.325")

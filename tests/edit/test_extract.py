@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.edit.extract import extract, shortened
+from clew.edit.summary.sentence_extract import extract, shortened
 
 REPORT = """I had a look around. It is a nice day. The total in `pricing.py` is a binary float. Nothing else matters here.
 That is the way it is. We decided to use Decimal instead of float. The weather stays fine. So it goes on for a while.

@@ -9,10 +9,10 @@ import pytest
 import clew
 from clew.conversation.session import Session
 from clew.demo.talk import talk
-from clew.edit.journal import Journal, take_back
-from clew.edit.lineage import Lineage, lineage
 from clew.edit.plan import plan
-from clew.wire.place import SessionFile, Tree
+from clew.edit.session_lineage import Lineage, lineage
+from clew.edit.undo_journal import Journal, take_back
+from clew.wire.layout import SessionFile, Tree
 
 
 @pytest.fixture(autouse=True)

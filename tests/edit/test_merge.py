@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.conversation.graph import Dangling
-from clew.conversation.open import request
+from clew.conversation.entry_graph import Dangling
+from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
-from clew.edit.merge import merge
+from clew.edit.merge_sessions import merge
 from clew.edit.plan import plan
 from clew.errors import Refused
-from clew.wire.detail import Snapshot
+from clew.wire.entry_types import Snapshot
 from tests.edit.talks import talks
 
 SAVED = "/home/ada/garden/gate.py"

@@ -11,11 +11,11 @@ import pytest
 
 import clew
 from clew.demo.talk import Talk, talk
-from clew.edit.journal import Journal, take_back
-from clew.edit.name import retitle, tag
 from clew.edit.plan import plan
+from clew.edit.rename_session import retitle, tag
+from clew.edit.undo_journal import Journal, take_back
 from clew.errors import Busy, NotFound, Refused
-from clew.wire.detail import Tag
+from clew.wire.entry_types import Tag
 
 
 @pytest.fixture(autouse=True)

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.conversation.graph import Dangling
+from clew.conversation.entry_graph import Dangling
 from clew.conversation.session import Session
-from clew.demo.answer import picture
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import Talk, bash, talk, task, tool
-from clew.demo.tree import write_demo
+from clew.demo.tool_results import picture
 from clew.edit.plan import plan
-from clew.edit.redact import redact
-from clew.edit.veil import Veil, has_repeated_names, veil
+from clew.edit.redact_session import redact
+from clew.edit.redactor import Veil, has_repeated_names, veil
 from clew.errors import BadQuery, Refused
-from clew.facts.secret import mask
-from clew.wire.encode import encode
-from clew.wire.splice import GONE
+from clew.facts.secrets.mask_secrets import mask
+from clew.wire.json_codec import encode
+from clew.wire.json_splice import GONE
 from tests.cli.conftest import NOW
 
 KEY = "ghp_" + "Zk3fQ9xLm2Vt8RbW5nYc7HsJ1dPg4TuA6eKo"

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.api.rule import lint
-from clew.conversation.open import request
+from clew.api.lint import lint
+from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, talk, task
+from clew.edit.fix.repair_session import FIXES, TEXTS, reach, repair
 from clew.edit.plan import plan
-from clew.edit.repair import FIXES, TEXTS, reach, repair
 from clew.facts.health import SOUND, VERSIONS, health
 from tests.edit.broken import PROMPTS, WAYS, five
 from tests.edit.talks import talks

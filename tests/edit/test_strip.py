@@ -7,13 +7,13 @@ import json
 import pytest
 
 import clew
-from clew.conversation.open import request
+from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
 from clew.edit.plan import Plan, plan
-from clew.edit.preset import PRESETS, Trim
 from clew.edit.strip import LINES, PROGRESS, REQUESTS, SNAPSHOTS, STATE
-from clew.wire.revise import block_bytes
+from clew.edit.trim_presets import PRESETS, Trim
+from clew.wire.entry_edit import block_bytes
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 400
 

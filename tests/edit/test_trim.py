@@ -13,11 +13,11 @@ import clew
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, grep, read, talk, task, tool
 from clew.edit.plan import Plan, plan
-from clew.edit.preset import Trim
-from clew.edit.trim import LETTERS, LINES, Tools, shorter
-from clew.facts.context import given
+from clew.edit.trim_presets import Trim
+from clew.edit.trim_tools import LETTERS, LINES, Tools, shorter
+from clew.facts.context_size import given
 from clew.wire.entry import Entry
-from clew.wire.splice import part
+from clew.wire.json_splice import part
 
 LONG = "\n".join(f"line {n} of a long output" for n in range(200))
 

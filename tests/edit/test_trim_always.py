@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.conversation.graph import Cycle, Dangling
+from clew.conversation.entry_graph import Cycle, Dangling
 from clew.conversation.session import Session
 from clew.demo.talk import Talk
 from clew.edit.plan import plan
-from clew.edit.preset import PRESETS, Trim
 from clew.edit.strip import LINES
-from clew.edit.trim import Tools
-from clew.wire.revise import block_bytes
-from clew.wire.splice import part
+from clew.edit.trim_presets import PRESETS, Trim
+from clew.edit.trim_tools import Tools
+from clew.wire.entry_edit import block_bytes
+from clew.wire.json_splice import part
 from tests.edit.talks import talks
 
 EXAMPLES = 80

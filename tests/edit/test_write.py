@@ -13,8 +13,8 @@ import pytest
 import clew
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
-from clew.edit.journal import Journal, take_back
 from clew.edit.plan import plan
+from clew.edit.undo_journal import Journal, take_back
 from clew.errors import NotFound, Refused
 
 SAVED = "/home/ada/garden/gate.py"

@@ -8,7 +8,7 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import bash, edit, talk, tool, write
-from clew.facts.change import ABSENT, UNKNOWN, Change, State, changes
+from clew.facts.file_changes import ABSENT, UNKNOWN, Change, State, changes
 
 PATH = "/home/ada/a.py"
 

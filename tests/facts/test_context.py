@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 
 import clew
-from clew.api.estimate import IMAGE, tokens
+from clew.api.token_estimate import IMAGE, tokens
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk
-from clew.facts.context import CATEGORIES, UNSENT, Scale, Weighed, context, sent
+from clew.facts.context_size import CATEGORIES, UNSENT, Scale, Weighed, context, sent
 from tests.edit.talks import talks
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 400

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from clew.conversation.open import read
+from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
-from clew.facts.drift import Drift, Unknown, drift, known, shown, shown_version
-from clew.wire.encode import encode
+from clew.facts.format_drift import Drift, Unknown, drift, known, shown, shown_version
+from clew.wire.json_codec import encode
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
@@ -129,7 +129,7 @@ def test_lines_that_the_fast_decoder_refuses_are_looked_at_too() -> None:
 
 
 def test_the_table_knows_the_kinds_that_the_reader_has_shapes_for() -> None:
-    from clew.wire.detail import _BY_SUBTYPE, _BY_TYPE
+    from clew.wire.entry_types import _BY_SUBTYPE, _BY_TYPE
 
     assert set(_BY_TYPE) <= set(known().fields)
     assert set(_BY_SUBTYPE) <= known().kinds["subtype"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.facts.price import MICRO, Prices, cost, dollars, load, micros, plain_name
+from clew.facts.prices import MICRO, Prices, cost, dollars, load, micros, plain_name
 
 PRICES = load()
 MILLION = 10**6

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.facts import secret
-from clew.facts.secret_rules import CONTEXT_RULES, RULES, telling
+from clew.facts.secrets import mask_secrets
+from clew.facts.secrets.secret_rules import CONTEXT_RULES, RULES, telling
 
 LETTERS = string.ascii_letters + string.digits
 URL_SAFE = LETTERS + "_-"
@@ -239,7 +239,7 @@ INNOCENT = [
 @pytest.mark.parametrize("around", ["{}", "use {} now", "'{}'", "({})", "鍵は{}。", "a\n{}\nb", "key={}"])
 def test_known_format_is_found_wherever_it_stands(rule: str, value: str, around: str) -> None:
     text = around.format(value)
-    (found,) = secret.find(text)
+    (found,) = mask_secrets.find(text)
     assert (found.rule, text[found.start : found.end]) == (rule, value)
 
 
@@ -247,24 +247,24 @@ def test_known_format_is_found_wherever_it_stands(rule: str, value: str, around:
 @pytest.mark.parametrize(("frame", "rule", "value"), IN_CONTEXT.values(), ids=IN_CONTEXT)
 def test_only_the_value_is_masked_where_a_name_tells(frame: str, rule: str, value: str) -> None:
     text = frame.format(value)
-    masked, secrets = secret.mask(text)
+    masked, secrets = mask_secrets.mask(text)
     assert len(secrets) == 1
     assert value not in masked
     if rule:
         assert masked == frame.format(f"[REDACTED:{rule}]")
-    assert secret.mask(masked) == (masked, ())
+    assert mask_secrets.mask(masked) == (masked, ())
 
 
 @pytest.mark.parametrize("text", INNOCENT)
 def test_innocent_text_is_left_alone(text: str) -> None:
-    assert secret.find(text) == ()
-    assert secret.find(f"before\n{text}\nafter") == ()
+    assert mask_secrets.find(text) == ()
+    assert mask_secrets.find(f"before\n{text}\nafter") == ()
 
 
 def test_thinking_signature_is_no_secret() -> None:
     signature = base64.b64encode(bytes((place * 89 + place // 3) % 256 for place in range(3000))).decode()
     thinking = {"type": "thinking", "thinking": "about the password", "signature": signature}
-    masked, count = secret.mask_data(thinking)
+    masked, count = mask_secrets.mask_data(thinking)
     assert masked is thinking
     assert count == 0
 
@@ -272,68 +272,68 @@ def test_thinking_signature_is_no_secret() -> None:
 @pytest.mark.req("R235")
 def test_secret_inside_base64_is_masked_whole() -> None:
     hidden = base64.b64encode(("KEY=" + KNOWN["github classic"][1] + "\n").encode()).decode()
-    assert secret.mask(f"data: {hidden}")[0] == "data: [REDACTED:base64-secret]"
+    assert mask_secrets.mask(f"data: {hidden}")[0] == "data: [REDACTED:base64-secret]"
     url_safe = base64.urlsafe_b64encode(("??>>" + KNOWN["anthropic oauth"][1]).encode()).decode().rstrip("=")
-    assert secret.mask(f"({url_safe})")[0] == "([REDACTED:base64-secret])"
+    assert mask_secrets.mask(f"({url_safe})")[0] == "([REDACTED:base64-secret])"
 
 
 @pytest.mark.req("R235")
 def test_base64_wrapped_over_lines_is_read_as_one() -> None:
     wrapped = base64.encodebytes(("A=1\n" * 20 + KNOWN["anthropic api"][1]).encode()).decode()
-    masked, secrets = secret.mask(f"$ base64 .env\n{wrapped}")
+    masked, secrets = mask_secrets.mask(f"$ base64 .env\n{wrapped}")
     assert masked == "$ base64 .env\n[REDACTED:base64-secret]\n"
     assert len(secrets) == 1
 
 
 def test_password_inside_base64_of_a_text_is_masked_but_not_one_in_noise() -> None:
     env = ("PORT=80\nDB_PASSWORD=" + "correcthorse" + "\nDEBUG=1\n").encode()
-    assert secret.mask(f"data: {base64.b64encode(env).decode()}")[0] == "data: [REDACTED:base64-secret]"
-    assert secret.find(base64.b64encode(env.replace(b"\n", b"\xf0").replace(b"DB", b"\x80\x81")).decode()) == ()
+    assert mask_secrets.mask(f"data: {base64.b64encode(env).decode()}")[0] == "data: [REDACTED:base64-secret]"
+    assert mask_secrets.find(base64.b64encode(env.replace(b"\n", b"\xf0").replace(b"DB", b"\x80\x81")).decode()) == ()
 
 
 def test_base64_of_plain_text_is_left_alone() -> None:
-    assert secret.find(base64.b64encode(b"nothing to see here, only plain words " * 4).decode()) == ()
+    assert mask_secrets.find(base64.b64encode(b"nothing to see here, only plain words " * 4).decode()) == ()
 
 
 def test_same_text_claimed_twice_is_named_by_the_more_specific_rule() -> None:
     value = KNOWN["anthropic api"][1]
-    assert secret.mask(f"ANTHROPIC_API_KEY={value}")[0] == "ANTHROPIC_API_KEY=[REDACTED:anthropic-key]"
+    assert mask_secrets.mask(f"ANTHROPIC_API_KEY={value}")[0] == "ANTHROPIC_API_KEY=[REDACTED:anthropic-key]"
 
 
 def test_overlapping_claims_leave_no_end_of_either_standing() -> None:
     value = "x9" + "/" + KNOWN["aws id"][1] + "/9y"
-    assert secret.mask(f'password="{value}"')[0] == 'password="[REDACTED:aws-key-id]"'
+    assert mask_secrets.mask(f'password="{value}"')[0] == 'password="[REDACTED:aws-key-id]"'
 
 
 def test_several_secrets_are_found_in_order() -> None:
     values = [value for _, value in KNOWN.values()]
     text = " and ".join(values)
-    assert [text[found.start : found.end] for found in secret.find(text)] == values
+    assert [text[found.start : found.end] for found in mask_secrets.find(text)] == values
 
 
 def test_key_gives_equal_secrets_equal_marks() -> None:
     one, other = KNOWN["npm"][1], KNOWN["gitlab"][1]
-    masked, _ = secret.mask(f"{one} {other} {one}", b"store key")
+    masked, _ = mask_secrets.mask(f"{one} {other} {one}", b"store key")
     first, second, third = masked.split()
     assert first == third != second
     assert first.startswith("[REDACTED:npm-token:") and len(first) == len("[REDACTED:npm-token:01234567]")
-    assert secret.mask(one, b"another key")[0] != first
-    assert secret.mask(masked, b"another key") == (masked, ())
+    assert mask_secrets.mask(one, b"another key")[0] != first
+    assert mask_secrets.mask(masked, b"another key") == (masked, ())
 
 
 def test_mark_reaches_a_secret_that_cannot_be_encoded() -> None:
-    masked, secrets = secret.mask('password = "' + "hunt\ud800" + 'er22"', b"k")
+    masked, secrets = mask_secrets.mask('password = "' + "hunt\ud800" + 'er22"', b"k")
     assert len(secrets) == 1
     masked.encode()
 
 
 def test_very_long_value_is_masked_to_its_end() -> None:
-    assert secret.mask("API_TOKEN=" + body(9000) + " end")[0] == "API_TOKEN=[REDACTED:token] end"
-    assert secret.mask("sk-" + "ant-" + body(9000) + " end")[0] == "[REDACTED:anthropic-key] end"
+    assert mask_secrets.mask("API_TOKEN=" + body(9000) + " end")[0] == "API_TOKEN=[REDACTED:token] end"
+    assert mask_secrets.mask("sk-" + "ant-" + body(9000) + " end")[0] == "[REDACTED:anthropic-key] end"
 
 
 def test_letter_that_grows_when_lowered_does_not_shift_what_is_masked() -> None:
-    assert secret.mask("İİİ DB_PASSWORD=" + "hunter2x İ")[0] == "İİİ DB_PASSWORD=[REDACTED:password] İ"
+    assert mask_secrets.mask("İİİ DB_PASSWORD=" + "hunter2x İ")[0] == "İİİ DB_PASSWORD=[REDACTED:password] İ"
 
 
 # --- data ---------------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def test_data_is_masked_in_values_and_in_names() -> None:
     value = KNOWN["anthropic api"][1]
     data = {"message": [{"text": f"use {value}"}], value: 1, "n": 2.5, "ok": True, "none": None}
     before = copy.deepcopy(data)
-    masked, count = secret.mask_data(data)
+    masked, count = mask_secrets.mask_data(data)
     assert masked == {
         "message": [{"text": "use [REDACTED:anthropic-key]"}],
         "[REDACTED:anthropic-key]": 1,
@@ -359,20 +359,20 @@ def test_data_is_masked_in_values_and_in_names() -> None:
 
 def test_names_that_become_equal_stay_apart() -> None:
     data = {"sk-" + "ant-" + letter * 30: letter for letter in "ABC"} | {"[REDACTED:anthropic-key]#2": "D"}
-    masked, count = secret.mask_data(data)
+    masked, count = mask_secrets.mask_data(data)
     assert list(masked.values()) == list("ABCD")
     assert count == 3
     assert all(name.startswith("[REDACTED:anthropic-key]") for name in masked)
-    assert secret.mask_data(masked) == (masked, 0)
+    assert mask_secrets.mask_data(masked) == (masked, 0)
 
 
 def test_what_holds_no_secret_is_the_same_object() -> None:
     clean = {"a": ["plain"]}
     data: dict[str, Any] = {"clean": clean, "dirty": [KNOWN["npm"][1], clean]}
-    masked, _ = secret.mask_data(data)
+    masked, _ = mask_secrets.mask_data(data)
     assert masked["clean"] is clean
     assert masked["dirty"][1] is clean
-    assert secret.mask_data(clean)[0] is clean
+    assert mask_secrets.mask_data(clean)[0] is clean
 
 
 @pytest.mark.parametrize(
@@ -399,19 +399,19 @@ def test_what_holds_no_secret_is_the_same_object() -> None:
 @pytest.mark.req("R235")
 def test_value_under_a_telling_name_is_masked(name: str, value: str, rule: str) -> None:
     masked: Any = {name: f"[REDACTED:{rule}]"}
-    assert secret.mask_data({name: value}) == (masked, 1)
-    assert secret.mask_data({name: [value, value]}) == ({name: [masked[name]] * 2}, 2)
-    assert secret.mask_data(masked) == (masked, 0)
+    assert mask_secrets.mask_data({name: value}) == (masked, 1)
+    assert mask_secrets.mask_data({name: [value, value]}) == ({name: [masked[name]] * 2}, 2)
+    assert mask_secrets.mask_data(masked) == (masked, 0)
 
 
 def test_scheme_before_a_credential_stays_readable() -> None:
-    masked, _ = secret.mask_data({"Authorization": "Bearer averyplainlongword"})
+    masked, _ = mask_secrets.mask_data({"Authorization": "Bearer averyplainlongword"})
     assert masked == {"Authorization": "Bearer [REDACTED:authorization]"}
 
 
 def test_name_in_a_field_beside_the_value_tells_too() -> None:
     data = {"env": [{"name": "DB_PASSWORD", "value": "swordfish"}, {"name": "COLOUR", "value": "swordfish"}]}
-    masked, count = secret.mask_data(data)
+    masked, count = mask_secrets.mask_data(data)
     assert [item["value"] for item in masked["env"]] == ["[REDACTED:password]", "swordfish"]
     assert count == 1
 
@@ -448,7 +448,7 @@ def test_name_in_a_field_beside_the_value_tells_too() -> None:
     ],
 )
 def test_obviously_innocent_value_under_a_telling_name_stays(data: dict[str, Any]) -> None:
-    masked, count = secret.mask_data(data)
+    masked, count = mask_secrets.mask_data(data)
     assert masked is data
     assert count == 0
 
@@ -457,7 +457,7 @@ def test_nesting_ten_thousand_deep_is_masked() -> None:
     deep: Any = KNOWN["npm"][1]
     for level in range(10_000):
         deep = [deep] if level % 2 else {"a": deep}
-    masked, count = secret.mask_data(deep)
+    masked, count = mask_secrets.mask_data(deep)
     assert count == 1
     while isinstance(masked, list | dict):
         masked = masked[0] if isinstance(masked, list) else masked["a"]
@@ -466,12 +466,12 @@ def test_nesting_ten_thousand_deep_is_masked() -> None:
 
 @pytest.mark.parametrize("value", ["plain", 1, 1.5, True, None, [], {}])
 def test_lone_value_comes_back_as_it_is(value: Any) -> None:
-    assert secret.mask_data(value) == (value, 0)
-    assert secret.mask_data(value)[0] is value
+    assert mask_secrets.mask_data(value) == (value, 0)
+    assert mask_secrets.mask_data(value)[0] is value
 
 
 def test_lone_string_is_masked() -> None:
-    assert secret.mask_data(KNOWN["npm"][1]) == ("[REDACTED:npm-token]", 1)
+    assert mask_secrets.mask_data(KNOWN["npm"][1]) == ("[REDACTED:npm-token]", 1)
 
 
 # --- what must always hold ----------------------------------------------------------------------------------
@@ -499,7 +499,7 @@ DATA = st.recursive(
 @settings(max_examples=400, deadline=None)
 def test_spans_lie_in_the_text_in_order_and_apart(text: str) -> None:
     at = 0
-    for found in secret.find(text):
+    for found in mask_secrets.find(text):
         assert at <= found.start < found.end <= len(text)
         at = found.end
 
@@ -507,21 +507,21 @@ def test_spans_lie_in_the_text_in_order_and_apart(text: str) -> None:
 @given(TEXTS, st.sampled_from([None, b"", b"key"]))
 @settings(max_examples=400, deadline=None)
 def test_masking_again_changes_nothing(text: str, key: bytes | None) -> None:
-    masked, secrets = secret.mask(text, key)
+    masked, secrets = mask_secrets.mask(text, key)
     assert (masked == text) == (not secrets)
-    assert secret.find(masked) == ()
-    assert secret.mask(masked, b"other") == (masked, ())
+    assert mask_secrets.find(masked) == ()
+    assert mask_secrets.mask(masked, b"other") == (masked, ())
 
 
 @given(DATA, st.sampled_from([None, b"key"]))
 @settings(max_examples=300, deadline=None)
 def test_data_keeps_its_shape_and_its_input(data: Any, key: bytes | None) -> None:
     before = copy.deepcopy(data)
-    masked, count = secret.mask_data(data, key)
+    masked, count = mask_secrets.mask_data(data, key)
     assert data == before
     assert shape(masked) == shape(data)
     assert (masked is data) if count == 0 else (masked != data)
-    again, more = secret.mask_data(masked, key)
+    again, more = mask_secrets.mask_data(masked, key)
     assert again is masked
     assert more == 0
 
@@ -537,7 +537,7 @@ def shape(value: Any) -> Any:
 @given(st.text())
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read(text: str) -> None:
-    secret.mask(text)
+    mask_secrets.mask(text)
     telling(text)
 
 
@@ -616,8 +616,8 @@ REPEATED = [
 @pytest.mark.parametrize("piece", REPEATED, ids=repr)
 def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
     text = (piece * (SIZE // len(piece) + 1))[:SIZE]
-    assert _seconds(lambda: secret.find(text)) < HANG
-    assert _seconds(lambda: secret.find(text[:-1] + "\0")) < HANG
+    assert _seconds(lambda: mask_secrets.find(text)) < HANG
+    assert _seconds(lambda: mask_secrets.find(text[:-1] + "\0")) < HANG
 
 
 def test_every_rule_alone_reads_every_hostile_text_in_bounded_time() -> None:
@@ -634,7 +634,7 @@ def test_every_rule_alone_reads_every_hostile_text_in_bounded_time() -> None:
 @pytest.mark.parametrize("piece", ["token=", "eyJ.", "://a:", "[REDACTED:jwt] "])
 def test_work_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
     small, large = piece * 5_000, piece * 50_000
-    assert _seconds(lambda: secret.find(large)) < 40 * (_seconds(lambda: secret.find(small)) + 0.01)
+    assert _seconds(lambda: mask_secrets.find(large)) < 40 * (_seconds(lambda: mask_secrets.find(small)) + 0.01)
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -657,12 +657,12 @@ def test_rule_names_fit_in_a_mark() -> None:
 
 
 def test_text_without_a_trace_of_a_secret_loads_no_regular_expression() -> None:
-    source = Path(secret.__file__).parents[2]
+    source = Path(mask_secrets.__file__).parents[2]
     innocent = (
         "All tests passed. The keys of a task are TOKENS; light paths/of/files.py, see https://example.com/README."
     )
     code = (
-        f"import sys; sys.path += {[str(source), *sys.path]!r}; from clew.facts.secret import mask;"
+        f"import sys; sys.path += {[str(source), *sys.path]!r}; from clew.facts.secrets.mask_secrets import mask;"
         f"assert mask({innocent!r}) == ({innocent!r}, ()); before = set(sys.modules);"
         "assert mask('password=hunter2hunter2')[1]; print(*before, '|', *sys.modules)"
     )

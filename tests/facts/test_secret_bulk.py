@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.facts import secret
-from clew.facts.secret_rules import WALL
+from clew.facts.secrets import mask_secrets
+from clew.facts.secrets.secret_rules import WALL
 from tests.facts.test_secret import DATA, IN_CONTEXT, INNOCENT, KNOWN, TEXTS
 
 SECRET_TEXTS = [value for _, value in KNOWN.values()] + [frame.format(value) for frame, _, value in IN_CONTEXT.values()]
@@ -29,30 +29,30 @@ ANY = st.one_of(TEXTS, st.builds(wrapped, TEXTS, st.sampled_from([60, 64, 76]), 
 
 
 def one_by_one(texts: list[str]) -> tuple[list[str], int]:
-    masked = [secret.mask(text, b"key") for text in texts]
+    masked = [mask_secrets.mask(text, b"key") for text in texts]
     return [text for text, _ in masked], sum(len(secrets) for _, secrets in masked)
 
 
 @given(st.lists(ANY, max_size=8))
 @settings(max_examples=250)
 def test_together_or_one_by_one_is_the_same(texts: list[str]) -> None:
-    assert secret.mask_data(texts, b"key") == one_by_one(texts)
-    assert secret.may_hold(texts) == [bool(secret.find(text)) for text in texts]
+    assert mask_secrets.mask_data(texts, b"key") == one_by_one(texts)
+    assert mask_secrets.may_hold(texts) == [bool(mask_secrets.find(text)) for text in texts]
 
 
 @given(st.lists(DATA, max_size=6))
 @settings(max_examples=120)
 def test_what_may_hold_nothing_holds_nothing(values: list[Any]) -> None:
-    for value, held in zip(values, secret.may_hold(values), strict=True):
-        assert held or not secret.mask_data(value)[1]
+    for value, held in zip(values, mask_secrets.may_hold(values), strict=True):
+        assert held or not mask_secrets.mask_data(value)[1]
 
 
 @given(ANY, ANY)
 @settings(max_examples=250)
 def test_no_rule_looks_across_a_wall(first: str, second: str) -> None:
     shift = len(first) + 1
-    apart = [*secret.find(first), *((s.rule, s.start + shift, s.end + shift) for s in secret.find(second))]
-    together = list(secret.find(first + WALL + second))
+    apart = [*mask_secrets.find(first), *((s.rule, s.start + shift, s.end + shift) for s in mask_secrets.find(second))]
+    together = list(mask_secrets.find(first + WALL + second))
     short = [text for text in (first, second) if len(text) < 15]  # too short to be looked at by themselves
     assert together == apart or short
     assert {*apart} <= {*together}
@@ -63,28 +63,28 @@ def test_no_neighbour_hides_a_secret(text: str) -> None:
     hidden = base64.b64encode(f"the {text} of it, and more".encode()).decode()
     for neighbour in NEIGHBOURS:
         texts = [neighbour, text, neighbour + " ", hidden, f" {neighbour}"]
-        assert secret.mask_data(texts, b"key") == one_by_one(texts)
-        assert secret.may_hold([{"a": neighbour}, {"a": [texts]}, {"b": {text: 1}}]) == [False, True, True]
+        assert mask_secrets.mask_data(texts, b"key") == one_by_one(texts)
+        assert mask_secrets.may_hold([{"a": neighbour}, {"a": [texts]}, {"b": {text: 1}}]) == [False, True, True]
 
 
 def test_innocent_lines_are_known_to_be_plain_without_a_second_look() -> None:
-    assert not any(secret.may_hold([{"type": "user", "text": text} for text in INNOCENT]))
+    assert not any(mask_secrets.may_hold([{"type": "user", "text": text} for text in INNOCENT]))
 
 
 def test_names_learned_as_plain_still_tell_by_the_label_beside_them() -> None:
     plain = {"name": "COLOUR", "value": "swordfish"}
-    assert secret.may_hold([plain]) == [False]
-    assert secret.may_hold([plain, {"name": "DB_PASSWORD", "value": "swordfish"}]) == [False, True]
+    assert mask_secrets.may_hold([plain]) == [False]
+    assert mask_secrets.may_hold([plain, {"name": "DB_PASSWORD", "value": "swordfish"}]) == [False, True]
 
 
 @pytest.mark.shared
 def test_real_lines_are_masked_together_as_one_by_one(shared: Path) -> None:
     for path in sorted((shared / "corpus").rglob("*.jsonl")):
         values = [value for line in path.read_bytes().splitlines() if (value := _value(line)) is not None]
-        held = secret.may_hold(values)
-        assert all(held[at] or not secret.mask_data(value)[1] for at, value in enumerate(values))
+        held = mask_secrets.may_hold(values)
+        assert all(held[at] or not mask_secrets.mask_data(value)[1] for at, value in enumerate(values))
         texts = sorted({text for value in values for text in _texts(value)})
-        assert secret.mask_data(texts, b"key") == one_by_one(texts)
+        assert mask_secrets.mask_data(texts, b"key") == one_by_one(texts)
 
 
 def _value(line: bytes) -> Any:

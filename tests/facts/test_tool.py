@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from clew.conversation.open import request
-from clew.conversation.reply import Call
+from clew.conversation.load import request
+from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.demo.talk import bash, edit, talk, tool, write
-from clew.facts.tool import TOOLS, call_diff, diff, label, result_kind, subject, tool_name
-from clew.wire.encode import encode
+from clew.facts.tool_catalog import TOOLS, call_diff, diff, label, result_kind, subject, tool_name
+from clew.wire.json_codec import encode
 
 PATCH = [{"oldStart": 3, "oldLines": 3, "newStart": 3, "newLines": 4, "lines": [" a", "-b", "+B", "+bb", " c"]}]
 USAGE = {"input_tokens": 1, "output_tokens": 2}

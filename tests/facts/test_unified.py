@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.facts.unified import unified
+from clew.facts.unified_diff import unified
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import clew
 from clew.conversation.session import Session
 from clew.demo.talk import bash, talk, task
-from clew.facts.usage import Count, Usage, count, total, usage, without_thinking
-from clew.wire.bill import Billed
-from clew.wire.encode import encode
-from clew.wire.scan import scan
+from clew.facts.token_usage import Count, Usage, count, total, usage, without_thinking
+from clew.wire.bulk_scan import scan
+from clew.wire.json_codec import encode
+from clew.wire.usage_fields import Billed
 
 Json = dict[str, Any]
 

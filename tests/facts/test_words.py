@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import clew
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, edit, read, talk, tool
-from clew.facts.words import FIELDS, Words, input_text, words
-from clew.wire.encode import encode
+from clew.facts.searchable_text import FIELDS, Words, input_text, words
+from clew.wire.json_codec import encode
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.api.rule import lint
-from clew.conversation.open import request
+from clew.api.lint import lint
+from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.errors import Refused
-from clew.foreign.build import KEPT, Place, lines, session_id
-from clew.foreign.format import FORMATS, detect, within
-from clew.foreign.step import Conversation, Prompt
-from clew.foreign.write import Draft, draft, there, write
-from clew.wire.encode import encode
-from clew.wire.place import Tree
+from clew.foreign.conversation_steps import Conversation, Prompt
+from clew.foreign.formats import FORMATS, detect, within
+from clew.foreign.session_builder import KEPT, Place, lines, session_id
+from clew.foreign.write_import import Draft, draft, there, write
+from clew.wire.json_codec import encode
+from clew.wire.layout import Tree
 from tests.foreign.logs import FIRST, SECOND, WRITERS
 
 EVERY = pytest.mark.parametrize("name", WRITERS)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.foreign.format import within
+from clew.foreign.formats import within
 from tests.foreign import logs
 from tests.foreign.told import kept, originals, session, told
 

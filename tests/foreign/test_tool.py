@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clew.foreign.patch import patched
-from clew.foreign.tool import translated
+from clew.foreign.codex_patch import patched
+from clew.foreign.tool_names import translated
 
 CASES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("shell", {"command": ["bash", "-lc", "ls | wc"]}, "Bash", {"command": "ls | wc"}),
@@ -44,7 +44,7 @@ def test_a_tool_has_the_name_that_means_the_same(name: str, given: Any, ours: st
 
 
 def test_every_tool_that_is_named_has_the_inputs_it_needs() -> None:
-    from clew.facts.tool import TOOLS
+    from clew.facts.tool_catalog import TOOLS
 
     for name, given, ours, made in CASES:
         if ours != name and ours in TOOLS:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from clew.conversation.session import Session
-from clew.foreign.build import KEPT
-from clew.foreign.format import within
-from clew.foreign.write import draft
-from clew.wire.place import Tree
+from clew.foreign.formats import within
+from clew.foreign.session_builder import KEPT
+from clew.foreign.write_import import draft
+from clew.wire.layout import Tree
 
 
 def sessions(path: Path) -> list[Session]:

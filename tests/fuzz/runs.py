@@ -14,7 +14,7 @@ from typing import Any
 
 import clew
 from clew.cli import main
-from clew.cli.run import COMMANDS
+from clew.cli.run_command import COMMANDS
 from clew.errors import ClewError
 from tests.fuzz.world import HEALTHY, Case
 
@@ -241,8 +241,8 @@ def pages(case: Case) -> None:
     """The pages of `clew serve`."""
     from starlette.testclient import TestClient
 
-    from clew.web.app import make_app
-    from clew.web.guard import Door
+    from clew.web.access_control import Door
+    from clew.web.routes import make_app
 
     door = Door(8080, lambda address: None)
     base = f"/session/{case.id}"
@@ -275,8 +275,8 @@ def pages(case: Case) -> None:
 
 def tools(case: Case) -> None:
     """The tools of `clew mcp`."""
-    from clew.mcp.tool import Failure, call
-    from clew.wire.place import Tree
+    from clew.mcp.session_tools import Failure, call
+    from clew.wire.layout import Tree
 
     questions: tuple[tuple[str, dict[str, Any]], ...] = (
         ("list_sessions", {}),
@@ -293,8 +293,8 @@ def tools(case: Case) -> None:
 
 def resumed(case: Case) -> None:
     """What a chat reads before it resumes a session."""
-    from clew.chat.resume import find, resume
-    from clew.wire.place import Tree
+    from clew.chat.store.resume_session import find, resume
+    from clew.wire.layout import Tree
 
     resume(find(Tree(case.root), case.id).path)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import talk
-from clew.demo.tree import write_demo
 from tests.foreign.logs import WRITERS
 from tests.fuzz.mutation import mutate_bytes, mutate_json, mutate_lines
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.demo.tree import write_demo
-from clew.index.search import Index
+from clew.demo.demo_tree import write_demo
+from clew.index.session_index import Index
 from tests.index.helper import NOW, Claude
 
 

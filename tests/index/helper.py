@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from clew.index.search import Index
+from clew.index.session_index import Index
 
 NOW = 1_770_000_000.0
 DAY = 86_400

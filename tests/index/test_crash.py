@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from clew.index.build import LARGE
-from clew.index.search import Index
+from clew.index.parallel_build import LARGE
+from clew.index.session_index import Index
 from tests.index.helper import Claude, append, call, contents, custom, fresh, prompt, reply, result, touch
 
-REFRESH = "import sys; from clew.index.search import Index; print(Index.open(*sys.argv[1:3]).refresh().is_complete)"
+REFRESH = (
+    "import sys; from clew.index.session_index import Index; print(Index.open(*sys.argv[1:3]).refresh().is_complete)"
+)
 SLOWLY = """
-import sys, clew.index.write as write
-from clew.index.search import Index
+import sys, clew.index.index_writer as write
+from clew.index.session_index import Index
 write.BATCH = 1 << 16  # many transactions
 with Index.open(*sys.argv[1:3]) as index:
     index.refresh()

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import BadQuery
-from clew.facts.words import words
-from clew.index.grep import _literal, sought
-from clew.index.search import Index
+from clew.facts.searchable_text import words
+from clew.index.byte_scan import _literal, sought
+from clew.index.session_index import Index
 from clew.wire.entry import entries, read
 from tests.index.helper import Claude, call, ident, prompt, reply, result, touch
 

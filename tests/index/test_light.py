@@ -18,7 +18,7 @@ HEAVY = {
 SCRIPT = """
 clew = sys.modules["clew"] = type(sys)("clew")  # the package without what its front door loads
 clew.__path__ = [folder]
-from clew.index.search import Index
+from clew.index.session_index import Index
 with Index.open(sys.argv[1], sys.argv[2]) as index:
     assert index.refresh().is_complete
     found = index.search(sys.argv[3])
@@ -44,7 +44,7 @@ def test_a_search_loads_nothing_heavy(claude: Claude, query: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
-    assert "clew.index.search" in loaded
+    assert "clew.index.session_index" in loaded
     assert not loaded & HEAVY
 
 
@@ -53,11 +53,15 @@ def test_passages_are_the_same_without_the_fast_decoder(claude: Claude, monkeypa
     with claude.refreshed() as index:
         fast = [p.text for p in index.search("apple")[0].passages]
         monkeypatch.setitem(sys.modules, "_json", None)
-        monkeypatch.setattr("clew.index.passage._held", [])
+        monkeypatch.setattr("clew.index.snippet._held", [])
         assert [p.text for p in index.search("apple")[0].passages] == fast
 
 
 def test_nothing_is_made_by_importing(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "import clew.index.search, clew.index.build, clew.index.grep, clew.index.context"]
+    command = [
+        sys.executable,
+        "-c",
+        "import clew.index.session_index, clew.index.parallel_build, clew.index.byte_scan, clew.index.surrounding_turns",
+    ]
     subprocess.run(command, cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": ""}, check=True)
     assert not list(tmp_path.iterdir())

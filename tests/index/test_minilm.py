@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from clew.errors import ClewError
-from clew.index.minilm import CHECKSUMS, SIZE, Model, model_folder, verify
-from clew.index.wordpiece import LONGEST, MOST
+from clew.index.semantic.minilm import CHECKSUMS, SIZE, Model, model_folder, verify
+from clew.index.semantic.wordpiece import LONGEST, MOST
 
 JUDGED = {  # by sentence-transformers 6.2.0 on torch 2.13.0, in a byte for each number
     "Where does the cent go?": (

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.demo.tree import write_demo
-from clew.index.search import Index
+from clew.demo.demo_tree import write_demo
+from clew.index.session_index import Index
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 ASKED = (

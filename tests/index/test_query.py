@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import BadQuery
-from clew.index.query import NAMES, Query, parse
-from clew.index.sql import conditions
+from clew.index.query_syntax import NAMES, Query, parse
+from clew.index.sql_filters import conditions
 
 PARTS = st.sampled_from(
     [

@@ -6,11 +6,11 @@ from math import log2
 
 import pytest
 
-from clew.index.find import fold, rank, sessions
-from clew.index.match import REPLIED, matches
-from clew.index.query import parse
-from clew.index.rank import HALF_LIFE, MOST, WEIGHT, passage_score, session_score
-from clew.index.search import Index
+from clew.index.assemble import fold, rank, sessions
+from clew.index.fts_match import REPLIED, matches
+from clew.index.query_syntax import parse
+from clew.index.ranking import HALF_LIFE, MOST, WEIGHT, passage_score, session_score
+from clew.index.session_index import Index
 from tests.index.helper import NOW, Claude, ident, prompt, reply, result
 
 DAY = 86_400

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import Ambiguous, NotFound
-from clew.index.passage import Passage
-from clew.index.recall import Recall, find, recall, save, saved, slug
-from clew.index.result import Result
-from clew.wire.place import Tree
+from clew.index.results import Result
+from clew.index.saved_searches import Recall, find, recall, save, saved, slug
+from clew.index.snippet import Passage
+from clew.wire.layout import Tree
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from clew.index import schema
+from clew.index import index_schema
 from tests.index.helper import (
     DAY,
     NOW,
@@ -173,7 +173,7 @@ def test_a_long_file_is_read_in_parts_within_a_budget(claude: Claude, tmp_path: 
 def test_another_version_is_made_anew_and_said(claude: Claude) -> None:
     claude.write("a", prompt("an apple"))
     with claude.refreshed() as index:
-        names = [Path(index.folder) / f"{number}.db" for number in range(schema.SHARDS)]
+        names = [Path(index.folder) / f"{number}.db" for number in range(index_schema.SHARDS)]
     for name in names:
         with apsw.Connection(str(name)) as connection:
             connection.pragma("user_version", 999)
@@ -189,7 +189,7 @@ def test_another_version_is_made_anew_and_said(claude: Claude) -> None:
 def test_a_damaged_index_is_made_anew_and_said(claude: Claude, where: int) -> None:
     claude.write("a", *(prompt(f"apple {n} " + "word " * 50) for n in range(200)))
     with claude.refreshed() as index:
-        names = [Path(index.folder) / f"{number}.db" for number in range(schema.SHARDS)]
+        names = [Path(index.folder) / f"{number}.db" for number in range(index_schema.SHARDS)]
     for name in names:
         size = name.stat().st_size
         with name.open("r+b") as file:
@@ -206,7 +206,7 @@ def test_damage_found_by_a_search_is_mended_by_it(claude: Claude) -> None:
     with claude.refreshed() as index:
         for shard in index.shards:
             shard.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        names = [Path(index.folder) / f"{number}.db" for number in range(schema.SHARDS)]
+        names = [Path(index.folder) / f"{number}.db" for number in range(index_schema.SHARDS)]
     for name in names:
         data = bytearray(name.read_bytes())
         for page in range(3, len(data) // 4096):
@@ -223,7 +223,7 @@ def test_the_cache_is_for_its_owner_alone_and_outside_the_claude_folder(claude: 
         assert claude.root not in folder.parents
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         files = list(folder.iterdir())
-        assert len(files) >= schema.SHARDS
+        assert len(files) >= index_schema.SHARDS
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 

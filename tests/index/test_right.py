@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.facts.words import words
-from clew.index.encoded import without_runs
-from clew.index.passage import LONG_OUTPUT
-from clew.index.search import Index
-from clew.index.text import is_wide, tokens
+from clew.facts.searchable_text import words
+from clew.index.base64_filter import without_runs
+from clew.index.session_index import Index
+from clew.index.snippet import LONG_OUTPUT
+from clew.index.tokenizer import is_wide, tokens
 from clew.wire.entry import entries, read
 
 Place = tuple[str, int, str]
@@ -107,7 +107,7 @@ def test_the_demo_is_searched_right(demo: Index) -> None:
 @pytest.mark.shared
 def test_real_sessions_are_searched_right(shared: Path, tmp_path: Path) -> None:
     """The samples lie in folders of their own; they are put where Claude Code would have them."""
-    from clew.wire.walk import walk
+    from clew.wire.tree_walk import walk
 
     root = tmp_path / "claude"
     for number, folder in enumerate(sorted(path for path in (shared / "corpus").iterdir() if path.is_dir())):

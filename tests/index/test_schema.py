@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.index.schema import open_shard
+from clew.index.index_schema import open_shard
 
 NORMAL = 1
 

@@ -440,7 +440,7 @@ def test_a_bad_query_is_no_result(claude: Claude) -> None:
 
 
 def test_the_demo_is_searched(demo: object, tmp_path: Path) -> None:
-    from clew.index.search import Index
+    from clew.index.session_index import Index
 
     assert isinstance(demo, Index)
     assert len(demo.search("", limit=100)) > 5

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from clew.errors import ClewError
-from clew.index import semantic
-from clew.index.search import Index
-from clew.index.text import tokens
-from clew.index.vector import Lock, digest_of
+from clew.index.semantic import semantic_search
+from clew.index.semantic.vectors import Lock, digest_of
+from clew.index.session_index import Index
+from clew.index.tokenizer import tokens
 from tests.index.helper import NOW, Claude, append, call, custom, ident, prompt, reply, result, thinking
 
 RAIN = "Do not water the garden when rain is forecast."
@@ -84,7 +84,7 @@ def test_a_paraphrase_without_a_common_word_finds_the_session(story: Index, aske
     first = story.search(asked, now=NOW, semantic=True)[0]
     assert first.title == title
     assert first.similarity is not None
-    assert first.similarity > semantic.FLOOR
+    assert first.similarity > semantic_search.FLOOR
     assert first.passages[0].similarity == first.similarity
     assert not {word for word in tokens(asked) if len(word) > 3} & set(tokens(first.passages[0].text))
     assert first.session not in [found.session for found in story.search(asked)]
@@ -103,7 +103,7 @@ def test_sessions_come_once_and_best_first(story: Index) -> None:
 
 
 def test_the_orders_are_fused_by_rank() -> None:
-    fused = semantic.fused(["a", "b", "c"], ["d", "b", "a"])
+    fused = semantic_search.fused(["a", "b", "c"], ["d", "b", "a"])
     assert {session: score for score, session in fused} == {
         "a": pytest.approx(1 / 61 + 1 / 63),
         "b": pytest.approx(1 / 62 + 1 / 62),
@@ -111,7 +111,7 @@ def test_the_orders_are_fused_by_rank() -> None:
         "d": pytest.approx(1 / 61),
     }
     assert [session for _, session in fused] == ["a", "b", "d", "c"]
-    assert [session for _, session in semantic.fused(["x"], ["y"])] == ["x", "y"]
+    assert [session for _, session in semantic_search.fused(["x"], ["y"])] == ["x", "y"]
 
 
 def test_words_and_meaning_together_come_first(claude: Claude) -> None:
@@ -319,8 +319,8 @@ def test_one_process_embeds_at_a_time_and_the_other_does_not_wait(claude: Claude
 
 
 WORKER = """
-import sys, clew.index.embed as embed
-from clew.index.search import Index
+import sys, clew.index.semantic.embed as embed
+from clew.index.session_index import Index
 embed.BATCH = 64  # many transactions
 with Index.open(*sys.argv[1:3]) as index:
     index.refresh()
@@ -362,7 +362,7 @@ def test_kills_in_the_middle_leave_the_vectors_of_one_go(claude: Claude, tmp_pat
 
 
 def test_without_the_extra_it_says_what_to_install(claude: Claude, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(semantic, "NEEDS", ("numpy", "no_such_model"))
+    monkeypatch.setattr(semantic_search, "NEEDS", ("numpy", "no_such_model"))
     with claude.refreshed() as index, pytest.raises(ClewError, match="needs numpy and a model") as caught:
         index.search("rain", semantic=True)
     assert "pip install 'clew[semantic]'" in caught.value.hint

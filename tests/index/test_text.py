@@ -8,8 +8,8 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.index.encoded import LONG, has_run, prepared, without_runs
-from clew.index.text import TOKENIZER, spaced, tokens
+from clew.index.base64_filter import LONG, has_run, prepared, without_runs
+from clew.index.tokenizer import TOKENIZER, spaced, tokens
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
 LIKELY = st.text(st.sampled_from("aZ0_.-()/\\\"' \n\té日本語ｶ한국ไทยβß́️👍\ue000"), max_size=40)

@@ -17,9 +17,9 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, InitializeResult, ListToolsResult, TextContent
 
-from clew.demo.tree import Summary, write_demo
-from clew.mcp.answer import NOTE
-from clew.mcp.tool import TOOLS
+from clew.demo.demo_tree import Summary, write_demo
+from clew.mcp.quoted_text import NOTE
+from clew.mcp.session_tools import TOOLS
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

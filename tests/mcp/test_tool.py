@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from clew.cli import main
-from clew.conversation.open import read
+from clew.conversation.load import read
+from clew.demo.demo_tree import Summary, write_demo
 from clew.demo.talk import bash, talk, task
-from clew.demo.tree import Summary, write_demo
-from clew.index.context import context
-from clew.mcp.answer import LONGEST, MARK, NOTE, back, page, quote
-from clew.mcp.tool import TOOLS, Failure, call
-from clew.wire.place import Tree
+from clew.index.surrounding_turns import context
+from clew.mcp.quoted_text import LONGEST, MARK, NOTE, back, page, quote
+from clew.mcp.session_tools import TOOLS, Failure, call
+from clew.wire.layout import Tree
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 MOST = LONGEST + 2000  # with what we say ourselves

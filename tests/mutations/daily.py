@@ -7,35 +7,36 @@ from dataclasses import replace
 from msgspec import structs
 
 from clew.api import client
-from clew.chat import name, rewinding
-from clew.chat.tools import disk
-from clew.cli import collect
-from clew.conversation import outline
-from clew.conversation import round as rounds
-from clew.facts import required, tool
-from clew.index import metadata, sql
-from clew.report import activity
+from clew.chat.config import session_name
+from clew.chat.rewind import carry_out
+from clew.chat.tools import atomic_files
+from clew.cli.keep import collect
+from clew.conversation import rounds as rounds
+from clew.conversation import session_listing
+from clew.facts import required_fields, tool_catalog
+from clew.index import known_sessions, sql_filters
+from clew.report import activity_totals
 from clew.wire import work_files
 from tests.mutations import Patch, violates
 
 
 @violates("R353", "a search ignores the branch that it is narrowed to")
 def branch_is_ignored(patch: Patch) -> None:
-    @patch.wrap(sql._on_file)
+    @patch.wrap(sql_filters._on_file)
     def wrong(original, name, value, parents):
         return original(name, "*" if name == "branch" else value, parents)
 
 
 @violates("R354", "sessions without a transcript are not known")
 def gone_sessions_are_forgotten(patch: Patch) -> None:
-    @patch.wrap(metadata.gone_sessions)
+    @patch.wrap(known_sessions.gone_sessions)
     def wrong(original, *args, **more):
         return []
 
 
 @violates("R355", "the name of a session ends with a thing")
 def names_end_with_a_thing(patch: Patch) -> None:
-    patch.set(name, "_SURNAMES", ("brook", "comet", "otter"))
+    patch.set(session_name, "_SURNAMES", ("brook", "comet", "otter"))
 
 
 @violates("R356", "a request offers no tools")
@@ -48,21 +49,21 @@ def tools_are_left_out(patch: Patch) -> None:
 
 @violates("R357", "the tools that write files leave them as they are")
 def nothing_is_written(patch: Patch) -> None:
-    @patch.wrap(disk._replaced)
+    @patch.wrap(atomic_files._replaced)
     def wrong(original, target, data):
         return original(target, target.read_bytes()) if target.exists() else 0
 
 
 @violates("R358", "a rewind changes no file")
 def nothing_is_restored(patch: Patch) -> None:
-    @patch.wrap(rewinding._execute)
+    @patch.wrap(carry_out._execute)
     def wrong(original, changes, record):
         return original((), record)
 
 
 @violates("R359", "fields that are required may be missing")
 def nothing_is_required(patch: Patch) -> None:
-    @patch.wrap(required.missing_fields)
+    @patch.wrap(required_fields.missing_fields)
     def wrong(original, entry):
         return ()
 
@@ -83,21 +84,21 @@ def complexity_is_flat(patch: Patch) -> None:
 
 @violates("R362", "the slug is not shown")
 def slug_is_hidden(patch: Patch) -> None:
-    @patch.wrap(outline.Outline.slug)
+    @patch.wrap(session_listing.Outline.slug)
     def wrong(original, self):
         return None
 
 
 @violates("R363", "the meaning of a return code is not shown")
 def meaning_is_hidden(patch: Patch) -> None:
-    @patch.wrap(tool.return_code_meaning)
+    @patch.wrap(tool_catalog.return_code_meaning)
     def wrong(original, detail):
         return ""
 
 
 @violates("R364", "the hours of the statistics are not shown")
 def hours_are_left_out(patch: Patch) -> None:
-    @patch.wrap(activity.with_activity)
+    @patch.wrap(activity_totals.with_activity)
     def wrong(original, *args):
         return (each for each in original(*args) if each.what != "sessions by hour")
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from clew.collect import cut, direct, outbox, proof, record, state, take
-from clew.collect.file import open_found, read_at, state_now
-from clew.collect.write import RACY
-from clew.wire import tail, write
+from clew.collect import direct_collect, fingerprint, ingest, line_reader
+from clew.collect.archive.archive_writer import RACY
+from clew.collect.safe_open import open_found, read_at, state_now
+from clew.collect.sinks import outbox, record, state_file
+from clew.wire import session_writer, tail_reader
 from tests.mutations import Patch, violates
 
 
 def _forget_times(self, found):
     """Remove the time of a file from the state, so that it looks changed."""
-    point = self.state.files.get(state.name_of(self.root, found.path))
+    point = self.state.files.get(state_file.name_of(self.root, found.path))
     if isinstance(point, dict):
         point["mtime"] = 0
 
 
 @violates("R311", "index and statistics are sent in every run")
 def whole_files_are_always_sent(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._deliver)
+    @patch.wrap(direct_collect.DirectCollector._deliver)
     def wrong(original, self, found):
         if found.is_whole:
             _forget_times(self, found)
@@ -27,7 +28,7 @@ def whole_files_are_always_sent(patch: Patch) -> None:
 
 @violates("R311", "index and statistics are taken again although they are the same")
 def whole_files_are_always_new(patch: Patch) -> None:
-    @patch.wrap(take.Taker._whole)
+    @patch.wrap(ingest.Taker._whole)
     def wrong(original, self, file, found, id, known):
         if known:
             known = known._replace(mark=known.mark._replace(chain=b""))
@@ -36,7 +37,7 @@ def whole_files_are_always_new(patch: Patch) -> None:
 
 @violates("R313", "without an archive unchanged files are opened")
 def unchanged_files_are_opened(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._deliver)
+    @patch.wrap(direct_collect.DirectCollector._deliver)
     def wrong(original, self, found):
         _forget_times(self, found)
         return original(self, found)
@@ -44,14 +45,14 @@ def unchanged_files_are_opened(patch: Patch) -> None:
 
 @violates("R313", "no file is ever taken for unchanged")
 def no_file_is_settled(patch: Patch) -> None:
-    @patch.wrap(take.Taker._trust)
+    @patch.wrap(ingest.Taker._trust)
     def wrong(original, self, before, after):
         return RACY
 
 
 @violates("R314", "without an archive lines are sent twice")
 def batches_are_sent_twice(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._records)
+    @patch.wrap(direct_collect.DirectCollector._records)
     def wrong(original, self, file, batch):
         found = list(original(self, file, batch))
         return [*found, *found]
@@ -66,16 +67,16 @@ def archived_lines_are_sent_twice(patch: Patch) -> None:
 
 @violates("R314", "a line that was sent before is not sent again where it stands a second time")
 def equal_lines_are_sent_once(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._records)
+    @patch.wrap(direct_collect.DirectCollector._records)
     def wrong(original, self, file, batch):
         return list({each.raw: each for each in original(self, file, batch)}.values())
 
 
 @violates("R315", "without an archive the offset moves before the sink has the lines")
 def offset_moves_first(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._send)
+    @patch.wrap(direct_collect.DirectCollector._send)
     def wrong(original, self, file, batch):
-        name = state.name_of(self.root, batch.found.path)
+        name = state_file.name_of(self.root, batch.found.path)
         self.state.files[name] = {"offset": batch.end, "mtime": batch.found.state.mtime // 1_000_000}
         try:
             return original(self, file, batch)
@@ -93,7 +94,7 @@ def position_moves_first(patch: Patch) -> None:
 
 @violates("R318", "without an archive what a broken state does not name counts as delivered")
 def broken_state_sends_nothing(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._start)
+    @patch.wrap(direct_collect.DirectCollector._start)
     def wrong(original, self, file, found, point):
         is_unnamed = not point and self.state.path.exists()
         return (state_now(file).size, 1, 1) if is_unnamed else original(self, file, found, point)
@@ -101,26 +102,26 @@ def broken_state_sends_nothing(patch: Patch) -> None:
 
 @violates("R318", "the state is written over in place")
 def state_is_written_in_place(patch: Patch) -> None:
-    @patch.wrap(write.replace)
+    @patch.wrap(session_writer.replace)
     def wrong(original, path, data, **options):
         path.write_bytes(data)
 
 
 @violates("R319", "the beginning of a line is passed over")
 def torn_lines_are_passed_over(patch: Patch) -> None:
-    @patch.wrap(cut.cut)
+    @patch.wrap(line_reader.cut)
     def wrong(original, file, offset, limits):
         for part in original(file, offset, limits):
-            if isinstance(part, cut.Rest) and part.data:
-                yield cut.Some(part.data)
-                yield cut.Rest(b"", 0)
+            if isinstance(part, line_reader.Rest) and part.data:
+                yield line_reader.Some(part.data)
+                yield line_reader.Rest(b"", 0)
             else:
                 yield part
 
 
 @violates("R320", "without an archive a rewritten file is continued at its end")
 def restart_is_at_the_end(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._start)
+    @patch.wrap(direct_collect.DirectCollector._start)
     def wrong(original, self, file, found, point):
         offset, line, generation = original(self, file, found, point)
         is_restarted = found.path in self.report.restarted
@@ -129,15 +130,15 @@ def restart_is_at_the_end(patch: Patch) -> None:
 
 @violates("R320", "a rewritten file is continued at its end in the archive")
 def archived_restart_is_at_the_end(patch: Patch) -> None:
-    @patch.wrap(proof.judge)
+    @patch.wrap(fingerprint.judge)
     def wrong(original, file, now, before, old, key, limits, *, doubted):
         found = original(file, now, before, old, key, limits, doubted=doubted)
-        return proof.Verdict(proof.Place(now.size, old.lines, old.chain)) if found.reason else found
+        return fingerprint.Verdict(fingerprint.Place(now.size, old.lines, old.chain)) if found.reason else found
 
 
 @violates("R322", "without an archive empty files are opened")
 def empty_files_are_opened(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._deliver)
+    @patch.wrap(direct_collect.DirectCollector._deliver)
     def wrong(original, self, found):
         if not found.state.size:
             open_found(self.root, found).close()
@@ -146,7 +147,7 @@ def empty_files_are_opened(patch: Patch) -> None:
 
 @violates("R322", "the archive opens empty files")
 def archive_opens_empty_files(patch: Patch) -> None:
-    @patch.wrap(take.Taker.take)
+    @patch.wrap(ingest.Taker.take)
     def wrong(original, self, found, known, *, doubted=False):
         if not found.state.size:
             found = found._replace(state=found.state._replace(size=1))
@@ -155,7 +156,7 @@ def archive_opens_empty_files(patch: Patch) -> None:
 
 @violates("R323", "without an archive deleted files stay in the state")
 def deleted_files_stay(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector.run)
+    @patch.wrap(direct_collect.DirectCollector.run)
     def wrong(original, self):
         before = dict(self.state.files)
         report = original(self)
@@ -166,16 +167,16 @@ def deleted_files_stay(patch: Patch) -> None:
 
 @violates("R323", "deleted files stay in the state of an archive")
 def archived_files_stay(patch: Patch) -> None:
-    @patch.wrap(state.StateCursor.save)
+    @patch.wrap(state_file.StateCursor.save)
     def wrong(original, self, points):
-        state.write_state(self.path, {**state.read_state(self.path), **points})
+        state_file.write_state(self.path, {**state_file.read_state(self.path), **points})
 
 
 @violates("R323", "files that came after the first run are not found")
 def new_files_are_missed(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._deliver)
+    @patch.wrap(direct_collect.DirectCollector._deliver)
     def wrong(original, self, found):
-        is_new = state.name_of(self.root, found.path) not in self.state.files
+        is_new = state_file.name_of(self.root, found.path) not in self.state.files
         return None if is_new and self.state.sequence else original(self, found)
 
 
@@ -188,7 +189,7 @@ def agents_have_no_session(patch: Patch) -> None:
 
 @violates("R324", "agents beside the sessions have no session")
 def flat_agents_have_no_session(patch: Patch) -> None:
-    @patch.wrap(take.session_in)
+    @patch.wrap(ingest.session_in)
     def wrong(original, data):
         return ""
 
@@ -209,11 +210,11 @@ def position_is_left_out(patch: Patch) -> None:
 
 @violates("R325", "without an archive the state counts characters")
 def state_counts_characters(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._send)
+    @patch.wrap(direct_collect.DirectCollector._send)
     def wrong(original, self, file, batch):
         original(self, file, batch)
         data = read_at(file, batch.end, 0)
-        point = self.state.files[state.name_of(self.root, batch.found.path)]
+        point = self.state.files[state_file.name_of(self.root, batch.found.path)]
         point["offset"] = len(data.decode(errors="replace"))
         self.state.save()
 
@@ -227,17 +228,17 @@ def archived_state_counts_characters(patch: Patch) -> None:
 
 @violates("R327", "what was written while lines were sent is passed over")
 def growth_is_passed_over(patch: Patch) -> None:
-    @patch.wrap(direct.DirectCollector._send)
+    @patch.wrap(direct_collect.DirectCollector._send)
     def wrong(original, self, file, batch):
         original(self, file, batch)
         if not batch.found.is_whole:
-            self.state.files[state.name_of(self.root, batch.found.path)]["offset"] = state_now(file).size
+            self.state.files[state_file.name_of(self.root, batch.found.path)]["offset"] = state_now(file).size
             self.state.save()
 
 
 @violates("R327", "what was written while a tail was read is passed over")
 def tail_passes_over(patch: Patch) -> None:
-    @patch.wrap(tail.Tail._read)
+    @patch.wrap(tail_reader.Tail._read)
     def wrong(original, self, file):
         found = original(self, file)
         self.offset, self._before = file.seek(0, 2), None

@@ -4,42 +4,43 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clew.edit import band, boundary, cut, relink, report, slim, strip, trim, write
-from clew.wire import entry, history, place, reference, revise, time
+from clew.edit import plan_report, relink, removals, strip, trim_tools, write_plan
+from clew.edit.summary import age_levels, compact_boundary, compress_turn
+from clew.wire import entry, entry_edit, layout, prompt_history, rename_ids, timestamps
 from tests.mutations import Patch, violates
 
 
 @violates("R280", "entries of a clone keep the id of their session")
 def session_id_stays(patch: Patch) -> None:
-    @patch.wrap(write._names)
+    @patch.wrap(write_plan._names)
     def wrong(original, plan, *args):
         return replace(original(plan, *args), session=plan.source.id)
 
 
 @violates("R281", "entries of a clone keep their uuids")
 def uuids_stay(patch: Patch) -> None:
-    @patch.wrap(reference.new_uuid)
+    @patch.wrap(rename_ids.new_uuid)
     def wrong(original, session, old):
         return old
 
 
 @violates("R282", "the snapshots of a clone name the messages of its source")
 def snapshots_stay(patch: Patch) -> None:
-    patch.set(reference, "PLACES", tuple(name for name in reference.PLACES if name != "messageId"))
+    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.PLACES if name != "messageId"))
 
 
 @violates("R284", "the callers of results stay those of the source")
 def callers_stay(patch: Patch) -> None:
-    patch.set(reference, "PLACES", tuple(name for name in reference.PLACES if name != "sourceToolAssistantUUID"))
+    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.PLACES if name != "sourceToolAssistantUUID"))
 
-    @patch.wrap(reference._fields)
+    @patch.wrap(rename_ids._fields)
     def wrong(original, *args):
         return (each for each in original(*args) if each[0] != b"sourceToolAssistantUUID")
 
 
 @violates("R285", "writing a copy touches its source")
 def source_is_touched(patch: Patch) -> None:
-    @patch.wrap(write.write)
+    @patch.wrap(write_plan.write)
     def wrong(original, plan, **options):
         made = original(plan, **options)
         path = plan.source.path
@@ -49,21 +50,21 @@ def source_is_touched(patch: Patch) -> None:
 
 @violates("R286", "a clone lies in a folder of its own")
 def clone_lies_elsewhere(patch: Patch) -> None:
-    @patch.wrap(write._project)
+    @patch.wrap(write_plan._project)
     def wrong(original, plan, file):
         return original(plan, file).with_name("-clones")
 
 
 @violates("R287", "results of removed calls stay")
 def results_stay(patch: Patch) -> None:
-    @patch.wrap(trim._places)
+    @patch.wrap(trim_tools._places)
     def wrong(original, found, chosen):
         return [at for at in original(found, chosen) if found.blocks[at].type != "tool_result"]
 
 
 @violates("R288", "an entry that lost a block is removed with the others")
 def others_are_removed(patch: Patch) -> None:
-    @patch.wrap(cut._emptied)
+    @patch.wrap(removals._emptied)
     def wrong(original, session, lost):
         return original(session, lost) | set(lost)
 
@@ -87,12 +88,12 @@ def snapshots_of_removed_stay(patch: Patch) -> None:
 def thinking_stays(patch: Patch) -> None:
     @patch.wrap(strip.cut_thinking)
     def wrong(original, session):
-        return cut.Cut()
+        return removals.Cut()
 
 
 @violates("R295", "recent replies are summarised too")
 def all_is_summarised(patch: Patch) -> None:
-    @patch.wrap(band.levels)
+    @patch.wrap(age_levels.levels)
     def wrong(original, bands, count):
         made = original(bands, count)
         return [made[0]] * len(made)
@@ -100,42 +101,42 @@ def all_is_summarised(patch: Patch) -> None:
 
 @violates("R296", "calls go with their results")
 def calls_go(patch: Patch) -> None:
-    @patch.wrap(slim.job)
+    @patch.wrap(compress_turn.job)
     def wrong(original, turn, level, tools):
         return original(turn, level, "drop")
 
 
 @violates("R291", "calls without a result are left")
 def calls_stay(patch: Patch) -> None:
-    @patch.wrap(trim._places)
+    @patch.wrap(trim_tools._places)
     def wrong(original, found, chosen):
         return [at for at in original(found, chosen) if found.blocks[at].type != "tool_use"]
 
 
 @violates("R297", "what marks a compression is a notice and no boundary")
 def no_boundary(patch: Patch) -> None:
-    @patch.wrap(boundary.boundary)
+    @patch.wrap(compact_boundary.boundary)
     def wrong(original, *args):
-        return revise.new_entry({**original(*args).data, "subtype": "informational"})
+        return entry_edit.new_entry({**original(*args).data, "subtype": "informational"})
 
 
 @violates("R298", "a boundary does not name the last entry before it")
 def boundary_names_nothing(patch: Patch) -> None:
-    @patch.wrap(boundary.boundary)
+    @patch.wrap(compact_boundary.boundary)
     def wrong(original, session, like, moment, last, kind):
         return original(session, like, moment, None, kind)
 
 
 @violates("R300", "a report does not count thinking")
 def thinking_is_not_counted(patch: Patch) -> None:
-    @patch.wrap(report.tally)
+    @patch.wrap(plan_report.tally)
     def wrong(original, *args):
         return replace(original(*args), thinking=0)
 
 
 @violates("R303", "entries of an unknown type are dropped")
 def unknown_entries_are_dropped(patch: Patch) -> None:
-    @patch.wrap(write._lines)
+    @patch.wrap(write_plan._lines)
     def wrong(original, items, names):
         known = ("user", "assistant", "system", "summary", "file-history-snapshot", "queue-operation", "progress")
         return original([i for i in items if not isinstance(i, entry.Entry) or i.type in known], names)
@@ -144,7 +145,7 @@ def unknown_entries_are_dropped(patch: Patch) -> None:
 @violates("R335", "a time in the history is in seconds")
 @violates("R336", "prompts have the dates of another year")
 def times_are_seconds(patch: Patch) -> None:
-    @patch.wrap(history._prompt)
+    @patch.wrap(prompt_history._prompt)
     def wrong(original, value, found):
         moment = value.get("timestamp")
         moment = moment / 1000 if isinstance(moment, int | float) else moment
@@ -153,13 +154,13 @@ def times_are_seconds(patch: Patch) -> None:
 
 @violates("R350", "sessions come in any order")
 def order_is_reversed(patch: Patch) -> None:
-    @patch.wrap(place._scan)
+    @patch.wrap(layout._scan)
     def wrong(original, folder):
         return original(folder)[::-1]
 
 
 @violates("R348", "the offset of a time is ignored")
 def offsets_do_not_count(patch: Patch) -> None:
-    @patch.wrap(time.instant)
+    @patch.wrap(timestamps.instant)
     def wrong(original, value):
         return original(value[:19] + "Z" if isinstance(value, str) and value[10:11] == "T" else value)

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec.structs import fields, force_setattr, replace
 
-from clew.conversation import files, queue
-from clew.facts import health, tool
-from clew.wire import block, damage, detail, entry, line
+from clew.conversation import file_history, prompt_queue
+from clew.facts import health, tool_catalog
+from clew.wire import content_block, entry, entry_types, line, salvage
 from tests.mutations import Patch, violates
 
 
@@ -38,10 +38,10 @@ def lose_field(patch: Patch, name: str, value: Any = None) -> None:
     change_entries(patch, lambda found: force_setattr(found, name, value))
 
 
-def change_detail(patch: Patch, shape: type[detail.Detail], **values: Any) -> None:
+def change_detail(patch: Patch, shape: type[entry_types.Detail], **values: Any) -> None:
     """Change the typed view of one kind of entry."""
 
-    @patch.wrap(detail.Detail.of)
+    @patch.wrap(entry_types.Detail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
         return replace(made, **values) if cls is shape else made
@@ -67,14 +67,14 @@ def damage_ends_the_file(patch: Patch) -> None:
 
 @violates("R051", "a malformed line has the number of the one before")
 def damage_has_the_wrong_number(patch: Patch) -> None:
-    @patch.wrap(damage.damaged)
+    @patch.wrap(salvage.damaged)
     def wrong(original, found, reason):
         return original(replace(found, number=found.number - 1), reason)
 
 
 @violates("R052", "an unknown type becomes a system entry")
 def unknown_types_are_renamed(patch: Patch) -> None:
-    known = {*detail._BY_TYPE, "user", "assistant"}
+    known = {*entry_types._BY_TYPE, "user", "assistant"}
     change_entries(patch, lambda found: None if found.type in known else force_setattr(found, "type", "system"))
 
 
@@ -102,17 +102,17 @@ def bad_bytes_lose_the_line(patch: Patch) -> None:
 
 @violates("R060", "summaries have no typed view")
 def summaries_are_untyped(patch: Patch) -> None:
-    patch.remove(detail._BY_TYPE, "summary")
+    patch.remove(entry_types._BY_TYPE, "summary")
 
 
 @violates("R061", "progress has no typed view")
 def progress_is_untyped(patch: Patch) -> None:
-    patch.remove(detail._BY_TYPE, "progress")
+    patch.remove(entry_types._BY_TYPE, "progress")
 
 
 @violates("R061", "links to pull requests have no typed view")
 def pull_requests_are_untyped(patch: Patch) -> None:
-    patch.remove(detail._BY_TYPE, "pr-link")
+    patch.remove(entry_types._BY_TYPE, "pr-link")
 
 
 @violates("R062", "the branch of an entry is lost")
@@ -137,69 +137,69 @@ def user_type_is_required(patch: Patch) -> None:
 
 @violates("R065", "a queue operation without uuid says nothing")
 def queue_needs_a_uuid(patch: Patch) -> None:
-    @patch.wrap(detail.Detail.of)
+    @patch.wrap(entry_types.Detail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
-        return replace(made, operation="") if cls is detail.QueueOperation and not found.uuid else made
+        return replace(made, operation="") if cls is entry_types.QueueOperation and not found.uuid else made
 
 
 @violates("R066", "only enqueue and dequeue are operations")
 def few_operations(patch: Patch) -> None:
-    @patch.wrap(detail.Detail.of)
+    @patch.wrap(entry_types.Detail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
-        known = cls is not detail.QueueOperation or made.operation in ("enqueue", "dequeue")
+        known = cls is not entry_types.QueueOperation or made.operation in ("enqueue", "dequeue")
         return made if known else replace(made, operation="")
 
 
 @violates("R067", "what leaves the queue is the newest message")
 def queue_is_a_stack(patch: Patch) -> None:
-    @patch.wrap(queue._taken)
+    @patch.wrap(prompt_queue._taken)
     def wrong(original, operation, waiting):
         return original(operation, waiting[::-1])
 
 
 @violates("R067", "what matches no message is not listed")
 def strays_are_lost(patch: Patch) -> None:
-    @patch.wrap(queue.timeline)
+    @patch.wrap(prompt_queue.timeline)
     def wrong(original, found):
         return changed(original(found), strays=())
 
 
 @violates("R068", "a snapshot does not name its message")
 def snapshot_names_no_message(patch: Patch) -> None:
-    change_detail(patch, detail.Snapshot, message_id=None)
+    change_detail(patch, entry_types.Snapshot, message_id=None)
 
 
 @violates("R069", "the version of a backup is lost")
 def backup_has_no_version(patch: Patch) -> None:
-    @patch.wrap(detail._backup)
+    @patch.wrap(entry_types._backup)
     def wrong(original, value):
         return replace(original(value), version=None)
 
 
 @violates("R070", "a string backup is the name of a file")
 def string_is_a_name(patch: Patch) -> None:
-    @patch.wrap(detail._backup)
+    @patch.wrap(entry_types._backup)
     def wrong(original, value):
-        return detail.Backup(name=value) if isinstance(value, str) else original(value)
+        return entry_types.Backup(name=value) if isinstance(value, str) else original(value)
 
 
 @violates("R071", "an empty snapshot tracks the folder itself")
 def empty_snapshot_tracks_something(patch: Patch) -> None:
-    @patch.wrap(detail.Snapshot.backups)
+    @patch.wrap(entry_types.Snapshot.backups)
     def wrong(original, self):
-        return original(self) or {".": detail.Backup()}
+        return original(self) or {".": entry_types.Backup()}
 
 
 @violates("R072", "every snapshot is a first one")
 def updates_are_first_snapshots(patch: Patch) -> None:
-    change_detail(patch, detail.Snapshot, is_update=False)
+    change_detail(patch, entry_types.Snapshot, is_update=False)
 
 
 @violates("R073", "the files of a message are those of its first snapshot")
 def updates_change_nothing(patch: Patch) -> None:
-    @patch.wrap(files._snapshot)
+    @patch.wrap(file_history._snapshot)
     def wrong(original, found, noted):
         message = noted.inner_message_id or noted.message_id
         return None if message in found else original(found, noted)
@@ -208,39 +208,39 @@ def updates_change_nothing(patch: Patch) -> None:
 @violates("R074", "a summary does not name its leaf")
 @violates("R075", "a summary names no leaf if that is elsewhere")
 def summary_names_no_leaf(patch: Patch) -> None:
-    change_detail(patch, detail.Summary, leaf=None)
+    change_detail(patch, entry_types.Summary, leaf=None)
 
 
 @violates("R077", "a trigger that is not known is called auto")
 def triggers_are_auto(patch: Patch) -> None:
-    @patch.wrap(detail.Compaction.cause)
+    @patch.wrap(entry_types.Compaction.cause)
     def wrong(original, self):
         return original(self) if self.trigger == "manual" else "auto"
 
 
 @violates("R078", "durations of turns are seconds")
 def durations_are_seconds(patch: Patch) -> None:
-    @patch.wrap(detail.Detail.of)
+    @patch.wrap(entry_types.Detail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
-        return replace(made, duration_ms=made.duration_ms // 1000) if cls is detail.TurnDuration else made
+        return replace(made, duration_ms=made.duration_ms // 1000) if cls is entry_types.TurnDuration else made
 
 
 @violates("R079", "the arguments of a command are its message")
 def arguments_are_the_message(patch: Patch) -> None:
-    @patch.wrap(detail.LocalCommand.arguments)
+    @patch.wrap(entry_types.LocalCommand.arguments)
     def wrong(original, self):
         return self.message
 
 
 @violates("R080", "the description of a waiting task is lost")
 def task_is_not_described(patch: Patch) -> None:
-    change_detail(patch, detail.Progress, task_description="")
+    change_detail(patch, entry_types.Progress, task_description="")
 
 
 @violates("R080", "progress of a command has no output")
 def progress_has_no_output(patch: Patch) -> None:
-    change_detail(patch, detail.Progress, output="", full_output="")
+    change_detail(patch, entry_types.Progress, output="", full_output="")
 
 
 @violates("R081", "progress is linked by its own id")
@@ -250,7 +250,7 @@ def progress_has_its_own_id(patch: Patch) -> None:
 
 @violates("R082", "a pull request has no repository")
 def pull_request_has_no_repository(patch: Patch) -> None:
-    change_detail(patch, detail.PrLink, repository="")
+    change_detail(patch, entry_types.PrLink, repository="")
 
 
 @violates("R083", "an error of the API is an answer")
@@ -269,7 +269,7 @@ def modes_are_few(patch: Patch) -> None:
 
 @violates("R086", "the todos of a prompt are lost")
 def todos_are_lost(patch: Patch) -> None:
-    lose_field(patch, "todos", block.NOTHING)
+    lose_field(patch, "todos", content_block.NOTHING)
 
 
 @violates("R087", "lines that are not messages are not counted")
@@ -282,14 +282,14 @@ def inventory_counts_messages(patch: Patch) -> None:
 
 @violates("R090", "a string has no blocks")
 def strings_have_no_blocks(patch: Patch) -> None:
-    @patch.wrap(block.Message.blocks)
+    @patch.wrap(content_block.Message.blocks)
     def wrong(original, self):
         return [] if isinstance(self.content, str) else original(self)
 
 
 @violates("R091", "thinking is part of the text")
 def thinking_is_text(patch: Patch) -> None:
-    @patch.wrap(block.Message.text)
+    @patch.wrap(content_block.Message.text)
     def wrong(original, self):
         if isinstance(self.content, str):
             return self.content
@@ -298,7 +298,7 @@ def thinking_is_text(patch: Patch) -> None:
 
 @violates("R092", "the input of a call is lost")
 def calls_have_no_input(patch: Patch) -> None:
-    @patch.wrap(block.Message.blocks)
+    @patch.wrap(content_block.Message.blocks)
     def wrong(original, self):
         return [replace(found, input=None) for found in original(self)]
 
@@ -307,21 +307,21 @@ def calls_have_no_input(patch: Patch) -> None:
 def unknown_blocks_are_dropped(patch: Patch) -> None:
     known = ("text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document")
 
-    @patch.wrap(block.Message.blocks)
+    @patch.wrap(content_block.Message.blocks)
     def wrong(original, self):
         return [found for found in original(self) if found.type in known]
 
 
 @violates("R100", "a result that is a list has no text")
 def lists_have_no_text(patch: Patch) -> None:
-    @patch.wrap(block.result_text)
+    @patch.wrap(content_block.result_text)
     def wrong(original, content):
         return "" if isinstance(content, list) else original(content)
 
 
 @violates("R102", "signatures are cut")
 def signatures_are_cut(patch: Patch) -> None:
-    @patch.wrap(block.Message.blocks)
+    @patch.wrap(content_block.Message.blocks)
     def wrong(original, self):
         return [replace(found, signature=(found.signature or "")[:8]) for found in original(self)]
 
@@ -343,4 +343,4 @@ def records_mark_nothing(patch: Patch) -> None:
 @violates("R112", "WebSearch is not a known tool")
 @violates("R113", "the inputs of a tool are not known")
 def tool_is_unknown(patch: Patch) -> None:
-    patch.remove(tool.TOOLS, "WebSearch")
+    patch.remove(tool_catalog.TOOLS, "WebSearch")

@@ -7,16 +7,17 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from clew.collect import state, take
-from clew.conversation import open
+from clew.collect import ingest
+from clew.collect.sinks import state_file
+from clew.conversation import load
 from clew.report import reconcile
-from clew.wire import history, time
+from clew.wire import prompt_history, timestamps
 from tests.mutations import Patch, violates
 
 
 @violates("R335", "the time of a prompt is read as seconds")
 def times_are_seconds(patch: Patch) -> None:
-    @patch.wrap(history._prompt)
+    @patch.wrap(prompt_history._prompt)
     def wrong(original, value, line):
         moment = value.get("timestamp")
         return original({**value, "timestamp": moment * 1000} if isinstance(moment, int) else value, line)
@@ -24,7 +25,7 @@ def times_are_seconds(patch: Patch) -> None:
 
 @violates("R336", "prompts do not know their session")
 def prompts_name_no_session(patch: Patch) -> None:
-    @patch.wrap(history._prompt)
+    @patch.wrap(prompt_history._prompt)
     def wrong(original, value, line):
         return replace(original(value, line), session_id=None)
 
@@ -38,7 +39,7 @@ def nothing_differs(patch: Patch) -> None:
 
 @violates("R348", "a time with an offset is taken for one in UTC")
 def offsets_are_dropped(patch: Patch) -> None:
-    @patch.wrap(time.instant)
+    @patch.wrap(timestamps.instant)
     def wrong(original, value):
         found = original(value)
         if isinstance(value, str) and found and (moment := datetime.fromisoformat(value)).utcoffset():
@@ -50,7 +51,7 @@ def offsets_are_dropped(patch: Patch) -> None:
 def order_alternates(patch: Patch) -> None:
     times = count()
 
-    @patch.wrap(open.sessions)
+    @patch.wrap(load.sessions)
     def wrong(original, *args, **more):
         found = list(original(*args, **more))
         yield from found if next(times) % 2 else reversed(found)
@@ -58,13 +59,13 @@ def order_alternates(patch: Patch) -> None:
 
 @violates("R318", "what a broken state does not name counts as delivered")
 def broken_state_delivers_nothing(patch: Patch) -> None:
-    @patch.wrap(state.StateCursor._start)
+    @patch.wrap(state_file.StateCursor._start)
     def wrong(original, self, point, saved, mtime, offset, *rest):
         return offset if point is None else original(self, point, saved, mtime, offset, *rest)
 
 
 @violates("R321", "stubs are delivered")
 def stubs_are_delivered(patch: Patch) -> None:
-    @patch.wrap(take.is_warmup)
+    @patch.wrap(ingest.is_warmup)
     def wrong(original, file, size):
         return False

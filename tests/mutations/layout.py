@@ -8,7 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clew.wire import home, overflow, place, sidecar, slug, write
+from clew.system import environment
+from clew.wire import layout as place
+from clew.wire import overflow_files, project_slug, session_writer, side_files
 from tests.mutations import Patch, violates
 
 
@@ -21,7 +23,7 @@ def project_is_left_out(patch: Patch) -> None:
 
 @violates("R002", "an option or variable that names the folder is ignored")
 def folder_is_fixed(patch: Patch) -> None:
-    @patch.wrap(home.claude_home)
+    @patch.wrap(environment.claude_home)
     def wrong(original, override=None):
         return str(Path.home() / ".claude")
 
@@ -56,14 +58,14 @@ def loose_agents_name_no_session(patch: Patch) -> None:
 @violates("R008", "a long output is not found from its call")
 @violates("R009", "the outputs of agents are not found in the session's folder")
 def output_is_not_found(patch: Patch) -> None:
-    @patch.wrap(overflow.find_overflow)
+    @patch.wrap(overflow_files.find_overflow)
     def wrong(original, *args):
         return None
 
 
 @violates("R010", "a binary output is printed as if it were text")
 def binary_is_text(patch: Patch) -> None:
-    @patch.wrap(overflow.Overflow.is_binary)
+    @patch.wrap(overflow_files.Overflow.is_binary)
     def wrong(original, self):
         return False
 
@@ -116,44 +118,44 @@ def recalls_are_made_too_early(patch: Patch) -> None:
 @violates("R022", "a macOS path keeps its slashes as underscores")
 @violates("R023", "a short path keeps its slashes as underscores")
 def slashes_become_underscores(patch: Patch) -> None:
-    @patch.wrap(slug._dashed)
+    @patch.wrap(project_slug._dashed)
     def wrong(original, path):
         return original(path) if "/" not in path else path.replace("/", "_")
 
 
 @violates("R024", "the drive and its colon are left out")
 def drives_are_dropped(patch: Patch) -> None:
-    @patch.wrap(slug.slug)
+    @patch.wrap(project_slug.slug)
     def wrong(original, path):
-        return original(slug.DRIVE.sub("", path))
+        return original(project_slug.DRIVE.sub("", path))
 
 
 @violates("R025", "a backslash stays")
 def backslashes_stay(patch: Patch) -> None:
-    @patch.wrap(slug._dashed)
+    @patch.wrap(project_slug._dashed)
     def wrong(original, path):
         return "\\".join(original(part) for part in path.split("\\"))
 
 
 @violates("R026", "the leading dash is removed")
 def leading_dash_is_removed(patch: Patch) -> None:
-    @patch.wrap(slug.slug)
+    @patch.wrap(project_slug.slug)
     def wrong(original, path):
         return original(path).removeprefix("-")
 
 
 @violates("R027", "dots and underscores stay")
 def dots_stay(patch: Patch) -> None:
-    @patch.wrap(slug._dashed)
+    @patch.wrap(project_slug._dashed)
     def wrong(original, path):
         return re.sub(r"[^a-zA-Z0-9._]", "-", path)
 
 
 @violates("R027", "a long name is cut without a hash")
 def long_names_have_no_hash(patch: Patch) -> None:
-    @patch.wrap(slug.slug)
+    @patch.wrap(project_slug.slug)
     def wrong(original, path):
-        return original(path)[: slug.LONGEST]
+        return original(path)[: project_slug.LONGEST]
 
 
 @violates("R028", "a guess at a path passes for knowledge")
@@ -166,7 +168,7 @@ def guess_is_certain(patch: Patch) -> None:
 
 @violates("R029", "originalPath of the index is ignored")
 def original_path_is_ignored(patch: Patch) -> None:
-    @patch.wrap(sidecar.read_index)
+    @patch.wrap(side_files.read_index)
     def wrong(original, path):
         found = original(path)
         return found and replace(found, original_path=None)
@@ -181,26 +183,26 @@ def cwd_is_ignored(patch: Patch) -> None:
 
 @violates("R031", "a Windows slug decodes to a path with slashes")
 def drive_is_decoded_with_slashes(patch: Patch) -> None:
-    @patch.wrap(slug.unslug)
+    @patch.wrap(project_slug.unslug)
     def wrong(original, name):
         return original(name).replace("\\", "/")
 
 
 @violates("R035", "an index without entries[] is wanted: version 1 is refused")
 def version_1_is_refused(patch: Patch) -> None:
-    patch.set(sidecar, "INDEX_VERSION", 2)
+    patch.set(side_files, "INDEX_VERSION", 2)
 
 
 @violates("R036", "messageCount of an entry is lost")
 def message_count_is_lost(patch: Patch) -> None:
-    @patch.wrap(sidecar._index_entry)
+    @patch.wrap(side_files._index_entry)
     def wrong(original, row):
         return replace(original(row), message_count=0)
 
 
 @violates("R037", "an entry without a summary is dropped")
 def summary_is_required(patch: Patch) -> None:
-    @patch.wrap(sidecar.read_index)
+    @patch.wrap(side_files.read_index)
     def wrong(original, path):
         found = original(path)
         return found and replace(found, entries=tuple(e for e in found.entries if e.summary))
@@ -208,51 +210,51 @@ def summary_is_required(patch: Patch) -> None:
 
 @violates("R038", "fileMtime is read as seconds")
 def mtime_is_seconds(patch: Patch) -> None:
-    @patch.wrap(sidecar.is_fresh)
+    @patch.wrap(side_files.is_fresh)
     def wrong(original, entry, file):
         return abs(entry.file_mtime * 1_000_000_000 - file.mtime_ns) <= 1_000_000
 
 
 @violates("R039", "a time with an offset is read as if it were UTC")
 def offsets_are_ignored(patch: Patch) -> None:
-    @patch.wrap(sidecar._time)
+    @patch.wrap(side_files._time)
     def wrong(original, value):
         return original(re.sub(r"[+-]\d\d:\d\d$", "Z", value) if isinstance(value, str) else value)
 
 
 @violates("R041", "a broken index is an empty one")
 def broken_index_is_empty(patch: Patch) -> None:
-    @patch.wrap(sidecar.read_index)
+    @patch.wrap(side_files.read_index)
     def wrong(original, path):
-        return original(path) or sidecar.SessionsIndex()
+        return original(path) or side_files.SessionsIndex()
 
 
 @violates("R041", "a project with a broken index has no sessions")
 def broken_index_hides_sessions(patch: Patch) -> None:
     @patch.wrap(place.Project.sessions)
     def wrong(original, self):
-        index = self.folder / sidecar.INDEX_NAME
-        return [] if index.exists() and sidecar.read_index(index) is None else original(self)
+        index = self.folder / side_files.INDEX_NAME
+        return [] if index.exists() and side_files.read_index(index) is None else original(self)
 
 
 @violates("R042", "entries whose file is gone are passed over")
 def gone_entries_are_passed_over(patch: Patch) -> None:
-    @patch.wrap(sidecar.compare)
+    @patch.wrap(side_files.compare)
     def wrong(original, index, files):
         return replace(original(index, files), missing=())
 
 
 @violates("R043", "the old index is not kept")
 def old_index_is_lost(patch: Patch) -> None:
-    @patch.wrap(sidecar.write_index)
+    @patch.wrap(side_files.write_index)
     def wrong(original, folder, index):
-        path = Path(folder) / sidecar.INDEX_NAME
-        write.replace(path, sidecar.build_index(index.entries, index.original_path))
+        path = Path(folder) / side_files.INDEX_NAME
+        session_writer.replace(path, side_files.build_index(index.entries, index.original_path))
         return
 
 
 @violates("R044", "sidechain entries look like the others")
 def sidechains_are_not_marked(patch: Patch) -> None:
-    @patch.wrap(sidecar._index_entry)
+    @patch.wrap(side_files._index_entry)
     def wrong(original, row):
         return replace(original(row), is_sidechain=False)

@@ -8,20 +8,22 @@ from pathlib import Path
 
 import msgspec
 
-from clew.chat import entry as chat_entry
-from clew.chat import journal, start
-from clew.chat.tools import write as write_tool
-from clew.conversation import era, reply
-from clew.facts import usage
-from clew.index import find, passage, query, recall, sql
-from clew.view import export, markdown
-from clew.wire import entry, line, shell, walk
+from clew.chat import assemble_session
+from clew.chat.store import journal
+from clew.chat.store import journal_lines as chat_entry
+from clew.chat.tools.builtin import write_file as write_tool
+from clew.conversation import cli_version, replies
+from clew.facts import token_usage
+from clew.index import assemble, query_syntax, saved_searches, snippet, sql_filters
+from clew.system import shell_quoting
+from clew.view import row_markdown, turn_json
+from clew.wire import entry, line, tree_walk
 from tests.mutations import Patch, violates
 
 
 @violates("R211", "sessions are searched only in projects that have a sessions-index.json")
 def only_listed_projects_are_searched(patch: Patch) -> None:
-    @patch.wrap(walk._project)
+    @patch.wrap(tree_walk._project)
     def wrong(original, path, folder, found, missed):
         if os.path.exists(os.path.join(path, "sessions-index.json")):
             original(path, folder, found, missed)
@@ -29,7 +31,7 @@ def only_listed_projects_are_searched(patch: Patch) -> None:
 
 @violates("R211", "a session that its sessions-index.json does not list is not searched")
 def only_listed_sessions_are_searched(patch: Patch) -> None:
-    @patch.wrap(walk._project)
+    @patch.wrap(tree_walk._project)
     def wrong(original, path, folder, found, missed):
         before = len(found)
         original(path, folder, found, missed)
@@ -41,7 +43,7 @@ def only_listed_sessions_are_searched(patch: Patch) -> None:
 
 @violates("R216", "a match in an agent names the agent in place of its session")
 def agents_are_resumed(patch: Patch) -> None:
-    @patch.wrap(find.describe)
+    @patch.wrap(assemble.describe)
     def wrong(original, *args):
         for result in original(*args):
             if result.in_agents_only:
@@ -51,21 +53,21 @@ def agents_are_resumed(patch: Patch) -> None:
 
 @violates("R219", "dates do not filter")
 def dates_are_ignored(patch: Patch) -> None:
-    @patch.wrap(sql._one)
+    @patch.wrap(sql_filters._one)
     def wrong(original, name, *args):
         return ("1", [], True) if name in ("since", "until") else original(name, *args)
 
 
 @violates("R220", "projects do not filter")
 def projects_are_ignored(patch: Patch) -> None:
-    @patch.wrap(sql._project)
+    @patch.wrap(sql_filters._project)
     def wrong(original, value):
         return "1", []
 
 
 @violates("R221", "the command has only the beginning of the id")
 def commands_have_a_short_id(patch: Patch) -> None:
-    @patch.wrap(shell.resuming)
+    @patch.wrap(shell_quoting.resuming)
     def wrong(original, session, *flags):
         return original(session[:8], *flags)
 
@@ -96,7 +98,7 @@ def results_have_no_title(patch: Patch) -> None:
 
 
 def _without(patch: Patch, name: str, value: object) -> None:
-    @patch.wrap(find.told)
+    @patch.wrap(assemble.told)
     def wrong(original, row):
         result = original(row)
         setattr(result, name, value)
@@ -105,35 +107,35 @@ def _without(patch: Patch, name: str, value: object) -> None:
 
 @violates("R222", "a snippet is the beginning of the passage, with or without the match")
 def snippets_are_beginnings(patch: Patch) -> None:
-    @patch.wrap(passage._place)
+    @patch.wrap(snippet._place)
     def wrong(original, text, terms):
         return 0
 
 
 @violates("R223", "the parts of a symbol or phrase may stand anywhere")
 def phrases_are_loose(patch: Patch) -> None:
-    @patch.wrap(query.Term.match)
+    @patch.wrap(query_syntax.Term.match)
     def wrong(original, self):
         return "(" + " AND ".join(f'"{word}"' for word in self.words) + ")"
 
 
 @violates("R223", "words are found only as they were typed: capitals are not")
 def capitals_are_not_found(patch: Patch) -> None:
-    @patch.wrap(query.Term.match)
+    @patch.wrap(query_syntax.Term.match)
     def wrong(original, self):
         return original(self) if self.text == self.text.lower() else '"no such word"'
 
 
 @violates("R225", "the newest recall is not listed")
 def newest_recall_is_not_listed(patch: Patch) -> None:
-    @patch.wrap(recall.saved)
+    @patch.wrap(saved_searches.saved)
     def wrong(original, tree):
         return original(tree)[1:]
 
 
 @violates("R225", "a loaded recall has lost its quotes")
 def quotes_are_not_loaded(patch: Patch) -> None:
-    @patch.wrap(recall._read)
+    @patch.wrap(saved_searches._read)
     def wrong(original, path):
         found = original(path)
         if found.recall is None:
@@ -144,7 +146,7 @@ def quotes_are_not_loaded(patch: Patch) -> None:
 
 @violates("R225", "recalls are saved beside the folder recalls/")
 def recalls_are_saved_elsewhere(patch: Patch) -> None:
-    @patch.wrap(recall.save)
+    @patch.wrap(saved_searches.save)
     def wrong(original, tree, *args):
         path = original(tree, *args)
         return path.rename(tree.root / path.name)
@@ -152,21 +154,21 @@ def recalls_are_saved_elsewhere(patch: Patch) -> None:
 
 @violates("R233", "each line of a reply is shown as a reply of its own")
 def replies_are_split(patch: Patch) -> None:
-    @patch.wrap(reply.replies)
+    @patch.wrap(replies.replies)
     def wrong(original, entries):
         return tuple(each for line in entries for each in original([line]))
 
 
 @violates("R237", "the JSON of a session has no turns")
 def json_has_no_turns(patch: Patch) -> None:
-    @patch.wrap(export.document)
+    @patch.wrap(turn_json.document)
     def wrong(original, *args):
         return iter(list(original(*args))[:1])
 
 
 @violates("R237", "Markdown has only what was asked, not what was answered")
 def markdown_has_no_replies(patch: Patch) -> None:
-    @patch.wrap(markdown.pieces)
+    @patch.wrap(row_markdown.pieces)
     def wrong(original, rows):
         return original(row for row in rows if row.kind != "reply")
 
@@ -202,14 +204,14 @@ def new_files_have_a_patch(patch: Patch) -> None:
 
 @violates("R123", "usage counts only if it has all fields")
 def usage_must_be_complete(patch: Patch) -> None:
-    @patch.wrap(usage.count)
+    @patch.wrap(token_usage.count)
     def wrong(original, tokens):
-        return usage.Count() if tokens.cache_read_input_tokens is None else original(tokens)
+        return token_usage.Count() if tokens.cache_read_input_tokens is None else original(tokens)
 
 
 @violates("R151", "progress is a part of the conversation")
 def progress_is_a_message(patch: Patch) -> None:
-    @patch.wrap(era.Era.keeps_progress)
+    @patch.wrap(cli_version.Era.keeps_progress)
     def wrong(original, self):
         return True
 
@@ -239,7 +241,7 @@ def ids_are_of_version_1(patch: Patch) -> None:
 
 @violates("R240", "a new session lies in a folder named as the last part of the path")
 def folders_have_short_names(patch: Patch) -> None:
-    @patch.wrap(start._new)
+    @patch.wrap(assemble_session._new)
     def wrong(original, options, tree, ids):
         made = original(options, tree, ids)
         return made.parent.with_name(options.cwd.name) / made.name

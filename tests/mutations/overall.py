@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from clew.conversation import reply
-from clew.wire import line, place, slug, write
+from clew.conversation import replies
+from clew.wire import layout as place
+from clew.wire import line, project_slug, session_writer
 from tests.mutations import Patch, violates
 
 
@@ -27,14 +28,14 @@ def heads_have_no_end(patch: Patch) -> None:
 
 @violates("R346", "backslashes and drives stay in the names of folders")
 def windows_paths_are_kept(patch: Patch) -> None:
-    @patch.wrap(slug._dashed)
+    @patch.wrap(project_slug._dashed)
     def wrong(original, path):
-        return path.replace("/", "-") if slug.DRIVE.match(path) else original(path)
+        return path.replace("/", "-") if project_slug.DRIVE.match(path) else original(path)
 
 
 @violates("R346", "no path is taken for one of Windows")
 def drives_are_not_known(patch: Patch) -> None:
-    patch.set(slug, "DRIVE", re.compile("(?!)"))
+    patch.set(project_slug, "DRIVE", re.compile("(?!)"))
 
 
 @violates("R347", "agents of versions before 2.1, beside the sessions, are not found")
@@ -46,7 +47,7 @@ def agents_of_old_versions_are_missed(patch: Patch) -> None:
 
 @violates("R347", "blocks of a reply without a stop reason, as versions from 2.1.9 on write them, are left out")
 def replies_need_a_stop_reason(patch: Patch) -> None:
-    @patch.wrap(reply.Reply.blocks)
+    @patch.wrap(replies.Reply.blocks)
     def wrong(original, self):
         return original(self) if self.stop_reason else []
 
@@ -56,12 +57,12 @@ def reading_writes_an_index(patch: Patch) -> None:
     @patch.wrap(place._sessions)
     def wrong(original, folder, beginning=""):
         if not (path := Path(folder) / "sessions-index.json").exists():
-            write.create_exactly(path, (b"{}",))
+            session_writer.create_exactly(path, (b"{}",))
         return original(folder, beginning)
 
 
 @violates("R349", "a session can be written over")
 def sessions_are_replaced(patch: Patch) -> None:
-    @patch.wrap(write.replace)
+    @patch.wrap(session_writer.replace)
     def wrong(original, path, data):
         Path(path).write_bytes(data)

@@ -6,52 +6,52 @@ import os
 import uuid
 from pathlib import Path
 
-from clew.chat import dialogue, entry, journal
-from clew.collect import state
-from clew.conversation import title
+from clew.chat.store import journal, journal_lines, live_conversation
+from clew.collect.sinks import state_file
+from clew.conversation import titles
 from clew.edit import verify
-from clew.view import document
-from clew.wire import detail, reference, walk
+from clew.view import rows
 from clew.wire import entry as wire_entry
+from clew.wire import entry_types, rename_ids, tree_walk
 from tests.mutations import Patch, violates
 
 
 @violates("R012", "history.jsonl is searched as if it were a transcript")
 def history_is_searched(patch: Patch) -> None:
-    @patch.wrap(walk.walk)
+    @patch.wrap(tree_walk.walk)
     def wrong(original, root, missed=None):
         path = os.path.join(root, "history.jsonl")
         if not os.path.exists(path):
             return original(root, missed)
         stat = Path(path).stat()
         session = "5e551011-aaaa-4bbb-8ccc-00000000000f"
-        found = walk.Found(path, "history", session, "", stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        found = tree_walk.Found(path, "history", session, "", stat.st_size, stat.st_mtime_ns, stat.st_ino)
         return [*original(root, missed), found]
 
 
 @violates("R040", "the first prompt stands in the index at any length")
 def first_prompt_is_whole(patch: Patch) -> None:
-    patch.set(title, "LONGEST", 1 << 30)
+    patch.set(titles, "LONGEST", 1 << 30)
 
 
 @violates("R076", "a boundary is a notice like any other")
 def boundary_is_a_notice(patch: Patch) -> None:
-    patch.remove(detail._BY_SUBTYPE, "compact_boundary")
+    patch.remove(entry_types._BY_SUBTYPE, "compact_boundary")
 
 
 @violates("R076", "a duration is a notice like any other")
 def duration_is_a_notice(patch: Patch) -> None:
-    patch.remove(detail._BY_SUBTYPE, "turn_duration")
+    patch.remove(entry_types._BY_SUBTYPE, "turn_duration")
 
 
 @violates("R076", "a local command is a notice like any other")
 def command_is_a_notice(patch: Patch) -> None:
-    patch.remove(detail._BY_SUBTYPE, "local_command")
+    patch.remove(entry_types._BY_SUBTYPE, "local_command")
 
 
 @violates("R076", "the fields of boundaries and durations are not read")
 def subtypes_have_no_fields(patch: Patch) -> None:
-    @patch.wrap(detail.Detail.of)
+    @patch.wrap(entry_types.Detail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
         return cls() if found.subtype in ("compact_boundary", "turn_duration") else made
@@ -59,14 +59,14 @@ def subtypes_have_no_fields(patch: Patch) -> None:
 
 @violates("R076", "a local command is printed with its tags")
 def commands_are_printed_raw(patch: Patch) -> None:
-    patch.item(document._NOTICES, "local_command", document._notice)
+    patch.item(rows._NOTICES, "local_command", rows._notice)
 
 
 @violates("R076", "an entry of an unknown subtype is not typed")
 def unknown_subtypes_have_no_detail(patch: Patch) -> None:
-    @patch.wrap(detail.detail)
+    @patch.wrap(entry_types.detail)
     def wrong(original, found):
-        return original(found) if found.type != "system" or found.subtype in detail._BY_SUBTYPE else None
+        return original(found) if found.type != "system" or found.subtype in entry_types._BY_SUBTYPE else None
 
 
 @violates("R101", "only calls whose id begins with toolu_ are calls")
@@ -92,21 +92,21 @@ def entries_do_not_chain(patch: Patch) -> None:
 
 @violates("R251", "the duration of a turn is always 0")
 def duration_is_nothing(patch: Patch) -> None:
-    @patch.wrap(entry.turn_duration)
+    @patch.wrap(journal_lines.turn_duration)
     def wrong(original, milliseconds, messages):
         return original(0, messages)
 
 
 @violates("R253", "what is taken back leaves no line")
 def removal_is_not_written(patch: Patch) -> None:
-    @patch.wrap(dialogue.Dialogue._queue_line)
+    @patch.wrap(live_conversation.Dialogue._queue_line)
     def wrong(original, self, operation, content=None):
         return None if operation == "remove" else original(self, operation, content)
 
 
 @violates("R283", "a clone's summary names the leaf of its source")
 def leaf_is_that_of_the_source(patch: Patch) -> None:
-    patch.set(reference, "PLACES", tuple(name for name in reference.PLACES if name != "leafUuid"))
+    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.PLACES if name != "leafUuid"))
 
 
 @violates("R301", "what was written is not compared with the plan")
@@ -125,6 +125,6 @@ def request_is_not_compared(patch: Patch) -> None:
 
 @violates("R316", "files below the home folder have their full names")
 def names_are_absolute(patch: Patch) -> None:
-    @patch.wrap(state.name_of)
+    @patch.wrap(state_file.name_of)
     def wrong(original, root, path):
         return os.path.join(root, path)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clew.cli import check_index
-from clew.conversation import around, literal
-from clew.conversation.reply import Reply
-from clew.conversation.turn import Turn
-from clew.facts import tool, usage
-from clew.index import metadata, query, rank
-from clew.wire import entry, place, walk
+from clew.cli.read import check_index
+from clew.conversation import literal_functions, surroundings
+from clew.conversation.replies import Reply
+from clew.conversation.turns import Turn
+from clew.facts import token_usage, tool_catalog
+from clew.index import known_sessions, query_syntax, ranking
+from clew.wire import entry, layout, tree_walk
 from tests.mutations import Patch, violates
 
 
@@ -24,14 +24,14 @@ def string_records_are_ignored(patch: Patch) -> None:
 @violates("R105", "the records of other tools are of no kind")
 @violates("R106", "create and update alone are of no kind")
 def records_have_no_kind(patch: Patch) -> None:
-    @patch.wrap(tool.result_kind)
+    @patch.wrap(tool_catalog.result_kind)
     def wrong(original, detail):
         return "error" if isinstance(detail, str) else ""
 
 
 @violates("R125", "removed thinking makes no usage inaccurate")
 def removed_thinking_is_forgotten(patch: Patch) -> None:
-    @patch.wrap(usage.without_thinking)
+    @patch.wrap(token_usage.without_thinking)
     def wrong(original, entries):
         return []
 
@@ -45,45 +45,45 @@ def synthetic_replies_are_real(patch: Patch) -> None:
 
 @violates("R195", "a warm-up stub is an agent")
 def stubs_are_agents(patch: Patch) -> None:
-    @patch.wrap(place.is_warmup)
+    @patch.wrap(layout.is_warmup)
     def wrong(original, path, size):
         return False
 
 
 @violates("R004", "any .jsonl is collected as a session")
 def other_files_are_collected_as_sessions(patch: Patch) -> None:
-    @patch.wrap(walk.is_uuid)
+    @patch.wrap(tree_walk.is_uuid)
     def wrong(original, name):
         return True
 
 
 @violates("R210", "the titles of the index are not searched")
 def titles_of_the_index_are_not_searched(patch: Patch) -> None:
-    @patch.wrap(metadata.known_sessions)
+    @patch.wrap(known_sessions.known_sessions)
     def wrong(original, tree):
         return []
 
 
 @violates("R212", "the quiet search leaves replies out")
 def replies_are_not_talk(patch: Patch) -> None:
-    patch.item(query.GROUPS, "talk", ("title", "prompt"))
+    patch.item(query_syntax.GROUPS, "talk", ("title", "prompt"))
 
 
 @violates("R213", "the quiet search finds what tools were asked and said")
 def tools_are_talk(patch: Patch) -> None:
-    patch.item(query.GROUPS, "talk", ("title", "prompt", "reply", "input", "result"))
+    patch.item(query_syntax.GROUPS, "talk", ("title", "prompt", "reply", "input", "result"))
 
 
 @violates("R215", "what agents said ranks like what a session said")
 def agents_rank_alike(patch: Patch) -> None:
-    @patch.wrap(rank.session_score)
+    @patch.wrap(ranking.session_score)
     def wrong(original, best, age, matches, messages, in_agents_only):
         return original(best, age, matches, messages, False)
 
 
 @violates("R217", "context is only what comes before the place")
 def context_ends_at_the_place(patch: Patch) -> None:
-    @patch.wrap(around._window)
+    @patch.wrap(surroundings._window)
     def wrong(original, session, messages, found, count, branch, agent):
         before = [each for each in messages if each.offset <= found.offset]
         return original(session, before or messages, found, count, branch, agent)
@@ -91,7 +91,7 @@ def context_ends_at_the_place(patch: Patch) -> None:
 
 @violates("R270", "a summary is left out of the messages")
 def summary_is_no_message(patch: Patch) -> None:
-    @patch.wrap(literal.load_session)
+    @patch.wrap(literal_functions.load_session)
     def wrong(original, entries):
         return original([each for each in entries if each.type != "summary"])
 
@@ -112,14 +112,14 @@ def turns_have_no_todos(patch: Patch) -> None:
 
 @violates("R133", "the deduplicated form has no blocks")
 def deduplicated_messages_are_empty(patch: Patch) -> None:
-    @patch.wrap(literal.deduplicate)
+    @patch.wrap(literal_functions.deduplicate)
     def wrong(original, entries):
         return {key: replace(each, content_blocks=()) for key, each in original(entries).items()}
 
 
 @violates("R215", "the quiet search finds agents")
 def agents_are_not_left_out(patch: Patch) -> None:
-    @patch.wrap(query.parse)
+    @patch.wrap(query_syntax.parse)
     def wrong(original, text, **options):
         made = original(text, **options)
         made.filters.pop("-is", None)

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from msgspec.structs import force_setattr
 
-from clew.index import find, query
-from clew.view import document
-from clew.wire import entry, write
+from clew.index import assemble, query_syntax
+from clew.view import rows
+from clew.wire import entry, session_writer
 from tests.mutations import Patch, violates
 
 
 @violates("R214", "thinking cannot be asked for")
 def thinking_is_never_searched(patch: Patch) -> None:
-    @patch.wrap(query.Query.places)
+    @patch.wrap(query_syntax.Query.places)
     def wrong(original, self):
         return tuple(place for place in original(self) if place != "thinking")
 
 
 @violates("R224", "the limit is one session too few")
 def limit_is_too_small(patch: Patch) -> None:
-    @patch.wrap(find.fold)
+    @patch.wrap(assemble.fold)
     def wrong(original, shards, ranked, limit, now):
         return original(shards, ranked, limit, now)[: max(0, limit - 1)]
 
 
 @violates("R230", "results of calls are not shown")
 def calls_are_not_shown(patch: Patch) -> None:
-    @patch.wrap(document.call_rows)
+    @patch.wrap(rows.call_rows)
     def wrong(original, call, scene):
         return iter(list(original(call, scene))[:1])
 
 
 @violates("R234", "compactions are not marked")
 def compactions_are_not_marked(patch: Patch) -> None:
-    @patch.wrap(document._asides)
+    @patch.wrap(rows._asides)
     def wrong(original, found, scene):
         return iter(()) if found.is_boundary else original(found, scene)
 
@@ -51,7 +51,7 @@ def results_name_no_caller(patch: Patch) -> None:
 
 @violates("R257", "lines are written in two halves")
 def lines_are_halved(patch: Patch) -> None:
-    @patch.wrap(write._write)
+    @patch.wrap(session_writer._write)
     def wrong(original, file, data):
         half = len(data) // 2
         original(file, data[:half])

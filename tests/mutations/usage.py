@@ -4,81 +4,81 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from clew.chat import entry, journal, snapshot
-from clew.conversation import draft, message, path, reply
-from clew.facts import tool, usage
-from clew.report import zone
+from clew.chat.store import file_snapshots, journal, journal_lines
+from clew.conversation import active_path, api_messages, message_drafts, replies
+from clew.facts import token_usage, tool_catalog
+from clew.report import timezone
 from tests.mutations import Patch, violates
 
 
 @violates("R109", "the record of a result is sent")
 @violates("R267", "bookkeeping of the program is sent")
 def records_are_sent(patch: Patch) -> None:
-    @patch.wrap(message._sendable)
+    @patch.wrap(api_messages._sendable)
     def wrong(original, made, *args):
         return {**original(made, *args), "toolUseResult": {}, "_requestId": "req_1"}
 
 
 @violates("R110", "a diff has no places")
 def diff_has_no_places(patch: Patch) -> None:
-    @patch.wrap(tool._hunk)
+    @patch.wrap(tool_catalog._hunk)
     def wrong(original, hunk):
         return (line for line in original(hunk) if not line.startswith("@@"))
 
 
 @violates("R120", "tokens that were read from a cache are not counted")
 def cache_reads_are_lost(patch: Patch) -> None:
-    @patch.wrap(usage.count)
+    @patch.wrap(token_usage.count)
     def wrong(original, tokens):
         return replace(original(tokens), cache_read=0)
 
 
 @violates("R121", "usage is counted once for each line of a reply")
 def each_line_is_paid(patch: Patch) -> None:
-    @patch.wrap(usage._spent)
+    @patch.wrap(token_usage._spent)
     def wrong(original, entries):
         lines = (original([entry]).own.items() for entry in entries)
-        return usage.Usage({f"{key} {number}": spend for number, line in enumerate(lines) for key, spend in line})
+        return token_usage.Usage({f"{key} {number}": spend for number, line in enumerate(lines) for key, spend in line})
 
 
 @violates("R122", "the lowest count of a reply counts")
 def lowest_counts(patch: Patch) -> None:
-    @patch.wrap(usage._Telling.is_outranked)
+    @patch.wrap(token_usage._Telling.is_outranked)
     def wrong(original, self, *args):
         return not original(self, *args)
 
 
 @violates("R124", "all tokens are those of one day")
 def one_day(patch: Patch) -> None:
-    @patch.wrap(usage.Spend.day)
+    @patch.wrap(token_usage.Spend.day)
     def wrong(original, self):
         return "2026-01-01"
 
 
 @violates("R124", "a report by day has one day")
 def report_has_one_day(patch: Patch) -> None:
-    @patch.wrap(zone.Zone.day)
+    @patch.wrap(timezone.Zone.day)
     def wrong(original, self, when):
         return original(self, 0)
 
 
 @violates("R124", "a report by model has one model")
 def report_has_one_model(patch: Patch) -> None:
-    @patch.wrap(usage._Telling.take)
+    @patch.wrap(token_usage._Telling.take)
     def wrong(original, self, tokens, time, model):
         return original(self, tokens, time, model and "claude-opus-4-5-20251101")
 
 
 @violates("R137", "a synthetic message passes for the model's")
 def synthetic_is_real(patch: Patch) -> None:
-    @patch.wrap(reply.Reply.is_synthetic)
+    @patch.wrap(replies.Reply.is_synthetic)
     def wrong(original, self):
         return False
 
 
 @violates("R147", "of parallel calls one result is on the path")
 def one_result(patch: Patch) -> None:
-    @patch.wrap(path.with_siblings)
+    @patch.wrap(active_path.with_siblings)
     def wrong(original, found, *args):
         return found
 
@@ -86,44 +86,44 @@ def one_result(patch: Patch) -> None:
 @violates("R265", "results do not follow their calls")
 @violates("R266", "each block of a reply is a message")
 def nothing_is_merged(patch: Patch) -> None:
-    @patch.wrap(message._merge)
+    @patch.wrap(api_messages._merge)
     def wrong(original, made, *args):
         return list(made)
 
 
 @violates("R268", "what the program wrote for the model is not sent")
 def meta_is_not_sent(patch: Patch) -> None:
-    @patch.wrap(draft._draft)
+    @patch.wrap(message_drafts._draft)
     def wrong(original, found, *args):
         return () if found.is_meta else original(found, *args)
 
 
 @violates("R269", "the summary of a compaction is not sent")
 def summaries_are_not_sent(patch: Patch) -> None:
-    @patch.wrap(draft._draft)
+    @patch.wrap(message_drafts._draft)
     def wrong(original, found, *args):
         return () if found.is_compact_summary else original(found, *args)
 
 
 @violates("R242", "entries have spaces between their keys")
 def lines_are_loose(patch: Patch) -> None:
-    from clew.wire import write
+    from clew.wire import session_writer
 
-    @patch.wrap(write._line)
+    @patch.wrap(session_writer._line)
     def wrong(original, value):
         return original(value).replace(b'","', b'", "')
 
 
 @violates("R244", "messages do not say their branch")
 def envelope_lacks_the_branch(patch: Patch) -> None:
-    @patch.wrap(entry.Envelope.chained)
+    @patch.wrap(journal_lines.Envelope.chained)
     def wrong(original, self, *args):
         return {key: value for key, value in original(self, *args).items() if key != "gitBranch"}
 
 
 @violates("R245", "files are not saved before they change")
 def changes_are_not_saved(patch: Patch) -> None:
-    @patch.wrap(snapshot.Backups.before_change)
+    @patch.wrap(file_snapshots.Backups.before_change)
     def wrong(original, self, *args):
         return None
 
@@ -137,27 +137,27 @@ def each_line_ends(patch: Patch) -> None:
 
 @violates("R247", "a result has no record")
 def results_have_no_record(patch: Patch) -> None:
-    @patch.wrap(entry.result)
+    @patch.wrap(journal_lines.result)
     def wrong(original, *args, **options):
         return {key: value for key, value in original(*args, **options).items() if key != "toolUseResult"}
 
 
 @violates("R254", "pull requests have no repository")
 def pull_requests_lack_the_repository(patch: Patch) -> None:
-    @patch.wrap(entry.pull_request)
+    @patch.wrap(journal_lines.pull_request)
     def wrong(original, number, url, repository, *args):
         return original(number, url, "", *args)
 
 
 @violates("R255", "a boundary does not say how large the conversation was")
 def boundary_has_no_size(patch: Patch) -> None:
-    @patch.wrap(entry.boundary)
+    @patch.wrap(journal_lines.boundary)
     def wrong(original, leaf, trigger, tokens, used):
         return original(leaf, trigger, 0, used)
 
 
 @violates("R249", "the body of a skill is a prompt")
 def notes_are_prompts(patch: Patch) -> None:
-    @patch.wrap(entry.note)
+    @patch.wrap(journal_lines.note)
     def wrong(original, *args):
         return {key: value for key, value in original(*args).items() if key != "isMeta"}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from clew.conversation import agent, chain, graph, prompt, session
-from clew.facts import health, secret, tool
-from clew.index import find, rank
-from clew.view import document
+from clew.conversation import agent_sessions, entry_graph, parent_links, session, speaker
+from clew.facts import health, tool_catalog
+from clew.facts.secrets import mask_secrets
+from clew.index import assemble, ranking
+from clew.view import rows
 from clew.wire import entry
 from tests.mutations import Patch, violates
 
 
 @violates("R142", "all blocks of a reply hang below the prompt")
 def blocks_do_not_chain(patch: Patch) -> None:
-    @patch.wrap(graph.Graph.children)
+    @patch.wrap(entry_graph.Graph.children)
     def wrong(original, self):
         first, *others = self.nodes
         return {first: others}
@@ -21,7 +22,7 @@ def blocks_do_not_chain(patch: Patch) -> None:
 @violates("R152", "the entries of the parallel example hang below their grandparents")
 @violates("R153", "the entries of the chain example hang below their grandparents")
 def entries_hang_too_high(patch: Patch) -> None:
-    @patch.wrap(graph.Graph.parents)
+    @patch.wrap(entry_graph.Graph.parents)
     def wrong(original, self):
         links = original(self)
         return {uuid: links.get(parent) if parent else None for uuid, parent in links.items()}
@@ -37,21 +38,21 @@ def results_leave_the_path(patch: Patch) -> None:
 
 @violates("R149", "a boundary has no logical parent")
 def boundaries_have_no_past(patch: Patch) -> None:
-    @patch.wrap(chain.Chain.parent)
+    @patch.wrap(parent_links.Chain.parent)
     def wrong(original, self, found, *args, **options):
         return None if found.is_boundary else original(self, found, *args, **options)
 
 
 @violates("R150", "sidechains inside a file are turns of the session")
 def sidechains_are_turns(patch: Patch) -> None:
-    @patch.wrap(agent._inline)
+    @patch.wrap(agent_sessions._inline)
     def wrong(original, found):
         return []
 
 
 @violates("R178", "the editor's context is part of what a person said")
 def context_is_said(patch: Patch) -> None:
-    @patch.wrap(prompt.prompt_text)
+    @patch.wrap(speaker.prompt_text)
     def wrong(original, found):
         return found.text
 
@@ -79,63 +80,63 @@ def agents_have_no_turns(patch: Patch) -> None:
 
 @violates("R218", "age does not count")
 def age_does_not_count(patch: Patch) -> None:
-    @patch.wrap(rank.recency)
+    @patch.wrap(ranking.recency)
     def wrong(original, age):
         return 1.0
 
 
 @violates("R218", "how often a word is found does not count")
 def density_does_not_count(patch: Patch) -> None:
-    @patch.wrap(rank.density)
+    @patch.wrap(ranking.density)
     def wrong(original, matches):
         return 1.0
 
 
 @violates("R218", "the number of messages does not count")
 def depth_does_not_count(patch: Patch) -> None:
-    @patch.wrap(rank.session_score)
+    @patch.wrap(ranking.session_score)
     def wrong(original, best, age, matches, messages, in_agents_only):
         return original(best, age, matches, 1, in_agents_only)
 
 
 @violates("R215", "agents rank like sessions")
 def agents_rank_alike(patch: Patch) -> None:
-    @patch.wrap(rank.session_score)
+    @patch.wrap(ranking.session_score)
     def wrong(original, best, age, matches, messages, in_agents_only):
         return original(best, age, matches, messages, False)
 
 
 @violates("R226", "the session that asks is found")
 def asking_session_is_found(patch: Patch) -> None:
-    @patch.wrap(find.sessions)
+    @patch.wrap(assemble.sessions)
     def wrong(original, shards, found, without):
         return original(shards, found, None)
 
 
 @violates("R231", "progress of a call is not shown")
 def progress_is_not_shown(patch: Patch) -> None:
-    @patch.wrap(document._so_far)
+    @patch.wrap(rows._so_far)
     def wrong(original, call):
         return ""
 
 
 @violates("R232", "what the program wrote is shown as the person's")
 def meta_is_said(patch: Patch) -> None:
-    @patch.wrap(prompt.speaker)
+    @patch.wrap(speaker.speaker)
     def wrong(original, found):
         return "prompt" if found.is_meta else original(found)
 
 
 @violates("R235", "secrets are shown")
 def secrets_are_shown(patch: Patch) -> None:
-    @patch.wrap(secret.mask)
+    @patch.wrap(mask_secrets.mask)
     def wrong(original, text, *args, **options):
         return text, original(text, *args, **options)[1]
 
 
 @violates("R236", "Windows paths are never short")
 def windows_paths_are_long(patch: Patch) -> None:
-    @patch.wrap(tool._short)
+    @patch.wrap(tool_catalog._short)
     def wrong(original, value, cwd):
         return original(value, None if cwd and ":" in cwd else cwd)
 

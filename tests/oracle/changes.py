@@ -9,7 +9,7 @@ from email.utils import format_datetime
 from random import Random
 from typing import Any
 
-from clew.wire.time import instant
+from clew.wire.timestamps import instant
 
 Json = dict[str, Any]
 

@@ -11,15 +11,15 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 import clew
-from clew.chat.fork import fork
+from clew.chat.store.fork_session import fork
 from clew.conversation.session import Session
-from clew.edit.journal import Journal, take_back
-from clew.edit.name import retitle, tag
 from clew.edit.plan import Plan, plan
-from clew.wire.encode import encode
-from clew.wire.place import Tree, session_at
-from clew.wire.time import stamp
-from clew.wire.write import create
+from clew.edit.rename_session import retitle, tag
+from clew.edit.undo_journal import Journal, take_back
+from clew.wire.json_codec import encode
+from clew.wire.layout import Tree, session_at
+from clew.wire.session_writer import create
+from clew.wire.timestamps import stamp
 from tests.edit.steps import STEPS, Steps, planned, turn_of
 
 Write = Callable[[Plan, Path], Path]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 
 from clew.demo.talk import NIL, Talk, bash, read, talk, task
-from clew.wire.time import stamp
+from clew.wire.timestamps import stamp
 from tests.oracle.changes import change
 
 MODELS = ("claude-opus-5-5", "claude-opus-5-5", "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001")

@@ -15,8 +15,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from clew.conversation.era import Era
-from clew.conversation.request import Request, build
+from clew.conversation.cli_version import Era
+from clew.conversation.resume_request import Request, build
 from clew.conversation.session import Session
 from clew.wire.entry import Entry
 from tests.oracle import verbatim

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from clew.facts.drift import known
+from clew.facts.format_drift import known
 from tests.oracle.cases import CASES, session_of
 from tests.oracle.claude import Box
 from tests.oracle.judge import WORKERS, Verdict, bench, shown

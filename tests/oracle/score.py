@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clew.conversation.era import version_key
+from clew.conversation.cli_version import version_key
 from tests.oracle import verbatim
 from tests.oracle.cases import CASES, file_of, session_of
 from tests.oracle.claude import Box, installed_versions

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Fault, Rule, Step
+from clew.api.mock.scripts import Fault, Rule, Step
+from clew.chat.assemble_session import Options, Parts, opened
+from clew.chat.deps import Anything, Unhooked
 from clew.chat.engine import Engine
-from clew.chat.event import Said
-from clew.chat.means import Anything, Unhooked
-from clew.chat.start import Options, Parts, opened
-from clew.conversation.open import read, request
+from clew.chat.events import Said
+from clew.conversation.load import read, request
 from tests.chat.world import MODEL, SAVE, TOOLS, World, limited, use, waiting, world
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import Rule
-from clew.chat import event
+from clew.api.mock.scripts import Rule
+from clew.chat import events
 from clew.chat.engine import Engine
 from tests.chat.test_beside import INNER, drive, left_running, task
 from tests.chat.world import World, use, world
@@ -41,7 +41,7 @@ def commanded(made: World) -> bytes:
 
     async def run(engine: Engine, release: asyncio.Event) -> None:
         await engine.submit("go")
-        while not made.of(event.Notified):
+        while not made.of(events.Notified):
             await engine.news.wait()
             await engine.heed()
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.journal import put
-from clew.chat.tool import Json
+from clew.chat.store.journal import put
+from clew.chat.tools.tool import Json
 from tests.chat.test_crash import LAST, RULES, talk_it_through
 from tests.chat.world import World, world
 from tests.oracle.claude import LATEST

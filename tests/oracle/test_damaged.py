@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clew.conversation.open import request
+from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.edit.plan import plan
 from clew.facts.health import health

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from clew.wire.date import parse_date
+from clew.wire.javascript_dates import parse_date
 from tests.oracle.npm import need
 
 pytestmark = pytest.mark.oracle

@@ -11,10 +11,10 @@ import pytest
 from claude_agent_sdk import get_session_messages, list_sessions
 
 import clew
-from clew.conversation.request import build
+from clew.conversation.resume_request import build
 from clew.conversation.session import Session
-from clew.demo.tree import write_demo
-from clew.wire.write import create
+from clew.demo.demo_tree import write_demo
+from clew.wire.session_writer import create
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
 from tests.oracle.edited import Case, cases, other_cases

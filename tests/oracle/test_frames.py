@@ -22,8 +22,8 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
-from clew.api.script import AnyStep, Fault, Rule, Script, Step
-from clew.api.server import running
+from clew.api.mock.scripts import AnyStep, Fault, Rule, Script, Step
+from clew.api.mock.server import running
 from tests.chat.world import use
 from tests.oracle.conftest import Claude
 

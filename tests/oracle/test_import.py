@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.foreign.format import within
-from clew.foreign.write import Draft, draft
-from clew.wire.place import Tree
+from clew.foreign.formats import within
+from clew.foreign.write_import import Draft, draft
+from clew.wire.layout import Tree
 from tests.foreign.logs import FIRST, WRITERS
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude

@@ -12,8 +12,8 @@ import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 from claude_agent_sdk.types import StreamEvent
 
-from clew.api.script import Fault, Rule, Script, Step
-from clew.api.server import running
+from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.server import running
 from tests.chat.world import use
 from tests.oracle.conftest import Claude
 

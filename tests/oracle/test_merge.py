@@ -10,7 +10,7 @@ import pytest
 import clew
 from clew.demo.talk import Talk, bash, talk
 from clew.edit.plan import plan
-from clew.edit.write import Written
+from clew.edit.write_plan import Written
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
 from tests.oracle.judge import bench

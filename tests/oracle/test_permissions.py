@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from clew.api.script import AnyStep, Rule, Script
-from clew.api.server import running
+from clew.api.mock.scripts import AnyStep, Rule, Script
+from clew.api.mock.server import running
 from tests.chat.world import use
 from tests.oracle.claude import command
 from tests.oracle.conftest import Claude

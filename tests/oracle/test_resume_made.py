@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import Talk, bash, edit, read, talk, task
-from clew.demo.tree import write_demo
 from tests.oracle.claude import LATEST, VERSIONS, Box
 from tests.oracle.conftest import Claude
 from tests.oracle.judge import Verdict, bench, judge

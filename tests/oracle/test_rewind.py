@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
 
-from clew.api.script import AnyStep, Rule
+from clew.api.mock.scripts import AnyStep, Rule
 from clew.chat.engine import Engine
-from clew.chat.held import Held
-from clew.chat.rewind import places
+from clew.chat.rewind.path_state import Held
+from clew.chat.rewind.rewind_plan import places
 from clew.cli import main
-from clew.conversation.open import read
+from clew.conversation.load import read
 from tests.chat.test_rewind import drive, tree
 from tests.chat.world import SESSION, use, world
 from tests.oracle.claude import LATEST, Box

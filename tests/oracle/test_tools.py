@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from clew.chat.tool import Failed, Scene, State
-from clew.chat.toolbox import toolbox
-from clew.chat.tools.background import close
-from clew.chat.tools.schema import check, failure, unknown
+from clew.chat.tools.builtin.background import close
+from clew.chat.tools.input_schema import check, failure, unknown
+from clew.chat.tools.tool import Failed, Scene, State
+from clew.chat.tools.toolbox import toolbox
 from tests.oracle.conftest import Claude
 from tests.oracle.mock_api import Json, Reply, text, tool_use
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.api.script import AnyStep, Rule, Script
-from clew.api.server import running
+from clew.api.mock.scripts import AnyStep, Rule, Script
+from clew.api.mock.server import running
 from tests.chat.world import use
 from tests.oracle.npm import Unavailable, installed, need
 

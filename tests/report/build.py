@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from clew.report.cell import Cell, Place
-from clew.wire.encode import encode
+from clew.report.usage_bucket import Cell, Place
+from clew.wire.json_codec import encode
 
 TREE = "claude"
 NOON = "2026-01-05T12:00:00.000Z"

@@ -18,12 +18,12 @@ import pytest
 from benchmarks.ccusage import Spent, Unavailable, by_model, install
 from benchmarks.corpus import generate
 from benchmarks.corpus.truth import Manifest
-from clew.demo.tree import write_demo
-from clew.facts.price import MICRO, load
-from clew.report.gather import gather
-from clew.report.row import Row
-from clew.report.table import Wanted, table
-from clew.wire.encode import encode
+from clew.demo.demo_tree import write_demo
+from clew.facts.prices import MICRO, load
+from clew.report.collect_buckets import gather
+from clew.report.usage_row import Row
+from clew.report.usage_table import Wanted, table
+from clew.wire.json_codec import encode
 from tests.cli.conftest import NOW
 from tests.report.build import line, session, write
 

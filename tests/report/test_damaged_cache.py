@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.demo.tree import write_demo
-from clew.report.gather import gather
-from clew.report.summary import folder_of, load, recent
+from clew.demo.demo_tree import write_demo
+from clew.report.collect_buckets import gather
+from clew.report.usage_summary import folder_of, load, recent
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 

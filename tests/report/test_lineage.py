@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import clew
 from clew.demo.talk import Talk, bash, talk, task
-from clew.facts.price import load
-from clew.report.gather import gather
-from clew.report.row import summed
-from clew.wire.encode import encode
+from clew.facts.prices import load
+from clew.report.collect_buckets import gather
+from clew.report.usage_row import summed
+from clew.wire.json_codec import encode
 from tests.report.build import session
 
 PRICES = load()

@@ -13,14 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 import clew
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import Talk, bash, talk
-from clew.demo.tree import write_demo
-from clew.facts.price import load
-from clew.report.cell import Cell
-from clew.report.context import context
-from clew.report.gather import gather
-from clew.report.picture import Series, areas, bars, heat, page, png
-from clew.report.plot import (
+from clew.facts.prices import load
+from clew.report.collect_buckets import gather
+from clew.report.context_history import context
+from clew.report.plots import (
     activity,
     activity_lines,
     activity_picture,
@@ -29,9 +27,11 @@ from clew.report.plot import (
     cost_lines,
     cost_picture,
 )
-from clew.report.table import Wanted, table
-from clew.report.text import table_lines
-from clew.report.zone import Zone
+from clew.report.svg import Series, areas, bars, heat, page, png
+from clew.report.text_table import table_lines
+from clew.report.timezone import Zone
+from clew.report.usage_bucket import Cell
+from clew.report.usage_table import Wanted, table
 from tests.cli.conftest import NOW
 from tests.report.build import NOON_SECONDS, cell, session
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from clew.demo.talk import bash, talk, task
-from clew.report.cell import Cell
-from clew.report.gather import Kept, gather
-from clew.report.store import Store
-from clew.report.summary import folder_of, load
-from clew.wire.walk import walk
+from clew.report.collect_buckets import Kept, gather
+from clew.report.reply_store import Store
+from clew.report.usage_bucket import Cell
+from clew.report.usage_summary import folder_of, load
+from clew.wire.tree_walk import walk
 from tests.report.build import TREE, line, session, totals, write
 
 

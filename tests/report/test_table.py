@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.facts.price import load
-from clew.report.block import LENGTH, blocks
-from clew.report.cell import QUARTER, Cell, Place, merge, seconds
-from clew.report.row import Row, share, summed
-from clew.report.table import BY, Wanted, chosen_of, needs_places, table
-from clew.report.text import block_lines, short, table_lines
-from clew.report.zone import NO_TIME, Zone
+from clew.facts.prices import load
+from clew.report.five_hour_blocks import LENGTH, blocks
+from clew.report.text_table import block_lines, short, table_lines
+from clew.report.timezone import NO_TIME, Zone
+from clew.report.usage_bucket import QUARTER, Cell, Place, merge, seconds
+from clew.report.usage_row import Row, share, summed
+from clew.report.usage_table import BY, Wanted, chosen_of, needs_places, table
 from tests.report.build import NOON_SECONDS, cell
 
 PRICES = load()

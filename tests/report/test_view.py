@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 import clew
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, read, talk, task
-from clew.demo.tree import write_demo
-from clew.facts.price import load
-from clew.report.context import KINDS, context
-from clew.report.gather import gather
+from clew.facts.prices import load
+from clew.report.collect_buckets import gather
+from clew.report.context_history import KINDS, context
+from clew.report.cost_by_turn import ELSEWHERE, by_turn
 from clew.report.reconcile import with_agents, with_cost_state, with_stats
-from clew.report.turn import ELSEWHERE, by_turn
+from clew.report.timezone import Zone
 from clew.report.waste import waste
-from clew.report.zone import Zone
-from clew.wire.sidecar import read_stats
+from clew.wire.side_files import read_stats
 from tests.cli.conftest import NOW
 
 PRICES = load()

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 import clew
-from clew.api.script import Rule, Script
-from clew.api.server import Server, running
-from clew.cli.run import COMMANDS
-from clew.conversation.open import sessions
+from clew.api.mock.scripts import Rule, Script
+from clew.api.mock.server import Server, running
+from clew.cli.run_command import COMMANDS
+from clew.conversation.load import sessions
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import talk
-from clew.demo.tree import write_demo
 from tests.console.terminal import World as Terminal
 from tests.security.hostile import HostileFolder, build
 
@@ -277,8 +277,8 @@ def test_the_printed_status_line_command_is_isolated(place: Place, tmp_path: Pat
 def test_the_workers_of_a_large_index_are_isolated(place: Place, tmp_path: Path, variables: dict[str, str]) -> None:
     """A search starts a process for each shard when much is new; here, when anything is."""
     script = (
-        "import sys; import clew.index.build as build; build.LARGE = 0\n"
-        "from clew.index.search import Index\n"
+        "import sys; import clew.index.parallel_build as build; build.LARGE = 0\n"
+        "from clew.index.session_index import Index\n"
         "with Index.open() as index: print(build._side_by_side(index, 1, None, None))\n"
     )
     done = place.run([sys.executable, "-I", "-c", script], "", {"XDG_CACHE_HOME": str(tmp_path), **variables})

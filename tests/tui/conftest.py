@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("textual")
 
-from clew.demo.tree import Summary, write_demo
-from clew.index.search import Index
+from clew.demo.demo_tree import Summary, write_demo
+from clew.index.session_index import Index
 from tests.tui.pilot import NOW
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from clew.tui.app import Browser
-from clew.tui.outside import Outside, Resume
-from clew.tui.reader import Reader
-from clew.tui.seek import Place
+from clew.tui.browser_app import Browser
+from clew.tui.external_programs import Outside, Resume
+from clew.tui.reader_screen import Reader
+from clew.tui.search_thread import Place
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 Steps = Callable[[Browser, Pilot[Resume]], Awaitable[None]]

@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from clew.cli.browse import browse
+from clew.cli.read.browse import browse
 
 
 def test_without_textual_one_sentence_says_what_to_install(

@@ -13,15 +13,15 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from clew.cli import main
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import talk
-from clew.demo.tree import Summary
-from clew.tui.app import Browser
-from clew.tui.dialog import Help
-from clew.tui.hit import Hit, filtered, next_since
-from clew.tui.list import HitList
-from clew.tui.outside import Resume
-from clew.tui.preview import PreviewRows
-from clew.tui.seek import Place
+from clew.tui.browser_app import Browser
+from clew.tui.dialogs import Help
+from clew.tui.external_programs import Resume
+from clew.tui.preview_pane import PreviewRows
+from clew.tui.search_thread import Place
+from clew.tui.session_item import Hit, filtered, next_since
+from clew.tui.session_list import HitList
 from tests.tui.pilot import NOW, drive, lines, opened, screen, search, settled, until
 
 WIDE = (140, 40)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from clew.tui import fold
-from clew.tui.paint import State, height, layout, marked, overlaid, spans
-from clew.tui.wrap import fit, wrap
-from clew.view.document import Row
+from clew.tui import folding
+from clew.tui.line_wrap import fit, wrap
+from clew.tui.row_text import State, height, layout, marked, overlaid, spans
+from clew.view.rows import Row
 
 KINDS = ("prompt", "reply", "call", "result", "failure", "diff", "agent", "thinking", "note", "summary", "todo", "plan")
 TEXT = st.text(max_size=300) | st.text("ab \n\t`#*-+▸", max_size=200)
@@ -72,8 +72,8 @@ def test_what_belongs_to_a_call() -> None:
         Row("reply", depth=1),
         Row("reply"),
     ]
-    assert [fold.end(rows, i) for i in (1, 3, 4, 5, 7)] == [3, 9, 7, 7, 9]
-    assert fold.seen(rows, lambda _: False) == [0, 1, 3, 9]
-    assert fold.seen(rows, lambda i: i == 3) == [0, 1, 3, 4, 7, 9]
-    assert fold.around(rows, 6) == [3, 4, 5]
-    assert fold.around(rows, 9) == []
+    assert [folding.end(rows, i) for i in (1, 3, 4, 5, 7)] == [3, 9, 7, 7, 9]
+    assert folding.seen(rows, lambda _: False) == [0, 1, 3, 9]
+    assert folding.seen(rows, lambda i: i == 3) == [0, 1, 3, 4, 7, 9]
+    assert folding.around(rows, 6) == [3, 4, 5]
+    assert folding.around(rows, 9) == []

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clew.demo.tree import Summary
-from clew.tui.app import Browser
-from clew.tui.outside import Resume
+from clew.demo.demo_tree import Summary
+from clew.tui.browser_app import Browser
+from clew.tui.external_programs import Resume
 from tests.tui.pilot import drive, screen, search, until
 
 PICTURE = Path(__file__).parents[2] / "docs" / "tui.svg"

@@ -12,14 +12,14 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from clew.conversation.session import Session
-from clew.demo.tree import Summary
-from clew.tui.app import Browser
-from clew.tui.dialog import Branches, FileName
-from clew.tui.load import session_rows
-from clew.tui.outside import Outside, Resume, go_on
-from clew.tui.reader import Reader
-from clew.view.document import Options
-from clew.wire.encode import encode
+from clew.demo.demo_tree import Summary
+from clew.tui.browser_app import Browser
+from clew.tui.dialogs import Branches, FileName
+from clew.tui.external_programs import Outside, Resume, go_on
+from clew.tui.load_rows import session_rows
+from clew.tui.reader_screen import Reader
+from clew.view.rows import Options
+from clew.wire.json_codec import encode
 from tests.tui.pilot import drive, lines, opened, said, screen, search, until
 
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.conversation.session import Session
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, talk
-from clew.demo.tree import write_demo
-from clew.view.about import about
-from clew.view.archive import Exported, Words, index_page
-from clew.view.document import Options, rows
-from clew.view.html import fragments
-from clew.view.page import page
-from clew.view.player import frames, player_rows
-from clew.view.player_page import player_page
+from clew.view.header import about
+from clew.view.html_page import page
+from clew.view.playback.frames import frames, player_rows
+from clew.view.playback.player_page import player_page
+from clew.view.row_html import fragments
+from clew.view.rows import Options, rows
+from clew.view.static_site import Exported, Words, index_page
 from tests.view.payloads import PAYLOADS, everywhere
 
 if TYPE_CHECKING:

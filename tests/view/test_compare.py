@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.conversation.open import read
+from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, edit, talk, task, write
 from clew.errors import NotFound
-from clew.facts.change import ABSENT, UNKNOWN, State
-from clew.view.compare import Comparison, Difference, way
+from clew.facts.file_changes import ABSENT, UNKNOWN, State
+from clew.view.comparison import Comparison, Difference, way
 
 PATH = "/home/ada/a.py"
 

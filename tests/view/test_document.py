@@ -9,7 +9,7 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, read, talk
-from clew.view.document import DEPTHS, Options, Row, first_rows, rest_rows, rows
+from clew.view.rows import DEPTHS, Options, Row, first_rows, rest_rows, rows
 
 
 def told(said: Talk, **wish: Any) -> list[Row]:

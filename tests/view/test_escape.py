@@ -8,7 +8,7 @@ from unicodedata import category
 
 import pytest
 
-from clew.view.escape import escape, escape_line, unescape
+from clew.view.approval_text import escape, escape_line, unescape
 
 READABLE = (
     "git commit -m 'Исправить ошибку разбора дат'",

@@ -10,9 +10,9 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, read, talk, task
-from clew.view.export import document, session_json, turn_json
-from clew.wire.encode import encode
-from clew.wire.place import session_at
+from clew.view.turn_json import document, session_json, turn_json
+from clew.wire.json_codec import encode
+from clew.wire.layout import session_at
 
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 

@@ -10,9 +10,9 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, read, talk, task, todo
-from clew.view.detail import Picture
-from clew.view.document import Options, Row, first_rows, rows
-from clew.view.html import fragments
+from clew.view.attachments import Picture
+from clew.view.row_html import fragments
+from clew.view.rows import Options, Row, first_rows, rows
 from tests.view.markup import tags
 from tests.view.payloads import PAYLOADS, everywhere
 

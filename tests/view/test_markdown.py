@@ -10,9 +10,9 @@ from markdown_it import MarkdownIt
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, talk, task, todo
-from clew.view.about import about
-from clew.view.document import Options, rows
-from clew.view.markdown import fenced, harmless, markdown, pieces
+from clew.view.header import about
+from clew.view.row_markdown import fenced, harmless, markdown, pieces
+from clew.view.rows import Options, rows
 from tests.view.markup import FRAGMENT, tags
 from tests.view.payloads import PAYLOADS, everywhere
 

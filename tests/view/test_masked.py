@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.view.document import Row
-from clew.view.masked import Tally, masked
+from clew.view.mask_rows import Tally, masked
+from clew.view.rows import Row
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 3
 

@@ -11,9 +11,9 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
-from clew.view.document import Options, Row, rows
-from clew.view.opening import HEAD, LARGE, opening
-from clew.wire.place import session_at
+from clew.view.progressive import HEAD, LARGE, opening
+from clew.view.rows import Options, Row, rows
+from clew.wire.layout import session_at
 
 BULK = "a line of output that nobody reads to its end\n" * 500
 

@@ -11,12 +11,12 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import talk
-from clew.view.about import About, about
-from clew.view.archive import Exported, Words, file_name, index_page, index_text
-from clew.view.document import Options, rows
-from clew.view.html import fragments
-from clew.view.masked import Tally
-from clew.view.page import asset, page
+from clew.view.header import About, about
+from clew.view.html_page import asset, page
+from clew.view.mask_rows import Tally
+from clew.view.row_html import fragments
+from clew.view.rows import Options, rows
+from clew.view.static_site import Exported, Words, file_name, index_page, index_text
 from tests.view.markup import FRAGMENT, tags
 from tests.view.payloads import PAYLOADS, everywhere
 

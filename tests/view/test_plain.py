@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.view.budget import WIDEST, cut
-from clew.view.document import Row
-from clew.view.masked import masked
-from clew.view.plain import ago, clean, columns, duration, one_line, size, tokens
-from clew.view.terminal import lines, print_rows
+from clew.view.mask_rows import masked
+from clew.view.row_terminal import lines, print_rows
+from clew.view.rows import Row
+from clew.view.sanitize import ago, clean, columns, duration, one_line, size, tokens
+from clew.view.truncate import WIDEST, cut
 
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 ALLOWED = {"\n", "\t"}

@@ -12,13 +12,13 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import bash, talk
-from clew.view.about import about
-from clew.view.document import Options, Row
-from clew.view.masked import Tally, masked
-from clew.view.player import SPEEDS, Frame, Playing, frames, player_rows
-from clew.view.player_cast import HEIGHT, WIDTH, cast
-from clew.view.player_page import player_page
-from clew.wire.encode import decode
+from clew.view.header import about
+from clew.view.mask_rows import Tally, masked
+from clew.view.playback.asciicast import HEIGHT, WIDTH, cast
+from clew.view.playback.frames import SPEEDS, Frame, Playing, frames, player_rows
+from clew.view.playback.player_page import player_page
+from clew.view.rows import Options, Row
+from clew.wire.json_codec import decode
 from tests.view.markup import FRAGMENT, tags
 from tests.view.payloads import PAYLOADS, everywhere
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.view.prose import prose, rendered
+from clew.view.markdown_html import prose, rendered
 from tests.view.markup import tags
 
 WORDS = (

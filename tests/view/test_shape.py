@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.conversation.open import read
+from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
-from clew.view.shape import Row, shape, totals
+from clew.view.turn_tree import Row, shape, totals
 
 
 def drawn(told: Talk) -> tuple[Row, ...]:

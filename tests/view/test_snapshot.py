@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from clew.conversation.session import Session
-from clew.demo.tree import write_demo
-from clew.view.about import about
-from clew.view.document import Options, Row, first_rows, rows
-from clew.view.html import fragments
-from clew.view.markdown import markdown
-from clew.view.masked import Tally, masked
-from clew.view.terminal import print_rows
+from clew.demo.demo_tree import write_demo
+from clew.view.header import about
+from clew.view.mask_rows import Tally, masked
+from clew.view.row_html import fragments
+from clew.view.row_markdown import markdown
+from clew.view.row_terminal import print_rows
+from clew.view.rows import Options, Row, first_rows, rows
 
 FOLDER = Path(__file__).with_name("snapshots")
 STORIES = ("sensor", "bad-day", "moved", "images", "research", "secrets", "languages", "planned", "agents", "workflow")

@@ -13,10 +13,10 @@ import pytest
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, task, todo, tool, write
 from clew.demo.talk import talk as begin
-from clew.view.document import Options, Row, rows
-from clew.view.opening import opening
-from clew.view.terminal import lines, print_rows
-from clew.wire.place import session_at
+from clew.view.progressive import opening
+from clew.view.row_terminal import lines, print_rows
+from clew.view.rows import Options, Row, rows
+from clew.wire.layout import session_at
 
 Show = Callable[..., str]
 LIST = "/home/ada/garden/beds/list.txt"

@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("starlette")
 
 from benchmarks.served import Served, serving
-from clew.demo.tree import Summary, write_demo
-from clew.index.search import Index
+from clew.demo.demo_tree import Summary, write_demo
+from clew.index.session_index import Index
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 

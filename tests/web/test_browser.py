@@ -14,8 +14,8 @@ pytest.importorskip("playwright")
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.served import Served
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import Talk, bash, talk
-from clew.demo.tree import Summary
 from tests.web.chromium import accessible, browsing, visiting
 
 PHONE = {"width": 390, "height": 844}

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from benchmarks.served import Served, serving
-from clew.demo.tree import Summary
+from clew.demo.demo_tree import Summary
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,11 @@ import pytest
 
 from benchmarks.served import Served, serving
 from clew.cli import main
-from clew.conversation.open import find, read
+from clew.conversation.load import find, read
+from clew.demo.demo_tree import Summary
 from clew.demo.talk import bash, talk, task
-from clew.demo.tree import Summary
-from clew.facts.secret import mask
-from clew.index.search import Index
+from clew.facts.secrets.mask_secrets import mask
+from clew.index.session_index import Index
 
 KEY = "sk-ant-api03-" + "Zx9Qw8Er7Ty6Ui5Op4As3Df2Gh1Jk0Lz" * 2 + "-AAAAAAAA"
 

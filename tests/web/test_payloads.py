@@ -12,8 +12,8 @@ pytest.importorskip("playwright")
 from playwright.sync_api import Browser
 
 from benchmarks.served import Served, serving
-from clew.conversation.open import read
-from clew.index.search import Index
+from clew.conversation.load import read
+from clew.index.session_index import Index
 from tests.view.payloads import PAYLOADS, everywhere
 from tests.web.chromium import Heard, browsing, visiting
 

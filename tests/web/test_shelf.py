@@ -10,9 +10,9 @@ import pytest
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
 from clew.errors import NotFound
-from clew.web import shelf as module
+from clew.web import session_cache as module
 from clew.web.paging import PAGE, page_of, paged
-from clew.web.shelf import Shelf, Snapshot
+from clew.web.session_cache import Shelf, Snapshot
 
 
 def opened(shelf: Shelf, session: str) -> Snapshot:

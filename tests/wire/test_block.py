@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.wire.block import Block, result_text
-from clew.wire.encode import decode, encode
+from clew.wire.content_block import Block, result_text
 from clew.wire.entry import Entry, read
+from clew.wire.json_codec import decode, encode
 
 
 def said(content: Any, kind: str = "assistant", **fields: Any) -> Entry:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.wire.date import parse_date
-from clew.wire.time import instant
+from clew.wire.javascript_dates import parse_date
+from clew.wire.timestamps import instant
 
 TEN = datetime(2026, 1, 3, 10, 0, 1, tzinfo=UTC)
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from clew.conversation.session import Session
-from clew.conversation.turn import durations
+from clew.conversation.turns import durations
 from clew.demo.talk import bash, talk
-from clew.wire import detail as d
-from clew.wire.detail import detail, tagged
-from clew.wire.encode import decode, encode
+from clew.wire import entry_types as d
 from clew.wire.entry import Entry, read
+from clew.wire.entry_types import detail, tagged
+from clew.wire.json_codec import decode, encode
 
 
 def entry(**fields: Any) -> Entry:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from clew.wire.encode import (
+from clew.wire.json_codec import (
     decode,
     decode_deep,
     decode_loosely,

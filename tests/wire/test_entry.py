@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from clew.conversation.session import Session
 from clew.demo.talk import talk, todo
-from clew.wire.encode import decode, encode
 from clew.wire.entry import Blank, Damaged, Entry, Item, entries, read
+from clew.wire.json_codec import decode, encode
 from clew.wire.line import BOM, PIECE
 
 FULL: dict[str, Any] = {

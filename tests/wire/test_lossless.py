@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, edit, talk, task
-from clew.demo.tree import write_demo
-from clew.wire.encode import encode
 from clew.wire.entry import Damaged, Entry, entries, read
+from clew.wire.json_codec import encode
 
 BY_HAND = "acceptance"
 REDACTED = b"[REDACTED_"  # a publisher's redactor wrote these lines over again, and broke some

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.wire.overflow import Overflow, find_overflow, list_overflows, names_overflow
+from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, names_overflow
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEAabcdefgh\n" * 20 + "-----END RSA PRIVATE KEY-----\n"
 

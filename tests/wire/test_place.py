@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import Ambiguous, NotFound
-from clew.wire.encode import encode
 from clew.wire.entry import Entry, read
-from clew.wire.history import read_history
-from clew.wire.place import (
+from clew.wire.json_codec import encode
+from clew.wire.layout import (
     Project,
     SessionFile,
     Tree,
@@ -30,7 +29,8 @@ from clew.wire.place import (
     slugs,
     unslug,
 )
-from clew.wire.sidecar import read_settings, read_stats, read_todos
+from clew.wire.prompt_history import read_history
+from clew.wire.side_files import read_settings, read_stats, read_todos
 from tests.oracle.claude import Box, Unavailable
 
 ONE = "11111111-aaaa-4bbb-8ccc-000000000001"
@@ -201,7 +201,7 @@ def test_listing_opens_no_file(tree: Tree) -> None:
     script = """if True:
         import sys
         from pathlib import Path
-        from clew.wire.place import Tree, find_session
+        from clew.wire.layout import Tree, find_session
         opened = []
         sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" else None)
         tree = Tree(Path(sys.argv[1]))

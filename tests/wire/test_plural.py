@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.wire.plural import noun, plural
+from clew.system.plural import noun, plural
 
 
 @pytest.mark.parametrize(

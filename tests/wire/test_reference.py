@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from clew.wire.encode import encode
 from clew.wire.entry import Entry
-from clew.wire.reference import PLACES, Names, new_uuid, renamed
-from clew.wire.revise import new_entry
+from clew.wire.entry_edit import new_entry
+from clew.wire.json_codec import encode
+from clew.wire.rename_ids import PLACES, Names, new_uuid, renamed
 
 OLD, OTHER, STRANGE = "aaaaaaaa-0000-4000-8000-00000000000a", "bbbbbbbb-0000-4000-8000-00000000000b", "not-here"
 NAMES = Names("new-session", {OLD, OTHER}, "old-session", ("/home/ada/garden", "/srv/garden"), ("/p/old", "/p/new"))
@@ -26,7 +26,7 @@ def told(**fields: Any) -> dict[str, Any]:
 
 
 def entry_data(json: bytes) -> dict[str, Any]:
-    from clew.wire.encode import decode
+    from clew.wire.json_codec import decode
 
     found = decode(json)
     assert isinstance(found, dict)

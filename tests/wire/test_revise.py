@@ -7,7 +7,7 @@ import json
 import pytest
 
 from clew.wire.entry import Entry, read
-from clew.wire.revise import below, block_bytes, revise
+from clew.wire.entry_edit import below, block_bytes, revise
 
 OLD, NEW = "a" * 8, "b" * 8
 

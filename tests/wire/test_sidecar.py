@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.wire.encode import decode, encode
-from clew.wire.place import Project, SessionFile, session_at
-from clew.wire.sidecar import (
+from clew.wire.json_codec import decode, encode
+from clew.wire.layout import Project, SessionFile, session_at
+from clew.wire.side_files import (
     AgentMeta,
     IndexEntry,
     SessionsIndex,

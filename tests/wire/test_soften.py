@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw, Struct, field
 
-from clew.wire.block import Tokens
-from clew.wire.encode import decode, encode
+from clew.wire.content_block import Tokens
 from clew.wire.entry import Entry, read
-from clew.wire.soften import soften
+from clew.wire.json_codec import decode, encode
+from clew.wire.lenient import soften
 
 
 class Inner(Struct, frozen=True):

@@ -14,8 +14,15 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.wire import home
-from clew.wire.spawn import find_program, isolate_process, neutral_folder, own_command, resolve_program, start_own
+from clew.system import environment
+from clew.system.subprocesses import (
+    find_program,
+    isolate_process,
+    neutral_folder,
+    own_command,
+    resolve_program,
+    start_own,
+)
 
 
 def program(path: Path) -> Path:
@@ -62,15 +69,15 @@ def test_a_program_never_gets_a_path_that_means_the_working_folder(
         monkeypatch.delenv("PATH")
     else:
         monkeypatch.setenv("PATH", path)
-    folders = home.surroundings()["PATH"].split(os.pathsep)
+    folders = environment.surroundings()["PATH"].split(os.pathsep)
     assert folders and all(Path(folder).is_absolute() for folder in folders)
 
 
 def test_libraries_are_not_searched_in_the_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", f"{os.pathsep}/opt/lib{os.pathsep}.")
-    assert home.surroundings()["LD_LIBRARY_PATH"] == "/opt/lib"
+    assert environment.surroundings()["LD_LIBRARY_PATH"] == "/opt/lib"
     monkeypatch.setenv("LD_LIBRARY_PATH", os.pathsep)
-    assert "LD_LIBRARY_PATH" not in home.surroundings()
+    assert "LD_LIBRARY_PATH" not in environment.surroundings()
 
 
 def test_our_own_process_gets_no_python_variables_and_absolute_folders(
@@ -79,7 +86,7 @@ def test_our_own_process_gets_no_python_variables_and_absolute_folders(
     for name in ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONWARNINGS"):
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "claude")
-    made = home.own_surroundings()
+    made = environment.own_surroundings()
     assert not [name for name in made if name.startswith("PYTHON")]
     assert made["CLAUDE_CONFIG_DIR"] == str(folder / "claude")
 
@@ -130,7 +137,9 @@ def run(words: list[str], cwd: Path, **variables: str) -> str:
 
 def test_an_installation_that_isolation_hides_starts_itself(copy: Path, tmp_path: Path) -> None:
     """As `pip install --target` and `pip install --user` make them; another clew is installed here too."""
-    script = "import json; from clew.wire.spawn import own_command; print(json.dumps(own_command('--version')))"
+    script = (
+        "import json; from clew.system.subprocesses import own_command; print(json.dumps(own_command('--version')))"
+    )
     command = json.loads(run([sys.executable, "-c", script], tmp_path, PYTHONPATH=str(copy)))
     assert command[1:3] == ["-I", str(copy / "clew" / "__main__.py")]
     assert run(command, tmp_path) == "clew 99.0\n"
@@ -153,7 +162,7 @@ def test_a_frozen_program_is_its_own_interpreter(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 def test_our_git_calls_fetch_nothing_and_run_nothing(tmp_path: Path) -> None:
     """A partial clone fetches what is missing by a program that its configuration names."""
-    from clew.chat.repository import git_surroundings
+    from clew.chat.config.repository import git_surroundings
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     settings = {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.wire.entry import Blank, Damaged, Entry, Item, read
-from clew.wire.tail import Tail
+from clew.wire.tail_reader import Tail
 
 ONE = b'{"type":"user","uuid":"a"}\n'
 TWO = '{"type":"assistant","uuid":"b","text":"größer 木 \U0001f33f"}\n'.encode()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.wire.entry import Entry, read
-from clew.wire.time import instant, moment, stamp
+from clew.wire.timestamps import instant, moment, stamp
 
 NINE = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 

@@ -20,15 +20,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import Refused
-from clew.wire import write
-from clew.wire.encode import decode, encode
+from clew.wire import session_writer
 from clew.wire.entry import Entry, read
-from clew.wire.place import Project
-from clew.wire.write import append, back_up, create, create_exactly, replace
+from clew.wire.json_codec import decode, encode
+from clew.wire.layout import Project
+from clew.wire.session_writer import append, back_up, create, create_exactly, replace
 from tests.oracle.claude import Box, Unavailable
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes and signals of POSIX")
-SOURCE = str(Path(write.__file__).parents[2])
+SOURCE = str(Path(session_writer.__file__).parents[2])
 
 
 def start(script: str, *arguments: str) -> subprocess.Popen[str]:
@@ -136,7 +136,7 @@ def test_several_processes_never_mix_their_lines(tmp_path: Path) -> None:
     path.write_bytes(b'{"torn')
     script = """if True:
         import sys
-        from clew.wire.write import append
+        from clew.wire.session_writer import append
         who, path = sys.argv[1], sys.argv[2]
         for n in range(150):
             pad = who * (1 + (n * 7919) % 30_000)
@@ -169,7 +169,7 @@ def test_a_writer_that_knows_no_locks_loses_nothing(tmp_path: Path) -> None:
     path.touch()
     ours = """if True:
         import os, sys
-        from clew.wire.write import append
+        from clew.wire.session_writer import append
         while not os.path.getsize(sys.argv[1]):
             pass
         for n in range(400):
@@ -199,7 +199,7 @@ def test_killed_writers_leave_whole_lines(tmp_path: Path) -> None:
     path.touch()
     script = """if True:
         import sys
-        from clew.wire.write import append
+        from clew.wire.session_writer import append
         print("go", flush=True)
         while True:
             append(sys.argv[1], [{"pad": "x" * 50_000}] * 4)
@@ -303,7 +303,7 @@ def test_a_file_system_without_links_is_served_too(tmp_path: Path, monkeypatch: 
 def test_only_one_of_several_creators_wins(tmp_path: Path) -> None:
     script = """if True:
         import sys
-        from clew.wire.write import create
+        from clew.wire.session_writer import create
         try:
             create(sys.argv[2], [{"who": sys.argv[1], "pad": "x" * 500_000}])
         except FileExistsError:
@@ -323,7 +323,7 @@ def test_only_one_of_several_creators_wins(tmp_path: Path) -> None:
 def test_a_killed_creator_leaves_whole_files_or_none(tmp_path: Path) -> None:
     script = """if True:
         import sys, uuid
-        from clew.wire.write import create
+        from clew.wire.session_writer import create
         lines = [{"n": n, "pad": "x" * 10_000} for n in range(300)]
         print("go", flush=True)
         while True:
@@ -385,7 +385,7 @@ def test_a_killed_replacer_leaves_the_old_or_the_new(tmp_path: Path) -> None:
     path.write_bytes(b"a" * 200_000)
     script = """if True:
         import sys
-        from clew.wire.write import replace
+        from clew.wire.session_writer import replace
         print("go", flush=True)
         while True:
             for letter in (b"b", b"c"):
@@ -413,7 +413,7 @@ def test_backups_are_numbered(tmp_path: Path) -> None:
 
 @pytest.mark.req("R349")
 def test_nothing_else_opens_a_session_for_writing() -> None:
-    wire = Path(write.__file__).parent
+    wire = Path(session_writer.__file__).parent
     opening = re.compile(
         r"""os\.write\(|os\.open\((?!path, os\.O_RDONLY \|)|\.write_(bytes|text)\(|open\([^)\n]*["'][rb]*[wax+]"""
     )

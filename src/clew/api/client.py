@@ -22,14 +22,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.api.endpoint import Endpoint
-from clew.api.estimate import tokens
-from clew.api.failure import OVERLOADED, Failure, Retry, answered, failed, reported
-from clew.api.reply import Assembly, Block, Finished, Happening, Piece, Reply, Started, StreamError, error_of
-from clew.api.request import THINKING_BLOCKS, Json, Prepared, Request, culprit, prepare, signatures, without_thinking
+from clew.api.hidden_imports import unseen
+from clew.api.request_body import (
+    THINKING_BLOCKS,
+    Json,
+    Prepared,
+    Request,
+    culprit,
+    prepare,
+    signatures,
+    without_thinking,
+)
+from clew.api.retry import OVERLOADED, Failure, Retry, answered, failed, reported
 from clew.api.sse import Reader, TooLong
-from clew.api.unseen import unseen
+from clew.api.stream_assembly import Assembly, Block, Finished, Happening, Piece, Reply, Started, StreamError, error_of
+from clew.api.token_estimate import tokens
 from clew.errors import ApiError
-from clew.wire.encode import decode, encode
+from clew.wire.json_codec import decode, encode
 
 try:
     with unseen("click"):  # beside it httpx loads its command line, which takes longer than all the rest of it

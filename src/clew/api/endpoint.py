@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from clew.errors import ApiError
+from clew.system import environment
+from clew.system.credential_transport import HINT, is_loopback, is_protected
 from clew.version import __version__
-from clew.wire import home
-from clew.wire.network import HINT, is_loopback, is_protected
 
 BASE = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
@@ -85,11 +85,11 @@ class Endpoint(Struct, frozen=True):
 
 def endpoint(base: str = "", key: str = "", token: str = "", profile: str = "") -> Endpoint:
     """The endpoint that was asked for; what was not said is taken from the environment, then from the profile."""
-    where = base or home.api_base() or BASE
+    where = base or environment.api_base() or BASE
     if urlsplit(where).scheme not in ("http", "https") or not urlsplit(where).hostname:
         raise _unusable(f"{where!r} is no address of a server.", "Give one like https://api.anthropic.com.")
     if not (key or token):
-        key, token = home.api_key(), home.api_token()
+        key, token = environment.api_key(), environment.api_token()
     chosen = _profile(profile, where)
     if not (key or token):
         token = chosen.token
@@ -97,7 +97,7 @@ def endpoint(base: str = "", key: str = "", token: str = "", profile: str = "") 
         raise _unusable(
             f"There is no key for {where}.", "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN to one of your own."
         )
-    return Endpoint(where, key, token, chosen, _headers(home.api_headers()))
+    return Endpoint(where, key, token, chosen, _headers(environment.api_headers()))
 
 
 def _profile(name: str, base: str) -> Profile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clew.wire.block import THOUGHT
+from clew.wire.content_block import THOUGHT
 
 Json = dict[str, Any]
 

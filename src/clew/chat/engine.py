@@ -6,24 +6,26 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from clew.chat import beside, entry, event
-from clew.chat.ask import Asking
-from clew.chat.compaction import Compactor
-from clew.chat.dialogue import Dialogue, Prompt
-from clew.chat.errand import Errands
-from clew.chat.hooking import reminder, tell_hooks
-from clew.chat.kind import Kind
+from clew.chat import events
+from clew.chat.agents import background_tasks
+from clew.chat.agents.subagents import Errands
+from clew.chat.config.agent_kind import Kind
+from clew.chat.deps import Means
+from clew.chat.hooks.hook_events import reminder, tell_hooks
 from clew.chat.loop import Loop
-from clew.chat.means import Means
 from clew.chat.permission.decision import Mode
-from clew.chat.race import unless
-from clew.chat.tool import Json
-from clew.chat.tools.background import Background
+from clew.chat.store import journal_lines
+from clew.chat.store.live_conversation import Dialogue, Prompt
+from clew.chat.tools.builtin.background import Background
+from clew.chat.tools.tool import Json
+from clew.chat.turn.compaction import Compactor
+from clew.chat.turn.stream_reply import Asking
+from clew.chat.turn.until_stopped import unless
 from clew.errors import Busy, NotFound
 
 if TYPE_CHECKING:
-    from clew.chat.rewind import Change, Edits, Plan
-    from clew.chat.rewinding import Rewound
+    from clew.chat.rewind.carry_out import Rewound
+    from clew.chat.rewind.rewind_plan import Change, Edits, Plan
 
 PATIENCE = 600.0  # seconds that a door which asks once waits for a command in the background, as the original does
 
@@ -80,13 +82,13 @@ class Engine:
         """Tokens that the conversation may have."""
         return self.means.limits.window or self.dialogue.window
 
-    async def submit(self, said: Prompt | str) -> event.Finished:
+    async def submit(self, said: Prompt | str) -> events.Finished:
         """Say something, and wait for all that comes of it. Raises OSError if it cannot be written down."""
         finished = await self._turn(Prompt(said) if isinstance(said, str) else said)
         assert finished is not None
         return finished
 
-    async def _turn(self, prompt: Prompt | None) -> event.Finished | None:
+    async def _turn(self, prompt: Prompt | None) -> events.Finished | None:
         """A turn that begins with what ended in the background, then with a prompt; None if there is neither."""
         self._occupy()
         try:
@@ -135,7 +137,7 @@ class Engine:
         """Whether something has ended in the background that the model does not know yet."""
         return any(said.task and said.task not in self.dialogue.state.told for said in self.dialogue.queue)
 
-    async def heed(self) -> event.Finished | None:
+    async def heed(self) -> events.Finished | None:
         """Let the model hear what ended in the background, and wait for all that comes of it. None if it knows already."""
         return await self._turn(None)
 
@@ -145,7 +147,7 @@ class Engine:
             raise NotFound(task_id, kind="task")
         await self.tasks[task_id].stop()
 
-    async def settle(self, patience: float = PATIENCE) -> event.Finished | None:
+    async def settle(self, patience: float = PATIENCE) -> events.Finished | None:
         """For a door that asks once: wait until nothing goes on in the background any more, and let the model hear of each.
         The last turn; None if there was none. A command that takes longer is stopped. Breaking off ends the waiting."""
         finished = None
@@ -191,7 +193,7 @@ class Engine:
         finally:
             self._release()
 
-    async def run_compact(self, wish: str) -> event.Finished:
+    async def run_compact(self, wish: str) -> events.Finished:
         """`/compact`, as a person types it: written down as a command."""
         if not await self.compact(wish):
             return self._loop.report("", ("The conversation could not be compacted.",))
@@ -203,16 +205,16 @@ class Engine:
     def plan_rewind(self, place: str) -> Plan:
         """What going back to a prompt would change: files (`changes`, with diffs), and how many turns would be dropped.
 
-        `place` is the uuid of the prompt's line or the number of its turn (-1 for the last); `clew.chat.rewind.places`
+        `place` is the uuid of the prompt's line or the number of its turn (-1 for the last); `clew.chat.rewind.rewind_plan.places`
         lists them. Nothing is changed. Raises NotFound, and Refused if this session keeps nothing.
         """
-        from clew.chat.back import planned
+        from clew.chat.rewind.rewind_conversation import planned
 
         return planned(self.dialogue, place)
 
     def plan_undo(self) -> Plan:
         """What undoing the last rewind would change; give it to `rewind`. Raises NotFound if there was none."""
-        from clew.chat.back import undoing
+        from clew.chat.rewind.rewind_conversation import undoing
 
         return undoing(self.dialogue)
 
@@ -231,8 +233,8 @@ class Engine:
         Refused and nothing is changed; "keep" leaves them as they are, "overwrite" does not. Changes in `keep` are not
         made. What exists now is saved, and `plan_undo` brings it back. Raises Busy while a turn runs.
         """
-        from clew.chat.back import Going
-        from clew.chat.rewinding import carry_out
+        from clew.chat.rewind.carry_out import carry_out
+        from clew.chat.rewind.rewind_conversation import Going
 
         self._occupy()
         try:
@@ -247,7 +249,7 @@ class Engine:
             self.is_busy = False
 
     def use_model(self, model: str) -> None:
-        """Choose the model of the next requests: a full name, or `opusplan` (see `clew.chat.model.choose`)."""
+        """Choose the model of the next requests: a full name, or `opusplan` (see `clew.chat.config.model_alias.choose`)."""
         self.dialogue.choice = model
 
     def use_mode(self, mode: Mode) -> None:
@@ -261,12 +263,12 @@ class Engine:
 
     def _write_title(self) -> None:
         if self._title:
-            self.dialogue.journal.beside(entry.title(self._title, self.dialogue.session_id))
+            self.dialogue.journal.beside(journal_lines.title(self._title, self.dialogue.session_id))
             self._title = ""
 
     async def close(self, reason: str = "other") -> None:
         """Stop what runs in the background, and tell the hooks that the session ends."""
-        await beside.close(self.dialogue)
+        await background_tasks.close(self.dialogue)
         if self.dialogue.watch is not None:
             await self.dialogue.watch.settle(self.means.tell)
         if self._has_begun:
@@ -284,8 +286,8 @@ class Engine:
 
     def _reload(self) -> None:
         """What could not be written down was not said: go on from what the file says."""
-        from clew.chat.resume import resume
-        from clew.conversation.open import read, request
+        from clew.chat.store.resume_session import resume
+        from clew.conversation.load import read, request
 
         self._is_unsure = False
         dialogue = self.dialogue

@@ -17,19 +17,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from clew.api.estimate import tokens
-from clew.api.failure import TOO_LONG
-from clew.chat import entry, event
-from clew.chat.ask import Asking, Received
-from clew.chat.call import STOPPED, Runner
-from clew.chat.compaction import Compactor
-from clew.chat.dialogue import Dialogue, Prompt, blocks_of
-from clew.chat.event import Ending
-from clew.chat.guard import Guard
-from clew.chat.hooking import reminder
-from clew.chat.means import Means
-from clew.chat.tool import Errand, Json
-from clew.wire.plural import plural
+from clew.api.retry import TOO_LONG
+from clew.api.token_estimate import tokens
+from clew.chat import events
+from clew.chat.deps import Means
+from clew.chat.events import Ending
+from clew.chat.hooks.hook_events import reminder
+from clew.chat.store import journal_lines
+from clew.chat.store.live_conversation import Dialogue, Prompt, blocks_of
+from clew.chat.tools.tool import Errand, Json
+from clew.chat.turn.compaction import Compactor
+from clew.chat.turn.loop_guard import Guard
+from clew.chat.turn.stream_reply import Asking, Received
+from clew.chat.turn.tool_calls import STOPPED, Runner
+from clew.system.plural import plural
 
 GO_ON = "The reply was cut at the limit of its length. Go on exactly where it ended, without repeating any of it."
 BROKEN_OFF = "The connection was lost in the middle of the reply above. Go on from what was received of it."
@@ -68,7 +69,7 @@ class Loop:
         """The model's last words."""
         return self._said
 
-    async def run(self, said: Prompt, before: Sequence[Prompt] = ()) -> event.Finished:
+    async def run(self, said: Prompt, before: Sequence[Prompt] = ()) -> events.Finished:
         """One turn, and those of the prompts that came while it was busy. Cancelling leaves every call with a result.
 
         `before` is what ended in the background since the last turn: the model hears it first.
@@ -84,7 +85,7 @@ class Loop:
         finally:
             self.dialogue.journal.release()
 
-    async def _turn(self, said: Prompt, before: Sequence[Prompt], began: float) -> event.Finished:
+    async def _turn(self, said: Prompt, before: Sequence[Prompt], began: float) -> events.Finished:
         for ended in before:
             await self._hear(ended)
         if refusal := await self._hear(said):
@@ -103,7 +104,7 @@ class Loop:
         self.dialogue.end_turn(round((self.means.stopwatch() - began) * 1000))
         return self._finished(ending, began, received, errors)
 
-    def report(self, text: str, errors: tuple[str, ...] = ()) -> event.Finished:
+    def report(self, text: str, errors: tuple[str, ...] = ()) -> events.Finished:
         """How something ended that was no turn."""
         self._runner = Runner(self.dialogue, self.means, self.stopped)
         self._turns, self._said, self.asking.api_seconds = 0, text, 0.0
@@ -122,17 +123,17 @@ class Loop:
         """Write a prompt down, unless a hook refuses it: then why. Hooks have no say in what the program tells."""
         if said.task:
             uuid = self.dialogue.prompt(said)
-            self.means.tell(event.Notified(agent=self.agent, uuid=uuid, task_id=said.task, text=said.text))
+            self.means.tell(events.Notified(agent=self.agent, uuid=uuid, task_id=said.task, text=said.text))
             return ""
         outcome = await self._runner.hook("UserPromptSubmit", None, {"prompt": said.text})
         if outcome.block or outcome.stop:
             refusal = f"A hook refused the prompt: {outcome.reason}"
-            self.means.tell(event.Noted(agent=self.agent, text=refusal, level="warning"))
+            self.means.tell(events.Noted(agent=self.agent, text=refusal, level="warning"))
             return refusal
         uuid = self.dialogue.prompt(said)
         for text in outcome.context:
             self.dialogue.note(reminder(f"A hook says: {text}"))
-        self.means.tell(event.Prompted(agent=self.agent, uuid=uuid, content=said.content, is_queued=is_queued))
+        self.means.tell(events.Prompted(agent=self.agent, uuid=uuid, content=said.content, is_queued=is_queued))
         return ""
 
     async def _has_more(self) -> bool:
@@ -144,7 +145,7 @@ class Loop:
 
     def _begin(self) -> None:
         self.means.tell(
-            event.Begun(
+            events.Begun(
                 agent=self.agent,
                 session_id=self.dialogue.session_id,
                 cwd=str(self.dialogue.state.cwd),
@@ -278,7 +279,9 @@ class Loop:
         assert error is not None
         self._runner.refuse(received.calls, NOT_RUN)
         journal = self.dialogue.journal
-        journal.add(entry.api_error(f"API Error: {error}", journal.new_id(), error.kind, error.status), is_safe=True)
+        journal.add(
+            journal_lines.api_error(f"API Error: {error}", journal.new_id(), error.kind, error.status), is_safe=True
+        )
         return received, "error_during_execution", (f"{error} {error.hint}".strip(),)
 
     def _interrupted(self, received: Received) -> tuple[Received, Ending, tuple[str, ...]]:
@@ -295,10 +298,10 @@ class Loop:
 
     def _finished(
         self, ending: Ending, began: float, received: Received | None = None, errors: tuple[str, ...] = ()
-    ) -> event.Finished:
+    ) -> events.Finished:
         tally = self.means.tally
         error = received.error if received else None
-        finished = event.Finished(
+        finished = events.Finished(
             agent=self.agent,
             ending=ending,
             text=self._said,

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 
-from clew.view.plain import ago, clean, one_line, size
-from clew.wire.control import clean_name, escape_json_bytes
-from clew.wire.encode import encode
-from clew.wire.plural import plural
-from clew.wire.time import moment
+from clew.system.control_characters import clean_name, escape_json_bytes
+from clew.system.plural import plural
+from clew.view.sanitize import ago, clean, one_line, size
+from clew.wire.json_codec import encode
+from clew.wire.timestamps import moment
 
 __all__ = [
     "ago",

@@ -11,15 +11,15 @@ from collections.abc import Callable
 
 import apsw
 
-from clew.collect.file import open_found
-from clew.collect.limits import DAY, Limits
-from clew.collect.policy import Policy
-from clew.collect.proof import chain_of
-from clew.collect.report import Failed, Moved, Report
+from clew.collect.archive.archive_writer import SETTLED, Known, Writer, known_files
+from clew.collect.discovery import Found, Scan, in_order, scan
+from clew.collect.fingerprint import chain_of
+from clew.collect.ingest import Taker
+from clew.collect.masking import Policy
+from clew.collect.poll_report import Failed, Moved, Report
+from clew.collect.read_limits import DAY, Limits
 from clew.collect.retention import days_kept
-from clew.collect.source import Found, Scan, in_order, scan
-from clew.collect.take import Taker
-from clew.collect.write import SETTLED, Known, Writer, known_files
+from clew.collect.safe_open import open_found
 from clew.errors import Stale
 
 _WARN = 3  # days before Claude Code deletes a session

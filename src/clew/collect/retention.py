@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clew.wire.encode import decode
+from clew.wire.json_codec import decode
 
 DAYS = 30  # what it does unless `cleanupPeriodDays` says otherwise
 

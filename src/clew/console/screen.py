@@ -17,18 +17,18 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.output import ColorDepth, Output
 
-from clew.console.complete import SHOWN
-from clew.console.keys import Actions, bindings
-from clew.console.look import STYLE, lines, offer_lines, rule, search_lines
+from clew.console.completion import SHOWN
+from clew.console.input_line import Line
+from clew.console.key_bindings import Actions, bindings
 from clew.console.menu import PAUSE, Answer, Menu
-from clew.console.prompt import Line
-from clew.console.question import Box, box
-from clew.console.terminal import Resized, Terminal
-from clew.view.plain import one_line
+from clew.console.question_box import Box, box
+from clew.console.styles import STYLE, lines, offer_lines, rule, search_lines
+from clew.console.terminal_output import Resized, Terminal
+from clew.view.sanitize import one_line
 
 if TYPE_CHECKING:
-    from clew.console.paint import Painter
-    from clew.view.document import Row
+    from clew.console.render import Painter
+    from clew.view.rows import Row
 
 FRAME = 1 / 15  # seconds between two drawings
 TURN = 1 / 8  # seconds between two pictures of what turns
@@ -237,7 +237,7 @@ class Screen:
 
     def painter(self) -> Painter:
         """Whoever paints for the width that the terminal has now; loaded when there is something to paint."""
-        from clew.console.paint import Painter
+        from clew.console.render import Painter
 
         width = self._output.get_size().columns
         if self._painter is None or self._painter.width != max(width, 20):

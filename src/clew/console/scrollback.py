@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.conversation.session import Session
-from clew.view.document import Options, Row, rows
-from clew.wire import shell
-from clew.wire.plural import plural
+from clew.system import shell_quoting
+from clew.system.plural import plural
+from clew.view.rows import Options, Row, rows
 
 REACH = 512 << 10  # bytes from the end of the file that are looked at first
 TURNS = 20
@@ -25,11 +25,11 @@ def newest(path: Path, turns: int = TURNS) -> Iterator[Row]:
     found = session.turns
     shown = found[-turns:]
     if not is_whole:
-        yield Row("about", f"Earlier turns are not shown. Read them with: {shell.on('show', path.stem)}")
+        yield Row("about", f"Earlier turns are not shown. Read them with: {shell_quoting.on('show', path.stem)}")
     elif len(found) > len(shown):
         more = len(found) - len(shown)
         hidden = plural(more, "earlier turn is", "earlier turns are")
-        yield Row("about", f"{hidden} not shown. Read: {shell.on('show', path.stem)}")
+        yield Row("about", f"{hidden} not shown. Read: {shell_quoting.on('show', path.stem)}")
     yield from rows(session, shown, SHOWN)
 
 

@@ -10,26 +10,26 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from clew.conversation.agent import AGENT_TOOLS, Agent, agents_of
-from clew.conversation.around import IsShown, Surroundings, messages_around
-from clew.conversation.branch import Branch, branches
-from clew.conversation.chain import Chain, chain
-from clew.conversation.era import Era
-from clew.conversation.graph import Graph
-from clew.conversation.path import leaf, with_siblings
-from clew.conversation.preserved import relinked
-from clew.conversation.prompt import starts_turn
-from clew.conversation.queue import Timeline, timeline
-from clew.conversation.reply import Call, Pairing, Reply, pair, replies
-from clew.conversation.round import Round, rounds_of
-from clew.conversation.title import title_of
-from clew.conversation.turn import Turn, durations, turns
-from clew.wire.detail import Compaction
+from clew.conversation.active_path import leaf, with_siblings
+from clew.conversation.agent_sessions import AGENT_TOOLS, Agent, agents_of
+from clew.conversation.branches import Branch, branches
+from clew.conversation.cli_version import Era
+from clew.conversation.entry_graph import Graph
+from clew.conversation.parent_links import Chain, chain
+from clew.conversation.preserved_lines import relinked
+from clew.conversation.prompt_queue import Timeline, timeline
+from clew.conversation.replies import Call, Pairing, Reply, pair, replies
+from clew.conversation.rounds import Round, rounds_of
+from clew.conversation.speaker import starts_turn
+from clew.conversation.surroundings import IsShown, Surroundings, messages_around
+from clew.conversation.titles import title_of
+from clew.conversation.turns import Turn, durations, turns
 from clew.wire.entry import Damaged, Entry, Item, entries, read
+from clew.wire.entry_types import Compaction
+from clew.wire.layout import AgentFile, SessionFile
 from clew.wire.line import Source
-from clew.wire.overflow import Overflow, find_overflow, list_overflows
-from clew.wire.place import AgentFile, SessionFile
-from clew.wire.sidecar import is_plain
+from clew.wire.overflow_files import Overflow, find_overflow, list_overflows
+from clew.wire.side_files import is_plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
-from clew.demo import errand, ident, shape
-from clew.demo.answer import Asked, Content, answer, failure, picture
-from clew.demo.call import (
+from clew.demo import agent_talk, identifiers, version_layout
+from clew.demo.entry_gaps import Wait
+from clew.demo.identifiers import NIL
+from clew.demo.line_script import Use, Which, weight
+from clew.demo.program_notes import Notes
+from clew.demo.tool_inputs import (
     Call,
     bash,
     edit,
@@ -31,11 +34,8 @@ from clew.demo.call import (
     web_search,
     write,
 )
-from clew.demo.gap import Wait
-from clew.demo.ident import NIL
-from clew.demo.note import Notes
-from clew.demo.script import Use, Which, weight
-from clew.demo.shape import ABSENT, Data, Setup
+from clew.demo.tool_results import Asked, Content, answer, failure, picture
+from clew.demo.version_layout import ABSENT, Data, Setup
 
 _INJECTED = ("[Request interrupted", "<command-", "<local-command", "<task-notification")
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -67,7 +67,7 @@ class Talk(Notes):
             return self._user(said, {"isMeta": True, **fields})
         begun = self._wait("prompt")._begin_turn(said)
         mode = permission_mode or self.setup.mode
-        body = shape.prompt_fields(self.setup, mode, begun.turn, list(self.todos))
+        body = version_layout.prompt_fields(self.setup, mode, begun.turn, list(self.todos))
         if pictures and self.setup.since("2.1.17"):
             body["imagePasteIds"] = list(range(1, len(pictures) + 1))
         return begun._user(said, {**body, **fields}, None)
@@ -82,7 +82,7 @@ class Talk(Notes):
         return replace(
             self,
             turn=self.turn + 1,
-            prompt=ident.uuid(self.setup.seed, "prompt", self.made),
+            prompt=identifiers.uuid(self.setup.seed, "prompt", self.made),
             prompt_text="\n".join(str(block["text"]) for block in blocks if "text" in block),
             prompt_time=self.now,
             uses=(),
@@ -106,24 +106,24 @@ class Talk(Notes):
         **fields: Any,
     ) -> Self:
         """One API reply, a line for each block: thinking, text, others, calls; or all on one, `joined`."""
-        number = ident.message_id(self.setup.seed, self.made) if message_id is None else message_id
+        number = identifiers.message_id(self.setup.seed, self.made) if message_id is None else message_id
         model = model or self.setup.model
         asked = [*([call] if call else []), *calls]
         uses = [self._named(each, i) for i, each in enumerate(asked)]
         said = [*_spoken(self.setup.seed, self.made, thinking, text), *map(dict, blocks)]
-        said += [shape.tool_use(self.setup, use.id, use.call.name, use.call.input) for use in uses]
+        said += [version_layout.tool_use(self.setup, use.id, use.call.name, use.call.input) for use in uses]
         final = stop or ("tool_use" if uses else "end_turn")
         output = sum(map(weight, said))
         groups = [said] if joined else [[block] for block in said] or [[]]
-        stops = shape.stops(self.setup, len(groups), final)
-        outputs = shape.outputs(self.setup, len(groups), output)
+        stops = version_layout.stops(self.setup, len(groups), final)
+        outputs = version_layout.outputs(self.setup, len(groups), output)
         talk, owners = self, dict[str, str]()
         for index, group in enumerate(groups):
-            tokens = shape.usage(self.setup, 4, self.tokens - self.cached, self.cached, outputs[index])
+            tokens = version_layout.usage(self.setup, 4, self.tokens - self.cached, self.cached, outputs[index])
             spent = {**tokens, **(usage or {})}
-            message = shape.message(self.setup, number, model, group, stops[index], spent)
+            message = version_layout.message(self.setup, number, model, group, stops[index], spent)
             first = group[0] if group else {"type": ""}
-            body = shape.reply_fields(self.setup, first, index, model, ident.request_id(number))
+            body = version_layout.reply_fields(self.setup, first, index, model, identifiers.request_id(number))
             wait: Wait = "block" if index else "reply"
             talk = talk._add("assistant", {"message": message, **body}, fields, parent=talk.leaf, wait=wait)
             owners |= {str(block.get("id")): talk.leaf or "" for block in group}
@@ -134,15 +134,15 @@ class Talk(Notes):
         """A call with its id, under the name that its tool has in this version."""
         if call.name == "Task" and self.setup.since("2.1.80"):
             call = replace(call, name="Agent")
-        number = call.id or ident.call_id(self.setup.seed, self.made, index)
+        number = call.id or identifiers.call_id(self.setup.seed, self.made, index)
         return Use(call, number, "")
 
     def api_error(self, text: str, *, error: str = "server_error", status: int | None = None, **fields: Any) -> Self:
         """What the program writes in the model's name when the API failed."""
-        number = ident.uuid(self.setup.seed, "synthetic", self.made)
-        usage = shape.usage(self.setup, 0, 0, 0, 0)
+        number = identifiers.uuid(self.setup.seed, "synthetic", self.made)
+        usage = version_layout.usage(self.setup, 0, 0, 0, 0)
         blocks = [{"type": "text", "text": text}]
-        message = shape.message(self.setup, number, "<synthetic>", blocks, "stop_sequence", usage)
+        message = version_layout.message(self.setup, number, "<synthetic>", blocks, "stop_sequence", usage)
         body: Data = {"message": message | {"stop_sequence": ""}, "error": error, "isApiErrorMessage": True}
         if status and self.setup.since("2.1.114"):
             body["apiErrorStatus"] = status
@@ -169,7 +169,7 @@ class Talk(Notes):
             block = {"type": "tool_result", "content": found.content, "is_error": True, "tool_use_id": use.id}
         elif use.call.name == "Bash":
             block["is_error"] = False
-        body = shape.result_fields(self.setup, use.line, use.call.name)
+        body = version_layout.result_fields(self.setup, use.line, use.call.name)
         body |= {"message": {"role": "user", "content": [block]}}
         body["toolUseResult"] = found.detail if detail is None else detail
         parent = use.line if self.setup.since("2.1.1") else self.leaf
@@ -196,22 +196,22 @@ class Talk(Notes):
     ) -> Self:
         """A sub-agent's conversation behind a call: a file of its own, and the result with its totals."""
         use = self._use(call)
-        sent = errand.send(self, child, use, agent_id=agent_id, agent_type=agent_type)
+        sent = agent_talk.send(self, child, use, agent_id=agent_id, agent_type=agent_type)
         talk = sent.parent
         if background:
-            detail = errand.launch(talk.setup, use, sent.agent_id)
+            detail = agent_talk.launch(talk.setup, use, sent.agent_id)
             words = f"The agent works in the background as {sent.agent_id}."
         else:
-            detail = errand.totals(talk.setup, child, use, sent)
-            words = errand.last_text(child)
+            detail = agent_talk.totals(talk.setup, child, use, sent)
+            words = agent_talk.last_text(child)
         said = [{"type": "text", "text": words}]
         return talk.result(said, for_=use.id, detail=detail, **fields)
 
     def workflow(self, call: Which, children: Mapping[str, Talk], *, run: str | None = None) -> Self:
         """A run of several agents behind one call, in a folder of their own with a journal."""
         use = self._use(call)
-        run = run or f"wf_{ident.hexadecimal(8, self.setup.seed, self.made)}-{ident.hexadecimal(3, use.id)}"
-        talk = errand.run_all(self, children, use, run)
+        run = run or f"wf_{identifiers.hexadecimal(8, self.setup.seed, self.made)}-{identifiers.hexadecimal(3, use.id)}"
+        talk = agent_talk.run_all(self, children, use, run)
         detail = {"taskType": "local_workflow", "runId": run, "status": "async_launched"}
         return talk.result(f"The workflow {run} has finished.", for_=use.id, detail=detail)
 
@@ -232,11 +232,11 @@ class Talk(Notes):
 
     def fork(self, session_id: str | None = None) -> Self:
         """A copy under a new session id with the same uuids, as `--fork-session` makes it."""
-        number = session_id or ident.uuid(self.setup.seed, "fork", self.made)
+        number = session_id or identifiers.uuid(self.setup.seed, "fork", self.made)
         setup = replace(self.setup, session_id=number, seed=f"{self.setup.seed}/{number}")
         empty = replace(self, setup=setup, newest=None, agents=())
         for said in self._said():
-            empty = empty._put(errand.renamed(said, {self.session_id: number}))
+            empty = empty._put(agent_talk.renamed(said, {self.session_id: number}))
         return empty
 
     def change(
@@ -282,13 +282,13 @@ def talk(
     The gaps between lines are those of real sessions: seconds between calls, minutes or hours before a prompt.
     With a `step` every line comes that much after the line before it (`DENSE` is one second), and a pause is added.
     """
-    number = session_id or ident.uuid("session", seed)
+    number = session_id or identifiers.uuid("session", seed)
     setup = Setup(
         session_id=number,
         cwd=cwd,
         version=version,
         branch=branch,
-        model=model or shape.default_model(version),
+        model=model or version_layout.default_model(version),
         seed=f"{number}/{seed}",
         step=step,
         mode=permission_mode,
@@ -313,7 +313,7 @@ def is_prompt(entry: Data) -> bool:
 def _spoken(seed: str, made: int, thinking: str | None, text: str | None) -> list[Data]:
     blocks: list[Data] = []
     if thinking is not None:
-        seal = ident.signature(seed, made, thinking)
+        seal = identifiers.signature(seed, made, thinking)
         blocks.append({"type": "thinking", "thinking": thinking, "signature": seal})
     if text is not None:
         blocks.append({"type": "text", "text": text})

@@ -14,23 +14,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from clew.conversation.open import request
-from clew.conversation.request import Request
+from clew.conversation.load import request
+from clew.conversation.resume_request import Request
 from clew.conversation.session import Session
-from clew.edit import turn
-from clew.edit.band import DEFAULT
-from clew.edit.diff import Change, changes
-from clew.wire.encode import encode
+from clew.edit import drop_turns
+from clew.edit.plan_diff import Change, changes
+from clew.edit.summary.age_levels import DEFAULT
+from clew.system.plural import noun
 from clew.wire.entry import Damaged, Entry, Item
-from clew.wire.plural import noun
-from clew.wire.revise import at_place
+from clew.wire.entry_edit import at_place
+from clew.wire.json_codec import encode
 
 if TYPE_CHECKING:
-    from clew.edit.piece import Summarise
-    from clew.edit.preset import Trim
-    from clew.edit.report import Report
-    from clew.edit.veil import Veil
-    from clew.edit.write import Written
+    from clew.edit.plan_report import Report
+    from clew.edit.redactor import Veil
+    from clew.edit.summary.summariser import Summarise
+    from clew.edit.trim_presets import Trim
+    from clew.edit.write_plan import Written
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Plan:
     def drop_turns(self, numbers: Iterable[int]) -> Plan:
         """Without these turns."""
         chosen = sorted(set(numbers))
-        return self._cut(turn.drop_turns(self.session, chosen), f"drop {_turns(chosen)}")
+        return self._cut(drop_turns.drop_turns(self.session, chosen), f"drop {_turns(chosen)}")
 
     def drop_turn(self, number: int) -> Plan:
         return self.drop_turns([number])
@@ -62,20 +62,21 @@ class Plan:
     def keep_turns(self, numbers: Iterable[int]) -> Plan:
         """With these turns alone."""
         chosen = sorted(set(numbers))
-        return self._cut(turn.keep_turns(self.session, chosen), f"keep {_turns(chosen)}")
+        return self._cut(drop_turns.keep_turns(self.session, chosen), f"keep {_turns(chosen)}")
 
     def end_with(self, place: int | str) -> Plan:
         """Up to a place: the end of a turn by its number, of a branch (`b2`), or an entry by its uuid."""
         named = str(place)
         return self._cut(
-            turn.end_with(self.session, named), f"end with {'turn ' if named.lstrip('-').isdigit() else ''}{named}"
+            drop_turns.end_with(self.session, named),
+            f"end with {'turn ' if named.lstrip('-').isdigit() else ''}{named}",
         )
 
     # -- what it holds
 
     def trim(self, what: Trim | str) -> Plan:
         """Without what a trim takes out: one of the presets, or any other."""
-        from clew.edit.preset import PRESETS, trim
+        from clew.edit.trim_presets import PRESETS, trim
 
         asked = PRESETS[what] if isinstance(what, str) else what
         return replace(self._cut(trim(self.session, asked), ""), steps=(*self.steps, *asked.steps))
@@ -90,8 +91,8 @@ class Plan:
         how: Literal["remove", "truncate"] = "remove",
     ) -> Plan:
         """Without tool calls and their results, or with both made short; `Tools` says which are meant."""
-        from clew.edit.preset import Trim
-        from clew.edit.trim import Tools
+        from clew.edit.trim_presets import Trim
+        from clew.edit.trim_tools import Tools
 
         return self.trim(Trim(Tools(how, keep, calls, percent, tuple(names))))
 
@@ -99,8 +100,8 @@ class Plan:
 
     def redact(self, *, secrets: bool = True, patterns: Iterable[str] = ()) -> Plan:
         """Without its secrets and what fits the patterns, in every file of it."""
-        from clew.edit.redact import redact
-        from clew.edit.veil import veil
+        from clew.edit.redact_session import redact
+        from clew.edit.redactor import veil
 
         return redact(self, veil(secrets, patterns))[0]
 
@@ -108,7 +109,7 @@ class Plan:
 
     def compact(self, words: str | Summarise, *, turns: tuple[int, int] | None = None, keep_last: int = 0) -> Plan:
         """With turns summed up in one text: those from one to another, or all but the last. Raises ApiError."""
-        from clew.edit.compact import choose, compact
+        from clew.edit.summary.compact_session import choose, compact
 
         chosen = choose(self.session, turns, keep_last)
         return self._cut(compact(self.session, chosen, words), f"compact {chosen.name}")
@@ -120,22 +121,22 @@ class Plan:
 
         What it fails at stays as it was, which the step tells.
         """
-        from clew.edit.band import bands as parsed
-        from clew.edit.compress import compress
-        from clew.edit.piece import extractive
+        from clew.edit.summary.age_levels import bands as parsed
+        from clew.edit.summary.compress_session import compress
+        from clew.edit.summary.summariser import extractive
 
         made = compress(self.session, parsed(bands), summarise or extractive, tools)
         return self._cut(made.items, made.step) if made.turns else self
 
     def repair(self) -> Plan:
         """With every flaw mended that hides prompts or ends a version."""
-        from clew.edit.repair import repair
+        from clew.edit.fix.repair_session import repair
 
         return repair(self)[0]
 
     def merge(self, other: Session) -> Plan:
         """With all that the same session has elsewhere: both branches, and the files of both."""
-        from clew.edit.merge import merge
+        from clew.edit.merge_sessions import merge
 
         return merge(self, other)[0]
 
@@ -149,7 +150,7 @@ class Plan:
 
     def report(self) -> Report:
         """How much there was and how much is left: entries, turns, calls, bytes, and tokens by category."""
-        from clew.edit.report import report
+        from clew.edit.plan_report import report
 
         return report(self.source, self.session)
 
@@ -160,7 +161,7 @@ class Plan:
 
     def _cut(self, items: tuple[Item, ...], step: str) -> Plan:
         """One more step that removes something, and with it the results that would answer no call."""
-        from clew.edit.trim import drop_strays
+        from clew.edit.trim_tools import drop_strays
 
         made = self.then(items, step)
         return made if made.session is self.session else self.then(drop_strays(made.session), step)
@@ -183,7 +184,7 @@ class Plan:
 
     def write(self, *, id: str | None = None, folder: str | Path | None = None) -> Written:
         """Make the new session, and read it back to see that it is what was planned. Raises Refused."""
-        from clew.edit.write import write
+        from clew.edit.write_plan import write
 
         return write(self, id=id, folder=folder)
 

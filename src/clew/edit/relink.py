@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from clew.conversation.prompt import has_caveat, is_caveat, prompt_text
 from clew.conversation.session import Session
-from clew.wire.detail import Compaction, Snapshot
-from clew.wire.encode import encode
+from clew.conversation.speaker import has_caveat, is_caveat, prompt_text
 from clew.wire.entry import Entry, Item
-from clew.wire.revise import below, new_entry, renumbered, revise
+from clew.wire.entry_edit import below, new_entry, renumbered, revise
+from clew.wire.entry_types import Compaction, Snapshot
+from clew.wire.json_codec import encode
 
 NOTHING_REVISED: Mapping[int, Entry] = {}
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from clew.conversation.agent import AGENT_TOOLS
-from clew.conversation.reply import pair
+from clew.conversation.agent_sessions import AGENT_TOOLS
+from clew.conversation.replies import pair
 from clew.conversation.session import Session
-from clew.edit.cut import THOUGHT, Cut, blocks_of
-from clew.edit.picture import PICTURES, is_picture, note
+from clew.edit.media_placeholders import PICTURES, is_picture, note
 from clew.edit.relink import above, without
-from clew.edit.trim import waiting
-from clew.wire.block import Block
-from clew.wire.detail import Compaction
-from clew.wire.encode import decode, encode
+from clew.edit.removals import THOUGHT, Cut, blocks_of
+from clew.edit.trim_tools import waiting
+from clew.wire.content_block import Block
 from clew.wire.entry import Entry, Item
-from clew.wire.splice import splice
+from clew.wire.entry_types import Compaction
+from clew.wire.json_codec import decode, encode
+from clew.wire.json_splice import splice
 
 PROGRESS, SNAPSHOTS, STATE, REQUESTS = "progress", "snapshots", "state", "requests"
 LINES = {  # the types of lines in each group; no other line is ever taken for one of them

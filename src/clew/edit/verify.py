@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clew.api.rule import lint
-from clew.conversation.graph import Cycle, Dangling
-from clew.conversation.open import request
-from clew.conversation.request import Request
+from clew.api.lint import lint
+from clew.conversation.entry_graph import Cycle, Dangling
+from clew.conversation.load import request
+from clew.conversation.resume_request import Request
 from clew.conversation.session import Session
-from clew.wire.encode import encode
+from clew.wire.json_codec import encode
 
 
 def violations(before: Session, after: Session, sent: Request) -> tuple[str, ...]:

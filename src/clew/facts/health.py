@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from clew.conversation.agent import Agent
-from clew.conversation.chain import SPOKEN, Chain
-from clew.conversation.era import NEWEST, Era, version_key
-from clew.conversation.graph import Cycle, Dangling, Duplicate
-from clew.conversation.open import request
-from clew.conversation.path import after_compaction, leaf
+from clew.conversation.active_path import after_compaction, leaf
+from clew.conversation.agent_sessions import Agent
+from clew.conversation.cli_version import NEWEST, Era, version_key
+from clew.conversation.entry_graph import Cycle, Dangling, Duplicate
+from clew.conversation.load import request
+from clew.conversation.parent_links import SPOKEN, Chain
 from clew.conversation.session import Session
-from clew.facts.blank import blank_entries
-from clew.facts.required import lacking
+from clew.facts.blank_text import blank_entries
+from clew.facts.required_fields import lacking
 from clew.wire.entry import Blank, Damaged, Entry
 from clew.wire.line import LONGEST
 

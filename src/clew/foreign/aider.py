@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from clew.foreign.step import Conversation, Json, Scribe
-from clew.foreign.value import time_of, usage
+from clew.foreign.conversation_steps import Conversation, Json, Scribe
+from clew.foreign.json_values import time_of, usage
 
 TOOL = "aider"
 NAME = ".aider.chat.history.md"

@@ -13,10 +13,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from clew.foreign.picture import embedded
-from clew.foreign.step import Conversation, Json, Scribe
-from clew.foreign.value import document, document_or_part, number, object_of, objects, records, text, time_of, usage
-from clew.wire.encode import encode
+from clew.foreign.conversation_steps import Conversation, Json, Scribe
+from clew.foreign.image_blocks import embedded
+from clew.foreign.json_values import (
+    document,
+    document_or_part,
+    number,
+    object_of,
+    objects,
+    records,
+    text,
+    time_of,
+    usage,
+)
+from clew.wire.json_codec import encode
 
 TOOL = "gemini"
 _CONTEXT = ("<session_context>", "This is the Gemini CLI. We are setting up the context")

@@ -10,20 +10,20 @@ import re
 import time
 from itertools import islice
 
-from clew.index.result import Results
-from clew.wire.walk import walk
+from clew.index.results import Results
+from clew.wire.tree_walk import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol
 
-    from clew.index.query import Query
-    from clew.index.result import Result
-    from clew.index.search import Index
+    from clew.index.query_syntax import Query
+    from clew.index.results import Result
+    from clew.index.session_index import Index
 
     class Archive(Protocol):
-        """What the archive keeps of one folder of Claude Code; `clew.collect.archived_sessions` has it."""
+        """What the archive keeps of one folder of Claude Code; `clew.collect.archive.archived_sessions` has it."""
 
         @property
         def folder(self) -> str:
@@ -74,7 +74,7 @@ def add_gone(
     if query.wanted:
         more += _listed(index, query, without, moment, semantic)
     else:
-        from clew.index.metadata import list_metadata
+        from clew.index.known_sessions import list_metadata
 
         listed, others = list_metadata(index, query, without, moment)
         more += listed
@@ -107,11 +107,11 @@ def add_gone_matches(
     """The same for a substring or a regular expression: newest first. Raises BadQuery."""
     from heapq import merge
 
-    from clew.index.metadata import match_metadata
+    from clew.index.known_sessions import match_metadata
 
     more: list[Result] = []
     if archive is not None and archive.folder:
-        from clew.index.search import Index
+        from clew.index.session_index import Index
 
         with Index.open(archive.folder) as archived:
             refresh_archived(archived)
@@ -159,7 +159,7 @@ def _archived(
     """The archived and reconstructed sessions that match."""
     if archive is None or not archive.folder:
         return []
-    from clew.index.search import Index
+    from clew.index.session_index import Index
 
     with Index.open(archive.folder) as index:
         if refresh:
@@ -182,7 +182,7 @@ def _listed(index: Index, query: Query, without: str | None, now: float, semanti
     """The sessions of Claude Code's own lists that hold the words."""
     if not _may_match(index.root, query):
         return []
-    from clew.index.metadata import search_metadata
+    from clew.index.known_sessions import search_metadata
 
     results = list(search_metadata(index, query.with_default(index.default), without, now))
     if semantic:

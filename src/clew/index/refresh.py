@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import apsw
 
-from clew.index.state import State
-from clew.index.write import Counts, Writer, forget, mark_of
-from clew.wire.database import BUSY_MS, Writing
+from clew.index.changed_files import State
+from clew.index.index_writer import Counts, Writer, forget, mark_of
+from clew.system.sqlite_file import BUSY_MS, Writing
 
 STEP = 64  # pages of the full text that are merged at a time, some 25 ms (measured)
 IDLE = 0.02  # seconds of merging after a small refresh

@@ -7,13 +7,13 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from clew.conversation.session import Session
-from clew.facts.price import Prices, dollars
-from clew.facts.usage import count, usage
-from clew.report.cell import Cell, cell_of
-from clew.report.row import Row, summed
-from clew.report.zone import Zone
-from clew.wire.detail import CostState
-from clew.wire.sidecar import ModelTokens, Stats
+from clew.facts.prices import Prices, dollars
+from clew.facts.token_usage import count, usage
+from clew.report.timezone import Zone
+from clew.report.usage_bucket import Cell, cell_of
+from clew.report.usage_row import Row, summed
+from clew.wire.entry_types import CostState
+from clew.wire.side_files import ModelTokens, Stats
 
 
 class Difference(NamedTuple):

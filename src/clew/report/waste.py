@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from clew.conversation.reply import Reply
+from clew.conversation.replies import Reply
 from clew.conversation.session import Session
-from clew.facts.price import Prices, cost
-from clew.facts.usage import LETTERS, Spend, usage
-from clew.report.cell import cell_of
-from clew.report.row import Row
-from clew.wire.fence import Fence
+from clew.facts.prices import Prices, cost
+from clew.facts.token_usage import LETTERS, Spend, usage
+from clew.report.usage_bucket import cell_of
+from clew.report.usage_row import Row
+from clew.system.file_errors import Fence
 
 KINDS = {
     "failed": "replies all of whose calls failed",

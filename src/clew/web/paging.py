@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from clew.conversation.reply import replies
-from clew.conversation.turn import Turn
+from clew.conversation.replies import replies
+from clew.conversation.turns import Turn
 
 PAGE = 150  # entries; some 120 kB of HTML in a session of 48 MB (measured)
 PART = 60  # entries of one turn that are not parted

@@ -16,12 +16,12 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import force_setattr, replace
 
-from clew.wire.block import NOTHING, Block, Message
-from clew.wire.encode import decode, decode_loosely, decode_slowly
+from clew.system.plural import plural
+from clew.wire.content_block import NOTHING, Block, Message
+from clew.wire.json_codec import decode, decode_loosely, decode_slowly
+from clew.wire.lenient import soften
 from clew.wire.line import LONGEST, PIECE, Line, Source, Unread, all_pieces, lines
-from clew.wire.plural import plural
-from clew.wire.soften import soften
-from clew.wire.time import instant
+from clew.wire.timestamps import instant
 
 _NO_LINE = Line(0, 0, b"", 0, 0)
 
@@ -300,7 +300,7 @@ def _nothing(line: Line) -> Item:
 
 
 def _parse_slowly(line: Line) -> Item:
-    from clew.wire.damage import damaged
+    from clew.wire.salvage import damaged
 
     try:
         value = decode_slowly(line.json)

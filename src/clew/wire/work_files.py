@@ -13,11 +13,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clew.wire.layout import SessionFile, Tree
 from clew.wire.line import pieces
-from clew.wire.overflow import Overflow
-from clew.wire.place import SessionFile, Tree
-from clew.wire.sidecar import read_task, read_todos
-from clew.wire.walk import Found, walk_side
+from clew.wire.overflow_files import Overflow
+from clew.wire.side_files import read_task, read_todos
+from clew.wire.tree_walk import Found, walk_side
 
 LONGEST_PLAN = 1 << 20  # bytes of a plan that are read
 _REACH = 1 << 20  # bytes of a transcript in which it names its plan

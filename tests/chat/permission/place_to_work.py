@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clew.chat.config.settings import Json, Settings, Source
+from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision, Mode
-from clew.chat.permission.permissions import Permissions
-from clew.chat.setting import Json, Settings, Source
 
 
 @dataclass

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.permission.control import refusal
 from clew.chat.permission.decision import MODES, Mode
-from clew.chat.tools.bash import BASH
+from clew.chat.permission.refuse_control_characters import refusal
+from clew.chat.tools.builtin.bash import BASH
 from tests.chat.permission.place_to_work import Workplace
 from tests.chat.tools.helper import run, stage, trouble
 

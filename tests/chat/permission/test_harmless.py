@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.environment import command_environment
-from clew.chat.permission import git_config, lexer
-from clew.chat.permission.glob import expand, is_predictable
-from clew.chat.permission.permissions import Permissions
-from clew.chat.setting import Settings
+from clew.chat.config.settings import Settings
+from clew.chat.permission import git_config, shell_lexer
+from clew.chat.permission.decide import Permissions
+from clew.chat.permission.shell_globs import expand, is_predictable
+from clew.chat.tools.command_environment import command_environment
 from tests.chat.permission.place_to_work import Workplace
 from tests.chat.permission.trap import EVIL_CONFIG, Trap
 
@@ -122,7 +122,7 @@ def test_bash_expands_patterns_as_predicted(tmp_path: Path) -> None:
         "sub/../a*",
     )
     for pattern in patterns:
-        [command] = lexer.read(f"x {pattern}")
+        [command] = shell_lexer.read(f"x {pattern}")
         assert is_predictable(command.words[1]), pattern
         for locale in ("C", "C.UTF-8"):
             done = subprocess.run(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.chat.command import Workshop
+from clew.chat.config.skill_files import discover
+from clew.chat.input.slash_commands import Workshop
 from clew.chat.permission.decision import MODES
-from clew.chat.skill import discover
 from clew.errors import Refused
 from tests.chat.permission.place_to_work import Workplace
 

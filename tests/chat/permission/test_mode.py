@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from clew.chat.config.settings import Settings, Source
+from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import known_mode
-from clew.chat.permission.permissions import Permissions
-from clew.chat.permission.suggestion import as_update
-from clew.chat.setting import Settings, Source
+from clew.chat.permission.suggest_rules import as_update
 from clew.errors import Refused
 from tests.chat.permission.place_to_work import Workplace
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.permission.rule import matches_command
+from clew.chat.permission.permission_rules import matches_command
 from tests.chat.permission.place_to_work import Workplace
 
 

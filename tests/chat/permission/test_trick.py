@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.permission import lexer, shell
+from clew.chat.permission import shell_lexer, shell_parse
 from clew.chat.permission.decision import Mode
 from tests.chat.permission.place_to_work import Workplace
 from tests.chat.permission.tricks import REDIRECTS, RULES, TRICKS
@@ -72,8 +72,8 @@ def test_the_rules_still_allow_what_they_name(workplace: Workplace) -> None:
 
 @pytest.mark.parametrize("text", ["export A=1", "unset A", "declare A=1", "readonly A"])
 def test_where_the_two_readers_differ_there_is_a_doubt(text: str) -> None:
-    assert lexer.read(text)
-    assert shell.parse(text).doubt and not shell.parse(text).commands
+    assert shell_lexer.read(text)
+    assert shell_parse.parse(text).doubt and not shell_parse.parse(text).commands
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_where_the_two_readers_differ_there_is_a_doubt(text: str) -> None:
     ],
 )
 def test_the_lexer_doubts_by_itself(text: str) -> None:
-    with pytest.raises(lexer.Doubt):
-        lexer.read(text)
+    with pytest.raises(shell_lexer.Doubt):
+        shell_lexer.read(text)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_and_so_does_the_parser(text: str) -> None:
     )
 
 
-def _doubt(text: str) -> lexer.Doubt:
-    with pytest.raises(lexer.Doubt) as raised:
-        shell.agree(text, ())
+def _doubt(text: str) -> shell_lexer.Doubt:
+    with pytest.raises(shell_lexer.Doubt) as raised:
+        shell_parse.agree(text, ())
     return raised.value
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.command import Workshop
-from clew.chat.definition import definitions
-from clew.chat.hook import Hooks
-from clew.chat.memory import Memories
-from clew.chat.permission.permissions import Permissions
-from clew.chat.permission.trust import Trust
-from clew.chat.setting import Json, Settings
-from clew.chat.skill import discover
+from clew.chat.config.agent_files import definitions
+from clew.chat.config.memory_files import Memories
+from clew.chat.config.settings import Json, Settings
+from clew.chat.config.skill_files import discover
+from clew.chat.hooks.runner import Hooks
+from clew.chat.input.slash_commands import Workshop
+from clew.chat.permission.decide import Permissions
+from clew.chat.permission.folder_trust import Trust
 from clew.errors import Refused
 
 HOSTILE: Json = {

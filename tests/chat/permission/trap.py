@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.environment import command_environment
+from clew.chat.config.settings import Json, Settings, Source
+from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision
-from clew.chat.permission.permissions import Permissions
-from clew.chat.setting import Json, Settings, Source
-from clew.wire.home import surroundings
+from clew.chat.tools.command_environment import command_environment
+from clew.system.environment import surroundings
 
 BASH = shutil.which("bash") or "bash"
 STRACE = shutil.which("strace") if sys.platform == "linux" else None

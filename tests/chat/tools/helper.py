@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from clew.chat.tool import Failed, Result, Scene, State, Tool
-from clew.chat.tools.schema import check, failure
+from clew.chat.tools.input_schema import check, failure
+from clew.chat.tools.tool import Failed, Result, Scene, State, Tool
 
 
 def stage(folder: Path, **changed: Any) -> Scene:

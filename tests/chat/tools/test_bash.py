@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from clew.chat.tool import Json, Result, Scene
-from clew.chat.tools.background import BASH_OUTPUT, KILL_SHELL, TASK_OUTPUT, TASK_STOP, close
-from clew.chat.tools.bash import BASH
-from clew.chat.tools.edit import EDIT
-from clew.chat.tools.exit import is_stopped_when_late, meaning, viewed
-from clew.facts.tool import result_kind
+from clew.chat.tools.builtin.background import BASH_OUTPUT, KILL_SHELL, TASK_OUTPUT, TASK_STOP, close
+from clew.chat.tools.builtin.bash import BASH
+from clew.chat.tools.builtin.edit_file import EDIT
+from clew.chat.tools.exit_codes import is_stopped_when_late, meaning, viewed
+from clew.chat.tools.tool import Json, Result, Scene
+from clew.facts.tool_catalog import result_kind
 from tests.chat.tools.helper import call, good, misuse, run, stage, trouble
 
 T = TypeVar("T")

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.chat.tool import Scene, Tool
-from clew.chat.tools.disk import digest
-from clew.chat.tools.edit import EDIT, MULTI_EDIT
-from clew.chat.tools.patch import hunks
-from clew.chat.tools.read import READ
-from clew.chat.tools.write import WRITE
-from clew.facts.tool import result_kind
+from clew.chat.tools.atomic_files import digest
+from clew.chat.tools.builtin.edit_file import EDIT, MULTI_EDIT
+from clew.chat.tools.builtin.read_file import READ
+from clew.chat.tools.builtin.write_file import WRITE
+from clew.chat.tools.structured_patch import hunks
+from clew.chat.tools.tool import Scene, Tool
+from clew.facts.tool_catalog import result_kind
 from tests.chat.tools.helper import good, misuse, run, stage, trouble
 
 

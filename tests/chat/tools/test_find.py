@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.chat.tool import Scene
-from clew.chat.tools.glob import GLOB
-from clew.chat.tools.grep import GREP
-from clew.facts.tool import result_kind
+from clew.chat.tools.builtin.glob_files import GLOB
+from clew.chat.tools.builtin.grep_files import GREP
+from clew.chat.tools.tool import Scene
+from clew.facts.tool_catalog import result_kind
 from tests.chat.tools.helper import call_with, good, misuse, run, stage, trouble
 
 TREE = {

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from clew.chat.tool import Scene
-from clew.chat.tools.notebook import NOTEBOOK_EDIT
-from clew.chat.tools.read import READ
+from clew.chat.tools.builtin.notebook import NOTEBOOK_EDIT
+from clew.chat.tools.builtin.read_file import READ
+from clew.chat.tools.tool import Scene
 from tests.chat.tools.helper import good, misuse, run, stage
 
 BOOK: dict[str, Any] = {

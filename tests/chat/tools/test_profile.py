@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.permission.plain import NAMES
-from clew.chat.tool import Result, Scene
-from clew.chat.tools.background import close
-from clew.chat.tools.bash import BASH
-from clew.chat.tools.profile import Profile
+from clew.chat.permission.known_commands import NAMES
+from clew.chat.tools.builtin.background import close
+from clew.chat.tools.builtin.bash import BASH
+from clew.chat.tools.shell_profile import Profile
+from clew.chat.tools.tool import Result, Scene
 from tests.chat.tools.helper import call, good, stage
 
 RC = """

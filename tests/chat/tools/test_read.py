@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
-from clew.chat.tool import Scene
-from clew.chat.tools.disk import LARGEST, digest
-from clew.chat.tools.read import READ
+from clew.chat.tools.atomic_files import LARGEST, digest
+from clew.chat.tools.builtin.read_file import READ
+from clew.chat.tools.tool import Scene
 from tests.chat.tools.helper import good, misuse, run, stage, trouble
 
 

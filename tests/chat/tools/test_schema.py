@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from clew.chat.tool import Failed
-from clew.chat.tools.bash import BASH
-from clew.chat.tools.edit import EDIT, MULTI_EDIT
-from clew.chat.tools.read import READ
-from clew.chat.tools.schema import check, failure, unknown
-from clew.chat.tools.todo import TODO_WRITE
+from clew.chat.tools.builtin.bash import BASH
+from clew.chat.tools.builtin.edit_file import EDIT, MULTI_EDIT
+from clew.chat.tools.builtin.read_file import READ
+from clew.chat.tools.builtin.todo_write import TODO_WRITE
+from clew.chat.tools.input_schema import check, failure, unknown
+from clew.chat.tools.tool import Failed
 
 
 @pytest.mark.parametrize(

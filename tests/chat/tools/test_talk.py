@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from clew.chat.tool import Json, Result, Scene, Tool
-from clew.chat.toolbox import ALIASES, offered, toolbox
-from clew.chat.tools.agent import AGENT, TASK
-from clew.chat.tools.ask import ASK_USER_QUESTION
-from clew.chat.tools.plan import ENTER_PLAN_MODE, EXIT_PLAN_MODE
-from clew.chat.tools.search import Hit, SearchFailed, web_search
+from clew.chat.tools.builtin.agent import AGENT, TASK
+from clew.chat.tools.builtin.ask_user import ASK_USER_QUESTION
+from clew.chat.tools.builtin.plan_mode import ENTER_PLAN_MODE, EXIT_PLAN_MODE
+from clew.chat.tools.builtin.todo_write import TODO_WRITE
+from clew.chat.tools.builtin.use_skill import Body, skill
+from clew.chat.tools.builtin.web_search import Hit, SearchFailed, web_search
 from clew.chat.tools.search_command import SearchCommand
-from clew.chat.tools.skill import Body, skill
-from clew.chat.tools.todo import TODO_WRITE
-from clew.facts.tool import TOOLS, result_kind
+from clew.chat.tools.tool import Json, Result, Scene, Tool
+from clew.chat.tools.toolbox import ALIASES, offered, toolbox
+from clew.facts.tool_catalog import TOOLS, result_kind
 from tests.chat.tools.helper import good, misuse, run, stage, trouble
 
 
@@ -238,8 +238,6 @@ def test_what_only_looks_may_run_side_by_side() -> None:
 
 
 def test_nothing_is_loaded_before_it_is_needed() -> None:
-    script = (
-        "import sys, clew.chat.toolbox as t; t.toolbox(); print([m for m in ('httpx', 'pypdf') if m in sys.modules])"
-    )
+    script = "import sys, clew.chat.tools.toolbox as t; t.toolbox(); print([m for m in ('httpx', 'pypdf') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.api.http import head, receive
-from clew.chat.tool import Result, Scene
-from clew.chat.tools.fetch import Fetcher, web_fetch
-from clew.chat.tools.made import Made
-from clew.chat.tools.markdown import markdown
-from clew.chat.tools.network import Network, is_public
+from clew.api.mock.http_server import head, receive
+from clew.chat.tools.builtin.web_fetch import Fetcher, web_fetch
+from clew.chat.tools.html_to_markdown import markdown
+from clew.chat.tools.safe_fetch import Network, is_public
+from clew.chat.tools.tool import Result, Scene
+from clew.chat.tools.tool_spec import Made
 from clew.errors import ApiError
-from clew.facts.tool import result_kind
+from clew.facts.tool_catalog import result_kind
 from tests.chat.tools.helper import call, good, misuse, stage, trouble
 
 PAGE = "<html><head><title>Tides</title></head><body><p>High at <b>noon</b>.</p></body></html>"

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.chat.permission.option import names
-from clew.chat.permission.place import is_inside
+from clew.chat.permission.command_options import names
+from clew.chat.permission.path_scope import is_inside
 
 _LARGEST = 1 << 20  # bytes of a file of settings
 _LARGEST_INDEX = 64 << 20

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from clew.chat.process import MOST_OUTPUT, run_shell
-from clew.chat.tools.search import Hit, SearchFailed
+from clew.chat.tools.builtin.web_search import Hit, SearchFailed
+from clew.chat.tools.process import MOST_OUTPUT, run_shell
 
 SECONDS = 60.0
 

@@ -1,0 +1,94 @@
+"""Buffers: what the editor has of a file and the disk has not. A call sees the file as the person does."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from acp import Client, RequestError
+from acp.schema import FileSystemCapabilities
+
+from clew.chat.tools.atomic_files import content
+from clew.chat.tools.builtin import read_file
+from clew.chat.tools.text_encoding import decode
+from clew.chat.tools.tool import Failed, Json, Result, Scene, Tool
+
+LARGEST = 4 << 20  # bytes of a file that the editor is asked for
+TOOLS = ("Read", "Edit", "MultiEdit", "Write")
+_NO_TEXT = (".ipynb", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """The open files of an editor, as one session asks for them."""
+
+    client: Client
+    session_id: str
+    offered: FileSystemCapabilities
+
+    def around(self, tool: Tool) -> Tool:
+        return Buffered(tool, self) if tool.name in TOOLS and self.offered.read_text_file else tool
+
+    async def unsaved(self, path: Path) -> str | None:
+        """What the editor has of a file, if that is not what the disk has."""
+        if path.suffix.lower() in _NO_TEXT:
+            return None
+        try:
+            on_disk = decode(content(path, LARGEST).data)
+        except FileNotFoundError:
+            plain = ""
+        except (OSError, Failed):
+            return None
+        else:
+            if on_disk is None:
+                return None
+            plain = on_disk.plain
+        try:
+            held = (await self.client.read_text_file(self.session_id, str(path))).content
+        except (RequestError, ConnectionError):
+            return None
+        return None if held.replace("\r\n", "\n") == plain else held
+
+    async def save(self, path: Path, text: str) -> None:
+        """Let the editor save what it has, so that a change is made to that."""
+        if not self.offered.write_text_file:
+            raise Failed(f"{path} has changes in the editor that are not saved. Ask the user to save it first.")
+        try:
+            await self.client.write_text_file(self.session_id, str(path), text)
+        except (RequestError, ConnectionError) as error:
+            raise Failed(f"The editor could not save its changes of {path}: {error}.", is_misuse=False) from error
+
+
+@dataclass(frozen=True)
+class Buffered:
+    """A tool for files, with the editor in between."""
+
+    tool: Tool
+    buffers: Buffers
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def description(self) -> str:
+        return self.tool.description
+
+    @property
+    def schema(self) -> Json:
+        return self.tool.schema
+
+    def is_read_only(self, input: Json) -> bool:
+        return self.tool.is_read_only(input)
+
+    async def call(self, input: Json, scene: Scene) -> Result:
+        path = scene.state.cwd / str(input["file_path"])
+        text = await self.buffers.unsaved(path)
+        if text is not None and self.name != "Read":
+            await self.buffers.save(path, text)
+        if text is None or self.name != "Read":
+            return await self.tool.call(input, scene)
+        result, known = read_file.unsaved(path, text.encode(), input)
+        scene.state.seen[Path(os.path.realpath(path))] = known
+        return result

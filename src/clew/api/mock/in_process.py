@@ -1,0 +1,47 @@
+"""Inside: a mock that is asked without a socket, in the process of the client itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+
+from clew.api.mock.http_server import Asked
+from clew.api.mock.mock_api import Mock, Plan
+
+
+class Inside(httpx.AsyncBaseTransport):
+    """Hands requests to a mock. `silent` is called when a stream falls silent, all that it had to say being heard."""
+
+    def __init__(self, mock: Mock, silent: Callable[[], None] = lambda: None) -> None:
+        self._mock = mock
+        self._silent = silent
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        body = await request.aread()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        plan = self._mock.answer(Asked(request.method, request.url.path, headers, body))
+        if plan.ending == "close" and not plan.frames:
+            raise httpx.ReadError("the mock broke off", request=request)
+        if plan.frames:
+            return httpx.Response(plan.status, headers=dict(plan.headers), stream=_Frames(plan, request, self._silent))
+        return httpx.Response(plan.status, headers=dict(plan.headers), content=plan.body)
+
+
+class _Frames(httpx.AsyncByteStream):
+    """The frames of a stream, and its end."""
+
+    def __init__(self, plan: Plan, request: httpx.Request, silent: Callable[[], None]) -> None:
+        self._plan = plan
+        self._request = request
+        self._silent = silent
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for frame in self._plan.frames:
+            yield frame
+        if self._plan.ending == "hang":
+            self._silent()
+            await asyncio.Event().wait()
+        elif self._plan.ending in ("cut", "close"):
+            raise httpx.ReadError("the mock broke off", request=self._request)

@@ -1,0 +1,149 @@
+"""Answers: the message that a step of a script becomes, and the stream that builds it up.
+
+Ids are made from the request, so the same request has the same ids in every run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from clew.api.mock.scripts import Chosen, Step
+from clew.api.request_body import unmarked
+from clew.api.token_estimate import tokens
+from clew.wire.json_codec import encode
+
+Json = dict[str, Any]
+
+_PARTS = 4  # deltas of a block, unless the script says how long they are
+_DELTAS = {"text": "text_delta", "thinking": "thinking_delta"}
+
+
+def message(body: Mapping[str, Any], chosen: Chosen, usage: Json) -> Json:
+    """The whole message."""
+    serial = _serial(body, chosen)
+    content = list(_content(body, chosen, serial))
+    calls = any(block["type"] == "tool_use" for block in content)
+    counted = {**usage, "output_tokens": max(1, tokens(content))}
+    return {
+        "id": chosen.step.id or f"msg_{serial}",
+        "type": "message",
+        "role": "assistant",
+        "model": chosen.step.model or body.get("model"),
+        "content": content,
+        "stop_reason": chosen.step.stop_reason or ("tool_use" if calls else "end_turn"),
+        "stop_sequence": chosen.step.stop_sequence,
+        "usage": counted | chosen.step.usage if chosen.step.begun is None else chosen.step.usage,
+    }
+
+
+def usage(total: int, read: int = 0, written: int = 0, lifetime: str = "5m") -> Json:
+    """The usage of an input of so many tokens, of which some were read from and some written to the cache."""
+    return {
+        "input_tokens": total - read - written,
+        "cache_creation_input_tokens": written,
+        "cache_read_input_tokens": read,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": written if lifetime == "5m" else 0,
+            "ephemeral_1h_input_tokens": written if lifetime == "1h" else 0,
+        },
+        "output_tokens": 1,
+        "service_tier": "standard",
+    }
+
+
+def sign(thinking: str) -> str:
+    """The signature that the mock gives to a thought, and by which it knows its own."""
+    return base64.b64encode(hashlib.sha512(f"clew mock {thinking}".encode("utf-8", "surrogatepass")).digest()).decode()
+
+
+def same(body: Mapping[str, Any]) -> bytes:
+    """What makes two requests the same for a script: their messages, whatever is marked in them."""
+    return hashlib.sha256(encode(unmarked({"messages": body.get("messages")})["messages"])).digest()
+
+
+def _serial(body: Mapping[str, Any], chosen: Chosen) -> str:
+    said = same(body) + encode([body.get("model"), chosen.rule, chosen.number])
+    return f"01{hashlib.sha256(said).hexdigest()[:22]}"
+
+
+def _content(body: Mapping[str, Any], chosen: Chosen, serial: str) -> Iterator[Json]:
+    """The blocks; without calls if the request offers no tools, for no model calls what it was not offered."""
+    offered = [str(t.get("name")) for t in body.get("tools") or () if isinstance(t, dict)]
+    given = chosen.step.content
+    parts = [given] if isinstance(given, str) else given
+    made = [_block(part, chosen.prompt, f"{serial}{place:04d}", offered) for place, part in enumerate(parts)]
+    kept = [block for block in made if offered or block["type"] != "tool_use"]
+    yield from kept if kept or not parts else [{"type": "text", "text": "ok"}]
+
+
+def _block(part: str | Json, prompt: str, serial: str, offered: Sequence[str]) -> Json:
+    if isinstance(part, str):
+        part = {"text": part}
+    if "tool" in part:
+        names = str(part["tool"]).split("|")  # by different names in different versions of a client
+        name = next((n for n in names if n in offered), names[0])
+        return {
+            "type": "tool_use",
+            "id": part.get("id") or f"toolu_{serial}",
+            "name": name,
+            "input": part.get("input", {}),
+        }
+    if "type" in part:
+        return dict(part)
+    if "thinking" in part:
+        thought = str(part["thinking"])
+        return {"type": "thinking", "thinking": thought, "signature": part.get("signature") or sign(thought)}
+    if "redacted" in part:
+        return {"type": "redacted_thinking", "data": str(part["redacted"])}
+    return {"type": "text", "text": str(part.get("text", "")).replace("{{prompt}}", prompt)}
+
+
+# -- the stream
+
+
+def events(made: Json, step: Step) -> Iterator[Json]:
+    """The events that build a message up."""
+    begun = {**made["usage"], "output_tokens": 1} if step.begun is None else step.begun
+    yield {"type": "message_start", "message": {**made, "content": [], "stop_reason": None, "usage": begun}}
+    yield {"type": "ping"}
+    for index, block in enumerate(made["content"]):
+        start, deltas = _split(block, step.chunk)
+        yield {"type": "content_block_start", "index": index, "content_block": start}
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    end = {"stop_reason": made["stop_reason"], "stop_sequence": made["stop_sequence"]}
+    yield {"type": "message_delta", "delta": end, "usage": made["usage"]}
+    yield {"type": "message_stop"}
+
+
+def frame(event: Json) -> bytes:
+    """An event as it is written to the stream."""
+    return b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), encode(event))
+
+
+def _split(block: Json, chunk: int) -> tuple[Json, list[Json]]:
+    """A block as it starts, and the deltas that complete it."""
+    kind = block["type"]
+    if kind in _DELTAS and isinstance(block.get(kind), str):
+        deltas = [{"type": _DELTAS[kind], kind: part} for part in _cut(block[kind], chunk)]
+        if kind == "thinking" and isinstance(block.get("signature"), str):
+            return {**block, kind: "", "signature": ""}, [
+                *deltas,
+                {"type": "signature_delta", "signature": block["signature"]},
+            ]
+        return {**block, kind: ""}, deltas
+    if kind == "tool_use":
+        whole = encode(block["input"]).decode() if isinstance(block["input"], dict) else str(block["input"])
+        return {**block, "input": {}}, [
+            {"type": "input_json_delta", "partial_json": p} for p in ("", *_cut(whole, chunk))
+        ]
+    return block, []
+
+
+def _cut(whole: str, chunk: int) -> list[str]:
+    size = chunk or max(1, -(-len(whole) // _PARTS))
+    return [whole[i : i + size] for i in range(0, len(whole), size)]

@@ -1,0 +1,260 @@
+"""Replies: one response of the API, whole, and put together from the events of a stream.
+
+A reply keeps what it was sent: blocks of unknown types stay as they are, thinking keeps its signature to the byte, and
+events that nothing here understands are kept beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from clew.wire.json_codec import decode
+
+Json = dict[str, Any]
+
+_TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
+
+
+class Reply(Struct, frozen=True):
+    """One API response. `data` is the message as the API gives it unstreamed."""
+
+    data: Json
+    request_id: str = ""
+    unparsed: Mapping[int, str] = field(default_factory=dict)  # inputs of calls that are not JSON objects, by block
+    strange: tuple[Json, ...] = ()  # events that were not understood
+
+    @property
+    def id(self) -> str:
+        return str(self.data.get("id") or "")
+
+    @property
+    def model(self) -> str:
+        return str(self.data.get("model") or "")
+
+    @property
+    def content(self) -> list[Json]:
+        found = self.data.get("content")
+        return found if isinstance(found, list) else []
+
+    @property
+    def stop_reason(self) -> str | None:
+        return self.data.get("stop_reason")
+
+    @property
+    def usage(self) -> Json:
+        """The tokens as reported, with every field the API sent."""
+        return self.data.get("usage") or {}
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined as they follow each other."""
+        return "".join(str(b.get("text") or "") for b in self.content if b.get("type") == "text")
+
+
+class Started(Struct, frozen=True):
+    """The reply has begun: its id, its model and the usage so far."""
+
+    message: Json
+    request_id: str = ""
+
+
+class Piece(Struct, frozen=True):
+    """Part of a block that is still growing; `event` is the raw event."""
+
+    index: int
+    event: Json
+
+
+class Block(Struct, frozen=True):
+    """A block is complete."""
+
+    index: int
+    block: Json
+
+
+class Finished(Struct, frozen=True):
+    """The reply is whole."""
+
+    reply: Reply
+
+
+Happening = Started | Piece | Block | Finished
+
+
+class StreamError(ValueError):
+    """The stream itself reports a failure, or is none. `kind` is the API's word for it."""
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Assembly:
+    """Puts a reply together, one event at a time."""
+
+    def __init__(self, request_id: str = "") -> None:
+        self._request_id = request_id
+        self._message: Json = {}
+        self._blocks: dict[int, Json] = {}
+        self._texts: dict[tuple[int, str], list[str]] = {}  # text in pieces, joined when the block ends
+        self._open: set[int] = set()
+        self._unparsed: dict[int, str] = {}
+        self._strange: list[Json] = []
+        self.is_finished = False
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether the API has said why it stopped: some servers close the stream right after that."""
+        return self._message.get("stop_reason") is not None
+
+    @property
+    def blocks_done(self) -> int:
+        return len(self._blocks) - len(self._open)
+
+    def so_far(self) -> Reply:
+        """What is known now: the blocks that are complete, and the usage last reported."""
+        content = [self._blocks[i] for i in sorted(self._blocks) if i not in self._open]
+        data = {**self._message, "content": content} if self._message else {}
+        return Reply(data, self._request_id, dict(self._unparsed), tuple(self._strange))
+
+    def take(self, data: bytes) -> Happening | None:
+        """What one event's data amounts to. Raises StreamError for an error event and for what is not JSON."""
+        event = _decoded(data)
+        match event.get("type"):
+            case "message_start":
+                return self._start(event)
+            case "content_block_start":
+                return self._open_block(event)
+            case "content_block_delta":
+                return self._grow(event)
+            case "content_block_stop":
+                return self._close_block(event)
+            case "message_delta":
+                self._end(event)
+            case "message_stop":
+                return self.finish()
+            case "error":
+                raise error_of(event)
+            case "ping":
+                pass
+            case _:
+                self._strange.append(event)
+        return None
+
+    def finish(self) -> Finished:
+        for index in sorted(self._open):
+            self._join(index)
+        self._open.clear()
+        self.is_finished = True
+        return Finished(self.so_far())
+
+    def _start(self, event: Json) -> Started:
+        message = event.get("message")
+        if not isinstance(message, dict) or self._message:
+            raise StreamError("The stream begins a message twice or without one.", "protocol")
+        self._message = {**message, "content": []}
+        for index, block in enumerate(message.get("content") or ()):
+            self._blocks[index] = block
+        return Started(self._message, self._request_id)
+
+    def _open_block(self, event: Json) -> Piece:
+        index, block = event.get("index"), event.get("content_block")
+        if not self._message or not isinstance(index, int) or not isinstance(block, dict) or index in self._blocks:
+            raise StreamError("The stream begins a block where none can begin.", "protocol")
+        self._blocks[index] = dict(block)
+        self._open.add(index)
+        return Piece(index, event)
+
+    def _grow(self, event: Json) -> Piece:
+        index, delta = event.get("index"), event.get("delta")
+        if not isinstance(index, int) or index not in self._open or not isinstance(delta, dict):
+            raise StreamError("The stream goes on with a block that is not open.", "protocol")
+        block, kind = self._blocks[index], str(delta.get("type"))
+        if kind in _TEXTS:
+            self._add(index, _TEXTS[kind], delta.get(_TEXTS[kind]))
+        elif kind == "input_json_delta":
+            self._add(index, "input", delta.get("partial_json"))
+        elif kind == "signature_delta":
+            self._add(index, "signature", delta.get("signature"))
+        elif kind == "citations_delta":
+            block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+        else:
+            self._strange.append(event)
+        return Piece(index, event)
+
+    def _add(self, index: int, field_name: str, part: Any) -> None:
+        if isinstance(part, str):
+            self._texts.setdefault((index, field_name), []).append(part)
+
+    def _close_block(self, event: Json) -> Block:
+        index = event.get("index")
+        if not isinstance(index, int) or index not in self._open:
+            raise StreamError("The stream ends a block that is not open.", "protocol")
+        self._join(index)
+        self._open.discard(index)
+        return Block(index, self._blocks[index])
+
+    def _join(self, index: int) -> None:
+        block = self._blocks[index]
+        for name in ("text", "thinking", "signature"):
+            if (parts := self._texts.pop((index, name), None)) is not None:
+                block[name] = str(block.get(name) or "") + "".join(parts)
+        if (parts := self._texts.pop((index, "input"), None)) is not None and (whole := "".join(parts)).strip():
+            given = _object(whole)
+            if given is None:
+                self._unparsed[index] = whole
+            else:
+                block["input"] = given
+
+    def _end(self, event: Json) -> None:
+        if not self._message:
+            raise StreamError("The stream ends a message that has not begun.", "protocol")
+        delta = event.get("delta")
+        usage = merged(self._message.get("usage"), event.get("usage"))
+        rest = {k: v for k, v in event.items() if k not in ("type", "delta", "usage")}
+        self._message = {**self._message, **rest, **(delta if isinstance(delta, dict) else {}), "usage": usage}
+
+
+def merged(before: Any, after: Any) -> Any:
+    """Two reports of one usage. The counts only ever grow, so the larger is the later word."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return before | {key: merged(before.get(key), value) for key, value in after.items()}
+    if _is_count(before) and _is_count(after):
+        return max(before, after)
+    return before if after is None else after
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _decoded(data: bytes) -> Json:
+    try:
+        event = decode(data)
+    except ValueError:
+        event = None
+    if not isinstance(event, dict):
+        raise StreamError(f"The stream holds something that is no event: {_glimpse(data)}", "protocol")
+    return event
+
+
+def _object(text: str) -> Json | None:
+    try:
+        found = decode(text.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def error_of(event: Json) -> StreamError:
+    """What an error of the API says, in a stream or without one."""
+    error = event.get("error")
+    told = error if isinstance(error, dict) else {}
+    return StreamError(str(told.get("message") or "The API reports an error."), str(told.get("type") or "api_error"))
+
+
+def _glimpse(data: bytes) -> str:
+    return repr(data[:60].decode("utf-8", "replace"))

@@ -1,0 +1,152 @@
+"""Live tools: the calls of a record are made again, and what comes of each is laid beside what came of it then.
+
+The model hears what the tools say now. A call that would need the person's permission is not made: its recorded result
+counts, and it is told. So it is with tools that are not here, and with those that only a person can answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from clew.chat.config.settings import Settings
+from clew.chat.deps import Permits
+from clew.chat.permission.decide import Permissions
+from clew.chat.replay.recording import Cassette
+from clew.chat.replay.recording_playback import Deck, Frozen
+from clew.chat.store.live_conversation import text_of
+from clew.chat.tools.input_schema import check, failure
+from clew.chat.tools.tool import Failed, Json, Result, Scene, Tool
+from clew.chat.tools.toolbox import toolbox
+from clew.chat.turn.tool_calls import AGENT_TOOLS
+from clew.facts.unified_diff import unified
+
+_OF_THE_PERSON = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill")
+_AROUND = 3  # lines around a change
+
+State = Literal["same", "other", "not run"]
+
+
+class Again(Struct, frozen=True):
+    """One call, made again."""
+
+    call: str
+    name: str
+    state: State
+    why: str = ""
+    recorded: str = ""
+    made: str = ""
+
+    @property
+    def diff(self) -> list[str]:
+        """What changed in what the model is told."""
+        return unified(self.recorded.splitlines(), self.made.splitlines(), ("recorded", "now"), _AROUND)
+
+
+class Live:
+    """All calls of a replay that are made again."""
+
+    def __init__(self, cassette: Cassette, folder: Path, permits: Permits) -> None:
+        self.folder = folder
+        self.runs: list[Again] = []
+        self._cassette = cassette
+        self._permits = permits
+        self._there = cassette.cwd.rstrip("/")
+
+    def tools(self, deck: Deck) -> Sequence[Tool]:
+        """The tools for a replay."""
+        names = dict.fromkeys(["Read", *(name for each in self._cassette.all() for name in each.names.values())])
+        known = toolbox()
+        return [
+            _Once(known[name], deck, self)
+            if name in known and name not in (*AGENT_TOOLS, *_OF_THE_PERSON)
+            else _Frozen(name, deck, self)
+            for name in names
+        ]
+
+    def here(self, value: Any) -> Any:
+        """A value with the paths of this folder in the place of the recorded ones."""
+        return _swapped(value, self._there, str(self.folder)) if self._there else value
+
+    def there(self, value: Any) -> Any:
+        """The other way round."""
+        return _swapped(value, str(self.folder), self._there) if self._there else value
+
+    def allows(self, name: str, given: Json, scene: Scene) -> str:
+        """Why a call is not made; empty if it is."""
+        decision = self._permits.decide(name, given, scene.state.cwd, "acceptEdits")
+        return "" if decision.kind == "allow" else decision.reason or "it needs permission"
+
+
+class _Frozen(Frozen):
+    """A tool that cannot be asked again."""
+
+    def __init__(self, name: str, deck: Deck, live: Live) -> None:
+        super().__init__(name, deck)
+        self._live = live
+
+    async def call(self, input: Json, scene: Scene) -> Result:
+        if self.name not in AGENT_TOOLS:
+            why = "only a person answers it" if self.name in _OF_THE_PERSON else "there is no such tool here"
+            self._live.runs.append(Again(scene.call_id, self.name, "not run", why))
+        return await super().call(input, scene)
+
+
+class _Once:
+    """A tool that is run once more."""
+
+    def __init__(self, tool: Tool, deck: Deck, live: Live) -> None:
+        self.name = tool.name
+        self.description = tool.description
+        self.schema: Json = {"type": "object"}
+        self._tool = tool
+        self._deck = deck
+        self._live = live
+
+    def is_read_only(self, input: Json) -> bool:
+        return self._tool.is_read_only(input)
+
+    async def call(self, input: Json, scene: Scene) -> Result:
+        recorded = self._deck.settle(scene)
+        given = self._live.here(input)
+        try:
+            given = check(self._tool, given)
+            if why := self._live.allows(self.name, given, scene):
+                self._live.runs.append(Again(scene.call_id, self.name, "not run", why))
+                return recorded
+            found = await self._tool.call(given, scene)
+        except Failed as failed:
+            found = failure(failed)
+        except OSError as error:
+            found = failure(Failed(f"{type(error).__name__}: {error}", is_misuse=False))
+        content, detail = self._live.there(found.content), self._live.there(found.detail)
+        made = Result(content, detail, found.is_error, found.notes)
+        self._live.runs.append(_beside(scene.call_id, self.name, recorded, made))
+        return made
+
+
+def permissions(folder: Path, claude: Path, home: Path, allowed: Sequence[str]) -> Permissions:
+    """What may be done in a folder where nobody is asked: what changes nothing outside of it, and what is allowed."""
+    settings = Settings.load(folder, claude, (), cli={"permissions": {"allow": list(allowed)}})
+    return Permissions(settings, folder, home, claude_home=claude)
+
+
+def _beside(call: str, name: str, recorded: Result, made: Result) -> Again:
+    before, after = text_of(recorded.content), text_of(made.content)
+    if before == after and recorded.is_error == made.is_error:
+        return Again(call, name, "same")
+    why = "" if recorded.is_error == made.is_error else "it fails now" if made.is_error else "it failed then"
+    return Again(call, name, "other", why, before, after)
+
+
+def _swapped(value: Any, old: str, new: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(old, new)
+    if isinstance(value, dict):
+        return {key: _swapped(each, old, new) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_swapped(each, old, new) for each in value]
+    return value

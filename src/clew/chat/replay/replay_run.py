@@ -1,0 +1,185 @@
+"""Replaying: the engine goes through a recorded session again, against the record instead of a model.
+
+The engine is the one that works for people. Its model is a mock that answers with the recorded replies, its tools give
+back what was recorded or run again (`live`), and its clock and ids are drawn from a seed, so that two replays of a
+session write the same bytes. Nothing is written to the disk.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import get_args
+from uuid import UUID
+
+from msgspec import Struct, field
+
+from clew.api.client import Client
+from clew.api.endpoint import PROFILES, Endpoint
+from clew.api.mock.in_process import Inside
+from clew.api.mock.mock_api import Mock
+from clew.api.mock.scripts import Script
+from clew.api.retry import Retry
+from clew.chat import events
+from clew.chat.config.agent_kind import GENERAL, Kind
+from clew.chat.cost import Tally
+from clew.chat.deps import Limits, Means
+from clew.chat.engine import Engine
+from clew.chat.permission.decision import Mode
+from clew.chat.replay.live_tools import Live
+from clew.chat.replay.recording import Cassette, Command, Compact, Rename, Say
+from clew.chat.replay.recording_playback import Compacting, Deck, Frozen, Hooked, Over, Saved
+from clew.chat.store.journal import Journal
+from clew.chat.store.journal_lines import Envelope
+from clew.chat.store.live_conversation import Dialogue, Prompt
+from clew.chat.tools.tool import Json, State, Tool
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+_TICK = timedelta(milliseconds=1)
+_WITHOUT_ERRORS = Script(strict=False)
+
+
+class Played(Struct):
+    """What a replay wrote: the lines of the session, and those of each agent by its call."""
+
+    lines: list[Json] = field(default_factory=list)
+    agents: dict[str, list[Json]] = field(default_factory=dict)
+    agent_ids: dict[str, str] = field(default_factory=dict)
+    unplayed: int = 0  # acts whose replies the engine did not ask for to the end
+
+
+def frozen(cassette: Cassette, deck: Deck) -> Sequence[Tool]:
+    """Tools that give back what was recorded."""
+    names = dict.fromkeys(["Read", *(name for each in cassette.all() for name in each.names.values())])
+    return [Frozen(name, deck) for name in names]
+
+
+async def play(cassette: Cassette, live: Live | None = None, *, seed: int = 0) -> Played:
+    """Go through a session, with tools that give back what was recorded, or live."""
+    with TemporaryDirectory(prefix="clew-replay-") as scratch:
+        deck = Deck(cassette)
+        run = _Run(cassette, deck, Path(scratch), live, seed)
+        transport = Inside(Mock(_WITHOUT_ERRORS, deck.choose, checks=False), lambda: run.engine.interrupt())
+        endpoint = Endpoint("http://127.0.0.1", key="replay", profile=PROFILES["anthropic"])
+        retry = Retry(tries=max(each.tries for each in cassette.all()))
+        async with Client(endpoint, retry, transport=transport, sleep=_at_once, chance=lambda: 0.0) as client:
+            run.begin(client, live.tools(deck) if live else frozen(cassette, deck))
+            await run.all()
+        return run.played
+
+
+async def _at_once(seconds: float) -> None:
+    """Nobody waits in a replay."""
+
+
+class _Run:
+    """One session being replayed."""
+
+    engine: Engine
+
+    def __init__(self, cassette: Cassette, deck: Deck, scratch: Path, live: Live | None, seed: int) -> None:
+        self._cassette = cassette
+        self._deck = deck
+        self._live = live
+        self._folder = live.folder if live else Path(cassette.cwd or "/")
+        self._path = scratch / "projects" / "replayed" / f"{cassette.session_id or 'session'}.jsonl"
+        self._chance = random.Random(seed)
+        self._time = BEGINNING
+        self._states: dict[int, tuple[list[Json], str | None]] = {-1: ([], None)}
+        self._files: dict[str, list[Json]] = {}
+        self.played = Played()
+
+    def begin(self, client: Client, tools: Sequence[Tool]) -> None:
+        made, deck = self._cassette, self._deck
+        envelope = Envelope(made.session_id, made.cwd, made.branch, made.name, made.entrypoint)
+        journal = Journal(self._path, envelope, clock=self._clock, ids=self._id, write=self._write, durability="off")
+        state = State(self._folder, self._folder, (self._folder,))
+        dialogue = Dialogue(journal, state, made.model or "claude", backups=Saved(deck) if made.has_backups else None)
+        means = Means(
+            client,
+            {tool.name: tool for tool in tools},
+            self._hear,
+            Tally(),
+            hooks=Hooked(deck),
+            limits=Limits(compacts=False, at_once=1 << 16),
+            stopwatch=lambda: 0.0,
+        )
+        kinds = dict.fromkeys([GENERAL, *(kind for each in made.all() for kind in each.kinds)])
+        self.engine = Engine(
+            dialogue,
+            means,
+            {name: Kind(name, "", "") for name in kinds},
+            compactor=lambda d, m, stopped: Compacting(d, m, stopped, deck=deck),
+        )
+        deck.queue = self.engine.queue
+        deck.move = self._move
+
+    async def all(self) -> None:
+        for number, act in enumerate(self._cassette.acts):
+            match act:
+                case Say():
+                    await self._say(act)
+                case Compact():
+                    self._deck.reel.load(act.items)
+                    await self._quietly(self.engine.run_compact(act.wish) if act.is_typed else self.engine.compact())
+                case Command():
+                    self.engine.dialogue.command(act.name, act.arguments, act.output)
+                case Rename():
+                    self.engine.rename(act.title)
+            self.played.unplayed += not self._deck.reel.is_played
+            self._states[number] = (list(self.engine.dialogue.messages), self.engine.dialogue.journal.leaf)
+        self._sort()
+
+    async def _say(self, act: Say) -> None:
+        engine, dialogue = self.engine, self.engine.dialogue
+        if act.back_to is not None and act.back_to in self._states:
+            messages, dialogue.journal.leaf = self._states[act.back_to]
+            dialogue.messages = list(messages)
+        if act.cwd:
+            self._move(act.cwd, act.branch)
+        mode: Mode | None = next((each for each in get_args(Mode) if each == act.mode), None)
+        if mode is not None:
+            engine.use_mode(mode)
+        dialogue.state.todos = list(act.todos)
+        self._deck.saved = act.backups or {}
+        self._deck.reel.load(act.items, act.ends)
+        await self._quietly(engine.submit(Prompt(act.content, tuple(act.notes))))
+
+    async def _quietly(self, work: Awaitable[object]) -> None:
+        """To the end of the record, which may come before the end of the turn."""
+        try:
+            await work
+        except Over:
+            pass
+        self.engine.dialogue.queue.clear()
+
+    def _move(self, cwd: str, branch: str) -> None:
+        """The lines say where they were written. Live tools go their own way."""
+        self.engine.dialogue.journal.move(cwd, branch)
+        if self._live is None:
+            self.engine.dialogue.state.cwd = Path(cwd)
+
+    # -- what the engine is given
+
+    def _clock(self) -> datetime:
+        self._time += _TICK
+        return self._time
+
+    def _id(self) -> str:
+        return str(UUID(int=self._chance.getrandbits(128), version=4))
+
+    def _write(self, path: Path, lines: Sequence[Json], sync: bool) -> None:
+        told = [self._live.there(line) for line in lines] if self._live else lines
+        self._files.setdefault(path.stem, []).extend(told)
+
+    def _hear(self, told: events.Event) -> None:
+        if isinstance(told, events.AgentBegun):
+            self.played.agent_ids[told.agent] = told.agent_id
+
+    def _sort(self) -> None:
+        self.played.lines = self._files.get(self._path.stem, [])
+        for call, ident in self.played.agent_ids.items():
+            self.played.agents[call] = self._files.get(f"agent-{ident}", [])

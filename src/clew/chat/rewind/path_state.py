@@ -1,0 +1,115 @@
+"""What exists at a path: a file, a link, a folder, or nothing. Links are never followed."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from clew.chat.tools.text_encoding import decode
+from clew.facts.unified_diff import unified
+
+LARGEST = 256 << 20  # bytes of a file that is looked at
+AROUND = 3  # lines around a change
+
+Kind = Literal["file", "link", "folder", "none", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What exists at a path. `data` is the content of a file, or the target of a link."""
+
+    kind: Kind = "none"
+    data: bytes = b""
+    mode: int = 0o644
+
+    @property
+    def digest(self) -> str:
+        """Identifies the kind and content; modes do not count."""
+        return f"{self.kind}:{sha256(self.data).hexdigest()}"
+
+    @property
+    def text(self) -> str | None:
+        """The text of a file, every line ended by a newline alone; None if it is none."""
+        if self.kind == "none":
+            return ""
+        found = decode(self.data) if self.kind == "file" else None
+        return found.plain if found else None
+
+    def is_like(self, other: Held) -> bool:
+        """Whether both are the same, including the mode of a file or a folder."""
+        is_same = (self.kind, self.data) == (other.kind, other.data)
+        return is_same and (self.kind in ("link", "none") or self.mode == other.mode)
+
+
+ABSENT = Held()
+
+
+def held(path: Path, top: Path | None = None) -> Held:
+    """What exists at a path. A device, or a file that is too large or cannot be read, is `other`.
+
+    A path that passes through a link below `top` counts as absent: it leads elsewhere.
+    """
+    if top is not None and path.is_relative_to(top) and any(map(is_link, _between(path, top))):
+        return ABSENT
+    mode = 0
+    try:
+        facts = os.lstat(path)
+        mode = stat.S_IMODE(facts.st_mode)
+        if stat.S_ISLNK(facts.st_mode):
+            return Held("link", os.fsencode(path.readlink()))
+        if stat.S_ISDIR(facts.st_mode):
+            return Held("folder", b"", mode)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
+            return Held("other", b"", mode)
+        return Held("file", path.read_bytes(), mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    except (OSError, ValueError):  # it may not be read, or no file system takes such a name
+        return Held("other", b"", mode)
+
+
+def is_link(path: Path) -> bool:
+    """Whether a link exists at a path; a name that no file system takes has none."""
+    try:
+        return path.is_symlink()
+    except OSError:
+        return False
+
+
+def _between(path: Path, top: Path) -> Iterator[Path]:
+    """The folders above a path, up to but without another one."""
+    return itertools.takewhile(lambda above: above != top, path.parents)
+
+
+def difference(before: Held, after: Held, name: str) -> str:
+    """A unified diff from one to the other; a sentence where there are no lines to compare."""
+    old, new = before.text, after.text
+    if before.kind == after.kind == "folder" and before.mode != after.mode:
+        return f"{name}: mode {before.mode:o} becomes {after.mode:o}\n"
+    if old is None or new is None:
+        return f"{name}: {_describe(before)} becomes {_describe(after)}\n"
+    names = (f"a/{name}", f"b/{name}")
+    lines = unified(old.splitlines(keepends=True), new.splitlines(keepends=True), names, AROUND, "\n")
+    made = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    if not made and before.kind == after.kind == "file" and before.mode != after.mode:
+        return f"{name}: mode {before.mode:o} becomes {after.mode:o}\n"
+    return made or (f"{name}: {_describe(before)} becomes {_describe(after)}\n" if before.kind != after.kind else "")
+
+
+def _describe(state: Held) -> str:
+    match state.kind:
+        case "none":
+            return "nothing"
+        case "link":
+            return f"a link to {os.fsdecode(state.data)}"
+        case "folder":
+            return "a folder"
+        case "other":
+            return "something that is not a readable file"
+    return f"{'a file' if state.text is not None else 'a binary file'} of {len(state.data):,} bytes"

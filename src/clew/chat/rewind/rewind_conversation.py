@@ -1,0 +1,126 @@
+"""Rewind an open conversation: the plan, and the dialogue as it was before a prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.chat.rewind.carry_out import undo
+from clew.chat.rewind.rewind_plan import Plan, plan, store_of
+from clew.chat.rewind.saved_states import Ground
+from clew.chat.store import journal_lines
+from clew.chat.store.live_conversation import Dialogue
+from clew.chat.store.resume_session import resume
+from clew.chat.tools.tool import Json
+from clew.conversation.load import read
+from clew.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from clew.chat.engine import Engine
+
+UNSAVED = "No file checkpoint found for this message."
+
+
+def planned(dialogue: Dialogue, asked: str) -> Plan:
+    """What going back to a prompt would change."""
+    path = _file(dialogue)
+    if not path.exists():
+        raise NotFound(asked, kind="turn or prompt")
+    session = read(path)
+    return plan(session, asked, _ground(dialogue))
+
+
+def undoing(dialogue: Dialogue) -> Plan:
+    """What undoing the last rewind would change."""
+    _file(dialogue)
+    return undo(dialogue.session_id, dialogue.state.project)
+
+
+async def settle(engine: Engine) -> None:
+    """Record what a command in the background has changed so far, so that a plan includes it."""
+    if engine.dialogue.watch is not None:
+        await engine.dialogue.watch.settle(engine.means.tell)
+
+
+async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) -> Json:
+    """Answer a program that asks for a rewind of the files by the uuid of a prompt. Current states are saved first.
+
+    With `is_dry` nothing changes: the answer lists what would. Files that the session created are deleted; one that may
+    have been moved here from elsewhere is kept (`filesKept`), and what is not restored is listed (`filesLost`).
+    """
+    await settle(engine)
+    try:
+        plan = engine.plan_rewind(message)
+    except NotFound:
+        plan = None
+    if plan is not None and plan.refused:
+        if is_dry:
+            return {"canRewind": False, "error": f"Refused: {plan.refused}."}
+        raise Refused([plan.refused])
+    if plan is None or plan.place.uuid != message or not (plan.place.has_files or plan.shown or plan.lost):
+        if is_dry:
+            return {"canRewind": False, "error": UNSAVED}
+        raise Refused([UNSAVED.rstrip(".")])
+    changes = [change for change in plan.changes if not change.doubt]
+    lines = [line for change in changes for line in change.diff.splitlines()]
+    answer: Json = {
+        "canRewind": True,
+        "filesChanged": [str(change.path) for change in changes],
+        "insertions": sum(line.startswith("+") and not line.startswith("+++ ") for line in lines),
+        "deletions": sum(line.startswith("-") and not line.startswith("--- ") for line in lines),
+        "filesEdited": [str(change.path) for change in plan.edited],
+        "filesDeleted": [str(change.path) for change in changes if change.kind == "delete"],
+        "filesKept": [{"path": str(change.path), "why": change.doubt} for change in plan.doubtful],
+        "filesLost": [{"path": str(plan.top / name), "why": why} for name, why in plan.lost],
+        "notes": list(plan.notes),
+    }
+    if is_dry:
+        return answer
+    done = await engine.rewind(plan, conversation=False, edits="overwrite", keep=plan.doubtful)
+    if done.failed:
+        raise Refused([f"{name} could not be restored: {why}" for name, why in done.failed])
+    return answer
+
+
+class Going:
+    """A dialogue that goes back. `closing` are lines that the turn it continues from still needs before the next prompt."""
+
+    def __init__(self, dialogue: Dialogue) -> None:
+        self._dialogue = dialogue
+        self.closing: list[Json] = []
+
+    @property
+    def leaf(self) -> str | None:
+        return self._dialogue.journal.leaf
+
+    def go_back(self, before: str | None) -> None:
+        """Let the next prompt hang below this line.
+
+        Nothing is taken out of the file: a pin says where it goes on. Below nothing at all it can say only that the older
+        pins count no longer, so that a session which is closed before the next prompt goes on from where it had been.
+        """
+        dialogue, journal, state = self._dialogue, self._dialogue.journal, self._dialogue.state
+        journal.beside(journal_lines.pin(before, dialogue.session_id), is_safe=True)
+        if before is None:
+            dialogue.messages, dialogue.reported, dialogue.weighed = [], 0, 0
+            journal.leaf, state.todos, state.seen = None, [], {}
+            return
+        found = resume(journal.path)
+        dialogue.load(found.messages, found.model)
+        dialogue.reported, dialogue.weighed = found.reported, found.weighed
+        journal.leaf, state.todos, state.seen = found.leaf, list(found.todos), dict(found.seen)
+        self.closing = list(found.closing)
+
+
+def _ground(dialogue: Dialogue) -> Ground:
+    backups = dialogue.backups
+    if backups is None:
+        raise Refused(["the files of this session are not saved"])
+    shadow = dialogue.watch.shadow if dialogue.watch else None
+    return Ground(backups.folder, backups.cwd, dialogue.state.roots, store_of(dialogue.session_id), shadow)
+
+
+def _file(dialogue: Dialogue) -> Path:
+    if not dialogue.journal.is_kept:
+        raise Refused(["this session is not saved, so there is nothing to go back to"])
+    return dialogue.journal.path

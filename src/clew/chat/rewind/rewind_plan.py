@@ -1,0 +1,398 @@
+"""Plan a rewind: the files, the conversation, or both as they were before a prompt.
+
+`plan` lists what would be changed, what cannot be restored, and (`Change.edits`) which files were changed by others after
+the session wrote them. `carry_out` (in `clew.chat.rewind.carry_out`) does it: it saves the current state first, and the plan of
+`undo` brings that back. Nothing is deleted unless it is known to have been absent. The session's file only grows.
+
+In a chat the engine does both: `engine.plan_rewind(place)`, and `await engine.rewind(plan, ...)`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from clew.chat.rewind.command_effects import Effects
+from clew.chat.rewind.path_state import ABSENT, Held, difference, held
+from clew.chat.rewind.protected_paths import is_protected_path, refuse_folder
+from clew.chat.rewind.rewind_report import lost_by_commands, notes
+from clew.chat.rewind.rewind_store import records
+from clew.chat.rewind.saved_states import Ground, real_path, saved_state, target_of
+from clew.chat.rewind.shadow_git import Shadow
+from clew.conversation.file_history import FileState, file_states, restoration
+from clew.conversation.session import Session
+from clew.conversation.turns import Turn
+from clew.errors import NotFound
+from clew.facts.file_changes import changes as changed_by
+from clew.system import shell_quoting
+from clew.system.environment import state_home
+from clew.system.plural import plural
+from clew.wire.side_files import is_plain
+
+Edits = Literal["refuse", "keep", "overwrite"]
+_SHORTEST = 8  # characters of a uuid that stand for it; fewer digits are a number
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A prompt that can be gone back to. `uuid` is its line, `before` the line that it hangs below."""
+
+    uuid: str
+    number: int  # of its turn, counted from 1 along the path
+    text: str
+    time: datetime | None
+    before: str | None
+    has_files: bool  # whether the state of the files at it is known
+    offset: int = 0  # of its line in the file
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path: what exists there, what should exist there, and what the session left there."""
+
+    path: Path
+    name: str  # as it is shown; that of a folder ends in a slash
+    before: Held
+    after: Held
+    left: str | None = None  # the text that the session left, if it is known and differs from what exists
+    is_edited: bool = False  # by someone else, after the session wrote it
+    doubt: str = ""  # a reason not to delete it without asking
+
+    @property
+    def kind(self) -> str:
+        if self.before.kind == "none":
+            return "create"
+        return "delete" if self.after.kind == "none" else "restore"
+
+    @property
+    def summary(self) -> str:
+        """The change as it is listed: what happens, and to which path."""
+        is_mode = self.before.kind == self.after.kind and self.before.data == self.after.data
+        return f"{self.kind} {self.name}" + (f" (mode {self.after.mode:o})" if is_mode else "")
+
+    @property
+    def diff(self) -> str:
+        """What would be done to it, as a unified diff."""
+        return difference(self.before, self.after, self.name)
+
+    @property
+    def edits(self) -> str:
+        """What someone else did to it, as a unified diff; empty if no one did."""
+        if not self.is_edited:
+            return ""
+        if self.left is None:
+            return difference(self.after, self.before, self.name)
+        return difference(Held("file", self.left.encode("utf-8", "replace")), self.before, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a rewind would do. It changes nothing by itself."""
+
+    session_id: str
+    place: Place
+    changes: tuple[Change, ...]  # of files and links
+    lost: tuple[tuple[str, str], ...]  # names of what is not restored, and why
+    turns: int  # that the conversation would lose
+    store: Path  # where the state before is saved
+    top: Path  # the folder that relative names start from
+    has_conversation: bool = True  # whether it knows where the conversation continues
+    folders: tuple[Change, ...] = ()  # folders that are made, removed if they are empty, or get their mode back
+    notes: tuple[str, ...] = ()  # what cannot be known
+    refused: str = ""  # why no file may be changed
+
+    @property
+    def edited(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.is_edited)
+
+    @property
+    def deletions(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.kind == "delete")
+
+    @property
+    def doubtful(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.doubt)
+
+    @property
+    def shown(self) -> tuple[Change, ...]:
+        """All changes but folders that follow from a file in them."""
+        busy = {above for c in self.changes if c.kind != "restore" for above in c.path.parents}
+        return *self.changes, *(c for c in self.folders if c.kind == "restore" or c.path not in busy)
+
+
+class _Left:
+    """What the session left at each path; any other content is someone else's."""
+
+    def __init__(self, session: Session, states: Mapping[str, FileState], ground: Ground) -> None:
+        top = Path(os.path.realpath(ground.cwd))
+        self._texts = dict(_texts(session))
+        self._digests: dict[Path, set[str]] = {}
+        for name, (_, after) in _effects(session, ground, 0).files.items():
+            if after is not None:
+                self._digests[top / name] = {after}
+        for record in records(ground.store):
+            for step in record.steps:
+                self._digests.setdefault(step.path, set()).add(step.after)
+        newest = list(states.values())[-1].backups if states else {}
+        found = ((real_path(ground.cwd / name), backup) for name, backup in newest.items())
+        self._newest = {path: backup for path, backup in found if path is not None}
+        self._ground = ground
+
+    def text(self, path: Path) -> str | None:
+        return self._texts.get(path)
+
+    def is_ours(self, path: Path, now: Held) -> bool:
+        if now.digest in self._digests.get(path, ()):
+            return True
+        text = self._texts.get(path)
+        if text is not None:
+            return now.text is not None and now.text.removeprefix("\ufeff") == text.removeprefix("\ufeff")
+        saved = saved_state(self._newest[path], self._ground) if path in self._newest else None
+        return saved is not None and saved.digest == now.digest
+
+
+def ground_of(session: Session, claude: Path, roots: Sequence[Path] = ()) -> Ground:
+    """The ground of a session that is not open in a chat, of clew or of Claude Code."""
+    cwd = Path(session.cwd or "/nowhere")
+    shadow = Shadow(cwd, session.id) if real_path(cwd) else None
+    return Ground(claude / "file-history" / session.id, cwd, (cwd, *roots), store_of(session.id), shadow)
+
+
+def store_of(session_id: str) -> Path:
+    """The folder that keeps what existed before the rewinds of a session."""
+    return Path(state_home()) / "rewind" / (session_id if is_plain(session_id) else "unnamed")
+
+
+# -- where to
+
+
+def places(session: Session) -> tuple[Place, ...]:
+    """The prompts of the path that a session goes on from, oldest first."""
+    known = file_states(session.entries)
+    return tuple(_place(session, turn, known) for turn in session.turns if turn.prompt.uuid)
+
+
+def place_of(session: Session, asked: str) -> Place:
+    """A prompt by the uuid of its line, by the beginning of it, or by the number of its turn; -1 is the last one."""
+    found = places(session)
+    if asked.removeprefix("-").isdecimal() and len(asked) < _SHORTEST:
+        number = int(asked) + len(found) + 1 if asked.startswith("-") else int(asked)
+        here = [place for place in found if place.number == number]
+    else:
+        here = [place for place in found if place.uuid.startswith(asked) and len(asked) >= _SHORTEST]
+    if len(here) == 1:
+        return here[0]
+    known = file_states(session.entries)
+    for prompt in session.prompts:  # on a branch that was left
+        if prompt.uuid == asked:
+            return _place(session, session.turns_to(prompt)[-1], known)
+    missing = NotFound(asked, kind="turn or prompt")
+    missing.hint = f"{session.id[:8]} has {plural(len(found), 'turn')}: {shell_quoting.on('show', session.id)}"
+    raise missing
+
+
+def _place(session: Session, turn: Turn, known: Mapping[str, FileState]) -> Place:
+    uuid = turn.prompt.uuid or ""
+    above = session.links.parent(turn.prompt)
+    is_said = above is not None and any(e.type in ("user", "assistant") for e in session.links.up(above))
+    return Place(
+        uuid,
+        turn.number,
+        turn.text,
+        turn.time,
+        above.uuid if above and is_said else None,
+        uuid in known,
+        turn.prompt.offset,
+    )
+
+
+# -- what would be done
+
+
+def plan(session: Session, asked: str, ground: Ground) -> Plan:
+    """What going back to a prompt would change. Raises NotFound if there is no such prompt."""
+    place = place_of(session, asked)
+    turns = sum(1 for turn in session.turns if turn.number >= place.number)
+    refused = refuse_folder(str(ground.cwd))
+    top = real_path(ground.cwd) or Path("/")
+    if refused:
+        return Plan(session.id, place, (), (), turns, ground.store, top, refused=refused)
+    effects = _effects(session, ground, place.offset)
+    made, lost = _changes(session, place, ground, effects)
+    kept = [change for change in made.values() if not change.before.is_like(change.after)]
+    kept = [change for change in kept if (change.before.kind, change.after.kind) != ("folder", "none")]
+    folders, kept, left = _folders(effects, kept, top)
+    for change in [c for c in kept if _is_blocked(c, (*kept, *folders))]:
+        kept.remove(change)
+        is_folder = change.before.kind == "folder"
+        why = "a folder with other files is in its place" if is_folder else "what is in its place cannot be read"
+        lost.append((change.name, why))
+    lost += [*left, *lost_by_commands(effects, top), *_emptied_parents(kept, folders, effects, top)]
+    said = [*notes(session, effects, place.offset, place.time, top), *_hard_links(kept)]
+    return Plan(
+        session.id,
+        place,
+        tuple(_ordered(kept)),
+        tuple(lost),
+        turns,
+        ground.store,
+        top,
+        folders=tuple(_ordered(folders)),
+        notes=tuple(said),
+    )
+
+
+def _changes(
+    session: Session, place: Place, ground: Ground, effects: Effects
+) -> tuple[dict[Path, Change], list[tuple[str, str]]]:
+    """The changes of files, and what cannot be restored: by the backups of file tools, then by records of commands."""
+    states = file_states(session.entries)
+    left = _Left(session, states, ground)
+    top = Path(os.path.realpath(ground.cwd))
+    made: dict[Path, Change] = {}
+    lost: list[tuple[str, str]] = []
+    for name, backup in restoration(states, place.uuid).items():
+        if name in effects.unknown:
+            continue
+        known = effects.files.get(name)
+        path, why = (top / name, "") if known else target_of(name, backup, ground)
+        after = None if why else saved_state(backup, ground)
+        if known and (after is None or after.digest == known[0].digest or is_protected_path(top / name)):
+            after = known[0]  # it comes from the store, not from the transcript, and has the full mode
+        if path is None or after is None:
+            lost.append((name, why or "its backup is gone"))
+        else:
+            made[path] = _change(path, name, after, left, top)
+    for name, (before, _) in effects.files.items():
+        if top / name not in made:
+            made[top / name] = _change(top / name, name, before, left, top)
+    for name, (old, new) in effects.modes.items():
+        now = held(top / name, top)
+        if top / name not in made and now.kind in ("file", "other") and now.mode != old:
+            if now.mode == new:
+                made[top / name] = Change(top / name, name, now, replace(now, mode=old))
+            else:
+                lost.append((name, "its mode was changed again since"))
+    for name in effects.ignored:  # programs change these all the time: that must not stop a rewind
+        if top / name in made and made[top / name].is_edited:
+            del made[top / name]
+            lost.append((name, "ignored, and changed again since; it is left as it is"))
+    for name in effects.older:
+        change = made.get(top / name)
+        if change and change.kind == "delete":
+            made[top / name] = replace(change, doubt="it is older than the command: it may have been moved here")
+    return made, lost
+
+
+def _folders(
+    effects: Effects, files: list[Change], top: Path
+) -> tuple[list[Change], list[Change], list[tuple[str, str]]]:
+    """The changes of folders, the changes of files that are left, and what is not done."""
+    found: list[Change] = []
+    lost: list[tuple[str, str]] = []
+    by_path = {change.path: change for change in files}
+    for name, (old, new) in sorted(effects.folders.items(), reverse=True):  # what is inside before what it is in
+        path, shown = top / name, f"{name}/"
+        now = held(path, top)
+        if old is None:
+            if now.kind == "folder" and path not in by_path:
+                if _is_emptied(path, (*by_path.values(), *found)):
+                    found.append(Change(path, shown, now, ABSENT))
+                else:
+                    lost.append((shown, "it is not empty"))
+            continue
+        wanted = Held("folder", b"", old)
+        if now.kind == "none":
+            found.append(Change(path, shown, now, wanted))
+        elif now.kind == "folder" and now.mode != old:
+            if new in (None, now.mode):
+                found.append(Change(path, shown, now, wanted))
+            else:
+                lost.append((shown, "its mode was changed again since"))
+        elif path in by_path and by_path[path].kind == "delete":  # a command put a file in its place
+            by_path[path] = replace(by_path[path], after=wanted)
+    return found, list(by_path.values()), lost
+
+
+def _ordered(found: Sequence[Change]) -> Iterator[Change]:
+    """Deletions first."""
+    yield from sorted((c for c in found if c.kind == "delete"), key=lambda c: c.path)
+    yield from sorted((c for c in found if c.kind != "delete"), key=lambda c: c.path)
+
+
+def _emptied_parents(
+    files: Sequence[Change], folders: Sequence[Change], effects: Effects, top: Path
+) -> Iterator[tuple[str, str]]:
+    """Folders that a deletion leaves empty, and of which it is not known whether they existed before."""
+    known = {top / name for name in (*effects.files, *effects.placed)}
+    gone = {change.path for change in (*folders, *files) if change.before.kind == "folder"}
+    unknown = [change for change in files if change.kind == "delete" and change.path not in known]
+    parents = {above for change in unknown for above in change.path.parents}
+    for folder in sorted(parents - gone):
+        is_below = folder != top and folder.is_relative_to(top)
+        if is_below and _is_emptied(folder, (*files, *folders), with_folders=False):
+            yield f"{folder.relative_to(top)}/", "an empty folder that may have existed before; it is left as it is"
+
+
+def _hard_links(files: Sequence[Change]) -> Iterator[str]:
+    names = [c.name for c in files if c.before.kind == "file" and os.lstat(c.path).st_nlink > 1]
+    if names:
+        yield f"Other hard links to the same file keep their content: {', '.join(names[:3])}."
+
+
+def _texts(session: Session) -> Iterator[tuple[Path, str]]:
+    """The text that the session left in each file, as far as the records of its calls tell."""
+    calls = [*session.calls, *(call for agent in session.agents for call in agent.session.calls)]
+    calls.sort(key=lambda call: str(call.result_entry.timestamp if call.result_entry else ""))
+    for name, change in changed_by(calls).items():
+        if change.after.is_there and change.after.text is not None:
+            path = real_path(Path(name))
+            if path is not None:
+                yield path, change.after.text.replace("\r\n", "\n")
+
+
+def _is_blocked(change: Change, changes: Sequence[Change]) -> bool:
+    """Whether what is in the place of a file cannot be replaced."""
+    if change.before.kind == "folder":
+        return not _is_emptied(change.path, changes)
+    return change.before.kind == "other" != change.after.kind
+
+
+def _is_emptied(folder: Path, changes: Sequence[Change], *, with_folders: bool = True) -> bool:
+    """Whether everything in a folder is deleted."""
+    gone = {change.path for change in changes if change.kind == "delete"}
+    if not folder.is_dir():
+        return False
+    try:
+        with os.scandir(folder) as entries:
+            inside = list(entries)
+    except OSError:
+        return False
+    for entry in inside:
+        path = folder / entry.name
+        if path in gone:
+            continue
+        if not entry.is_dir(follow_symlinks=False):
+            return False
+        if with_folders or not _is_emptied(path, changes, with_folders=False):
+            return False
+    return True
+
+
+def _change(path: Path, name: str, after: Held, left: _Left, top: Path) -> Change:
+    now = held(path, top)
+    is_free = now.kind in ("none", "folder", "other")
+    if is_free or (now.kind, now.data) == (after.kind, after.data) or left.is_ours(path, now):
+        return Change(path, name, now, after)
+    return Change(path, name, now, after, left.text(path), True)
+
+
+def _effects(session: Session, ground: Ground, offset: int) -> Effects:
+    """What commands did after the prompts from a place of the file on."""
+    if ground.shadow is None or not ground.shadow.exists:
+        return Effects()
+    return ground.shadow.since(prompt.uuid for prompt in session.prompts if prompt.uuid and prompt.offset >= offset)

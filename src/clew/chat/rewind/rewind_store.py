@@ -1,0 +1,110 @@
+"""Store of rewinds: the state of each path before a rewind changed it. The last rewinds of a session are kept.
+
+Each rewind has a folder: a file for each state, then `rewind.json`, which makes it valid, and `done` when all was changed.
+One without `done` was interrupted: what it saved is the state to return to.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew.chat.rewind.path_state import ABSENT, Held, held
+from clew.wire.json_codec import decode, encode
+from clew.wire.session_writer import place
+
+KEPT = 20  # rewinds of a session
+_TABLE = "rewind.json"
+_DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One path: its state before, and the digest of what the rewind put there."""
+
+    path: Path
+    name: str
+    before: Held
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One rewind that was begun. `leaf` is where the conversation went on before it, if it was rewound too."""
+
+    folder: Path
+    place: str
+    steps: tuple[Step, ...]
+    is_done: bool
+    has_conversation: bool = False
+    leaf: str | None = None
+
+    @property
+    def number(self) -> str:
+        return self.folder.name
+
+
+def begin(
+    store: Path, place_of: str, steps: Sequence[Step], *, has_conversation: bool = False, leaf: str | None = None
+) -> Record:
+    """Save all that is about to be changed. When this returns it is safe on the disk."""
+    numbers = [int(found.name) for found in _folders(store)]
+    folder = store / str(max(numbers, default=0) + 1)
+    try:
+        _save(folder, place_of, steps, has_conversation, leaf)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Record(folder, place_of, tuple(steps), False, has_conversation, leaf)
+
+
+def _save(folder: Path, place_of: str, steps: Sequence[Step], has_conversation: bool, leaf: str | None) -> None:
+    rows = []
+    for number, step in enumerate(steps):
+        if step.before.kind in ("file", "link"):
+            place(folder / str(number), (step.before.data,))
+        rows.append(
+            {
+                "path": str(step.path),
+                "name": step.name,
+                "kind": step.before.kind,
+                "mode": step.before.mode,
+                "after": step.after,
+            }
+        )
+    table = {"place": place_of, "steps": rows, "conversation": has_conversation, "leaf": leaf}
+    place(folder / _TABLE, (encode(table),))
+
+
+def finish(record: Record) -> None:
+    """All was changed. Old rewinds make room."""
+    place(record.folder / _DONE, (b"",))
+    for old in _folders(record.folder.parent)[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def records(store: Path) -> Iterator[Record]:
+    """The rewinds of a session, oldest first. One that was killed before it changed anything is none."""
+    for folder in _folders(store):
+        try:
+            table: Any = decode((folder / _TABLE).read_bytes())
+        except (OSError, ValueError):
+            continue
+        steps = tuple(_step(folder, number, row) for number, row in enumerate(table["steps"]))
+        is_done = (folder / _DONE).exists()
+        yield Record(folder, table["place"], steps, is_done, table["conversation"], table["leaf"])
+
+
+def _step(folder: Path, number: int, row: dict[str, Any]) -> Step:
+    is_saved = row["kind"] in ("file", "link")
+    data = held(folder / str(number)).data if is_saved else b""
+    before = Held(row["kind"], data, row["mode"]) if row["kind"] != "none" else ABSENT
+    return Step(Path(row["path"]), row["name"], before, row["after"])
+
+
+def _folders(store: Path) -> list[Path]:
+    found = store.iterdir() if store.is_dir() else ()
+    return sorted((f for f in found if f.name.isdigit()), key=lambda f: int(f.name))

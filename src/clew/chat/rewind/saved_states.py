@@ -1,0 +1,89 @@
+"""Saved states of files: the backups that a transcript names, and which path each of them belongs to."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.chat.rewind.path_state import ABSENT, Held, held, is_link
+from clew.chat.rewind.protected_paths import PROTECTED, is_protected_path
+from clew.chat.rewind.shadow_git import Shadow
+from clew.wire.entry_types import Backup
+from clew.wire.side_files import is_plain
+from clew.wire.timestamps import instant
+
+_AT_ONCE = 2.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a session's files are, and where their saved states are. Nothing outside of `roots` is changed."""
+
+    backups: Path  # `file-history/<session>`
+    cwd: Path  # that relative names start from
+    roots: tuple[Path, ...]
+    store: Path
+    shadow: Shadow | None = None  # what commands did
+
+
+def real_path(path: Path) -> Path | None:
+    """A path with its links resolved; None if no file can have such a name."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return None
+
+
+def target_of(name: str, backup: Backup, ground: Ground) -> tuple[Path | None, str]:
+    """The path that a name stands for, with links resolved; or why it may not be changed."""
+    path = Path(os.path.normpath(ground.cwd / name))
+    real = real_path(path)
+    if real is None:
+        return None, "its name is not valid on this system"
+    if ".git" in (*path.parts, *real.parts):
+        return None, "it belongs to git"
+    roots = [Path(os.path.realpath(root)) for root in ground.roots]
+    if not any(real.is_relative_to(root) for root in roots):
+        return None, f"it is outside of {ground.cwd}"
+    if is_protected_path(path, real):
+        return None, PROTECTED + _where(backup, ground)
+    if backup.name is None and backup.content is None and is_link(path):
+        return Path(os.path.realpath(path.parent)) / path.name, ""  # the link itself did not exist
+    return real, ""
+
+
+def _where(backup: Backup, ground: Ground) -> str:
+    known = backup.name and is_plain(backup.name) and os.path.isfile(ground.backups / backup.name)
+    return f"; its earlier content is in {ground.backups / str(backup.name)}" if known else ""
+
+
+def saved_state(backup: Backup, ground: Ground) -> Held | None:
+    """The state that a backup stands for; None if its file is gone or its name leads elsewhere."""
+    if backup.content is not None:
+        return Held("file", backup.content.encode("utf-8", "surrogatepass"))
+    if backup.name is None:
+        return ABSENT
+    if not is_plain(backup.name):
+        return None
+    found = held(ground.backups / backup.name)
+    found = found if found.kind == "file" else _astray(backup, ground) or ABSENT
+    return Held("file", found.data, found.mode & 0o777) if found.kind == "file" else None
+
+
+def _astray(backup: Backup, ground: Ground) -> Held | None:
+    """A backup in the folder of another session id, where 2.1.29 puts it when it resumes to print.
+
+    Its time tells it from others of that name: the program writes the line and the file within a moment.
+    """
+    when = instant(backup.time)
+    if when is None:
+        return None
+    near = [
+        path
+        for path in ground.backups.parent.glob(f"*/{glob.escape(str(backup.name))}")
+        if abs(path.stat().st_mtime - when.timestamp()) <= _AT_ONCE
+    ]
+    states = {state.digest: state for state in map(held, near) if state.kind == "file"}
+    return next(iter(states.values())) if len(states) == 1 else None

@@ -1,0 +1,46 @@
+"""Forks: a copy of a session under a new id, as the program makes it. The uuids stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from clew.chat.store.journal_lines import pin
+from clew.conversation.load import read
+from clew.conversation.locate import spot
+from clew.conversation.session import Session
+from clew.wire.entry import Entry
+from clew.wire.entry_edit import below
+from clew.wire.json_codec import encode
+from clew.wire.layout import SessionFile, Tree
+from clew.wire.rename_ids import Names, renamed
+from clew.wire.session_writer import create, place
+
+
+def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: Path | None = None) -> Path:
+    """Copy a session, or its part up to a place, and return the new file. It lies beside the original, or in `folder`."""
+    session = read(file.path)
+    end = spot(session, at) if at else None
+    entries = tuple(_up_to(session, end)) if end else session.entries
+    names = Names(session_id, (), file.id)
+    lines = [renamed(entry, names) for entry in entries]
+    if end and Session(entries).leaf != end:
+        lines.append(encode(pin(end.uuid, session_id)))
+    for saved in tree.file_history(file.id):
+        place(tree.root / "file-history" / session_id / saved.name, (saved.read_bytes(),), sync=False)
+    return create((folder or file.path.parent) / f"{session_id}.jsonl", lines)
+
+
+def _up_to(session: Session, end: Entry) -> Iterator[Entry]:
+    """The entries up to a place. An entry whose parent is left out gets the nearest one above that is kept."""
+    kept = {e.uuid: e.offset for e in session.path_to(end) if e.uuid}
+    last = max(kept.values())
+    for entry in session.entries:
+        if entry.uuid is None:
+            if entry.type != "last-prompt" and entry.offset < last:
+                yield entry
+        elif entry.uuid in kept:
+            if entry.parent in session.graph.nodes and entry.parent not in kept:
+                above = session.links.parent(entry)
+                entry = below(entry, above.uuid if above else None)
+            yield entry

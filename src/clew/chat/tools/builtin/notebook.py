@@ -1,0 +1,232 @@
+"""Notebooks: how Read shows them, and NotebookEdit. Keys, their order and the indent of the file stay as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+from clew.api.token_estimate import tokens
+from clew.chat.tools import read_tracking
+from clew.chat.tools.atomic_files import content, put
+from clew.chat.tools.image_files import block
+from clew.chat.tools.path_arguments import missing, named, told
+from clew.chat.tools.text_encoding import decode, encode, with_ends
+from clew.chat.tools.tool import Failed, Json, Result, Scene
+from clew.chat.tools.tool_spec import TEXT, Made, choice, fields, needed, optional
+
+_LONGEST = 10_000  # characters of an output that are shown
+_INDENT = re.compile(r'^\{\r?\n([ \t]+)"')
+
+
+def shown(path: Path, data: bytes, most: int) -> Result:
+    """A notebook for the model: each cell in its tags, what it put out behind it."""
+    book = _parsed(path, data)
+    language = _language(book)
+    cells = [_cell(cell, number, language) for number, cell in enumerate(book["cells"])]
+    parts = [part for cell in cells for part in _parts(cell, language)]
+    blocks: list[Json] = []
+    for part in parts:
+        if blocks and part["type"] == blocks[-1]["type"] == "text":
+            blocks[-1] = {"type": "text", "text": f"{blocks[-1]['text']}\n\n{part['text']}"}
+        else:
+            blocks.append(part)
+    if (count := tokens(blocks)) > most:
+        raise Failed(
+            f"File content ({count} tokens) exceeds maximum allowed tokens ({most}). "
+            "Look at single cells with Bash, such as jq '.cells[0].source'.",
+            is_misuse=False,
+        )
+    said = blocks or "The notebook has no cells."
+    return Result(said, {"type": "notebook", "file": {"filePath": str(path), "cells": cells}})
+
+
+def _parsed(path: Path, data: bytes) -> Json:
+    text = decode(data)
+    try:
+        book = json.loads(text.raw if text else "")
+    except (ValueError, RecursionError):
+        raise Failed(f"{path} is no valid JSON, so it cannot be a notebook.") from None
+    cells = book.get("cells") if isinstance(book, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise Failed(f"{path} has no list of cells, so it is no notebook.")
+    made: Json = book
+    return made
+
+
+def _language(book: Json) -> str:
+    about = book.get("metadata")
+    info = about.get("language_info") if isinstance(about, dict) else None
+    name = info.get("name") if isinstance(info, dict) else None
+    return name if isinstance(name, str) else "python"
+
+
+def _joined(value: Any) -> str:
+    """A text that notebooks hold as a string or as a list of lines."""
+    return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def _cell(cell: Json, number: int, language: str) -> Json:
+    made: Json = {
+        "cellType": cell.get("cell_type", "code"),
+        "source": _joined(cell.get("source")),
+        "cell_id": str(cell.get("id") or f"cell-{number}"),
+    }
+    if made["cellType"] == "code":
+        made["language"] = language
+        if cell.get("execution_count") is not None:
+            made["execution_count"] = cell["execution_count"]
+        outputs = cell.get("outputs")
+        if isinstance(outputs, list) and outputs:
+            made["outputs"] = [_output(output) for output in outputs if isinstance(output, dict)]
+    return made
+
+
+def _output(output: Json) -> Json:
+    kind = output.get("output_type")
+    made: Json = {"output_type": kind}
+    data = output.get("data")
+    if kind == "stream":
+        made["text"] = _bounded(_joined(output.get("text")))
+    elif kind == "error":
+        trace = output.get("traceback")
+        lines = "\n".join(map(str, trace)) if isinstance(trace, list) else ""
+        made["text"] = _bounded(f"{output.get('ename')}: {output.get('evalue')}\n{lines}".rstrip())
+    elif isinstance(data, dict):
+        made["text"] = _bounded(_joined(data.get("text/plain")))
+        for picture in ("image/png", "image/jpeg"):
+            if picture in data:
+                made["image"] = {"image_data": "".join(_joined(data[picture]).split()), "media_type": picture}
+                break
+    return made
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST]}\n[{len(text) - _LONGEST} more characters]"
+
+
+def _parts(cell: Json, language: str) -> list[Json]:
+    name, kind = cell["cell_id"], cell["cellType"]
+    about = "" if kind == "code" else f"<cell_type>{kind}</cell_type>"
+    about += f"<language>{language}</language>" if kind == "code" and language != "python" else ""
+    parts: list[Json] = [{"type": "text", "text": f'<cell id="{name}">{about}{cell["source"]}</cell id="{name}">'}]
+    for output in cell.get("outputs", ()):
+        if output.get("text"):
+            parts.append({"type": "text", "text": output["text"]})
+        if image := output.get("image"):
+            parts.append(block(image["media_type"], image["image_data"]))
+    return parts
+
+
+async def edit(input: Json, scene: Scene) -> Result:
+    path = named(input["notebook_path"], scene.state)
+    if path.suffix.lower() != ".ipynb":
+        raise Failed("File must be a Jupyter notebook (.ipynb file). Use Edit for other files.")
+    mode, kind = input.get("edit_mode", "replace"), input.get("cell_type")
+    if mode == "insert" and kind is None:
+        raise Failed("Cell type is required when a cell is inserted.")
+    try:
+        found = content(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise missing(path, scene.state) from None
+    except OSError as error:
+        raise told(error, path, "read") from error
+    read_tracking.require(path, found, scene.state)
+    book = _parsed(path, found.data)
+    original = decode(found.data)
+    assert original is not None  # it was parsed
+    name, kind = _changed(book, input, mode, kind)
+    after = _dumped(book, original.plain)
+    put(path, encode(original, with_ends(after, original.line_end), path), scene)
+    verb = {"replace": "Updated", "insert": "Inserted", "delete": "Deleted"}[mode]
+    detail = {
+        "new_source": input["new_source"],
+        "cell_type": kind,
+        "language": _language(book),
+        "edit_mode": mode,
+        "cell_id": name,
+        "error": "",
+        "notebook_path": str(path),
+        "original_file": original.plain,
+        "updated_file": after,
+    }
+    return Result(f"{verb} cell {name}" + ("" if mode == "delete" else f" with {input['new_source']}"), detail)
+
+
+def _changed(book: Json, input: Json, mode: str, kind: str | None) -> tuple[str, str]:
+    """Change the notebook in place. The id and the kind of the cell that it is about."""
+    cells = book["cells"]
+    asked = input.get("cell_id")
+    if asked is None and mode != "insert":
+        raise Failed("Cell ID must be specified unless a cell is inserted.")
+    at = -1 if asked is None else _index(cells, asked)
+    if mode == "insert":
+        cell: Json = {"cell_type": kind}
+        if _has_ids(book):
+            cell["id"] = secrets.token_hex(4)
+        cell["metadata"] = {}
+        cells.insert(at + 1, cell)
+        at += 1
+        _sourced(cell, input["new_source"], is_listed=True)
+    elif mode == "delete":
+        cell = cells.pop(at)
+    else:
+        cell = cells[at]
+        cell["cell_type"] = kind or cell.get("cell_type", "code")
+        _sourced(cell, input["new_source"], is_listed=not isinstance(cell.get("source"), str))
+    return str(cell.get("id") or f"cell-{at}"), str(cell.get("cell_type", "code"))
+
+
+def _has_ids(book: Json) -> bool:
+    """Whether cells of this version of the format have ids."""
+    version = [book.get("nbformat"), book.get("nbformat_minor")]
+    return all(isinstance(part, int) for part in version) and version >= [4, 5]
+
+
+def _index(cells: list[Json], asked: str) -> int:
+    """The cell of this id; `cell-3` also stands for the fourth."""
+    for number, cell in enumerate(cells):
+        if cell.get("id") == asked:
+            return number
+    place = re.fullmatch(r"cell-(\d{1,6})", asked)
+    if place and int(place[1]) < len(cells):
+        return int(place[1])
+    raise Failed(f'Cell with ID "{asked}" not found in notebook.')
+
+
+def _sourced(cell: Json, source: str, is_listed: bool) -> None:
+    """Give a cell its source; what a run had left behind is no longer true of it."""
+    cell["source"] = source.splitlines(keepends=True) if is_listed else source
+    if cell["cell_type"] == "code":
+        cell["execution_count"] = None
+        cell["outputs"] = []
+    else:
+        cell.pop("execution_count", None)
+        cell.pop("outputs", None)
+
+
+def _dumped(book: Json, before: str) -> str:
+    """The notebook as text, in the style of the file."""
+    indent = _INDENT.match(before)
+    style: Any = indent[1] if indent else None if "\n" not in before.strip() else 1
+    text = json.dumps(book, indent=style, ensure_ascii=before.isascii() and "\\u" in before)
+    return text + ("\n" if before.endswith("\n") else "")
+
+
+NOTEBOOK_EDIT = Made(
+    "NotebookEdit",
+    "Replace, insert or delete one cell of a Jupyter notebook that was read before. An inserted cell comes behind the "
+    "cell of that id, or first of all.",
+    fields(
+        notebook_path=needed(TEXT, "The absolute path of the notebook"),
+        cell_id=optional(TEXT, "The id of the cell"),
+        new_source=needed(TEXT, "The new source of the cell"),
+        cell_type=optional(choice("code", "markdown"), "What kind of cell; needed for insert"),
+        edit_mode=optional(choice("replace", "insert", "delete"), "What to do; replace if not given"),
+    ),
+    edit,
+)

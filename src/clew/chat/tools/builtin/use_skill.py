@@ -1,0 +1,56 @@
+"""Skill: instructions for a kind of work, read when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from clew.chat.tools.tool import Failed, Json, Result, Scene
+from clew.chat.tools.tool_spec import TEXT, Made, fields, needed, optional
+
+
+class Body(Struct, frozen=True):
+    """The text of a skill, with its arguments put in, and the folder it comes from."""
+
+    text: str
+    folder: Path | None = None
+
+
+class Skills(Protocol):
+    """Where skills come from."""
+
+    def names(self) -> Sequence[str]: ...
+
+    async def body(self, name: str, arguments: str) -> Body | None:
+        """The skill of this name; None if there is none that the model may use."""
+        ...
+
+
+def skill(skills: Skills | None) -> Made:
+    """The tool for the skills from there."""
+    return Made(
+        "Skill",
+        "Read the instructions of a skill by its name, and follow them.",
+        fields(
+            skill=needed(TEXT, "The name of the skill", minLength=1),
+            args=optional(TEXT, "Arguments for it"),
+        ),
+        _launcher(skills),
+        reads=True,
+    )
+
+
+def _launcher(skills: Skills | None) -> Callable[[Json, Scene], Awaitable[Result]]:
+    async def launch(input: Json, scene: Scene) -> Result:
+        name = input["skill"].removeprefix("/")
+        found = await skills.body(name, input.get("args", "")) if skills else None
+        if found is None:
+            known = ", ".join(skills.names()) if skills else ""
+            raise Failed(f"Unknown skill: {name}." + (f" There are: {known}." if known else " There are none."))
+        where = f"Base directory for this skill: {found.folder}\n\n" if found.folder else ""
+        return Result(f"Launching skill: {name}", {"success": True, "commandName": name}, notes=(where + found.text,))
+
+    return launch

@@ -1,0 +1,89 @@
+"""WebSearch: asks the search engine that the user has set up, or answers how to set one up."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from clew.chat.tools.tool import Failed, Json, Result, Scene
+from clew.chat.tools.tool_spec import TEXT, Made, fields, listed, needed, optional
+
+
+class Hit(Struct, frozen=True):
+    """A page that was found."""
+
+    title: str
+    url: str
+    text: str = ""
+
+
+class Search(Protocol):
+    """A search engine. `SearchFailed` tells why it could not answer."""
+
+    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[Hit]: ...
+
+
+class SearchFailed(Exception):
+    """A search that could not be made, in one sentence."""
+
+
+def web_search(engine: Search | None) -> Made:
+    """The tool for this search engine."""
+    return Made(
+        "WebSearch",
+        "Search the web. Tells titles and addresses; name those you use in your answer.",
+        fields(
+            query=needed(TEXT, "What to look for", minLength=2),
+            allowed_domains=optional(listed(TEXT), "Only pages of these domains"),
+            blocked_domains=optional(listed(TEXT), "No pages of these domains"),
+        ),
+        _searcher(engine),
+        reads=True,
+    )
+
+
+def _searcher(engine: Search | None) -> Callable[[Json, Scene], Awaitable[Result]]:
+    async def search(input: Json, scene: Scene) -> Result:
+        query = input["query"]
+        allowed, blocked = input.get("allowed_domains", []), input.get("blocked_domains", [])
+        if allowed and blocked:
+            raise Failed("Give allowed_domains or blocked_domains, not both.")
+        if engine is None:
+            raise Failed(
+                "No web search is set up here. Use WebFetch with an address you know, or ask the user to start clew with "
+                "--web-search COMMAND or to add an MCP server that searches.",
+                is_misuse=False,
+            )
+        begun = time.monotonic()
+        await scene.progress({"type": "query_update", "query": query})
+        try:
+            found = await engine.find(query, allowed, blocked)
+        except SearchFailed as error:
+            raise Failed(f"The web search failed: {error}", is_misuse=False) from error
+        hits = [hit for hit in found if _is_wanted(hit.url, allowed, blocked)]
+        await scene.progress({"type": "search_results_received", "resultCount": len(hits), "query": query})
+        links = [{"title": hit.title, "url": hit.url} for hit in hits]
+        texts = [f"{hit.title}: {hit.text}" for hit in hits if hit.text]
+        told = f"Links: {json.dumps(links, ensure_ascii=False)}" if links else "No links found."
+        detail = {
+            "query": query,
+            "results": [{"tool_use_id": scene.call_id, "content": links}, *texts],
+            "durationSeconds": time.monotonic() - begun,
+        }
+        return Result("\n\n".join([f'Web search results for query: "{query}"', told, *texts]), detail)
+
+    return search
+
+
+def _is_wanted(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:
+    host = urlsplit(url).hostname or ""
+
+    def is_of(domains: Sequence[str]) -> bool:
+        return any(host == domain or host.endswith(f".{domain}") for domain in (d.lower().strip(".") for d in domains))
+
+    return is_of(allowed) if allowed else not is_of(blocked)

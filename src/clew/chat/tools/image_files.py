@@ -1,0 +1,96 @@
+"""Pictures: told apart by their first bytes, and measured without being decoded."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from pathlib import Path
+
+from clew.chat.tools.size_format import told_size
+from clew.chat.tools.tool import Failed, Json, Result
+
+LARGEST = 5 * (1 << 20) * 3 // 4  # bytes: the Messages API takes 5 MB of base64
+WIDEST = 8000  # pixels that the Messages API takes, on either side
+
+
+def picture(path: Path, data: bytes) -> Result:
+    """A picture as the result of a call."""
+    kind = media_type(data)
+    if kind is None:
+        raise Failed(f"{path} is no PNG, JPEG, GIF or WebP picture, whatever its name says.")
+    size = measure(kind, data)
+    if len(data) > LARGEST or (size and max(size) > WIDEST):
+        raise Failed(
+            f"{path} is too large a picture ({told_size(len(data))}): at most {told_size(LARGEST)} and {WIDEST} pixels "
+            "on a side can be shown. Make a smaller copy with Bash and read that."
+        )
+    text = base64.b64encode(data).decode()
+    file: Json = {"base64": text, "type": kind, "originalSize": len(data)}
+    if size:
+        width, height = size
+        file["dimensions"] = {
+            "originalWidth": width,
+            "originalHeight": height,
+            "displayWidth": width,
+            "displayHeight": height,
+        }
+    return Result([block(kind, text)], {"type": "image", "file": file})
+
+
+def block(kind: str, text: str) -> Json:
+    """A picture for the model, from its base64."""
+    return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": text}}
+
+
+def media_type(data: bytes) -> str | None:
+    """What kind of picture these bytes are; None if none that can be shown."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None
+
+
+def measure(kind: str, data: bytes) -> tuple[int, int] | None:
+    """Width and height; None if the head of the picture is damaged."""
+    try:
+        if kind == "image/png":
+            width, height = struct.unpack(">II", data[16:24])
+        elif kind == "image/gif":
+            width, height = struct.unpack("<HH", data[6:10])
+        elif kind == "image/webp":
+            return _webp(data)
+        else:
+            return _jpeg(data)
+    except struct.error:
+        return None
+    return width, height
+
+
+def _jpeg(data: bytes) -> tuple[int, int] | None:
+    at = 2
+    while at + 9 < len(data) and data[at] == 0xFF:
+        mark = data[at + 1]
+        if 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return width, height
+        at += 1 if mark == 0xFF else 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
+    return None
+
+
+def _webp(data: bytes) -> tuple[int, int] | None:
+    form = data[12:16]
+    if form == b"VP8X":
+        return (
+            1 + int.from_bytes(data[24:27], "little"),
+            1 + int.from_bytes(data[27:30], "little"),
+        )
+    if form == b"VP8L":
+        bits = struct.unpack("<I", data[21:25])[0]
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if form == b"VP8 ":
+        width, height = struct.unpack("<HH", data[26:30])
+        return width & 0x3FFF, height & 0x3FFF
+    return None

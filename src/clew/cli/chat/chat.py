@@ -1,0 +1,321 @@
+"""`clew chat`: work with a model in a folder, in sessions that Claude Code can go on with."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.cli.chat import chat_stream
+from clew.cli.output import clean, common, count, print_data, print_json, remark
+
+if TYPE_CHECKING:
+    from clew.chat.events import Event, Finished
+    from clew.chat.session_factory import Wishes
+
+INTERRUPTED = 130
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("prompt", nargs="?", default="", help="what to say; what is piped in is added behind it")
+    command.add_argument("--print", "-p", action="store_true", help="answer once, print the answer, and end")
+    command.add_argument(
+        "--output-format", choices=("text", "json", "stream-json"), default="text", help="how to print it"
+    )
+    command.add_argument("--plain", action="store_true", help="in lines: for screen readers and simple terminals")
+    _session(command)
+    model(command)
+    rights(command)
+    chat_stream.arguments(command)
+    common(command)
+
+
+def _session(command: ArgumentParser) -> None:
+    group = command.add_argument_group("session")
+    group.add_argument(
+        "--continue", "-c", dest="latest", action="store_true", help="go on with the newest of this folder"
+    )
+    group.add_argument("--resume", "-r", metavar="ID", default="", help="go on with this one: id, title or path")
+    group.add_argument("--fork-session", action="store_true", help="go on in a copy and leave the original as it is")
+    group.add_argument(
+        "--resume-session-at",
+        "--at",
+        metavar="PLACE",
+        dest="at",
+        default="",
+        help="in a copy up to this turn, branch (b2) or entry",
+    )
+    group.add_argument("--session-id", metavar="UUID", type=_uuid, help="the id of a new session")
+    group.add_argument("--name", "-n", metavar="TITLE", default="", help="a title for it")
+    group.add_argument("--no-session-persistence", action="store_true", help="write nothing down")
+    group.add_argument(
+        "--no-shadow", action="store_true", help="do not save what commands change, so that it cannot be taken back"
+    )
+    group.add_argument(
+        "--rewind-files",
+        metavar="UUID",
+        default="",
+        help="put the files back to before this prompt of --resume, and end",
+    )
+    group.add_argument(
+        "--durability", choices=("line", "turn", "off"), default="line", help="when to force lines to the disk"
+    )
+
+
+def model(command: ArgumentParser) -> None:
+    """Which model, and how much of it."""
+    group = command.add_argument_group("model")
+    group.add_argument(
+        "--model", metavar="NAME", default="", help="which model: its name, or opus, sonnet, haiku, opusplan"
+    )
+    group.add_argument("--fallback-model", metavar="NAME", default="", help="which to ask when that one is overloaded")
+    group.add_argument("--base-url", metavar="URL", default="", help="the server to ask (default $ANTHROPIC_BASE_URL)")
+    group.add_argument("--max-turns", metavar="N", type=count, help="at most so many replies")
+    group.add_argument("--max-budget-usd", metavar="DOLLARS", type=float, help="end when it has cost so much")
+    group.add_argument("--max-thinking-tokens", metavar="N", type=count, default=0, help="let the model think so much")
+    group.add_argument("--system-prompt", metavar="TEXT", help="instead of clew's own")
+    group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="behind it")
+
+
+def rights(command: ArgumentParser) -> None:
+    """What it may do, and with what."""
+    group = command.add_argument_group("rights")
+    group.add_argument(
+        "--permission-mode", metavar="MODE", default="", help="default, acceptEdits, plan, dontAsk or bypassPermissions"
+    )
+    group.add_argument("--dangerously-skip-permissions", action="store_true", help="the same as bypassPermissions")
+    group.add_argument(
+        "--allowedTools",
+        "--allowed-tools",
+        metavar="RULE",
+        nargs="+",
+        default=[],
+        help="allow these: 'Bash(git log *)', Edit",
+    )
+    group.add_argument(
+        "--disallowedTools", "--disallowed-tools", metavar="RULE", nargs="+", default=[], help="refuse these"
+    )
+    group.add_argument("--tools", metavar="NAME", nargs="*", help="offer only these tools")
+    group.add_argument(
+        "--web-search", metavar="COMMAND", default="", help="the command that WebSearch runs (see docs/tools.md)"
+    )
+    group.add_argument("--add-dir", metavar="DIR", nargs="+", default=[], help="further folders to work in")
+    group.add_argument("--settings", metavar="JSON", help="further settings: JSON, or a file")
+    group.add_argument("--setting-sources", metavar="LIST", help="which settings to read: user,project,local")
+    group.add_argument("--mcp-config", metavar="JSON", nargs="+", default=[], help="MCP servers: JSON, or files")
+    group.add_argument("--strict-mcp-config", action="store_true", help="only those servers")
+
+
+def call(options: Namespace) -> int:
+    import asyncio
+    import gc
+
+    gc.set_threshold(50_000)  # a start and a resume make much and drop little: looking for cycles took a tenth of them
+    if options.rewind_files:
+        return _rewind_files(options)
+    if options.input_format == "stream-json":
+        return asyncio.run(chat_stream.serve(options, wishes(options)))
+    if not options.print:
+        return _console(options)
+    prompt = _prompt(options.prompt)
+    if not prompt.strip():
+        remark("clew: there is nothing to say. Give a prompt: clew chat -p PROMPT")
+        return 2
+    if options.output_format == "stream-json":
+        return asyncio.run(chat_stream.serve(options, wishes(options), prompt))
+    return asyncio.run(_run(options, prompt))
+
+
+def _rewind_files(options: Namespace) -> int:
+    from clew.cli.edit.rewind import files_before
+    from clew.cli.select_session import tree
+    from clew.errors import ClewError
+
+    if options.print or options.prompt or not options.resume:
+        wrong = ClewError("--rewind-files goes with --resume, and with no prompt.")
+        wrong.hint = "Give both: clew chat --resume ID --rewind-files UUID"
+        raise wrong
+    files_before(tree(options), options.resume, options.rewind_files)
+    print(f"Files rewound to state at message {options.rewind_files}")
+    return 0
+
+
+def _console(options: Namespace) -> int:
+    """The console; where nothing can be drawn, in lines."""
+    from dataclasses import replace
+    from importlib.util import find_spec
+
+    from clew.system.environment import terminal_kind, wants_colour
+    from clew.wire.layout import claude_dir
+
+    is_plain = options.plain or sys.platform == "win32" or terminal_kind() in ("dumb", "")
+    if not is_plain and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        remark("clew: the console needs a terminal. Ask once with: clew chat -p PROMPT, or talk in lines with: --plain")
+        return 2
+    if not is_plain and find_spec("prompt_toolkit") is None:
+        remark("clew: the console needs prompt_toolkit. Install it with: pip install 'clew[chat]'")
+        return 2
+
+    def make() -> Wishes:
+        wished = wishes(options)
+        return replace(wished, options=replace(wished.options, entrypoint="cli", can_ask=True))
+
+    from clew.cli.guarded_streams import release
+    from clew.console.console_app import Started, run
+
+    if not is_plain:
+        release()  # the console draws the terminal, and cleans all text where it is painted
+
+    started = Started(
+        make,
+        Path.cwd().resolve(),
+        claude_dir(options.claude_dir).resolve(),
+        first=options.prompt,
+        is_plain=is_plain,
+        colour=wants_colour(),
+    )
+    return run(started)
+
+
+async def _run(options: Namespace, prompt: str) -> int:
+    import asyncio
+
+    from clew.chat.session_factory import session
+
+    wished = wishes(options)
+
+    def tell(event: Event) -> None:
+        _told(event, options.quiet)
+
+    async with session(wished, tell) as opened:
+        loop = asyncio.get_running_loop()
+        if sys.platform != "win32":
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, opened.engine.interrupt)
+        finished = await opened.say(prompt)
+        finished = await opened.engine.settle() or finished
+        return _shown(finished, opened.engine.dialogue.session_id, opened.engine.dialogue.journal.new_id(), options)
+
+
+def _shown(finished: Finished, session_id: str, uuid: str, options: Namespace) -> int:
+    from clew.chat.sdk.result_json import result
+    from clew.system.control_characters import escape_json_bytes
+    from clew.wire.json_codec import encode
+
+    if options.json:
+        print_json([{"kind": "result", **result(finished, session_id, uuid)}])
+    elif options.output_format == "json":
+        print_data([escape_json_bytes(encode(result(finished, session_id, uuid))), b"\n"], is_json=True)
+    else:
+        if finished.text:
+            print(clean(finished.text))
+        for error in finished.errors:
+            remark(f"clew: {error}")
+    if finished.is_interrupted:
+        return INTERRUPTED
+    return 2 if finished.is_error else 0
+
+
+def _told(told: Event, quiet: bool) -> None:
+    """What is worth a remark while the person waits."""
+    from clew.chat import events
+
+    if quiet:
+        return
+    if isinstance(told, events.Noted):
+        remark(told.text)
+    elif isinstance(told, events.Retried):
+        remark(f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of}).")
+    elif isinstance(told, events.Compacted):
+        remark(f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}.")
+
+
+def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
+    """What the options wish for, in a folder or in the one that we are in. Raises ApiError if there is no key."""
+    from clew.api.endpoint import endpoint
+    from clew.chat.assemble_session import Options
+    from clew.chat.config.settings import FILED
+    from clew.chat.deps import Limits
+    from clew.chat.permission.decision import known_mode
+    from clew.chat.permission.folder_trust import Trust
+    from clew.chat.session_factory import Wishes
+    from clew.wire.layout import claude_dir
+
+    cwd = (cwd or Path.cwd()).resolve()
+    trust = Trust().state(cwd)
+    if trust == "changed":
+        remark(f"What {cwd} brings along has changed since you trusted it, and does not count.")
+        remark("Look at it with: clew trust --dry-run. Trust it again with: clew trust")
+    asked = "bypassPermissions" if options.dangerously_skip_permissions else options.permission_mode
+    mode, strange = known_mode(asked) if asked else (None, "")
+    if strange:
+        remark(strange)
+    chosen = Options(
+        cwd=cwd,
+        claude=claude_dir(options.claude_dir).resolve(),
+        session_id=options.session_id or "",
+        resume=options.resume,
+        is_latest=options.latest,
+        is_fork=options.fork_session,
+        at=options.at,
+        model=options.model,
+        fallback=options.fallback_model,
+        mode=mode,
+        roots=tuple(Path(folder).resolve() for folder in options.add_dir),
+        system=options.system_prompt,
+        added_system=options.append_system_prompt,
+        title=options.name,
+        limits=Limits(turns=options.max_turns, dollars=options.max_budget_usd),
+        thinking=options.max_thinking_tokens,
+        entrypoint="sdk-cli",
+        is_kept=not options.no_session_persistence,
+        durability=options.durability,
+        is_watched=not options.no_shadow,
+    )
+    sources = options.setting_sources
+    return Wishes(
+        options=chosen,
+        endpoint=endpoint(options.base_url),
+        allowed=_rules(options.allowedTools),
+        disallowed=_rules(options.disallowedTools),
+        tools=None if options.tools in (None, ["default"]) else _rules(options.tools),
+        settings=options.settings,
+        sources=FILED if sources is None else tuple(name.strip() for name in sources.split(",") if name.strip()),
+        is_trusted=trust == "trusted",
+        servers=tuple(options.mcp_config),
+        only_these_servers=options.strict_mcp_config,
+        web_search=options.web_search,
+    )
+
+
+def _rules(given: list[str]) -> tuple[str, ...]:
+    """Rules as they are typed: several words, or several behind commas, which may stand in brackets too."""
+    found: list[str] = []
+    for word in given:
+        depth, part = 0, ""
+        for letter in word:
+            depth += (letter == "(") - (letter == ")")
+            if letter in ", " and depth == 0:
+                found.append(part)
+                part = ""
+            else:
+                part += letter
+        found.append(part)
+    return tuple(rule for rule in found if rule)
+
+
+def _prompt(given: str) -> str:
+    """What was said, and behind it what was piped in."""
+    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    return "\n\n".join(part for part in (given, piped.strip("\n")) if part)
+
+
+def _uuid(text: str) -> str:
+    from uuid import UUID
+
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no UUID") from None

@@ -1,0 +1,179 @@
+"""`clew race`: say the same thing at the same place of a session to several models, and compare what they do."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clew.cli.chat import chat
+from clew.cli.output import clean_name, common, print_json, remark
+from clew.cli.read import compare
+from clew.cli.select_session import session as chosen
+from clew.errors import NotFound, Refused
+from clew.system import shell_quoting
+from clew.system.plural import plural
+
+if TYPE_CHECKING:
+    from clew.chat.events import Event, Finished
+    from clew.chat.session_factory import Wishes
+    from clew.chat.tools.tool import Content
+    from clew.conversation.session import Session
+    from clew.edit.plan import Plan
+
+
+class Run(NamedTuple):
+    """What one model made of it."""
+
+    model: str
+    folder: Path
+    path: Path
+    finished: Finished
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", help="a session: its id, the beginning of it, or a path")
+    command.add_argument("--prompt", metavar="TEXT", default="", help="what to say (default: what was said next there)")
+    command.add_argument("--at", metavar="TURN", type=int, help="go on behind this turn; 0 is the beginning")
+    command.add_argument(
+        "--copy", action="store_true", help="let each work in a copy of the folder and edit files there"
+    )
+    command.add_argument("--depth", choices=("prompts", "replies", "calls", "full"), default="replies")
+    command.add_argument("--files", action="store_true", help="compare only the files")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    chat.model(command)
+    chat.rights(command)
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    """Without a copy nothing may be changed: what is not surely harmless is refused."""
+    source = chosen(options, options.id)
+    at, content = _beginning(source, options.at, options.prompt)
+    runs = asyncio.run(_run_all(source, at, content, options))
+    if options.json:
+        print_json(_json(run) for run in runs)
+    else:
+        for run in runs:
+            _print(run)
+    for other in runs[1:]:
+        _compare(runs[0], other, options)
+    return 2 if any(run.finished.is_error for run in runs) else 0
+
+
+def _beginning(source: Session, at: int | None, prompt: str) -> tuple[int, Content]:
+    """How many turns are kept, and what is said then."""
+    there = len(source.turns)
+    if at is None:
+        at = there if prompt else there - 1
+    if not 0 <= at <= there or (at == there and not prompt):
+        missing = NotFound(str(at), kind="turn")
+        missing.hint = (
+            f"The session has {plural(there, 'turn')}: name one with --at, or say something new behind the last."
+        )
+        raise missing
+    return at, prompt or source.turns[at].prompt.data["message"]["content"]
+
+
+async def _run_all(source: Session, at: int, content: Content, options: Namespace) -> list[Run]:
+    return await asyncio.gather(*(_run(source, at, content, model, options) for model in _models(options)))
+
+
+def _models(options: Namespace) -> list[str]:
+    found = [name.strip() for name in options.model.split(",") if name.strip()]
+    if not found:
+        raise Refused(["no model is named; name them with --model opus,sonnet"])
+    return found
+
+
+async def _run(source: Session, at: int, content: Content, model: str, options: Namespace) -> Run:
+    from clew.chat.session_factory import session
+    from clew.chat.store.live_conversation import Prompt
+
+    folder = _folder(source, options.copy)
+    wished = _wishes(options, folder)
+    kept = _kept(source, at, folder)
+    beginning = replace(wished.options, resume=str(kept) if kept else "", model=model, cwd=folder)
+
+    def tell(told: Event) -> None:
+        _told(model, told, options.quiet)
+
+    async with session(replace(wished, options=beginning), tell) as opened:
+        finished = await opened.engine.submit(Prompt(content))
+        return Run(model, folder, opened.engine.dialogue.journal.path, finished)
+
+
+def _folder(source: Session, is_copied: bool) -> Path:
+    """Where a model works: where the session did, or in a copy of that."""
+    import tempfile
+
+    from clew.chat.replay.scratch_folder import copy
+
+    folder = Path(source.cwd or Path.cwd())
+    if not folder.is_dir():
+        missing = NotFound(str(folder), kind="folder")
+        missing.hint = "The session was held there. Move a copy of it to another one: clew clone ID --to FOLDER"
+        raise missing
+    return copy(folder, Path(tempfile.mkdtemp(prefix=f"{folder.name}-"))).resolve() if is_copied else folder
+
+
+def _kept(source: Session, at: int, folder: Path) -> Path | None:
+    """A copy of the session up to the place; none of one that begins anew."""
+    from clew.edit.plan import plan
+
+    if not at:
+        return None
+    made: Plan = plan(source).end_with(at)
+    return (made if str(folder) == source.cwd else made.move(str(folder))).write().path
+
+
+def _wishes(options: Namespace, folder: Path) -> Wishes:
+    """What was asked for here, and for the rest what a chat does by itself."""
+    usual = ArgumentParser()
+    chat.arguments(usual)
+    asked = Namespace(**{**vars(usual.parse_args([])), **vars(options), "at": ""})
+    if not asked.permission_mode:
+        asked.permission_mode = "acceptEdits" if options.copy else "dontAsk"
+    return chat.wishes(asked, folder)
+
+
+# -- what is told
+
+
+def _told(model: str, told: Event, quiet: bool) -> None:
+    from clew.chat import events
+
+    if isinstance(told, events.Noted) and not quiet:
+        remark(f"{model}: {told.text}")
+
+
+def _print(run: Run) -> None:
+    finished = run.finished
+    money = f"${finished.cost:.4f}" if finished.cost is not None else "no price"
+    took = f"{plural(finished.turns, 'reply')}, {finished.milliseconds / 1000:.1f} s"
+    print(clean_name(f"{run.model}  {took}, {plural(finished.usage.get('output_tokens', 0), 'token')} out, {money}"))
+    print(f"  {shell_quoting.resume(run.path.stem, str(run.folder))}")
+    for error in finished.errors:
+        remark(f"{run.model}: {error}")
+
+
+def _json(run: Run) -> dict[str, Any]:
+    from clew.chat.sdk.result_json import result
+
+    told = result(run.finished, run.path.stem, "")
+    return {"kind": "run", "model": run.model, "folder": str(run.folder), "path": str(run.path), "result": told}
+
+
+def _compare(first: Run, other: Run, options: Namespace) -> None:
+    from clew.conversation.load import read
+    from clew.view.comparison import Comparison, way
+
+    ways = [replace(way(read(run.path)), name=run.model, root=str(run.folder)) for run in (first, other)]
+    made = Comparison(*ways)
+    if options.json:
+        print_json(compare.told(made, options.reveal))
+    else:
+        print()
+        compare.show(made, options)

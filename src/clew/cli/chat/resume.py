@@ -1,0 +1,244 @@
+"""`clew resume`: go on with a session, found by its id or by what was said in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clew.cli.find.gone_sessions_error import gone_by_id, gone_by_words
+from clew.cli.output import ago, clean, clean_name, common, one_line, print_json, remark
+from clew.cli.select_session import tree
+from clew.collect.archive.archived_sessions import ArchivedSessions
+from clew.conversation.session_listing import Outline
+from clew.errors import Ambiguous, NotFound, TranscriptGone
+from clew.facts.secrets.mask_secrets import mask
+from clew.system import shell_quoting
+from clew.system.environment import current_session
+from clew.system.plural import plural
+from clew.system.subprocesses import become, find_program
+from clew.wire.layout import Project, SessionFile, Tree, find_session, slugs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clew.index.results import Result
+    from clew.index.session_index import Index
+
+CLOSE = 0.7  # of the best score: whoever reaches it might be meant as well
+MOST = 9  # in a choice
+Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How to go on with a session: from which folder, by which words."""
+
+    file: SessionFile
+    title: str
+    cwd: str
+    flags: tuple[str, ...] = ()
+    config: str = ""  # the folder of Claude Code, if it is not the usual one
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What to run, from the folder `cwd`."""
+        return shell_quoting.resuming(self.file.id, *self.flags)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What to set for it."""
+        return {"CLAUDE_CONFIG_DIR": self.config} if self.config else {}
+
+    @property
+    def line(self) -> str:
+        """The same as a line for a shell."""
+        return shell_quoting.resume(self.file.id, self.cwd, self.flags, self.variables)
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "query", nargs="+", help="a session: its id, the beginning of it, or words to search for as in clew search"
+    )
+    command.add_argument("--fork", action="store_true", help="go on in a new session and leave this one as it is")
+    command.add_argument("--print", action="store_true", help="print the command and run nothing")
+    command.add_argument("--include-current", action="store_true", help="search also the session that asks")
+    common(command)
+
+
+def call(options: Namespace, execute: Execute | None = None) -> int:
+    asked = " ".join(options.query).strip()
+    found, is_sure = candidates(options, asked)
+    if not is_sure:
+        picked = _pick(found, options, asked)
+        if picked is None:
+            return 2 if options.json or not sys.stdin.isatty() else 1
+        found = [picked]
+    way = _way(found[0], options)
+    if options.json:
+        print_json([_json(way)])
+        return 0
+    if options.print:
+        _print_line(way, options.quiet)
+        return 0
+    return go(way, options.quiet, execute or become)
+
+
+def candidates(options: Namespace, asked: str) -> tuple[list[SessionFile], bool]:
+    """The session with this id, else those that answer best, and whether it is clear that the first one is meant."""
+    place = tree(options)
+    if _may_be_id(asked):
+        try:
+            return [find_session(place, asked)], True
+        except Ambiguous as several:
+            return [find_session(place, match) for match in several.matches], False
+        except NotFound:
+            if gone := gone_by_id(options, asked):
+                raise gone from None
+    return _searched(options, place, asked)
+
+
+def _may_be_id(asked: str) -> bool:
+    """Short words such as "add" are words, unless there is a figure among the letters."""
+    if asked.endswith(".jsonl"):
+        return True
+    is_hexadecimal = bool(asked) and not set(asked.lower()) - set("0123456789abcdef-")
+    return is_hexadecimal and (len(asked) >= 4 or any(c.isdigit() for c in asked))
+
+
+def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[SessionFile], bool]:
+    from clew.cli.find.search import refresh
+    from clew.index.session_index import Index
+
+    with Index.open(options.claude_dir) as index:
+        refresh(index, options.quiet)
+        without = None if options.include_current else current_session()
+        results = index.search(query, MOST, without=without)
+        gone = _gone_matches(index, query, without, options) if results.instead or not results else []
+    if gone:
+        raise gone_by_words(query, gone)
+    near = [result.session for result in results if result.score >= CLOSE * results[0].score]
+    found = [file for session in near if (file := _existing(place, session))]
+    if near and not found:
+        sentence = f"The transcript of session {near[0][:8]} is gone; only files of its agents are left."
+        raise TranscriptGone(near[0], sentence, f"Read: {shell_quoting.clew('search', query)}")
+    if not found:
+        missing = NotFound(query)
+        missing.hint = f"Search with: {shell_quoting.clew('search', query)}"
+        raise missing
+    if results.instead and not options.quiet:
+        remark(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
+    return found, len(found) == 1 and not results.instead
+
+
+def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[Result]:
+    """The sessions without a transcript that match the words."""
+    from clew.index.gone_sessions import add_gone
+    from clew.index.query_syntax import parse
+    from clew.index.results import Results
+
+    archive = ArchivedSessions(options.claude_dir)
+    found = add_gone(index, parse(query), Results(), MOST, archive=archive, without=without)
+    return [result for result in found if result.gone]
+
+
+def _existing(place: Tree, session: str) -> SessionFile | None:
+    """The file of a session; agents may have outlived it, and then there is nothing to go on with."""
+    try:
+        file = find_session(place, session)
+    except NotFound:
+        return None
+    except Ambiguous as several:  # the same session in two projects: the newest is the one that was gone on with
+        return max((find_session(place, match) for match in several.matches), key=lambda f: f.mtime_ns)
+    return None if file.is_empty else file
+
+
+def _pick(found: list[SessionFile], options: Namespace, asked: str) -> SessionFile | None:
+    """Ask which one; where nobody can answer, say which there are and do nothing."""
+    if options.json:
+        print_json({**_json(_way(file, options)), "kind": "candidate"} for file in found)
+        return None
+    rows = [_row(file) for file in found[:MOST]]
+    if not sys.stdin.isatty():
+        several = plural(len(found), "session") if len(found) > 1 else "this session"
+        remark(f"clew: {one_line(asked)!r} may mean {several}. Name one by its id:")
+        for row in rows:
+            remark(f"  {row}")
+        return None
+    for number, row in enumerate(rows, 1):
+        remark(f"{number:>3}  {row}")
+    while True:
+        print(f"Which one? 1-{len(rows)}, or nothing to leave: ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline().strip()
+        if not answer:
+            return None
+        if answer.isdecimal() and 1 <= int(answer) <= len(rows):
+            return found[int(answer) - 1]
+
+
+def _row(file: SessionFile) -> str:
+    outline = Outline(file)
+    project = (outline.cwd or file.project_folder.name).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return f"{file.id[:8]}  {ago(outline.when):>4}  {one_line(project, 20)}  {one_line(_title(outline), 70)}"
+
+
+def _title(outline: Outline) -> str:
+    return mask(clean(outline.title))[0] or "(no prompt)"
+
+
+def _way(file: SessionFile, options: Namespace) -> Way:
+    outline = Outline(file)
+    config = str(tree(options).root.absolute()) if options.claude_dir else ""
+    flags = ("--fork-session",) if options.fork else ()
+    return Way(file, _title(outline), _folder(outline), flags, config)
+
+
+def _folder(outline: Outline) -> str:
+    """Where Claude Code looks for the session: the folder that its project is named for, should it have moved since."""
+    folder = outline.file.project_folder
+    if outline.cwd and folder.name in slugs(outline.cwd):
+        return outline.cwd
+    known = Project(folder).path()
+    return known.path if known.source != "guess" else outline.cwd or ""
+
+
+def _json(way: Way) -> dict[str, object]:
+    return {
+        "kind": "resume",
+        "session": way.file.id,
+        "title": way.title,
+        "cwd": way.cwd,
+        "exists": os.path.isdir(way.cwd),
+        "path": str(way.file.path),
+        "command": way.line,
+        **(
+            {"command_cmd": shell_quoting.for_cmd(way.file.id, way.cwd) or None}
+            if shell_quoting.is_windows(way.cwd)
+            else {}
+        ),
+    }
+
+
+def go(way: Way, quiet: bool, execute: Execute) -> int:
+    """Become Claude Code in the session's folder; what prevents it is said, with the command to type."""
+    if not os.path.isdir(way.cwd):
+        remark(f"clew: the folder of this session is gone: {clean_name(way.cwd) or '(unknown)'}")
+    elif (program := find_program(way.words[0])) is None:
+        remark("clew: there is no program called claude on the path.")
+    else:
+        if not quiet:
+            remark(one_line(way.title))
+            remark(way.line)
+        sys.stdout.flush()
+        os.chdir(way.cwd)
+        execute(program, way.words, way.variables)
+        return 0
+    _print_line(way, quiet)
+    return 2
+
+
+def _print_line(way: Way, quiet: bool) -> None:
+    print(way.line)
+    if shell_quoting.is_windows(way.cwd) and not quiet and (line := shell_quoting.for_cmd(way.file.id, way.cwd)):
+        remark(f"This is for PowerShell. In cmd.exe: {line}")

@@ -1,0 +1,60 @@
+"""`clew trust`: the folders whose own settings may run things."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from clew.cli.output import common, print_json, remark
+from clew.view.approval_text import escape_line
+
+_STATES = {
+    "trusted": "is trusted",
+    "untrusted": "is not trusted",
+    "changed": "is not trusted: what it brings along has changed since you trusted it",
+}
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("folder", nargs="?", default=".", help="the folder of a project (default: this one)")
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--list", action="store_true", help="print the trusted folders")
+    which.add_argument("--remove", action="store_true", help="trust the folder no longer")
+    which.add_argument("--dry-run", action="store_true", help="show what it brings along and change nothing")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.chat.permission.folder_trust import Trust, brought
+
+    trust = Trust()
+    if options.list:
+        return _list(options, trust.folders())
+    folder = Path(options.folder).expanduser().resolve()
+    if not folder.is_dir():
+        raise FileNotFoundError(2, "No such folder", str(folder))
+    found = brought(folder)
+    if options.remove:
+        trust.take(folder)
+    elif not options.dry_run:
+        trust.give(folder)
+    if options.json:
+        state = trust.state(folder)
+        print_json(
+            [{"kind": "trust", "path": str(folder), "trusted": state == "trusted", "state": state, "brings": found}]
+        )
+        return 0
+    for phrase in found if not options.remove else ():
+        print(escape_line(f"It {phrase}."))
+    if not options.quiet:
+        remark(f"{escape_line(str(folder))} {_STATES[trust.state(folder)]}.")
+    return 0
+
+
+def _list(options: Namespace, folders: dict[str, str]) -> int:
+    if options.json:
+        print_json({"kind": "trust", "path": path, "trusted": True, "since": since} for path, since in folders.items())
+    else:
+        for path in sorted(folders):
+            print(escape_line(path))
+    return 0 if folders else 1

@@ -1,0 +1,243 @@
+"""The views of `clew usage`: blocks, context, turns, waste, and a comparison with what Claude Code counted itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import chain, repeat
+from pathlib import Path
+
+from clew.cli.cost.usage import Plan, gather_all, print_csv, print_json, width
+from clew.cli.output import clean_name, one_line, remark
+from clew.cli.select_session import newest
+from clew.conversation.session import Session
+from clew.conversation.session_listing import Outline
+from clew.errors import UNREADABLE
+from clew.facts.prices import Prices, dollars, micros
+from clew.facts.secrets.mask_secrets import mask
+from clew.facts.token_usage import without_thinking
+from clew.report.activity_totals import TOTALS, with_activity
+from clew.report.collect_buckets import Gathered
+from clew.report.context_history import KINDS, Point, context
+from clew.report.cost_by_turn import by_turn
+from clew.report.five_hour_blocks import blocks
+from clew.report.reconcile import Difference, with_agents, with_cost_state, with_stats
+from clew.report.text_table import block_lines, short, table_lines
+from clew.report.timezone import Zone
+from clew.report.usage_table import Table, chosen_of
+from clew.report.waste import waste
+from clew.system.environment import claude_home
+from clew.system.file_errors import Fence
+from clew.system.plural import noun, plural
+from clew.view.sanitize import columns
+from clew.wire.layout import Project, SessionFile, Tree, claude_dir, find_session, session_at
+from clew.wire.side_files import read_meta, read_stats
+
+_NAMED = 5  # replies and turns that a warning names
+
+
+def view(plan: Plan, prices: Prices) -> int:
+    if plan.has("reconcile"):
+        return _reconcile(plan, prices)
+    if plan.view == "waste":
+        return _waste(plan, prices)
+    file = _file(plan)
+    session = Session(file.path, file=file)
+    warn_inaccurate(plan, session)
+    return _context(plan, session) if plan.view == "context" else _turns(plan, session, prices)
+
+
+def _file(plan: Plan) -> SessionFile:
+    place = Tree(claude_dir(plan.claude_dir))
+    return find_session(place, plan.session) if plan.session else newest(place)
+
+
+def _context(plan: Plan, session: Session) -> int:
+    points = context(session)
+    if not points:
+        if not plan.is_quiet:
+            remark(f"No reply in {session.id} says how large the window was.")
+        return 1
+    if plan.plot is not None:
+        from clew.cli.cost.usage_plot import draw_context
+
+        return draw_context(plan, points)
+    rows = [_point(point) for point in points]
+    if plan.has("json"):
+        print_json({"kind": "context", "session": session.id, **row} for row in rows)
+    elif plan.has("csv"):
+        print_csv(rows)
+    else:
+        _print_points(points)
+    return 0
+
+
+def _point(point: Point) -> dict[str, object]:
+    parts = {kind.replace(" ", "_"): point.parts[kind] for kind in KINDS}
+    return {"turn": point.number, "tokens": point.tokens, **parts, "compacted": point.is_compacted}
+
+
+def _print_points(points: list[Point]) -> None:
+    print("TURN    TOKENS  " + "  ".join(kind.upper().rjust(11) for kind in KINDS) + "  PROMPT")
+    for point in points:
+        if point.is_compacted:
+            print("      ── compacted ──")
+        parts = "  ".join(short(point.parts[kind]).rjust(11) for kind in KINDS)
+        print(f"{point.number:>4}  {short(point.tokens):>8}  {parts}  {one_line(mask(point.text)[0], 40)}")
+
+
+def _turns(plan: Plan, session: Session, prices: Prices) -> int:
+    found = by_turn(session, prices)
+    lost = _lost_thinking(session)
+    turns = [[reply.id for reply in turn.replies if reply.id in lost] for turn in session.turns]
+    for row in found.rows:
+        row.name = one_line(mask(row.name)[0], 46) if row.name[:4].strip().isdigit() else row.name
+    if plan.has("json"):
+        lists = chain(turns, repeat([]))  # the last row may be that of other branches
+        told = (
+            {"kind": "usage", "by": "turn", **row.told(), "name": row.name.strip(), "replies_without_thinking": ids}
+            for row, ids in zip(found.rows, lists, strict=False)
+        )
+        total = {"without_thinking": len(lost), "replies_without_thinking": lost}
+        print_json([*told, {"kind": "total", **found.total.told(), **total}])
+    elif plan.has("csv"):
+        print_csv(row.told() for row in found.rows)
+    else:
+        for line in table_lines(found, "TURN", prices, width(), compact=plan.has("compact"), measure=columns):
+            print(line)
+    return 0 if found.rows else 1
+
+
+def warn_of_session(plan: Plan) -> None:
+    """Warn about the session that `--session` names."""
+    file = find_session(Tree(claude_dir(plan.claude_dir)), plan.wanted.session)
+    warn_inaccurate(plan, Session(file.path, file=file))
+
+
+def warn_inaccurate(plan: Plan, session: Session) -> None:
+    """Warn about replies of a session whose tokens still count thinking that was removed."""
+    lost = [] if plan.is_quiet else _lost_thinking(session)
+    if lost:
+        ids = set(lost)
+        remark(_inaccurate(lost, [t.number for t in session.turns if any(reply.id in ids for reply in t.replies)]))
+
+
+def _lost_thinking(session: Session) -> list[str]:
+    return without_thinking(chain(session.entries, *(agent.session.entries for agent in session.agents)))
+
+
+def _inaccurate(replies: list[str], turns: list[int]) -> str:
+    """The warning about replies whose tokens still count thinking that was removed."""
+    count = plural(len(replies), "reply counts", "replies count")
+    names = ", ".join(one_line(id, 40) for id in replies[:_NAMED]) + (", …" if len(replies) > _NAMED else "")
+    where = f", in {noun(len(turns), 'turn')} {', '.join(map(str, turns[:_NAMED]))}" if turns else ""
+    where += ", …" if len(turns) > _NAMED else ""
+    return f"{count} thinking that is not in the file: tokens and text do not agree{where} ({names})."
+
+
+def _waste(plan: Plan, prices: Prices) -> int:
+    fence = Fence() if plan.is_quiet else Fence(remark)
+    found = waste(_chosen(plan), prices, fence)
+    if plan.has("json"):
+        print_json(
+            {"kind": "waste", "what": w.kind, "times": w.times, "tokens": w.tokens, "cost_micros": micros(w.cost)}
+            for w in found
+        )
+        return 1 if fence.problems else 0
+    print("WASTE         TIMES      TOKENS        COST")
+    for each in found:
+        print(f"{each.kind:<10}  {each.times:>7,}  {each.tokens:>10,}  {dollars(each.cost):>10}  {each.meaning}")
+    return 1 if fence.problems else 0
+
+
+def _chosen(plan: Plan) -> Iterator[Session]:
+    if plan.session:
+        file = _file(plan)
+        session = Session(file.path, file=file)
+        warn_inaccurate(plan, session)
+        yield session
+        return
+    wanted = plan.wanted
+    for project in Tree(claude_dir(plan.claude_dir)).projects():
+        if wanted.project and project.name != wanted.project:
+            continue
+        for file in project.sessions():
+            late = wanted.since is None or file.mtime_ns >= wanted.since * 1e9
+            if late and not file.is_empty and (not wanted.session or file.id == wanted.session):
+                yield Session(file.path, file=file)
+
+
+def show_blocks(plan: Plan, gathered: Gathered, prices: Prices) -> int:
+    wanted = plan.wanted
+    chosen = chosen_of(gathered.cells, wanted)
+    found = blocks(chosen, prices, time.time())
+    found = found if wanted.limit is None else found[-wanted.limit :] if wanted.limit else []
+    zone = Zone(wanted.zone)
+    for block in found:
+        block.row.name = zone.minute(block.start)
+    if plan.has("json"):
+        print_json({"kind": "block", **block.told()} for block in found)
+    elif plan.has("csv"):
+        print_csv(block.told() for block in found)
+    else:
+        for line in block_lines(found, zone, width(), plan.has("compact")):
+            print(line)
+    return 0 if found else 1
+
+
+def readable(plan: Plan, found: Table, gathered: Gathered) -> dict[str, str]:
+    """Names that people know, for those of folders and files."""
+    names = [row.name for row in found.rows]
+    if found.by == "project":
+        projects = Path(claude_home(plan.claude_dir)) / "projects"
+        return {name: clean_name(Project(projects / name).path().path) for name in names}
+    paths = {file.session: file.path for file in gathered.files if not file.agent}
+    return {name: f"{name[:8]}  {_title(paths[name])}" for name in names if name in paths}
+
+
+def _title(path: str) -> str:
+    try:
+        title = Outline(session_at(path)).title
+    except UNREADABLE:
+        return ""
+    return one_line(mask(title or "")[0], 40)
+
+
+def with_agent_types(gathered: Gathered) -> None:
+    """Agents by their type, which the file beside their own tells, in place of their ids."""
+    types = {"": "(main)"}
+    for file in gathered.files:
+        if file.agent:
+            meta = read_meta(Path(file.path).with_suffix(".meta.json"))
+            types[file.agent] = (meta.agent_type if meta else None) or "(no type)"
+    gathered.cells = [
+        cell._replace(place=cell.place._replace(agent=types.get(cell.place.agent, "(no type)"))) if cell.place else cell
+        for cell in gathered.cells
+    ]
+
+
+def _reconcile(plan: Plan, prices: Prices) -> int:
+    place = Tree(claude_dir(plan.claude_dir))
+    gathered = gather_all(plan, str(place.root), places=False)
+    found: list[Difference] = []
+    stats = read_stats(place.stats)
+    if stats is not None:
+        found += with_activity(stats, _chosen(plan), Zone(plan.wanted.zone))
+        found += with_stats(stats, gathered.cells, Zone(plan.wanted.zone))
+    for session in _chosen(plan):
+        found += with_cost_state(session, prices)
+        found += with_agents(session)
+    if plan.has("json"):
+        print_json({"kind": "difference", **each._asdict(), "agree": not each.why} for each in found)
+        return 0 if found else 1
+    agreed = sum(not each.why for each in found)
+    for each in found:
+        if each.why or each.source == TOTALS:
+            why = f": {each.why}" if each.why else ""
+            print(clean_name(f"{each.source}: {each.what}: theirs {each.theirs}, ours {each.ours}{why}."))
+    if not found:
+        if not plan.is_quiet:
+            remark("Claude Code wrote down no totals here to compare with.")
+        return 1
+    print(f"{agreed} of {len(found)} numbers agree.")
+    return 0

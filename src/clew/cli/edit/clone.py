@@ -1,0 +1,29 @@
+"""`clew clone`: a copy of a session: whole, up to a turn, or in another project."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from clew.cli.edit import edit_output
+from clew.cli.select_session import folder, session
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", help="a session: its id, the beginning of it, or a path")
+    command.add_argument(
+        "--at", metavar="PLACE", help="end with this turn (-1 is the last), branch (b2) or entry (its uuid)"
+    )
+    command.add_argument("--to", metavar="FOLDER", help="move it to the project of this folder")
+    edit_output.arguments(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.edit.plan import plan
+
+    found = session(options, options.id)
+    made = plan(found)
+    if options.at is not None:
+        made = made.end_with(options.at)
+    if options.to is not None:
+        made = made.move(folder(options, options.to))
+    return edit_output.finish(options, made)

@@ -1,0 +1,108 @@
+"""What every edit shares: the options, and how a plan is shown, written and told of."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import clean, clean_name, common, is_terminal, print_json, remark, size
+from clew.system import shell_quoting
+from clew.system.plural import plural
+
+if TYPE_CHECKING:
+    from clew.edit.plan import Plan
+    from clew.edit.write_plan import Written
+
+
+def arguments(command: ArgumentParser) -> None:
+    """The options of a command that makes a new session of one."""
+    command.add_argument("--dry-run", action="store_true", help="say what would be done and write nothing")
+    command.add_argument(
+        "--diff", action="store_true", help="show the entries that would go, come and change, and write nothing"
+    )
+    common(command)
+
+
+def finish(options: Namespace, plan: Plan, told: Mapping[str, Any] | None = None) -> int:
+    """Show the plan, or write it and say what was made. `told` is what the command itself has to say of it."""
+    if options.diff:
+        return _diff(options, plan)
+    violations = plan.violations
+    written = plan.write() if not (options.dry_run or violations) else None
+    if options.json:
+        print_json([_json(plan, written, violations, told or {})])
+    else:
+        _print(plan, written, violations)
+    return 2 if violations else 0
+
+
+def finish_with_sizes(options: Namespace, plan: Plan, told: Mapping[str, Any] | None = None) -> int:
+    """The same, and what each part takes of the context before and after."""
+    from clew.cli.edit import size_picture
+
+    report = plan.report()
+    code = finish(options, plan, {**size_picture.data(report), **(told or {})})
+    if not (code or options.json or options.diff):
+        for row in size_picture.rows(report):
+            print(row)
+    return code
+
+
+def _diff(options: Namespace, plan: Plan) -> int:
+    from clew.facts.secrets.mask_secrets import mask
+
+    found = plan.diff()
+    if options.json:
+        print_json({"kind": "change", "sign": c.sign, "line": c.line, "text": c.text, "note": c.note} for c in found)
+    else:
+        for change in found:
+            print(clean(mask(str(change))[0]))
+    return 0
+
+
+def _json(plan: Plan, written: Written | None, violations: tuple[str, ...], told: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "kind": "edit",
+        "source": plan.source.id,
+        "steps": list(plan.steps),
+        "written": written is not None,
+        "id": written.id if written else None,
+        "path": str(written.path) if written else None,
+        "files": len(written.files) if written else 0,
+        "undo": written.number if written else None,
+        "violations": list(violations),
+        "turns": {"before": len(plan.source.turns), "after": len(plan.session.turns)},
+        "entries": {"before": len(plan.source.entries), "after": len(plan.session.entries)},
+        "bytes": {"before": _bytes(plan.source.items), "after": _bytes(plan.session.items)},
+        **told,
+    }
+
+
+def _print(plan: Plan, written: Written | None, violations: tuple[str, ...]) -> None:
+    if violations:
+        remark(f"clew: this may not be written: {'; '.join(violations)}.")
+        return
+    source, made = plan.source, plan.session
+    turns = f"{len(made.turns):,} of {plural(len(source.turns), 'turn')}"
+    kept = f"{turns}, {len(made.entries):,} of {plural(len(source.entries), 'entry')}"
+    sizes = f"{size(_bytes(made.items))} of {size(_bytes(source.items))}"
+    print(clean_name(f"{'Made' if written else 'Would make'} a session of {source.id[:8]}: {kept}, {sizes}."))
+    for step in plan.steps:
+        print(clean_name(f"  {step}"))
+    if written:
+        print(clean_name(written.id))
+        print(f"Go on with:  {resume_line(plan, written)}")
+        if is_terminal():
+            print(f"Take it back with:  clew undo {written.number}", file=sys.stderr)
+
+
+def resume_line(plan: Plan, written: Written) -> str:
+    """How to go on with the new session, as a line for a shell."""
+    cwd = plan.cwd or plan.source.cwd
+    return shell_quoting.resume(written.id, cwd or "")
+
+
+def _bytes(items: Any) -> int:
+    return sum(item.line.stop - item.line.start for item in items)

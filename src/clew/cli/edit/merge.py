@@ -1,0 +1,51 @@
+"""`clew merge`: join the same session, continued on two machines."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from clew.cli.edit import edit_output
+from clew.cli.output import clean_name
+from clew.cli.select_session import session
+from clew.system.plural import plural
+
+if TYPE_CHECKING:
+    from clew.edit.merge_sessions import Merged
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", help="a session: its id, the beginning of it, or a path")
+    command.add_argument("others", nargs="+", metavar="OTHER", help="the same session as it went on elsewhere")
+    edit_output.arguments(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.edit.merge_sessions import merge
+    from clew.edit.plan import plan
+
+    made = plan(session(options, options.id))
+    found = []
+    for asked in options.others:
+        made, merged = merge(made, session(options, asked))
+        found.append(merged)
+    if not options.json and not options.diff:
+        for asked, merged in zip(options.others, found, strict=True):
+            for line in _report(asked, merged):
+                print(clean_name(line))
+    return edit_output.finish(options, made, {"merged": [asdict(merged) for merged in found]})
+
+
+def _report(asked: str, merged: Merged) -> Iterator[str]:
+    yield (
+        f"{asked}: {plural(merged.common, 'entry')} of both, {merged.first} of the first alone, "
+        f"{merged.other} of this one alone, {plural(merged.files, 'more file')}."
+    )
+    if merged.differing:
+        shown = ", ".join(uuid[:8] for uuid in merged.differing[:8])
+        more = f" and {len(merged.differing) - 8} more" if len(merged.differing) > 8 else ""
+        yield f"  Under {plural(len(merged.differing), 'uuid')} they say different things; the first counts: {shown}{more}"
+    if merged.renamed:
+        yield f"  Saved files under another name, since theirs was taken: {', '.join(merged.renamed)}"

@@ -1,0 +1,69 @@
+"""`clew redact`: a copy of a session without its secrets."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.edit import edit_output
+from clew.cli.output import clean_name, remark
+from clew.cli.select_session import session
+
+if TYPE_CHECKING:
+    from clew.edit.redact_session import Tally
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", help="a session: its id, the beginning of it, or a path")
+    command.add_argument("--secrets", action="store_true", help="take out what looks like a secret (the default)")
+    command.add_argument(
+        "--pattern",
+        metavar="RE",
+        action="append",
+        default=[],
+        help="take out what fits this regular expression (may be repeated); secrets too only with --secrets",
+    )
+    edit_output.arguments(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.edit.plan import plan
+    from clew.edit.redact_session import redact
+    from clew.edit.redactor import veil
+
+    found = session(options, options.id)
+    hidden = veil(options.secrets or not options.pattern, options.pattern)
+    made, tally = redact(plan(found), hidden)
+    if not tally.total and not tally.left_out:
+        if not options.quiet:
+            remark(f"Nothing in {found.id[:8]} or its files is to be hidden ({hidden}). Nothing was written.")
+        return 1
+    if not options.json and not options.diff:
+        for line in _report(tally):
+            print(clean_name(line))
+    return edit_output.finish(options, made, _json(tally))
+
+
+def _report(tally: Tally) -> Iterator[str]:
+    kinds = sorted(tally.kinds.items(), key=lambda each: (-each[1], each[0]))
+    yield "Hidden: " + ", ".join(f"{kind} {count}" for kind, count in kinds)
+    width = max(map(len, tally.places), default=0)
+    for place in sorted(tally.places):
+        here = ", ".join(f"{kind} {count}" for (p, kind), count in sorted(tally.found.items()) if p == place)
+        yield f"  {place.ljust(width)}  {here}"
+    if tally.thinking:
+        yield f"Thinking that was left out, since a signature allows no change: {tally.thinking}"
+    if tally.unreadable:
+        yield f"Lines that are no entries and were left out: {tally.unreadable}"
+    if tally.left_out:
+        yield f"Files that are no text, hold a match and were left out: {', '.join(tally.left_out)}"
+
+
+def _json(tally: Tally) -> dict[str, Any]:
+    return {
+        "hidden": [{"place": p, "what": kind, "count": n} for (p, kind), n in sorted(tally.found.items())],
+        "thinking": tally.thinking,
+        "unreadable": tally.unreadable,
+        "left_out": list(tally.left_out),
+    }

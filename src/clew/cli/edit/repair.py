@@ -1,0 +1,151 @@
+"""`clew repair`: mend what is broken."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.edit import edit_output
+from clew.cli.output import clean_name, print_json, remark
+from clew.cli.select_session import session as chosen
+from clew.cli.select_session import tree
+from clew.conversation.session import Session
+from clew.conversation.session_listing import Outline
+from clew.conversation.titles import first_prompt, summary_of
+from clew.system.plural import noun, plural
+from clew.wire.layout import Project, SessionFile, find_project
+from clew.wire.side_files import INDEX_NAME, IndexEntry, SessionsIndex, write_index
+
+if TYPE_CHECKING:
+    from clew.edit.fix.repair_session import Fix
+
+
+def arguments(command: ArgumentParser) -> None:
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("id", nargs="?", help="a session: its id, the beginning of it, or a path")
+    which.add_argument("--index", action="store_true", help="rebuild a project's sessions-index.json from its files")
+    command.add_argument(
+        "--project", "-p", metavar="PATH", default=".", help="the project for --index (default: this folder's)"
+    )
+    edit_output.arguments(command)
+
+
+def call(options: Namespace) -> int:
+    if options.index:
+        return _index(options)
+    if options.id is None:
+        remark("clew: say what to repair: a session, or --index, which rebuilds sessions-index.json from the files.")
+        return 2
+    return _session(options)
+
+
+# -- a session
+
+
+def _session(options: Namespace) -> int:
+    from clew.cli.read.check import verdict
+    from clew.edit.fix.repair_session import repair
+    from clew.edit.plan import plan
+    from clew.facts.health import VERSIONS, health
+
+    source = chosen(options, options.id)
+    made, fixes = repair(plan(source))
+    before = health(source)
+    if not fixes:
+        if options.json:
+            print_json(
+                [{"kind": "edit", "source": source.id, "fixes": [], "written": False, "verdict": [before.verdict] * 2}]
+            )
+        else:
+            print(clean_name(f"{source.id} {verdict(before)} There is nothing to repair."))
+        return 0
+    after = health(made.session)
+    if not options.json and not options.diff:
+        print(clean_name(f"{source.id} {verdict(before)}"))
+        for line in _report(fixes, VERSIONS):
+            print(clean_name(line))
+        if gone := sum(damage.prompt for damage in before.damage):
+            seems = noun(gone, "looks like a prompt", "look like prompts")
+            print(f"  {gone:,} of the unreadable lines {seems}; only the original holds what is left of it.")
+        print(clean_name(f"The repaired one {verdict(after)}"))
+    return edit_output.finish(options, made, _json(fixes, VERSIONS) | {"verdict": [before.verdict, after.verdict]})
+
+
+def _report(fixes: Sequence[Fix], versions: Sequence[str]) -> Iterator[str]:
+    for fix in fixes:
+        lines = ", ".join(map(str, fix.lines[:8])) + (f" and {len(fix.lines) - 8} more" if len(fix.lines) > 8 else "")
+        yield f"  {fix.name} ({noun(len(fix.lines), 'line')} {lines}): {fix.text}."
+        changed = [
+            f"{version} {before} → {after}"
+            for version, before, after in zip(versions, fix.before, fix.after, strict=True)
+            if before != after
+        ]
+        if changed:
+            yield f"    prompts brought back: {', '.join(changed)}"
+
+
+def _json(fixes: Sequence[Fix], versions: Sequence[str]) -> dict[str, Any]:
+    return {
+        "fixes": [
+            {
+                "name": fix.name,
+                "text": fix.text,
+                "lines": list(fix.lines),
+                "prompts": {v: [b, a] for v, b, a in zip(versions, fix.before, fix.after, strict=True)},
+            }
+            for fix in fixes
+        ]
+    }
+
+
+# -- the index of a project
+
+
+def _index(options: Namespace) -> int:
+    project = find_project(tree(options), options.project)
+    where = project.path()
+    known = None if where.source == "guess" else where.path  # written down, a guess would look like knowledge
+    index = SessionsIndex(version=1, original_path=known, entries=tuple(_entries(project, known)))
+    old = None if options.dry_run else write_index(project.folder, index)
+    made = {
+        "kind": "index",
+        "path": str(project.folder / INDEX_NAME),
+        "project": project.name,
+        "sessions": len(index.entries),
+        "backup": str(old) if old else None,
+        "written": not options.dry_run,
+    }
+    if options.json:
+        print_json([made])
+    else:
+        done = "Would write" if options.dry_run else "Wrote"
+        print(clean_name(f"{done} {made['path']}: {plural(len(index.entries), 'session')}."))
+        if old:
+            print(clean_name(f"The old one is {old}"))
+    return 0
+
+
+def _entries(project: Project, known: str | None) -> list[IndexEntry]:
+    found = [_entry(file, known) for file in project.sessions() if not file.is_empty]
+    return [entry for entry in found if entry is not None]
+
+
+def _entry(file: SessionFile, known: str | None) -> IndexEntry | None:
+    session = Session(file.path, file=file)
+    outline = Outline(file)
+    if not outline.is_conversation:
+        return None
+    return IndexEntry(
+        session_id=file.id,
+        full_path=str(file.path),
+        file_mtime=file.mtime_ns // 1_000_000,
+        first_prompt=first_prompt(session) or "No prompt",
+        summary=summary_of(session) or None,
+        message_count=sum(e.type in ("user", "assistant") for e in session.active),
+        created=session.started,
+        modified=session.ended,
+        git_branch=session.branch_name or "",
+        project_path=session.cwd or known or "",
+        is_sidechain=session.is_agent,
+    )

@@ -1,0 +1,44 @@
+"""`clew retitle`: give a session a title."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from clew.cli.output import clean_name, common, print_json
+from clew.cli.select_session import session
+from clew.wire.json_codec import as_text
+
+if TYPE_CHECKING:
+    from clew.edit.rename_session import Named
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", help="a session: its id, the beginning of it, or a path")
+    command.add_argument("title", help="the new title")
+    command.add_argument("--dry-run", action="store_true", help="say what would be done and write nothing")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.edit.rename_session import retitle
+
+    found = session(options, options.id)
+    return told(options, found.id, retitle(found, options.title, dry_run=options.dry_run), "customTitle")
+
+
+def told(options: Namespace, id: str, named: Named, field: str) -> int:
+    """Say what line was added, and what stood there before."""
+    value, former = named.line[field], named.former.get(field, "")
+    if options.json:
+        made = {"kind": "name", "session": id, "line": named.line["type"], "value": value, "former": former}
+        print_json([made | {"written": bool(named.number), "undo": named.number or None}])
+        return 0
+    what = "title" if field == "customTitle" else field
+    before = f" It was {as_text(former)!r}." if former and former != value else ""
+    if former == value:
+        print(clean_name(f"{id[:8]} has {f'the {what} {value!r}' if value else f'no {what}'} already."))
+    else:
+        verb = "Would give" if options.dry_run else "Gave"
+        print(clean_name(f"{verb} {id[:8]} {f'the {what} {value!r}' if value else f'no {what}'}.{before}"))
+    return 0

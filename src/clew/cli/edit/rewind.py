@@ -1,0 +1,281 @@
+"""`clew rewind`: the files of a project, or a conversation, as they were before a prompt."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import clean, common, one_line, print_json, remark
+from clew.cli.select_session import session, tree
+from clew.errors import Busy, ClewError, Refused
+from clew.system import shell_quoting
+from clew.system.plural import plural
+
+if TYPE_CHECKING:
+    from clew.chat.rewind.carry_out import Rewound
+    from clew.chat.rewind.rewind_plan import Change, Plan
+    from clew.conversation.session import Session
+    from clew.edit.plan import Plan as Edit
+    from clew.wire.layout import Tree
+
+BOTH, CODE, CONVERSATION = "both", "code", "conversation"
+_LISTED = 8
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("id", help="a session: its id, the beginning of it, or a path")
+    command.add_argument(
+        "--to",
+        metavar="TURN",
+        default="-1",
+        help="before this turn, or this prompt by its uuid (default: the last one)",
+    )
+    what = command.add_mutually_exclusive_group()
+    for name, purpose in (
+        (CODE, "only the files of the project"),
+        (CONVERSATION, "only the conversation, in a copy of the session"),
+        (BOTH, "both, which is the default"),
+    ):
+        what.add_argument(f"--{name}", dest="what", action="store_const", const=name, default=BOTH, help=purpose)
+    what.add_argument("--undo", action="store_true", help="undo the last rewind of the files")
+    command.add_argument(
+        "--edits",
+        choices=("refuse", "keep", "overwrite"),
+        default="refuse",
+        help="what to do with files that someone else changed since (default: show them and do nothing)",
+    )
+    command.add_argument("--yes", action="store_true", help="change and delete the files without asking")
+    command.add_argument("--diff", action="store_true", help="show what would change in each file, and change nothing")
+    command.add_argument("--add-dir", metavar="DIR", nargs="+", default=[], help="further folders that may be changed")
+    command.add_argument("--dry-run", action="store_true", help="say what would be done and do nothing")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    found = session(options, options.id)
+    options.dry_run = options.dry_run or options.diff
+    if options.undo:
+        from clew.chat.rewind.carry_out import undo
+
+        made = undo(found.id, Path(found.cwd or "/"))
+        if made.refused:
+            raise Refused([made.refused])
+        return _files(options, found, made, None)
+    edit = None
+    if options.what != CODE:
+        edit = _conversation(options, found)
+    if options.what == CONVERSATION:
+        return _copied(options, edit)
+    return _files(options, found, _plan(options, found), edit)
+
+
+def files_before(place: Tree, asked: str, prompt: str) -> None:
+    """Restore the files of a session to before a prompt, as Claude Code's option does: without asking.
+
+    Edits of others are overwritten, and saved first. What is not restored is reported on stderr.
+    """
+    from clew.chat.rewind.carry_out import carry_out
+    from clew.chat.rewind.rewind_plan import ground_of, plan
+    from clew.chat.store.resume_session import find
+    from clew.conversation.load import read
+
+    found = read(find(place, asked).path)
+    made = plan(found, prompt, ground_of(found, place.root))
+    if not made.refused and not made.place.has_files and not made.shown:
+        raise ClewError("No file checkpoint found for this message.")
+    with _alone(found):
+        done = carry_out(made, "overwrite", keep=made.doubtful)
+    for line in _report(made):
+        remark(line)
+    if done.failed:
+        raise Refused([f"{name} could not be restored: {why}" for name, why in done.failed])
+
+
+def _plan(options: Namespace, found: Session) -> Plan:
+    from clew.chat.rewind.rewind_plan import ground_of, plan
+
+    roots = [Path(folder).resolve() for folder in options.add_dir]
+    made = plan(found, options.to, ground_of(found, tree(options).root, roots))
+    if made.refused:
+        refused = Refused([made.refused])
+        refused.hint = "The conversation alone can be rewound with: --conversation"
+        raise refused
+    if not made.place.has_files and not made.shown and not made.lost:
+        missing = ClewError(f"No state of the files was saved before turn {made.place.number} of {found.id[:8]}.")
+        missing.hint = "The conversation alone can be rewound with: --conversation"
+        raise missing
+    return made
+
+
+@contextmanager
+def _alone(found: Session) -> Iterator[None]:
+    """Hold the session, so that no chat changes it meanwhile. Raises Busy."""
+    from clew.chat.store.session_lock import held
+
+    with ExitStack() as stack:
+        try:
+            if found.path is not None:
+                stack.enter_context(held(found.path))
+        except PermissionError:
+            pass  # no chat can write to it either
+        except Busy as busy:
+            busy.hint = f"{busy.hint.split('.')[0]}. Rewind in that chat (Esc Esc), or close it first."
+            raise
+        yield
+
+
+def _conversation(options: Namespace, found: Session) -> Edit | None:
+    """The copy of a session that ends before a prompt; None if nothing would be left of it."""
+    from clew.chat.rewind.rewind_plan import place_of
+    from clew.edit.plan import plan
+
+    place = place_of(found, options.to)
+    if place.before is None:
+        if options.what == CONVERSATION:
+            raise Refused([f"there is no conversation before turn {place.number}; start a new session"])
+        return None
+    made = plan(found).end_with(place.before)
+    if made.violations:
+        raise Refused(made.violations)
+    return made
+
+
+def _copied(options: Namespace, edit: Edit | None) -> int:
+    from clew.cli.edit import edit_output
+
+    if edit is not None:
+        return edit_output.finish(Namespace(**{**vars(options), "diff": False}), edit)
+    if not options.quiet and not options.undo and options.what == BOTH:
+        remark("There is no conversation before that turn: start a new session.")
+    return 0
+
+
+def _files(options: Namespace, found: Session, plan: Plan, edit: Edit | None) -> int:
+    """Show what would be done to the files, ask, do it, and then rewind the conversation."""
+    from clew.chat.rewind.carry_out import carry_out
+
+    is_refused = bool(plan.edited) and options.edits == "refuse"
+    is_asked = bool(plan.shown) and not (options.yes or options.undo)
+    is_unanswered = is_asked and (options.json or not sys.stdin.isatty())
+    if not options.json:
+        _print(options, plan)
+    done = None
+    if not (options.dry_run or is_refused or is_unanswered):
+        if is_asked and not _agrees(plan):
+            remark("Nothing was changed.")
+            return 1
+        with _alone(found):
+            done = carry_out(plan, options.edits)
+    if options.json:
+        print_json([_json(options, plan, done)])
+    if not options.dry_run and is_refused:
+        refused = Refused([f"{_name(change.name)} was changed after the session wrote it" for change in plan.edited])
+        refused.hint = (
+            "Nothing was changed. Leave such files as they are: --edits keep, or replace them: --edits overwrite"
+        )
+        raise refused
+    if not options.dry_run and is_unanswered:
+        refused = Refused([f"{_counted(plan)}, and nobody can be asked"])
+        refused.hint = "Nothing was changed. Agree to all of this with --yes"
+        raise refused
+    if done is not None and not options.json:
+        _print_done(options, done)
+    if done is not None and done.failed:
+        return 2
+    return _copied(options, edit) if options.what == BOTH and not options.undo else 0
+
+
+def _agrees(plan: Plan) -> bool:
+    """Ask the user; only y and yes agree."""
+    print(f"{_counted(plan)}. Go ahead? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _counted(plan: Plan) -> str:
+    count, gone = len(plan.shown), len(plan.deletions)
+    deleted = f", {gone} of them deleted" if gone else ""
+    return f"{plural(count, 'path')} in {_name(str(plan.top))} would be changed{deleted}"
+
+
+def _print(options: Namespace, plan: Plan) -> None:
+    if not options.undo:
+        print(f"Turn {plan.place.number}: {one_line(_shown(plan.place.text))}")
+    for change in plan.shown:
+        kind, rest = change.summary.split(" ", 1)
+        print(f"  {kind:<8} {_name(rest)}" + (f"  ({change.doubt})" if change.doubt else ""))
+        if options.diff:
+            print(_shown(change.diff), end="")
+    for change in plan.edited:
+        print(f"Changed by someone else since: {_name(change.name)}")
+        print(_shown(change.edits), end="")
+    if not plan.shown:
+        print("  Nothing to restore.")
+    for line in _report(plan):
+        print(f"  {line}")
+
+
+def _report(plan: Plan) -> Iterator[str]:
+    """What is not restored, one line for each reason, and what cannot be known."""
+    reasons: dict[str, list[str]] = {}
+    for name, why in plan.lost:
+        reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        listed = ", ".join(map(_name, names[:_LISTED])) + (f" and {len(names) - _LISTED} more" * (len(names) > _LISTED))
+        yield f"not restored: {listed} ({_name(why)})"
+    yield from (f"note: {_name(note)}" for note in plan.notes)
+
+
+def _name(text: str) -> str:
+    """A name or a command without characters that could drive a terminal or break a line; these are shown escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _shown(text: str) -> str:
+    """A text out of a file or a session: without control codes, which could hide a secret, and without secrets."""
+    from clew.facts.secrets.mask_secrets import mask
+
+    return mask(clean(text))[0]
+
+
+def _print_done(options: Namespace, done: Rewound) -> None:
+    for change in done.kept:
+        print(f"  kept     {_name(change.name)}")
+    for name, why in done.failed:
+        print(f"  failed   {_name(name)} ({why})")
+    if done.changed and not options.quiet:
+        remark(f"Undo this with: {_undo(options)}")
+
+
+def _undo(options: Namespace) -> str:
+    """The command that undoes this rewind, ready to be pasted into a shell."""
+    where = ["--claude-dir", str(options.claude_dir)] if options.claude_dir else []
+    return shell_quoting.on("rewind", options.id, "--undo", *where, whole=True)
+
+
+def _json(options: Namespace, plan: Plan, done: Rewound | None) -> dict[str, Any]:
+    return {
+        "kind": "rewind",
+        "session": plan.session_id,
+        "turn": plan.place.number,
+        "prompt": plan.place.uuid,
+        "text": _shown(plan.place.text),
+        "done": done is not None,
+        "number": done.number if done else None,
+        "undo": _undo(options) if done and done.changed else None,
+        "changes": [_change(options, change, done) for change in plan.shown],
+        "lost": [{"name": name, "why": why} for name, why in plan.lost],
+        "notes": list(plan.notes),
+        "failed": [{"name": name, "why": why} for name, why in done.failed] if done else [],
+    }
+
+
+def _change(options: Namespace, change: Change, done: Rewound | None) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": change.name, "path": str(change.path), "what": change.kind}
+    row["edits"] = _shown(change.edits) if change.is_edited else None
+    row["doubt"] = change.doubt or None
+    row["done"] = done is not None and change in done.changed
+    return row | ({"diff": _shown(change.diff)} if options.diff else {})

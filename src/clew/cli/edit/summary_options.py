@@ -1,0 +1,79 @@
+"""Who summarises: a model of the user's choice, or extracts without any; and what a dry run says of it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import remark
+from clew.models import summary_model
+from clew.system.plural import plural
+
+if TYPE_CHECKING:
+    from clew.edit.summary.summariser import Piece
+    from clew.errors import ApiError
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("--extractive", action="store_true", help="choose telling sentences, without a model")
+    command.add_argument("--model", metavar="NAME", help=f"the model to ask (default {summary_model()})")
+    command.add_argument(
+        "--base-url", metavar="URL", default="", help="a Messages API (default $ANTHROPIC_BASE_URL, else Anthropic's)"
+    )
+
+
+class Summariser:
+    """Summarises pieces as the options say, and keeps count. A dry run asks nobody and takes extracts for the answers."""
+
+    def __init__(self, options: Namespace) -> None:
+        self._options = options
+        self._is_dry = options.dry_run or options.diff
+        self.told: dict[str, Any] = {}
+        self.failed: list[ApiError] = []
+
+    def __call__(self, pieces: Sequence[Piece]) -> Sequence[str | ApiError]:
+        from clew.edit.summary.model_summariser import requests, weight
+        from clew.edit.summary.summariser import extractive
+        from clew.errors import ApiError
+
+        if self._options.extractive or not pieces:
+            return extractive(pieces)
+        model = self._options.model or summary_model()
+        tokens = weight(requests(pieces, model))
+        self.told = {"asked": {"model": model, "requests": len(pieces), "tokens": tokens, "failed": []}}
+        if self._is_dry:
+            what = "1 summary" if len(pieces) == 1 else f"{len(pieces)} summaries"
+            self._say(
+                f"Would ask {model} for {what}, about {plural(tokens, 'token')}; what is shown stands on extracts instead."
+            )
+            return extractive(pieces)
+        found = self._ask(pieces, model)
+        for piece, result in zip(pieces, found, strict=True):
+            if isinstance(result, ApiError):
+                self.failed.append(result)
+                self.told["asked"]["failed"].append({"what": piece.name, "error": str(result)})
+        return found
+
+    def _ask(self, pieces: Sequence[Piece], model: str) -> Sequence[str | ApiError]:
+        from clew.api.endpoint import endpoint
+        from clew.edit.summary.model_summariser import asking
+        from clew.errors import ApiError
+
+        try:
+            server = endpoint(self._options.base_url)
+        except ApiError as error:
+            error.hint = f"{error.hint} Or summarise without a model: --extractive"
+            raise
+        shows = sys.stderr.isatty() and not self._options.quiet
+        done = (lambda count: _bar(count, len(pieces))) if shows else None
+        return asking(server, model, done=done)(pieces)
+
+    def _say(self, text: str) -> None:
+        if not self._options.quiet:
+            remark(text)
+
+
+def _bar(count: int, total: int) -> None:
+    print(f"\r{count} of {total} summaries", end="\n" if count == total else "", file=sys.stderr, flush=True)

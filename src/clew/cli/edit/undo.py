@@ -1,0 +1,85 @@
+"""`clew undo`: take back what clew wrote."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import ago, clean_name, common, one_line, print_json, remark
+from clew.wire.timestamps import instant
+
+if TYPE_CHECKING:
+    from clew.edit.undo_journal import Record
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "edit",
+        nargs="?",
+        metavar="NUMBER|ID",
+        help="an edit by its number, or by the session that it made or named (default: the last one)",
+    )
+    command.add_argument("--list", action="store_true", help="list what can be taken back")
+    command.add_argument("--dry-run", action="store_true", help="say what would be done and do nothing")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.edit.undo_journal import Journal, take_back
+
+    journal = Journal()
+    if options.list:
+        return _list(options, journal.records())
+    record = journal.find(options.edit)
+    paths = take_back(record, journal, dry_run=options.dry_run)
+    if options.json:
+        print_json([_json(record) | {"undone": not options.dry_run, "paths": list(map(str, paths))}])
+        return 0
+    verb = "Would take back" if options.dry_run else "Took back"
+    print(clean_name(f"{verb} {record.number}: {_what(record)}."))
+    done = "change" if record.added else "remove"
+    for path in paths:
+        print(clean_name(f"  {done}: {path}"))
+    return 0
+
+
+def _what(record: Record) -> str:
+    if record.added:
+        return f"{record.what}, of {record.source[:8]}"
+    return f"{record.made[:8]}, made of {record.source[:8]} ({record.what})"
+
+
+def _list(options: Namespace, records: Sequence[Record]) -> int:
+    standing = [record for record in reversed(records) if not record.is_undone]
+    if options.json:
+        print_json(map(_json, standing))
+    elif not standing:
+        if not options.quiet:
+            remark("clew wrote nothing that could be taken back.")
+    else:
+        rows = [("NUMBER", "WHEN", "SOURCE", "MADE", "WHAT"), *map(_row, standing)]
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        for row in rows:
+            cells = [cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True)]
+            print("  ".join((*cells, one_line(row[4]))))
+    return 0 if standing else 1
+
+
+def _row(record: Record) -> tuple[str, ...]:
+    when = instant(record.time)
+    what = f"{record.what} (interrupted: clew undo {record.number} cleans up)" if record.is_unfinished else record.what
+    return record.number, ago(when) if when else "?", record.source[:8], record.made[:8], what
+
+
+def _json(record: Record) -> dict[str, Any]:
+    return {
+        "kind": "record",
+        "number": record.number,
+        "time": record.time,
+        "what": record.what,
+        "source": record.source,
+        "made": record.made or None,
+        "state": record.state,
+        "files": len(record.files),
+    }

@@ -1,0 +1,60 @@
+"""Sessions whose transcript is gone: the error that reports one, by its id or by a search."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from clew.cli.output import clean, one_line
+from clew.collect.archive.archived_sessions import ArchivedSessions
+from clew.collect.archive.deleted_tree import open_attic
+from clew.errors import Ambiguous, TranscriptGone, shortened
+from clew.facts.secrets.mask_secrets import mask
+from clew.index.known_sessions import HISTORY, WHERE, gone_sessions
+from clew.index.results import Result
+from clew.system import shell_quoting
+from clew.system.plural import plural
+from clew.wire.layout import Tree, claude_dir
+
+
+def gone_by_id(options: Namespace, asked: str) -> TranscriptGone | None:
+    """The error for the id of a session that only the index, the prompt history or the archive knows.
+
+    None if none of them knows it. Raises `Ambiguous` if several ids begin so.
+    """
+    beginning = asked.lower().removesuffix(".jsonl")
+    if not beginning:
+        return None
+    attic = open_attic(options.claude_dir)
+    known = {each.session: each for each in gone_sessions(Tree(claude_dir(options.claude_dir)))}
+    archived = attic.archived if attic else frozenset()
+    matches = sorted(id for id in {*known, *archived} if id.lower().startswith(beginning))
+    if len(matches) > 1:
+        raise Ambiguous(asked, matches)
+    if not matches:
+        return None
+    id = matches[0]
+    found = known.get(id)
+    title = found.title or found.first_prompt if found else ""
+    kept = ArchivedSessions(options.claude_dir).find(id)[0]
+    return _error(id, kept or (found.source if found else "archive"), title)
+
+
+def gone_by_words(query: str, found: Sequence[Result]) -> TranscriptGone:
+    """The error for a search that matches only sessions whose transcript is gone."""
+    if len(found) == 1:
+        return _error(found[0].session, found[0].gone, found[0].title)
+    sentence = f"{shortened(query)} matches {plural(len(found), 'session')} whose transcripts are gone."
+    return TranscriptGone(query, sentence, f"List them with: {shell_quoting.clew('search', query)}")
+
+
+def _error(id: str, source: str, title: str) -> TranscriptGone:
+    name = one_line(mask(clean(title))[0], 60)
+    about = f"{id[:8]} ({name})" if name else id[:8]
+    if source == "reconstructed":
+        sentence = f"The transcript of session {about} is gone; it was reconstructed from what was left."
+        return TranscriptGone(id, sentence, f"Read that: {shell_quoting.on('show', id)}")
+    sentence = f"The transcript of session {about} is gone; only {WHERE[source]} has it."
+    left = "Only its prompts are left" if source == HISTORY else "Only its title and first prompt are left"
+    archived = f"Bring it back with: {shell_quoting.on('restore', id)}"
+    return TranscriptGone(id, sentence, archived if source == "archive" else f"{left}. Read: clew ls --gone")

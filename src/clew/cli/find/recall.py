@@ -1,0 +1,189 @@
+"""`clew recall`: keep what a search found, and read it again."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from clew.cli.output import ago, clean, clean_name, common, count, one_line, print_json, remark
+from clew.cli.select_session import tree
+from clew.collect.archive.archived_sessions import ArchivedSessions
+from clew.errors import Refused
+from clew.index import saved_searches as kept
+from clew.index.saved_searches import Quote, Recall, Remembered, Saved
+from clew.system import shell_quoting
+from clew.system.environment import current_session
+from clew.system.plural import noun, plural
+from clew.wire.session_writer import create
+
+ACTIONS = ("list", "save", "load", "export")
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default: list)")
+    command.add_argument("words", nargs="*", help="save: the query; load and export: a name, or a number of the list")
+    command.add_argument("--name", metavar="NAME", help="save: under this name (default: made from the query)")
+    command.add_argument("--limit", "-n", metavar="N", type=count, default=10, help="save: at most so many sessions")
+    command.add_argument("--include-current", action="store_true", help="save: also the session that asks")
+    command.add_argument("--dry-run", action="store_true", help="save: say what would be kept and keep nothing")
+    command.add_argument(
+        "--output", "-o", metavar="FILE", help="export: a new file; JSON if it ends in .json, else Markdown"
+    )
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    asked = " ".join(options.words).strip()
+    if options.action != "list" and not asked:
+        wanted = "a query" if options.action == "save" else "the name of a recall, or its number in the list"
+        remark(f"clew: {options.action} needs {wanted}.")
+        remark("Try: clew recall --help")
+        return 2
+    if options.action == "list":
+        return _list(options)
+    if options.action == "save":
+        return _save(options, asked)
+    found = kept.find(tree(options), asked)
+    if found.recall is None:
+        raise Refused([f"{found.path} holds nothing to read, {found.reason}"])
+    return _load(options, found.name, found.recall) if options.action == "load" else _export(options, found.recall)
+
+
+def _save(options: Namespace, query: str) -> int:
+    from clew.cli.find.search import refresh
+    from clew.index.gone_sessions import add_gone
+    from clew.index.query_syntax import parse
+    from clew.index.session_index import Index
+
+    with Index.open(options.claude_dir) as index:
+        refresh(index, options.quiet)
+        without = None if options.include_current else current_session()
+        asked = parse(query)
+        found = index.search(asked, options.limit, without=without)
+        archive = ArchivedSessions(options.claude_dir)
+        add_gone(index, asked, found, options.limit, archive=archive, without=without)
+    if not found:
+        if not options.quiet:
+            remark(f"Nothing matches {query!r}, and nothing is kept.")
+        return 1
+    if found.instead and not options.quiet:
+        remark(f"Nothing holds {query!r}; these sessions hold {found.instead!r}.")
+    made = kept.recall(found.instead or query, found, datetime.now(UTC), clean)
+    path = None if options.dry_run else kept.save(tree(options), made, options.name or "")
+    if options.json:
+        print_json([{"kind": "saved", "path": str(path) if path else None, **_json(path.stem if path else "", made)}])
+        return 0
+    sessions = plural(len(made.results), "session")
+    print(clean_name(f"{path}: {sessions}." if path else f"Would keep {sessions}."))
+    if path and not options.quiet:
+        remark(f"Read it again: {shell_quoting.clew('recall', 'load', path.stem)}")
+    return 0
+
+
+def _list(options: Namespace) -> int:
+    found = kept.saved(tree(options))
+    if options.json:
+        return 0 if print_json(_row(number, each) for number, each in enumerate(found, 1)) else 1
+    if not found and not options.quiet:
+        remark("No recall is kept yet. Keep one with: clew recall save QUERY")
+    names = [one_line(each.name, 40) for each in found]
+    width = max(map(len, names), default=0)
+    for number, (name, each) in enumerate(zip(names, found, strict=True), 1):
+        print(f"{number:>3}  {name:<{width}}  {_about(each)}")
+    return 0 if found else 1
+
+
+def _about(each: Saved) -> str:
+    if each.recall is None:
+        return one_line(f"unreadable: {each.reason}")
+    count = len(each.recall.results)
+    sessions = f"{count:>3} {noun(count, 'session'):<8}"
+    return f"{ago(each.recall.saved):>4}  {sessions}  {one_line(each.recall.query)}"
+
+
+def _row(number: int, each: Saved) -> dict[str, Any]:
+    made = each.recall
+    return {
+        "kind": "recall",
+        "number": number,
+        "name": each.name,
+        "query": made.query if made else None,
+        "saved": made.saved if made else None,
+        "sessions": [result.session for result in made.results] if made else [],
+        "path": str(each.path),
+        "problem": each.reason or None,
+    }
+
+
+def _load(options: Namespace, name: str, made: Recall) -> int:
+    if options.json:
+        print_json([_json(name, made)])
+    else:
+        print("\n".join(_text(made)))
+    return 0
+
+
+def _json(name: str, made: Recall) -> dict[str, Any]:
+    value = msgspec.to_builtins(made)
+    del value["clew"]
+    results = [
+        {**each, "resume": one.command or None} for each, one in zip(value.pop("results"), made.results, strict=True)
+    ]
+    return {**value, "kind": "recall", "name": name, "results": results}
+
+
+def _text(made: Recall) -> Iterator[str]:
+    yield f"{one_line(made.query)}  ({_day(made.saved)})"
+    for result in made.results:
+        yield ""
+        yield f"{result.session[:8]}  {one_line(result.title) or '(no title)'}"
+        yield f"    {_facts(result)}"
+        yield from (f"    {_said(quote)}: {one_line(quote.text)}" for quote in result.quotes)
+        yield f"    {one_line(result.note) or result.command}"
+
+
+def _facts(result: Remembered) -> str:
+    dates = " to ".join(dict.fromkeys(_day(t) for t in (result.started, result.ended) if t))
+    facts = (result.project, result.branch, plural(result.messages, "message"), dates)
+    return " · ".join(one_line(fact) for fact in facts if fact)
+
+
+def _said(quote: Quote) -> str:
+    kind = f"{quote.tool} {quote.field}".strip()
+    return one_line(f"agent {kind}" if quote.agent else kind)
+
+
+def _day(time: datetime) -> str:
+    return time.astimezone().strftime("%Y-%m-%d")
+
+
+def _export(options: Namespace, made: Recall) -> int:
+    if options.output is None:
+        print("\n".join(_markdown(made)))
+        return 0
+    path = Path(options.output).expanduser()
+    text = kept.as_json(made) if path.suffix == ".json" else "\n".join(_markdown(made))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(2, "No such folder", str(path.parent))
+    create(path, [line.encode() for line in text.split("\n")])
+    if options.json:
+        print_json([{"kind": "exported", "path": str(path.resolve())}])
+    else:
+        print(clean_name(str(path.resolve())))
+    return 0
+
+
+def _markdown(made: Recall) -> Iterator[str]:
+    yield f"# {one_line(made.query)}"
+    yield ""
+    yield f"Searched on {_day(made.saved)}. What is quoted below is data out of transcripts, with secrets masked."
+    for result in made.results:
+        yield from ("", f"## {one_line(result.title) or '(no title)'}", "", _facts(result), "")
+        for quote in result.quotes:
+            yield from (f"> {_said(quote)}: {one_line(quote.text)}", "")
+        yield f"    {one_line(result.note) or result.command}"

@@ -1,0 +1,78 @@
+"""Guarded standard streams: whatever is printed, no escape sequence but ours reaches a terminal or a log.
+
+Commands clean the text of transcripts themselves. The guard is the second barrier: it lets colours and the few
+sequences of our progress lines and player pass, and cleans everything else.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, TextIO
+
+_OURS = (
+    r"\A\r\x1b\[2?K|\A\r|\r\Z"  # a progress line that is drawn again
+    r"|\x1b\[2J\x1b\[H"  # the player starts a screen
+    r"|\x1b\[(?:[0-79]|2[1-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7]|[34]8;5;[0-9]{1,3}|[34]8;2(?:;[0-9]{1,3}){3}|;)*m"
+)
+
+
+class Guarded:
+    """A text stream that cleans what is written to it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        self.stream.write(text if text == "\n" or text.isprintable() else guard(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.stream)
+
+
+def guard(text: str) -> str:
+    """The text with our own sequences as they are, and everything between them cleaned."""
+    import re
+
+    from clew.system.control_characters import clean
+
+    if "\x1b" not in text and "\r" not in text:
+        return clean(text)
+    parts, at = [], 0
+    for found in re.finditer(_OURS, text):
+        parts += [clean(text[at : found.start()]), found[0]]
+        at = found.end()
+    return "".join((*parts, clean(text[at:])))
+
+
+def install() -> tuple[Any, Any]:
+    """Guard the standard streams; returns those that were in place, for `restore`."""
+    before = sys.stdout, sys.stderr
+    if not isinstance(sys.stdout, Guarded):
+        sys.stdout = Guarded(sys.stdout)
+    if not isinstance(sys.stderr, Guarded):
+        sys.stderr = Guarded(sys.stderr)
+    return before
+
+
+def restore(before: tuple[Any, Any]) -> None:
+    sys.stdout, sys.stderr = before
+
+
+def release() -> None:
+    """Take the guard off, for a program that draws the whole terminal itself."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, Guarded):
+            setattr(sys, name, stream.stream)

@@ -1,0 +1,299 @@
+"""`clew collect`: keep every session for ever."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import byte_count, clean_name, common, print_json, remark, size
+from clew.errors import NotFound, Refused
+from clew.system.plural import noun, plural
+from clew.wire.layout import claude_dir
+
+if TYPE_CHECKING:
+    from clew.collect.collector import Collector
+    from clew.collect.job import Job
+    from clew.collect.poll_report import Report
+    from clew.collect.sinks.outbox import Delivery, Outcome
+    from clew.errors import StoreError
+
+UNLIMITED = ("otlp+", "delta:", "s3://")  # places that are sent what was made of lines
+FACTS = "#facts"  # what is made of the lines follows them without a word
+_NAMED = 3  # paths that a remark names
+_TURN = 5.0  # seconds that deliveries may take before the next poll
+_LONG = float("inf")
+_MUCH = 20_000_000  # bytes that take about a second
+
+
+def arguments(command: ArgumentParser) -> None:
+    actions = ("install", "uninstall", "status", "setup", "compact")
+    command.add_argument(
+        "action",
+        nargs="?",
+        choices=actions,
+        help="let it happen by itself, or no more; say how the archive is; make the tables of a store; or tidy up a lake",
+    )
+    command.add_argument("--watch", "-w", action="store_true", help="go on, and take what comes")
+    command.add_argument(
+        "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often to look (default 2)"
+    )
+    command.add_argument("--archive", metavar="FILE", help="another archive (default: in ~/.local/share/clew)")
+    command.add_argument(
+        "--to",
+        metavar="WHERE",
+        action="append",
+        default=[],
+        help="also there: postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, or FILE.jsonl",
+    )
+    command.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="what the place asks for, in a file: a token, a password, or KEY:SECRET for s3://…",
+    )
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets in what goes elsewhere")
+    command.add_argument("--state", metavar="FILE", help="keep how far things were delivered in this JSON file")
+    command.add_argument(
+        "--no-archive",
+        action="store_true",
+        help="send new lines straight to one --to (https://…, parquet:FOLDER or FILE.jsonl) and keep no archive; "
+        "--state says how far each file was sent (default: in ~/.local/state/clew)",
+    )
+    command.add_argument(
+        "--max-line", metavar="SIZE", type=byte_count, default=0, help="send no line longer than this: 512k, 10M, 1G"
+    )
+    command.add_argument(
+        "--max-file", metavar="SIZE", type=byte_count, default=0, help="leave out files larger than this, and name them"
+    )
+    command.add_argument("--redact", action="store_true", help="mask secrets before anything is written")
+    command.add_argument("--lean", action="store_true", help="conversations alone, without the files beside them")
+    command.add_argument("--scrub", action="store_true", help="compare all that was ever read with what is there now")
+    command.add_argument("--hook", action="store_true", help="install a hook of Claude Code instead of a timer")
+    command.add_argument("--yes", action="store_true", help="install without being asked")
+    command.add_argument("--dry-run", action="store_true", help="say what would be read and write nothing")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.collect.job import collecting, locked
+
+    if options.action in ("install", "uninstall"):
+        from clew.cli.keep.collect_install import install
+
+        return install(options)
+    if options.action == "status":
+        from clew.cli.keep.collect_status import status
+
+        return status(options)
+    if options.action == "setup":
+        from clew.cli.keep.collect_setup import setup
+
+        return setup(options)
+    if options.action == "compact":
+        from clew.cli.keep.collect_compact import compact
+
+        return compact(options)
+    if options.state and len(options.to) > 1:
+        raise Refused(["a state file tells how far one place is, and --to names several"])
+    if options.max_line and any(address.startswith(UNLIMITED) for address in options.to):
+        raise Refused(["--max-line is for places that are sent lines: not for otlp+https://…, delta: or s3://…"])
+    if options.no_archive:
+        from clew.cli.keep.collect_direct import collect_directly
+
+        return collect_directly(options)
+    job = _job(options)
+    if options.dry_run:
+        return _preview(job, options)
+    if options.watch:
+        return _watch(job, options)
+    with locked(job), collecting(job) as collector, _deliveries(collector, options) as waiting:
+        report = collector.poll(scrub=options.scrub, progress=_bar(options))
+        _tell(report, job, options)
+        is_delivered = _deliver(collector, waiting, options)
+        _furnish(collector)
+    return 2 if report.failures or report.missed or not is_delivered else 0
+
+
+def _bar(options: Namespace) -> Callable[[int, int], None] | None:
+    """Progress on a terminal, if there is so much to read that it takes a while."""
+    if options.quiet or not sys.stderr.isatty():
+        return None
+
+    def draw(done: int, total: int) -> None:
+        if total > _MUCH:
+            share = min(1.0, done / total)
+            end = "\r\x1b[K" if share >= 1 else ""
+            bar = f"\rReading {size(total)}  {'█' * int(30 * share):░<30} {share:4.0%}"
+            print(end or bar, end="", file=sys.stderr, flush=True)
+
+    return draw
+
+
+def _deliveries(collector: Collector, options: Namespace) -> AbstractContextManager[list[Delivery[Any]]]:
+    from clew.collect.sinks.address import deliveries
+
+    token = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
+    about = {"state": options.state, "reveal": options.reveal, "max_line": options.max_line}
+    return deliveries(collector, options.to, token=token, **about)
+
+
+def _deliver(collector: Collector, waiting: list[Delivery[Any]], options: Namespace) -> bool:
+    """Hand on what is new; whether all of it went."""
+    end = time.monotonic() + (_TURN if options.watch else _LONG)
+    outcomes = [o for each in waiting if (o := each.run(time.monotonic(), lambda: time.monotonic() > end))]
+    for outcome in outcomes:
+        _tell_outcome(outcome, options)
+    if options.state and not waiting:
+        from clew.collect.sinks.state_file import note_collected
+
+        note_collected(collector.connection, collector.root, options.state)
+    return not any(outcome.error or outcome.rejected for outcome in outcomes)
+
+
+def _tell_outcome(outcome: Outcome, options: Namespace) -> None:
+    if options.json:
+        error = str(outcome.error) if outcome.error else None
+        print_json([{"kind": "delivered", **outcome._asdict(), "error": error}])
+    elif outcome.sent and not outcome.sink.endswith(FACTS):
+        print(clean_name(f"{plural(outcome.sent, 'record')} went to {outcome.sink}"), flush=True)
+    if outcome.rejected:
+        remark(f"{outcome.sink} cannot take {plural(outcome.rejected, 'record')}: kept in the archive.")
+    if outcome.error:
+        remark(f"clew: {outcome.error} What is waiting stays in the archive.")
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0.1 <= found <= 86_400:
+        raise ArgumentTypeError(f"{text!r} is no number of seconds from 0.1 to 86400")
+    return found
+
+
+def _job(options: Namespace) -> Job:
+    from clew.collect.archive.reader import archive_path
+    from clew.collect.job import Job
+
+    root = claude_dir(options.claude_dir)
+    if not root.is_dir():
+        missing = NotFound(str(root), "session folder")
+        missing.hint = "Name another with --claude-dir, or make a demo tree: clew demo DIR"
+        raise missing
+    path = archive_path(options.archive)
+    return Job(str(root), path, redact=options.redact, extras=not options.lean, max_file=options.max_file)
+
+
+def _watch(job: Job, options: Namespace) -> int:
+    from clew.collect.watch_loop import Pace, due, watch
+
+    pace = Pace(options.every)
+
+    furnished = [False]
+
+    @contextmanager
+    def attend(collector: Collector) -> Iterator[Callable[[Report], None]]:
+        with _deliveries(collector, options) as waiting:
+
+            def hear(report: Report) -> None:
+                pace.heard(report)
+                if not report.is_quiet:
+                    _tell(report, job, options)
+                _deliver(collector, waiting, options)
+                if report.gone or report.resets or report.moves or not furnished[0]:
+                    _furnish(collector)
+                    furnished[0] = True
+
+            yield hear
+
+    def failed(error: StoreError) -> None:
+        remark(f"clew: {error} It is tried again.")
+
+    watch(job, due(job.root, pace), attend, failed)
+    return 0
+
+
+def _furnish(collector: Collector) -> None:
+    """Lay out what is gone. That is a convenience: if there is no room for it, collecting goes on."""
+    from clew.collect.archive.reader import Archive
+    from clew.collect.archive.sync_deleted_tree import furnish
+
+    try:
+        furnish(Archive(collector.connection), collector.root)
+    except OSError as error:
+        remark(f"What is gone could not be laid out for ls and show: {error.filename}: {error.strerror}.")
+
+
+def _preview(job: Job, options: Namespace) -> int:
+    from clew.collect.dry_run import changed
+
+    files = changed(job)
+    if options.json:
+        print_json({"kind": "source", "path": f.path, "source": f.kind, "bytes": f.state.size} for f in files)
+        return 0
+    for file in files:
+        print(clean_name(file.path))
+    if not options.quiet:
+        remark(
+            f"{plural(len(files), 'file')} would be read, {size(sum(f.state.size for f in files))}; nothing was written."
+        )
+    return 0
+
+
+def _tell(report: Report, job: Job, options: Namespace) -> None:
+    if options.json:
+        print_json([{"kind": "collected", "archive": job.archive, **_plain(report)}])
+    else:
+        what = f"{plural(report.lines, 'line')} ({size(report.bytes)})"
+        print(
+            clean_name(
+                f"{what} from {plural(report.files, 'file')} {noun(report.lines, 'is', 'are')} new in {job.archive}"
+            ),
+            flush=True,
+        )
+    if not options.quiet:
+        for text in _remarks(report):
+            remark(text)
+
+
+def _plain(report: Report) -> dict[str, Any]:
+    found = asdict(report)
+    for name in ("resets", "moves", "failures"):
+        found[name] = [row._asdict() for row in getattr(report, name)]
+    return found
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    for reset in report.resets:
+        yield f"{reset.path} was {reset.reason}; it is kept as generation {reset.generation}, and what it was as well."
+    for move in report.moves:
+        yield f"{move.old} is {move.new} now."
+    if report.gone:
+        yield f"{_named(report.gone)} gone; the archive keeps what was there."
+    if report.damaged:
+        kept = noun(report.damaged, "kept as it is", "kept as they are")
+        yield f"{plural(report.damaged, 'damaged line')}, {kept}. See: clew check --all"
+    if report.expiring:
+        days = f"it deletes what is older than {plural(report.days, 'day')}"
+        soon = plural(report.expiring, "session")
+        kept = noun(report.expiring, "keeps it", "keeps them")
+        yield f"Claude Code will delete {soon} within three days ({days}); the archive {kept}."
+    if report.skipped:
+        yield f"{_named(report.skipped)} left out: links are not followed."
+    if report.too_large:
+        yield f"{_named(report.too_large)} left out: larger than --max-file."
+    for path in report.missed:
+        yield f"{path} could not be looked at, so nothing is taken for deleted."
+    for failure in report.failures:
+        yield f"{failure.path} could not be read: {failure.reason}."
+
+
+def _named(paths: list[str]) -> str:
+    names = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
+    return f"{names} {'is' if len(paths) == 1 else 'are'}"

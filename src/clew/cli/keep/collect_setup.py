@@ -1,0 +1,37 @@
+"""`clew collect setup`: the tables of a store, and the roles that may use them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from clew.cli.output import print_json, remark
+from clew.errors import Refused
+
+
+def setup(options: Namespace) -> int:
+    from clew.collect.sinks.address import POSTGRES
+
+    if not options.to or not all(address.startswith(POSTGRES) for address in options.to):
+        raise Refused(["only a database has tables; name it with --to postgresql://…"])
+    from clew.collect.sinks.postgres.connection import Link
+    from clew.collect.sinks.postgres.setup import setup, setup_text
+
+    if options.dry_run:
+        print(setup_text(), end="")
+        return 0
+    password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
+    for address in options.to:
+        link = Link(address, password)
+        try:
+            setup(link)
+        finally:
+            link.close()
+        if options.json:
+            print_json([{"kind": "setup", "store": link.name, "writer": "clew_writer", "reader": "clew_reader"}])
+        else:
+            print(f"{link.name} has the tables of clew")
+    if not options.quiet:
+        remark("Give each host a user of its own: CREATE ROLE ada LOGIN PASSWORD '…' IN ROLE clew_writer;")
+        remark("and those who ask: CREATE ROLE rio LOGIN PASSWORD '…' IN ROLE clew_reader;")
+    return 0

@@ -1,0 +1,85 @@
+"""`clew collect status`: how the archive is."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from clew.cli.output import clean_name, print_json, remark, size
+from clew.system.plural import plural
+
+if TYPE_CHECKING:
+    from clew.collect.archive.archive_status import Health
+    from clew.collect.install_check import Installed
+
+
+def status(options: Namespace) -> int:
+    from clew.collect.archive.archive_schema import open_to_read
+    from clew.collect.archive.archive_status import health
+    from clew.collect.archive.reader import archive_path
+    from clew.collect.archive.sqlite_errors import explained
+    from clew.collect.install_check import explain
+
+    installed = _installed(options)
+    problems = [explanation for each in installed if (explanation := explain(each))]
+    path = archive_path(options.archive)
+    if not options.json:
+        for problem in problems:
+            remark(problem)
+    with explained(path):
+        connection = open_to_read(path)
+        try:
+            found = health(connection, path, thorough=options.scrub)
+        finally:
+            connection.close()
+    if options.json:
+        print_json(
+            [{"kind": "archive", "path": path, **asdict(found), "installed": [_json(each) for each in installed]}]
+        )
+    else:
+        for row in (path, *_rows(found)):
+            print(clean_name(row))
+    return 2 if found.is_sound is False else 0
+
+
+def _installed(options: Namespace) -> list[Installed]:
+    """The hooks and the timer that run the collector."""
+    from clew.collect.install_check import hooks_in, timer_at
+    from clew.collect.install_plan import timer_file
+    from clew.wire.layout import claude_dir
+
+    timer = timer_at(timer_file())
+    return [*hooks_in(claude_dir(options.claude_dir) / "settings.json"), *([timer] if timer else [])]
+
+
+def _json(found: Installed) -> dict[str, str]:
+    return {
+        "type": found.kind,
+        "path": str(found.path),
+        "command": found.command,
+        "state": found.state,
+        "next": found.next_step,
+    }
+
+
+def _rows(found: Health) -> Iterator[str]:
+    counts = found.counts
+    sessions = f"{plural(counts['sessions'], 'session')}, {counts['gone']:,} of them gone from the disk"
+    yield f"{sessions}; {plural(counts['files'], 'file')} in all"
+    stored = size(found.stored_bytes)
+    lines = f"{plural(counts['lines'], 'line')}, {size(counts['source_bytes'])}"
+    yield f"{lines}; {counts['contents']:,} of them differ, kept in {stored}"
+    if counts["quarantined"]:
+        yield f"{plural(counts['quarantined'], 'line is', 'lines are')} damaged or withheld"
+    if counts["masked"]:
+        yield f"{plural(counts['masked'], 'secret is', 'secrets are')} masked"
+    for reason, count in found.resets.items():
+        yield f"{plural(count, 'time')} a file was {reason}"
+    for sink, count in found.waiting.items():
+        yield f"{plural(count, 'record waits', 'records wait')} for {sink}"
+    if counts["rejected"]:
+        yield f"{plural(counts['rejected'], 'record was', 'records were')} not taken"
+    if found.is_sound is not None:
+        yield "The file is sound" if found.is_sound else "The file is DAMAGED"

@@ -1,0 +1,197 @@
+"""`clew sql`: ask the archive, or a store, in SQL."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain, islice
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from clew.cli.output import common, json_line, number, one_line, print_csv, print_json, remark, size
+from clew.errors import Refused
+from clew.system.plural import plural
+
+if TYPE_CHECKING:
+    from clew.collect.sql.query_result import Cell, Engine, Result
+
+    Row = tuple[Cell, ...]
+
+_FORMATS = ("table", "csv", "json", "parquet")
+_LAID_OUT = 1000  # rows that decide how wide columns are; the others are printed as they come
+_WIDEST = 60  # columns of a cell in a table
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("query", nargs="?", help="one query; from stdin if it is - or left out; see docs/sql.md")
+    command.add_argument("--store", metavar="URL", help="ask a store: postgresql://…, s3://… or delta:FOLDER")
+    command.add_argument(
+        "--engine", choices=("duckdb", "spark"), default="duckdb", help="what reads s3://… and delta:FOLDER"
+    )
+    command.add_argument("--token-file", metavar="FILE", help="the password for the store, in a file")
+    command.add_argument("--archive", metavar="FILE", help="another archive (default: in ~/.local/share/clew)")
+    command.add_argument("--format", choices=_FORMATS, help="table (the default), csv, json lines, or parquet")
+    command.add_argument("--output", "-o", metavar="FILE", help="write there (a new file, 0600) and not to stdout")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    command.add_argument(
+        "--timeout", metavar="SECONDS", type=number, default=inf, help="end a query that takes longer (default: never)"
+    )
+    command.add_argument("--views", action="store_true", help="list what can be asked, with its columns")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    from clew.collect.sql.open_store import engine_at
+
+    form = "json" if options.json else options.format or "table"
+    query = "" if options.views else _query(options.query)
+    if form == "parquet" and not options.output:
+        raise Refused(["Parquet is no text; name a file with --output"])
+    password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
+    progress, reader = _progress(options), options.engine
+    with engine_at(
+        options.store,
+        archive=options.archive,
+        password=password,
+        progress=progress,
+        engine=reader,
+        timeout=options.timeout,
+    ) as engine:
+        if options.views:
+            return _list(engine, form)
+        with engine.run(query) as found:
+            return _write(found if options.reveal else _masked(found), form, options)
+
+
+def _list(engine: Engine, form: str) -> int:
+    from clew.collect.sql.views import VIEWS
+
+    for name in VIEWS:
+        with engine.run(f"SELECT * FROM {name} WHERE 1 = 0") as found:
+            if form == "json":
+                print_json([{"kind": "view", "name": name, "columns": found.columns}])
+            else:
+                print(f"{name}: {', '.join(found.columns)}")
+    return 0
+
+
+def _query(given: str | None) -> str:
+    query = sys.stdin.read() if given in (None, "-") else str(given)
+    if not query.strip():
+        raise Refused(["nothing is asked; try: clew sql 'SELECT * FROM usage_daily'"])
+    return query
+
+
+def _progress(options: Namespace) -> _Progress | None:
+    return _Progress() if sys.stderr.isatty() and not options.quiet else None
+
+
+class _Progress:
+    """How far the facts are, on a line of its own that goes again."""
+
+    def __init__(self) -> None:
+        self.shown = ""
+
+    def __call__(self, done: int, total: int) -> None:
+        text = f"Reading what is new: {size(done)} of {size(total)}" if done < total else ""
+        print(f"\r{text.ljust(len(self.shown))}", end="\r" if not text else "", file=sys.stderr, flush=True)
+        self.shown = text
+
+
+def _masked(found: Result) -> Result:
+    from clew.collect.sql.query_result import Result
+    from clew.facts.secrets.mask_secrets import mask
+
+    def cell(value: Cell) -> Cell:
+        return mask(value)[0] if isinstance(value, str) else value
+
+    return Result(found.columns, (tuple(cell(value) for value in row) for row in found.rows))
+
+
+def _write(found: Result, form: str, options: Namespace) -> int:
+    """All of it, in a form; 1 if there is nothing."""
+    if options.output is None:
+        return 0 if _print(found, form, sys.stdout) else 1
+    with _new_file(options.output) as descriptor:
+        if form == "parquet":
+            from clew.collect.sql.dataframes import write_parquet
+
+            rows = write_parquet(found, options.output)
+        else:
+            with open(descriptor, "w", encoding="utf-8", newline="", closefd=False) as file:
+                rows = _print(found, form, file)
+    if not options.quiet:
+        remark(f"{plural(rows, 'row')} written to {options.output}.")
+    return 0 if rows else 1
+
+
+@contextmanager
+def _new_file(path: str) -> Iterator[int]:
+    """A file for its owner alone, that is gone again if nothing came to be in it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    is_whole = False
+    try:
+        yield descriptor
+        is_whole = True
+    finally:
+        os.close(descriptor)
+        if not is_whole:
+            Path(path).unlink()
+
+
+def _print(found: Result, form: str, file: TextIO) -> int:
+    if form == "json":
+        values = ({"kind": "row", "row": dict(zip(found.columns, row, strict=True))} for row in found.rows)
+        return _json(values, file)
+    if form == "csv":
+        return print_csv(found.columns, found.rows, file)
+    return _table(found, file)
+
+
+def _json(values: Iterable[Mapping[str, object]], file: TextIO) -> int:
+    if file is sys.stdout:
+        return print_json(values)
+    return sum(bool(file.write(json_line(value).decode())) for value in values)
+
+
+def _table(found: Result, file: TextIO) -> int:
+    from clew.view.sanitize import columns
+
+    first = list(islice(found.rows, _LAID_OUT))
+    heads = [one_line(name, _WIDEST) for name in found.columns]
+    cells = [[_cell(value) for value in row] for row in first]
+    widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
+    numbers = [any(isinstance(row[index], int | float) for row in first) for index in range(len(heads))]
+    count = 0
+
+    def rest() -> Iterator[list[str]]:
+        nonlocal count
+        for count, row in enumerate(chain(first, found.rows), 1):  # noqa: B007 - the number is returned
+            yield [_cell(value) for value in row]
+
+    for line in _lines(chain([heads], rest()), widths, numbers):
+        print(line, file=file)
+    return count
+
+
+def _lines(cells: Iterable[list[str]], widths: list[int], numbers: list[bool]) -> Iterator[str]:
+    from clew.view.sanitize import columns
+
+    for row in cells:
+        padded = (
+            " " * (width - columns(cell)) + cell if right else cell + " " * (width - columns(cell))
+            for cell, width, right in zip(row, widths, numbers, strict=True)
+        )
+        yield "  ".join(padded).rstrip()
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.1f}"
+    return one_line(str(value), _WIDEST)

@@ -1,0 +1,66 @@
+"""What the reports of `clew check` are printed with: counts, tables, colours, and progress on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from time import monotonic
+
+from clew.cli.output import clean_name, is_terminal, one_line
+from clew.facts.health import Flaw
+from clew.system.plural import plural
+from clew.wire.layout import SessionFile
+
+Line = tuple[str, str]  # a style, and a text
+_SHOWN = 10  # line numbers before the rest is left out
+
+
+def watched(wanted: Sequence[SessionFile], quiet: bool) -> Iterator[SessionFile]:
+    """The files one by one, with a count on a terminal when it takes longer than a second."""
+    start = shown = monotonic()
+    for number, file in enumerate(wanted):
+        now = monotonic()
+        if not quiet and now - start > 1 and now - shown > 0.1 and sys.stderr.isatty():
+            print(f"\r{number:,} of {plural(len(wanted), 'session')}\x1b[K", end="", file=sys.stderr, flush=True)
+            shown = now
+        yield file
+    erase()
+
+
+def erase() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+    for style, row in (("dim", heads), *(("", row) for row in cells)):
+        yield style, "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def lacking_fields(flaws: Iterable[Flaw]) -> Iterator[str]:
+    """A sentence for each set of missing fields, with the lines that lack them."""
+    lines: dict[str, list[int]] = {}
+    for flaw in flaws:
+        lines.setdefault(flaw.text, []).append(flaw.line)
+    for text, numbers in lines.items():
+        if len(numbers) == 1:
+            yield f"line {numbers[0]}: {text}."
+        else:
+            shown = ", ".join(map(str, numbers[:_SHOWN])) + (" …" if len(numbers) > _SHOWN else "")
+            yield f"{plural(len(numbers), 'line')}: {text}: lines {shown}."
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Plain text, or with colours on a terminal."""
+    if not is_terminal():
+        for _, text in lines:
+            print(clean_name(text))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    for style, text in lines:
+        console.print(Text(clean_name(text), style=style))

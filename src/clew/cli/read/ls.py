@@ -1,0 +1,350 @@
+"""`clew ls`: list sessions, projects, agents, prompts, todo lists or plans."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from clew.cli.output import ago, clean, common, one_line, print_json, remark, size
+from clew.cli.read.ls_work_files import list_plans, list_todos
+from clew.cli.read.prompt_rounds import PromptRounds
+from clew.cli.select_session import add_missed, fence_of, outlines, tree
+from clew.cli.text_columns import Column, print_table
+from clew.collect.archive.archived_sessions import ArchivedSessions
+from clew.collect.archive.deleted_tree import Attic, open_attic
+from clew.conversation.agent_sessions import Agent
+from clew.conversation.session import Session
+from clew.conversation.session_listing import Outline
+from clew.errors import NotFound
+from clew.facts.secrets.mask_secrets import mask, mask_data
+from clew.index.known_sessions import INDEX, gone_sessions
+from clew.system import shell_quoting
+from clew.system.file_errors import Fence
+from clew.system.plural import plural
+from clew.wire.layout import AgentFile, Project, find_project, session_at, slugs
+from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
+from clew.wire.timestamps import stamp
+
+Json = Mapping[str, Any]
+
+
+def arguments(command: ArgumentParser) -> None:
+    kinds = ("sessions", "projects", "agents", "prompts", "todos", "plans")
+    command.add_argument("kind", nargs="?", choices=kinds, default="sessions", help="what to list (default: sessions)")
+    command.add_argument("--archived", action="store_true", help="only sessions that are in the archive alone")
+    command.add_argument("--rounds", action="store_true", help="count the rounds of each session (reads all of it)")
+    command.add_argument(
+        "--gone", action="store_true", help="only sessions whose transcript is gone, as the index and history know them"
+    )
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    common(command, lists=True)
+
+
+def call(options: Namespace) -> int:
+    values, columns = _KINDS[options.kind]
+    if options.rounds:
+        if options.kind != "sessions":
+            remark(f"clew: --rounds counts those of sessions, not of {options.kind}. Write: clew ls --rounds")
+            return 2
+        columns = (*columns[:-1], ("ROUNDS", lambda r: str(r.get("rounds", ""))), columns[-1])
+    fence = fence_of(options)
+    found = values(options, fence) if options.reveal else map(_masked, values(options, fence))
+    if options.json:
+        shown = print_json({k: v for k, v in row.items() if k != "when"} for row in found)
+    else:
+        rows = list(found)
+        shown = len(rows)
+        if rows:
+            print_table(rows, columns)
+        elif not options.quiet:
+            remark(f"No {options.kind} here. The folder is {tree(options).root}; name another with --claude-dir.")
+    add_missed(options, fence)
+    return 1 if fence.problems or not shown else 0
+
+
+def _masked(row: Json) -> Json:
+    """A row without its secrets: a title is often what somebody typed or pasted."""
+    found, _ = mask_data(dict(row))
+    title, secrets = mask(clean(found.get("title") or ""))
+    return {**found, "title": title} if secrets else found
+
+
+def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
+    paths: dict[str, str] = {}
+    attic = open_attic(options.claude_dir)
+    shown = 0
+    for outline in outlines(options, fence) if not options.gone else ():
+        row: Json = {}
+        with fence.around(outline.file.path):
+            row = {**_session(outline, paths), **_kept(outline, attic), **(_rounds(outline) if options.rounds else {})}
+        if row:
+            shown += 1
+            yield row
+    if options.archived:
+        return
+    gone = list(_gone(options, fence, attic))
+    rest = [row for row in gone if options.gone or row["known_from"] == INDEX]
+    yield from rest[: None if options.limit is None else max(0, options.limit - shown)]
+    if len(rest) < len(gone) and not options.quiet:
+        more = len(gone) - len(rest)
+        known = plural(more, "more session is", "more sessions are")
+        remark(f"{known} known from the prompt history alone. List them: clew ls --gone")
+
+
+def _gone(options: Namespace, fence: Fence, attic: Attic | None) -> Iterator[Json]:
+    """The sessions that Claude Code's index, the history of prompts or the archive know, and that have no transcript."""
+    is_here = _here(options)
+    listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
+    archive = ArchivedSessions(options.claude_dir)
+    for known in gone_sessions(tree(options), fence):
+        if known.session in listed:
+            continue  # it has been listed as the archive has it
+        is_archived = archive.find(known.session)[0] == "archive"
+        row = {
+            "kind": "session",
+            "id": known.session,
+            "title": known.title or " ".join(known.first_prompt.split()),
+            "first_prompt": known.first_prompt,
+            "project": known.project,
+            "branch": known.branch or None,
+            "version": None,
+            "started": stamp(known.started) if known.started else None,
+            "ended": stamp(known.ended) if known.ended else None,
+            "bytes": 0,
+            "path": None,
+            "resume": shell_quoting.on("restore", known.session, whole=True) if is_archived else None,
+            "kept": "archived" if is_archived else known.sentence,
+            "known_from": known.source,
+            "when": known.ended,
+        }
+        if is_here(known.project) and _within(row, options):
+            yield row
+
+
+def _rounds(outline: Outline) -> Json:
+    """How many rounds a session has, by their kinds and by the kinds of their inputs."""
+    found = Session(outline.file.path, file=outline.file).rounds
+    kinds, inputs = (dict(Counter(names)) for names in ((r.kind for r in found), (r.input for r in found)))
+    return {"rounds": len(found), "round_kinds": kinds, "inputs": inputs}
+
+
+def _kept(outline: Outline, attic: Attic | None) -> Json:
+    """Where a session is that is not on the disk any more."""
+    if attic is None or not outline.file.path.is_relative_to(attic.folder):
+        return {}
+    kept = "reconstructed" if outline.id in attic.reconstructed else "archived"
+    return {
+        "kept": kept,
+        "resume": None if kept == "reconstructed" else shell_quoting.on("restore", outline.id, whole=True),
+    }
+
+
+def _session(outline: Outline, paths: dict[str, str]) -> Json:
+    folder = outline.file.project_folder
+    if folder.name not in paths:
+        paths[folder.name] = outline.cwd or Project(folder).path().path
+    return {
+        "kind": "session",
+        "id": outline.id,
+        "title": outline.title,
+        "project": paths[folder.name],
+        "branch": outline.branch_name,
+        "version": outline.version,
+        "slug": outline.slug,
+        "started": stamp(outline.started) if outline.started else None,
+        "ended": stamp(outline.when),
+        "bytes": outline.file.size,
+        "path": str(outline.file.path),
+        "resume": shell_quoting.join(shell_quoting.resuming(outline.id)),
+        "when": outline.when,
+    }
+
+
+def _projects(options: Namespace, fence: Fence) -> Iterator[Json]:
+    place = tree(options)
+    chosen = [find_project(place, options.project)] if options.project else place.projects()
+    for project in chosen[: options.limit]:
+        row: Json = {}
+        with fence.around(project.folder):
+            row = _project(project)
+        if row:
+            yield row
+
+
+def _project(project: Project) -> Json:
+    where = project.path()
+    files = project.sessions()
+    full = [f for f in files if not f.is_empty]
+    return {
+        "kind": "project",
+        "name": project.name,
+        "project": where.path,
+        "path_from": where.source,
+        "sessions": len(full),
+        "empty": len(files) - len(full),
+        "agents": sum(not agent.is_warmup for agent in project.agents()),
+        "bytes": sum(f.size for f in files),
+        "memory": str(project.memory) if project.memory else None,
+    }
+
+
+def _agents(options: Namespace, fence: Fence) -> Iterator[Json]:
+    place = tree(options)
+    chosen = [find_project(place, options.project)] if options.project else place.projects()
+    shown = 0
+    linked: dict[Path, dict[str, Agent]] = {}
+    for agent in (a for p in chosen for a in p.agents()):
+        if options.limit is not None and shown >= options.limit:
+            return
+        row: Json = {}
+        with fence.around(agent.path):
+            row = {} if agent.is_warmup else _agent(agent, linked, fence)
+        if row and _within(row, options):
+            shown += 1
+            yield row
+
+
+def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: Fence) -> Json:
+    meta = agent.meta()
+    outline = Outline(agent)
+    kind, title = (meta.agent_type, meta.description) if meta else (None, None)
+    if not kind and (found := _linked_agent(agent, linked, fence)):
+        kind, title = found.kind or None, title or found.description
+    return {
+        "kind": "agent",
+        "id": agent.id,
+        "session": agent.session_id,
+        "layout": agent.layout,
+        "type": kind,
+        "title": title or outline.first_prompt,
+        "ended": stamp(outline.when),
+        "bytes": agent.size,
+        "path": str(agent.path),
+        "when": outline.when,
+    }
+
+
+def _linked_agent(file: AgentFile, linked: dict[Path, dict[str, Agent]], fence: Fence) -> Agent | None:
+    """The agent with the call that started it, which names its type. Versions before 2.1.80 write no meta file."""
+    path = file.project_folder / f"{file.session_id}.jsonl"
+    if path not in linked:
+        linked[path] = {}
+        with fence.around(path):
+            agents = Session(path, file=session_at(path)).agents if path.is_file() else ()
+            linked[path] = {agent.id: agent for agent in agents}
+    return linked[path].get(file.id)
+
+
+def _prompts(options: Namespace, fence: Fence) -> Iterator[Json]:
+    path = tree(options).history
+    typed: list[HistoryPrompt] = []
+    with fence.around(path):
+        typed = list(prompts(read_history(path)))
+    found = sorted(typed, key=lambda p: -p.time.timestamp() if p.time else 0)
+    is_here = _here(options)
+    rounds = PromptRounds(tree(options), fence) if options.json else None  # a table has no column for them
+    wanted = (p for p in found if is_here(p.project or "") and _within({"when": p.time}, options))
+    for prompt in islice(wanted, options.limit):
+        yield {
+            "kind": "prompt",
+            "session": prompt.session_id,
+            "project": prompt.project,
+            "time": stamp(prompt.time) if prompt.time else None,
+            "title": prompt.text,
+            **(rounds.fields(prompt) if rounds else {}),
+            "when": prompt.time,
+        }
+
+
+def _here(options: Namespace) -> Callable[[str], bool]:
+    """Whether a path is the project asked for. The history outlives sessions: then a part of the path will do."""
+    if not options.project:
+        return lambda path: True
+    try:
+        project = find_project(tree(options), options.project)
+    except NotFound:
+        part = options.project.lower()
+        return lambda path: part in path.lower()
+    return lambda path: project.name in slugs(path)
+
+
+def _within(row: Json, options: Namespace) -> bool:
+    """Whether a row is of the time asked for; one without a time is of none."""
+    when = row["when"]
+    if when is None:
+        return not options.since and not options.until
+    late = options.since is None or when >= options.since
+    return late and (options.until is None or when < options.until)
+
+
+def _short(path: str | None) -> str:
+    parts = (path or "").replace("\\", "/").rstrip("/").split("/")
+    return parts[-1] or "/"
+
+
+_KINDS: dict[str, tuple[Callable[[Namespace, Fence], Iterable[Json]], Sequence[Column]]] = {
+    "sessions": (
+        _sessions,
+        (
+            ("ID", lambda r: r["id"][:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("SIZE", lambda r: size(r["bytes"])),
+            ("PROJECT", lambda r: _short(r["project"])),
+            ("BRANCH", lambda r: one_line(r["branch"] or "", 18)),
+            ("TITLE", lambda r: (f"({r['kept']}) " if "kept" in r else "") + (r["title"] or "(no prompt)")),
+        ),
+    ),
+    "projects": (
+        _projects,
+        (
+            ("SESSIONS", lambda r: str(r["sessions"])),
+            ("AGENTS", lambda r: str(r["agents"])),
+            ("SIZE", lambda r: size(r["bytes"])),
+            ("PROJECT", lambda r: r["project"] + ("  (a guess)" if r["path_from"] == "guess" else "")),
+        ),
+    ),
+    "agents": (
+        _agents,
+        (
+            ("ID", lambda r: one_line(r["id"], 17)),
+            ("SESSION", lambda r: (r["session"] or "?")[:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("SIZE", lambda r: size(r["bytes"])),
+            ("TYPE", lambda r: one_line(r["type"] or "unknown", 24)),
+            ("TITLE", lambda r: r["title"] or ""),
+        ),
+    ),
+    "prompts": (
+        _prompts,
+        (
+            ("SESSION", lambda r: (r["session"] or "?")[:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("PROJECT", lambda r: _short(r["project"])),
+            ("PROMPT", lambda r: r["title"]),
+        ),
+    ),
+    "todos": (
+        list_todos,
+        (
+            ("SESSION", lambda r: r["session"][:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("DONE", lambda r: f"{r['done']}/{r['total']}"),
+            ("AGENT", lambda r: one_line(r["agent"] or "", 8)),
+            ("CURRENT", lambda r: r["title"]),
+        ),
+    ),
+    "plans": (
+        list_plans,
+        (
+            ("SESSION", lambda r: (r["session"] or "?")[:8]),
+            ("WHEN", lambda r: ago(r["when"])),
+            ("SIZE", lambda r: size(r["bytes"])),
+            ("NAME", lambda r: one_line(r["name"], 40)),
+            ("TITLE", lambda r: r["title"]),
+        ),
+    ),
+}

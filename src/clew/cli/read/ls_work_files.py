@@ -1,0 +1,77 @@
+"""`clew ls todos` and `clew ls plans`: todo lists, tasks and plans with their sessions."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from clew.cli.select_session import tree
+from clew.system.file_errors import Fence
+from clew.wire.layout import SessionFile, find_project
+from clew.wire.timestamps import stamp
+from clew.wire.work_files import PlanFile, TodoList, plan_files, plan_owners, todo_lists
+
+Json = Mapping[str, Any]
+
+
+def list_todos(options: Namespace, fence: Fence) -> Iterator[Json]:
+    """The todo lists and tasks that hold something, newest first."""
+    chosen = {file.id for file in _sessions(options)} if options.project else None
+    found = sorted(todo_lists(tree(options)), key=lambda made: -made.modified.timestamp())
+    rows = (todo_json(made) for made in found if chosen is None or made.session_id in chosen)
+    yield from islice((row for row in rows if _is_within(row, options)), options.limit)
+
+
+def list_plans(options: Namespace, fence: Fence) -> Iterator[Json]:
+    """The plans, newest first, each with the session that made it if a transcript names it."""
+    plans = plan_files(tree(options))
+    owners = plan_owners(plans, _sessions(options)) if plans else {}
+    rows = (plan_json(plan, _owner(plan, owners)) for plan in plans if _owner(plan, owners) or not options.project)
+    yield from islice((row for row in rows if _is_within(row, options)), options.limit)
+
+
+def todo_json(made: TodoList) -> dict[str, Any]:
+    return {
+        "kind": "todos",
+        "session": made.session_id,
+        "agent": made.agent_id or None,
+        "source": made.source,
+        "done": made.done,
+        "total": len(made.items),
+        "title": made.current,
+        "items": [{"content": item.content, "status": item.status} for item in made.items],
+        "modified": stamp(made.modified),
+        "path": str(made.path),
+        "when": made.modified,
+    }
+
+
+def plan_json(plan: PlanFile, session: str | None) -> dict[str, Any]:
+    return {
+        "kind": "plan",
+        "name": plan.path.stem,
+        "session": session,
+        "agent": plan.agent_id or None,
+        "title": plan.title,
+        "modified": stamp(plan.modified),
+        "bytes": plan.size,
+        "path": str(plan.path),
+        "when": plan.modified,
+    }
+
+
+def _owner(plan: PlanFile, owners: Mapping[str, str]) -> str | None:
+    return owners.get(plan.path.stem) or owners.get(plan.name)
+
+
+def _sessions(options: Namespace) -> list[SessionFile]:
+    place = tree(options)
+    chosen = [find_project(place, options.project)] if options.project else place.projects()
+    return [file for project in chosen for file in project.sessions()]
+
+
+def _is_within(row: Json, options: Namespace) -> bool:
+    is_late = options.since is None or row["when"] >= options.since
+    return is_late and (options.until is None or row["when"] < options.until)

@@ -1,0 +1,235 @@
+"""`clew replay`: play a session in the terminal, record it, or go through it again and compare."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.cli.output import clean_name, common, count, is_terminal, number, print_json, remark
+from clew.cli.select_session import session as chosen
+from clew.cli.turn_range import is_part, part_arguments, turns_of
+from clew.system.plural import plural
+from clew.view.rows import DEPTHS, Options
+from clew.view.sanitize import duration, one_line
+
+if TYPE_CHECKING:
+    from clew.conversation.session import Session
+    from clew.view.mask_rows import Tally
+    from clew.view.playback.frames import Frame, Playing
+
+_CLEAR = "\x1b[2J\x1b[H"
+_WIPE = "\r\x1b[2K"
+_KEYS = "space pause · . step · [ ] turn · 3g go to turn 3 · + - speed · q quit"
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
+    )
+    command.add_argument("--speed", metavar="X", type=_positive, default=1.0, help="so many times as fast (default 1)")
+    command.add_argument(
+        "--max-idle", metavar="S", type=number, default=2.0, help="seconds that nothing happens, at most (default 2)"
+    )
+    command.add_argument("--jump", metavar="N", type=count, help="begin at this turn")
+    command.add_argument("--depth", choices=DEPTHS, default="calls", help="how much of it (default: calls)")
+    command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
+    command.add_argument("--no-agents", action="store_true", help="leave out what sub-agents did")
+    part_arguments(command)
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    command.add_argument(
+        "--record",
+        metavar="FILE",
+        help="write it to a new file (0600): .cast for asciinema, .html for a page, .json for clew mock to serve",
+    )
+    command.add_argument(
+        "--check", action="store_true", help="go through it again with clew's own engine, and compare what it writes"
+    )
+    command.add_argument(
+        "--live", action="store_true", help="go through it again with tools that run, in a copy of the project"
+    )
+    command.add_argument("--folder", metavar="DIR", help="--live: the project (default: the folder of the session)")
+    command.add_argument("--in-place", action="store_true", help="--live: in the project itself, not in a copy")
+    command.add_argument(
+        "--allow", metavar="RULE", action="append", default=[], help="--live: also run such calls, as Bash(make:*)"
+    )
+    command.add_argument("--output", "-o", metavar="DIR", help="--check, --live: write what came of it to new files")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    session = chosen(options, options.id, archived=True)
+    if options.check or options.live or options.output:
+        from clew.cli.read.replay_check import check
+
+        return check(session, options)
+    if options.folder or options.in_place or options.allow:
+        remark("clew: --folder, --in-place and --allow are for --live.")
+        return 2
+    if options.record:
+        return _record(session, options)
+    frames = list(_frames(session, options))
+    if options.json:
+        return 0 if print_json(map(_told, frames)) else 1
+    if not frames:
+        remark("Nothing is said in this session.")
+        return 1
+    return _play(frames, options) if is_terminal() and sys.stdin.isatty() else _print(frames)
+
+
+def _frames(session: Session, options: Namespace, tally: Tally | None = None) -> Iterator[Frame]:
+    from clew.view.mask_rows import masked
+    from clew.view.playback.frames import frames, player_rows
+
+    is_full = options.depth == "full"
+    wanted = Options(
+        depth=options.depth,
+        thinking=options.thinking,
+        agents=not options.no_agents,
+        lines=None if is_full else 12,
+        diff_lines=None if is_full else 40,
+    )
+    rows = player_rows(session, turns_of(session, options), wanted, not is_part(options))
+    return frames(rows if options.reveal else masked(rows, tally), options.max_idle)
+
+
+def _told(frame: Frame) -> dict[str, object]:
+    row = frame.row
+    return {"kind": "frame", "at": frame.at, "turn": frame.turn, "row": row.kind, "depth": row.depth, "text": row.text}
+
+
+def _print(frames: Iterable[Frame]) -> int:
+    """All of it at once: nobody is there to wait."""
+    from clew.view.row_terminal import painted
+
+    sys.stdout.writelines(painted(frame.row, 0, colour=False) for frame in frames)
+    return 0
+
+
+# -- recordings
+
+
+def _record(session: Session, options: Namespace) -> int:
+    from clew.view.header import about
+    from clew.view.mask_rows import Tally
+
+    path = Path(options.record)
+    if path.suffix.lower() not in (".cast", ".html", ".htm", ".json"):
+        remark("clew: a recording is a .cast, an .html or a .json file. Name one with --record FILE.cast.")
+        return 2
+    tally = None if options.reveal else Tally()
+    head = about(session, tally)
+    frames = _frames(session, options, tally)
+    parts: Iterable[bytes]
+    if path.suffix.lower() == ".cast":
+        from clew.view.playback.asciicast import cast
+
+        parts = cast(frames, head.title, head.started)
+    elif path.suffix.lower() == ".json":
+        parts = _script(session, tally)
+    else:
+        from clew.view.playback.player_page import player_page
+
+        parts = (part.encode("utf-8", "replace") for part in player_page(head, frames))
+    _write(path, parts)
+    if options.json:
+        print_json([{"kind": "recorded", "session": session.id, "path": str(path.resolve())}])
+    else:
+        print(clean_name(str(path.resolve())))
+    if tally and tally.secrets and not options.quiet:
+        remark(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
+    return 0
+
+
+def _script(session: Session, tally: Tally | None) -> Iterator[bytes]:
+    from clew.chat.replay.load_recording import cassette
+    from clew.chat.replay.recording_script import script
+    from clew.facts.secrets.mask_secrets import mask_data
+    from clew.wire.json_codec import decode, encode
+
+    made = decode(encode(script(cassette(session))))
+    if tally is not None:
+        made, secrets = mask_data(made)
+        tally.secrets += secrets
+    yield encode(made) + b"\n"
+
+
+def _write(path: Path, parts: Iterable[bytes]) -> None:
+    """A new file, which only its owner reads. One that could not be written to its end is taken away again."""
+    is_done = False
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        try:
+            file.writelines(parts)
+            is_done = True
+        finally:
+            if not is_done:
+                path.unlink(missing_ok=True)
+
+
+# -- the player
+
+
+def _play(frames: Sequence[Frame], options: Namespace) -> int:
+    from clew.cli.key_reader import keys
+    from clew.view.playback.frames import Playing
+
+    playing = Playing(frames, speed=options.speed)
+    screen = _Screen(playing)
+    with keys() as pressed:
+        if options.jump is not None:
+            screen.show(playing.jump(options.jump).frames, clears=True)
+        try:
+            while not playing.is_over:
+                screen.status()
+                began = time.monotonic()
+                found = pressed(playing.wait())
+                screen.show(playing.pass_time(time.monotonic() - began))
+                for key in found:
+                    shown = playing.press(key)
+                    screen.show(shown.frames, shown.clears)
+                    if shown.ends:
+                        return 0
+        finally:
+            screen.wipe()
+    return 0
+
+
+class _Screen:
+    """The terminal: frames below each other, and a line of state that is always the last."""
+
+    def __init__(self, playing: Playing) -> None:
+        self._playing = playing
+        self._last = max(frame.turn for frame in playing.frames)
+
+    def show(self, frames: Sequence[Frame], clears: bool = False) -> None:
+        from clew.view.row_terminal import painted
+
+        width = shutil.get_terminal_size().columns
+        drawn = "".join(painted(frame.row, width, colour=True) for frame in frames)
+        sys.stdout.write((_CLEAR if clears else _WIPE if drawn else "") + drawn)
+        sys.stdout.flush()
+
+    def status(self) -> None:
+        now = self._playing
+        sign = "⏸" if now.is_paused else "▶"
+        where = f"{sign} {now.speed:g}×  turn {now.turn}/{self._last}  {duration(now.clock)}/{duration(now.length)}"
+        typed = f"  go to {now.typed}" if now.typed else ""
+        line = one_line(f"{where}{typed}  {_KEYS}", max(20, shutil.get_terminal_size().columns - 1))
+        sys.stdout.write(f"{_WIPE}\x1b[2m{line}\x1b[0m")
+        sys.stdout.flush()
+
+    def wipe(self) -> None:
+        sys.stdout.write(_WIPE)
+        sys.stdout.flush()
+
+
+def _positive(text: str) -> float:
+    found = number(text, of="times")
+    if not found:
+        raise ArgumentTypeError("a speed is more than 0")
+    return found

@@ -1,0 +1,147 @@
+"""`clew replay --check` and `--live`: go through a session again, and say what came out otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import clean, one_line, print_json, remark
+from clew.errors import ClewError, Refused
+from clew.system.plural import plural
+
+if TYPE_CHECKING:
+    from clew.chat.replay.live_tools import Again, Live
+    from clew.chat.replay.recording import Cassette
+    from clew.chat.replay.replay_diff import Likeness
+    from clew.conversation.session import Session
+
+_MOST = 20  # differences that are shown
+
+
+def check(session: Session, options: Namespace) -> int:
+    """0 if the replay is like the record, 1 if it is not."""
+    from clew.chat.replay.load_recording import cassette
+    from clew.chat.replay.replay_diff import compare, stamped
+    from clew.chat.replay.replay_run import play
+
+    recorded = cassette(session)
+    with ExitStack() as stack:
+        live = _live(recorded, options, stack) if options.live else None
+        played = asyncio.run(play(recorded, live))
+    found = compare(session, recorded, played)
+    if options.output:
+        _write(Path(options.output), session.id, stamped(session, recorded, played))
+    runs = live.runs if live else []
+    if options.json:
+        print_json(_told(session.id, found, runs, options))
+    else:
+        _show(found, runs, options)
+    if live:
+        return 1 if any(run.state == "other" for run in runs) else 0
+    return 1 if found.differs else 0
+
+
+def _live(recorded: Cassette, options: Namespace, stack: ExitStack) -> Live:
+    """The tools that run: in a copy of the project, or in the project itself if that is asked for."""
+    from clew.chat.replay.live_tools import Live, permissions
+    from clew.chat.replay.scratch_folder import copy
+    from clew.system import environment
+    from clew.wire.layout import claude_dir
+
+    named = options.folder or recorded.cwd
+    folder = Path(named).resolve() if named else None
+    if folder is None or not folder.is_dir():
+        error = ClewError(f"The folder of the session is not here: {named or '(none)'}.")
+        error.hint = "Name where the project is now with --folder DIR."
+        raise error
+    if not options.in_place:
+        scratch = Path(stack.enter_context(TemporaryDirectory(prefix="clew-replay-"))).resolve()
+        folder = copy(folder, scratch / folder.name)
+        folder.mkdir(exist_ok=True)
+    permits = permissions(folder, claude_dir(options.claude_dir), Path(environment.user_home()), options.allow)
+    return Live(recorded, folder, permits)
+
+
+def _write(folder: Path, session_id: str, made: dict[str, list[dict[str, Any]]]) -> None:
+    """The files of a replay, as they would lie in the folder of a project."""
+    from clew.wire.session_writer import create
+
+    for agent, lines in made.items():
+        path = folder / session_id / "subagents" / f"agent-{agent}.jsonl" if agent else folder / f"{session_id}.jsonl"
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise Refused([f"an agent of the session has a name that is no name of a file: {agent!r}"])
+        if lines:
+            create(path, lines)
+
+
+def _show(found: Likeness, runs: list[Again], options: Namespace) -> None:
+    if not runs:
+        bytewise = ", every byte of them" if found.identical else ""
+        print(f"{found.same:,} of {plural(found.total, 'entry is', 'entries are')} the same{bytewise}.")
+    for (state, kind, why), number in sorted(found.rest.items()) if not runs else ():
+        print(clean(f"  {number} {state}: {kind}, {why}"))
+    for pair in [p for p in found.of("other") if p.fields][:_MOST] if not runs else ():
+        print(clean(f"  line {pair.line}, {pair.kind}:"))
+        for name in pair.fields:
+            print(f"    {name}: {_short(pair.recorded.get(name), options)} → {_short(pair.made.get(name), options)}")
+    if found.moved and not runs and not options.quiet:
+        remark(f"{found.moved} of them stand in another order.")
+    if options.live:
+        _show_runs(runs, options)
+
+
+def _show_runs(runs: list[Again], options: Namespace) -> None:
+    counts = [sum(run.state == state for run in runs) for state in ("same", "other", "not run")]
+    same = f"{counts[0]} of {plural(len(runs), 'call says', 'calls say')} the same"
+    print(f"{same}, {counts[1]} another thing, {counts[2]} were not made again.")
+    for run in runs:
+        if run.state == "not run":
+            print(clean(f"  {run.name}: not made again, {run.why}"))
+        elif run.state == "other":
+            print(clean(f"  {run.name}: {run.why or 'it says another thing'}"))
+            for line in run.diff:
+                print(f"    {_masked(line, options)}")
+
+
+def _short(value: Any, options: Namespace) -> str:
+    from clew.wire.json_codec import encode
+
+    return one_line(_masked(encode(value).decode("utf-8", "replace"), options), 160)
+
+
+def _masked(text: str, options: Namespace) -> str:
+    from clew.facts.secrets.mask_secrets import mask
+
+    return clean(text) if options.reveal else mask(clean(text))[0]
+
+
+def _told(session_id: str, found: Likeness, runs: list[Again], options: Namespace) -> Iterator[dict[str, Any]]:
+    from clew.facts.secrets.mask_secrets import mask_data
+
+    yield {
+        "kind": "replay",
+        "session": session_id,
+        "same": found.same,
+        "total": found.total,
+        "identical": found.identical,
+        "moved": found.moved,
+        "rest": [
+            {"state": state, "entry": kind, "why": why, "count": number}
+            for (state, kind, why), number in sorted(found.rest.items())
+        ],
+    }
+    for run in runs:
+        data = {
+            "kind": "call",
+            "call": run.call,
+            "tool": run.name,
+            "state": run.state,
+            "why": run.why,
+            "diff": run.diff,
+        }
+        yield data if options.reveal else mask_data(data)[0]

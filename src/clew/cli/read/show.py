@@ -1,0 +1,178 @@
+"""`clew show`: read a session."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from itertools import chain
+
+from clew.cli.output import clean, common, count, is_terminal, one_line, print_json, remark, size
+from clew.cli.read.show_rounds import print_rounds, round_arguments
+from clew.cli.select_session import session as chosen
+from clew.cli.turn_range import is_part, part_arguments, turns_of
+from clew.conversation.load import request
+from clew.conversation.session import Session
+from clew.conversation.session_listing import Outline
+from clew.conversation.surroundings import Surroundings
+from clew.errors import ClewError
+from clew.facts.secrets.mask_secrets import mask
+from clew.system import shell_quoting
+from clew.system.plural import noun, plural
+from clew.view.mask_rows import masked
+from clew.view.progressive import opening
+from clew.view.row_terminal import print_rows
+from clew.view.rows import DEPTHS, Options, Row, rows
+from clew.view.surrounding_rows import around_json, around_rows, is_shown
+from clew.view.turn_json import turn_json
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
+    )
+    command.add_argument("--depth", choices=DEPTHS, default="calls", help="how much of it (default: calls)")
+    command.add_argument("--full", action="store_true", help="everything: --depth full --thinking --lines 0")
+    command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
+    command.add_argument("--meta", action="store_true", help="also what the program told the model")
+    command.add_argument("--todos", action="store_true", help="the session's todo lists, tasks and plans instead")
+    command.add_argument("--no-agents", action="store_true", help="leave out what sub-agents did")
+    command.add_argument("--lines", metavar="N", type=count, default=6, help="lines of a result (default 6, 0 for all)")
+    part_arguments(command)
+    round_arguments(command)
+    command.add_argument("--around", metavar="PLACE", help="only the messages around a line number or a uuid")
+    command.add_argument("-n", dest="messages", metavar="N", type=count, help="with --around: N on either side (5)")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    if options.gap is not None and not options.rounds:
+        remark("clew: --gap needs --rounds. Write: clew show ID --rounds --gap 10m")
+        return 2
+    session = chosen(options, options.id, archived=True)
+    if options.todos:
+        from clew.cli.read.show_todos import show_todos
+
+        return show_todos(session, options)
+    if options.rounds:
+        if not options.json:
+            _print(_header(session), options)
+            print()
+        return print_rounds(session, options)
+    if options.around is not None or options.messages is not None:
+        return _show_around(session, options)
+    if options.json:
+        found = turns_of(session, options)
+        shown = print_json(turn_json(session, turn, mask=not options.reveal) for turn in found)
+        if left_out := request(session).left_out:
+            print_json([{"kind": "left_out", "attachments": left_out}])
+        return 0 if shown else 1
+    _print(_rows(session, options), options)
+    if not options.quiet:
+        sys.stdout.flush()
+        _remarks(session, options.branch, options.reveal)
+    return 0
+
+
+def _print(made: Iterator[Row], options: Namespace) -> None:
+    if not options.reveal:
+        made = masked(made)
+    print_rows(made, sys.stdout, is_terminal())
+
+
+def _show_around(session: Session, options: Namespace) -> int:
+    if options.around is None:
+        raise ClewError("-n counts the messages around a place: name it with --around LINE or --around UUID.")
+    if is_part(options):
+        raise ClewError("--around chooses its own part of a session: leave out --turns, --last and --branch.")
+    count = 5 if options.messages is None else options.messages
+    found = session.around(options.around, count, None if options.json else is_shown(_options(options)))
+    if options.json:
+        return 0 if print_json(around_json(found, not options.reveal)) else 1
+    _print(chain(_header(session), around_rows(found, _options(options))), options)
+    if not options.quiet and (where := _elsewhere(found)):
+        sys.stdout.flush()
+        remark(where)
+    return 0
+
+
+def _elsewhere(found: Surroundings) -> str:
+    """Where the messages stand, if that is not the active path of the session."""
+    if found.agent:
+        return f"These messages are those of the agent {one_line(found.agent)}."
+    return f"These messages are on branch {found.branch}, which the conversation left." if found.branch else ""
+
+
+def _options(options: Namespace) -> Options:
+    full = options.full or options.depth == "full"
+    return Options(
+        depth="full" if full else options.depth,
+        thinking=options.thinking or options.full,
+        agents=not options.no_agents,
+        meta=options.meta,
+        lines=None if full or not options.lines else options.lines,
+        diff_lines=None if full or not options.lines else max(40, options.lines),
+    )
+
+
+def _rows(session: Session, options: Namespace) -> Iterator[Row]:
+    wanted = _options(options)
+    found = rows(session, turns_of(session, options), wanted) if is_part(options) else opening(session, wanted)
+    yield from _header(session)
+    yield from found
+
+
+def _header(session: Session) -> Iterator[Row]:
+    """What is known from the two ends of the file, so that it is on the screen at once."""
+    file = session.file
+    if file is None:
+        return
+    outline = Outline(file)
+    about = [
+        outline.cwd or "",
+        outline.branch_name or "",
+        outline.when.astimezone().strftime("%Y-%m-%d %H:%M"),
+        size(file.size),
+        f"version {outline.version}" if outline.version else "",
+        outline.slug or "",
+    ]
+    yield Row("title", one_line(outline.title) or "(no prompt)")
+    yield Row("about", " · ".join(one_line(part) for part in about if part))
+    yield Row("about", shell_quoting.join(shell_quoting.resuming(_resumable(session))))
+
+
+def _resumable(session: Session) -> str:
+    """The id to resume: for the file of a sub-agent that of its session."""
+    if session.path is None or not session.path.name.startswith("agent-"):
+        return session.id
+    return next((entry.session_id for entry in session.entries if entry.session_id), session.id)
+
+
+def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
+    """What the reader should know and did not see."""
+    if not session.turns:
+        remark("Nobody asks anything in this session.")
+    others = [b for b in session.branches if (b.number != shown if shown else not b.is_active)]
+    if others:
+        said = [clean((b.own or b.prompts[-1:])[0].text) for b in others[:3]]
+        texts = said if reveal else [mask(text)[0] for text in said]
+        names = ", ".join(f"{b.number} ({one_line(text, 40)})" for b, text in zip(others, texts, strict=False))
+        remark(f"{plural(len(others), 'other branch')}: {names}. See: {shell_quoting.on('trace', session.id)}")
+    if session.cut is not None:
+        kept = {entry.uuid for entry in session.resume_links.up(session.leaf)} if session.leaf else set()
+        gone = [turn for turn in session.turns if turn.prompt.uuid not in kept]
+        back = f"Bring {noun(len(gone), 'it', 'them')} back with: {shell_quoting.on('repair', session.id)}"
+        remark(
+            f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses "
+            f"{plural(len(gone), 'prompt')} before it. {back}"
+        )
+    if left_out := request(session).left_out:
+        remark(
+            f"A resume also sends {plural(left_out, 'attachment')} in the words of Claude Code, "
+            f"which {noun(left_out, 'is', 'are')} not shown here. See: {shell_quoting.on('check', session.id)}"
+        )
+    if session.damage:
+        count, saved = len(session.damage), sum(len(d.salvaged) for d in session.damage)
+        entries = f"{plural(saved, 'entry')} saved from {'it' if count == 1 else 'them'}"
+        remark(f"{plural(count, 'damaged line')}, {entries}. See: {shell_quoting.on('check', session.id)}")

@@ -1,0 +1,72 @@
+"""`clew show --rounds`: the rounds of a session, with their kinds, features and complexity."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from datetime import timedelta
+
+from clew.cli.output import print_json, remark
+from clew.cli.text_columns import Column, print_table
+from clew.cli.turn_range import is_part, turns_of
+from clew.conversation.rounds import Round, rounds_of
+from clew.conversation.session import Session
+from clew.view.round_labels import describe_round, round_json
+from clew.view.sanitize import clean, duration, one_line
+from clew.wire.timestamps import instant
+
+WIDTH = 72  # columns of an input in a pipe; on a terminal it takes what is left
+_GAP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
+_COLUMNS: Sequence[Column] = (
+    ("ROUND", lambda r: str(r["round"])),
+    ("KIND", lambda r: r["round_kind"]),
+    ("TIME", lambda r: f"{when.astimezone():%Y-%m-%d %H:%M}" if (when := instant(r["time"])) else "?"),
+    ("TOOK", lambda r: duration(r["seconds"]) if r["seconds"] is not None else ""),
+    ("INPUT", lambda r: r["input"]),
+    ("COMPLEXITY", lambda r: r["complexity"] or "-"),
+    ("FEATURES", describe_round),
+    ("TEXT", lambda r: one_line(clean(r["text"]), WIDTH) or "(no text)"),
+)
+
+
+def round_arguments(command: ArgumentParser) -> None:
+    command.add_argument("--rounds", action="store_true", help="list the rounds: kind, input, features, complexity")
+    command.add_argument(
+        "--gap", metavar="TIME", type=gap, help="with --rounds: a longer pause makes a round a resume (default 5m)"
+    )
+
+
+def gap(text: str) -> timedelta:
+    """A length of time: `5m`, `90s`, `1h`; a bare number is in minutes."""
+    found = _GAP.fullmatch(text.strip())
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} is not a length of time: write 5m, 90s or 1h")
+    try:
+        return timedelta(**{_UNITS[(found[2] or "m").lower()]: float(found[1])})
+    except OverflowError:
+        raise ArgumentTypeError(f"{text!r} is too long: write 5m, 90s or 1h") from None
+
+
+def chosen_rounds(session: Session, options: Namespace) -> list[Round]:
+    """The rounds that were asked for: all of the file, or those of some turns or of a branch."""
+    found = session.rounds if options.gap is None else rounds_of(session, options.gap)
+    if not is_part(options):
+        return list(found)
+    wanted = {turn.round.number for turn in turns_of(session, options) if turn.round}
+    return [each for each in found if each.number in wanted]
+
+
+def print_rounds(session: Session, options: Namespace) -> int:
+    """Print the rounds as a table or as JSON lines."""
+    turns = {turn.prompt.offset: turn.number for turn in session.turns}
+    found = chosen_rounds(session, options)
+    values = [round_json(each, turns.get(each.entry.offset), not options.reveal) for each in found]
+    if options.json:
+        print_json(values)
+    elif values:
+        print_table(values, _COLUMNS)
+    if not values and not options.quiet:
+        remark("This session has no rounds: it holds no user message.")
+    return 0 if values else 1

@@ -1,0 +1,392 @@
+"""`clew trace`: draw the shape of a session."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from clew.cli.output import clean_name, common, is_terminal, one_line, print_json, remark
+from clew.cli.select_session import session as chosen
+from clew.conversation.session import Session
+from clew.facts.secrets.mask_secrets import mask
+from clew.system.plural import plural
+from clew.view.sanitize import duration, tokens
+from clew.view.turn_tree import Row, shape, totals
+from clew.wire.entry import Entry
+from clew.wire.timestamps import stamp
+
+Group = tuple[Row, ...]  # a turn and what hangs below it; before the first turn, what hangs below none
+Line = list[tuple[str, str]]  # pieces of text with their styles
+
+LONG = 16  # turns in a row that nothing tells apart: more of them are not drawn one by one
+EDGE = 3  # of which so many are, at either end
+FEW = 5  # problems of one turn that are named
+LANES = 16  # lanes that are drawn; deeper ones lie over the last
+LONGEST = 300  # characters of a text in JSON
+NARROW, NARROWEST = 76, 56  # columns of the terminal below which some numbers, or all, are left out
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
+    )
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--all-branches", action="store_true", help="every branch (the default)")
+    which.add_argument("--active", action="store_true", help="only the branch that a resume would go on with")
+    command.add_argument("--entries", action="store_true", help="the raw graph of entries, for debugging")
+    command.add_argument("--full", action="store_true", help="draw long runs one by one")
+    command.add_argument("--ascii", action="store_true", help="draw with plain ASCII")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    session = chosen(options, options.id, archived=True)
+    if not session.items:
+        if not options.quiet:
+            remark(f"The session {session.id} is empty.")
+        return 1
+    rows = list(shape(session))
+    counts = totals(rows)
+    groups = _groups(entry_rows(session, options.full) if options.entries else rows)
+    if options.active:
+        groups = _only_active(groups)
+    if not options.reveal:
+        groups = [tuple(replace(row, text=mask(row.text)[0]) for row in group) for group in groups]
+    title = one_line(session.title if options.reveal else mask(session.title)[0], LONGEST)
+    if options.json:
+        print_json(_json(session, title, groups, counts))
+        return 0
+    if not options.full:
+        groups = _collapsed([_few(group) for group in groups])
+    width = shutil.get_terminal_size((100, 24)).columns
+    picture = _picture([row for group in groups for row in group], width)
+    _print([*_header(session, title, width), *picture, *_footer(counts)], options.ascii)
+    return 0
+
+
+def _json(session: Session, title: str, groups: Iterable[Group], counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+    yield {"kind": "session", "id": session.id, "title": title, "cwd": session.cwd}
+    for row in (row for group in groups for row in group):
+        yield {
+            "kind": row.kind,
+            "text": one_line(row.text, LONGEST),
+            "lane": max(0, len(row.rails) - 1),
+            "level": len(row.twigs),
+            "active": row.is_active,
+            "number": row.number,
+            "branch": row.branch,
+            "time": stamp(row.time) if row.time else None,
+            "line": row.line,
+            **row.facts,
+        }
+    yield {"kind": "totals", **counts}
+
+
+# -- less of it
+
+
+def _groups(rows: Iterable[Row]) -> list[Group]:
+    found: list[list[Row]] = []
+    for row in rows:
+        if row.kind in ("turn", "run") or not found:
+            found.append([])
+        found[-1].append(row)
+    return [tuple(group) for group in found]
+
+
+def _only_active(groups: Sequence[Group]) -> list[Group]:
+    """The active branch on a lane of its own; its turns say how many others leave them."""
+    kept = [list(group) for group in groups if group[0].is_active or not group[0].rails]
+    for rows in kept:
+        if forks := rows[0].facts.get("forks"):
+            rows[0] = replace(rows[0], facts={**rows[0].facts, "hidden": forks})
+    if kept and (ends := [i for i, row in enumerate(kept[-1]) if not row.twigs]):
+        kept[-1] = [replace(row, rails=(*row.rails[:-1], i < ends[-1])) for i, row in enumerate(kept[-1])]
+    return [tuple(rows) for rows in kept]
+
+
+def _few(group: Group) -> Group:
+    """The same with no more than a few problems, and a count of the others."""
+    problems = [row for row in group if row.kind == "problem"]
+    if len(problems) <= FEW + 1:
+        return group
+    gone = {id(row) for row in problems[FEW:-1]}
+    more = replace(problems[-1], kind="more", text="", facts={"problems": len(problems) - FEW})
+    return tuple(more if row is problems[-1] else row for row in group if id(row) not in gone)
+
+
+def _collapsed(groups: Sequence[Group]) -> list[Group]:
+    """Long runs of turns on one lane that nothing tells apart, as a count."""
+    found: list[Group] = []
+    run: list[Group] = []
+    for group in (*groups, ()):
+        if group and _is_plain(group):
+            run.append(group)
+            continue
+        found += [*run[:EDGE], (_gap(run[EDGE:-EDGE]),), *run[-EDGE:]] if len(run) > LONG else run
+        run = []
+        if group:
+            found.append(group)
+    return found
+
+
+def _is_plain(group: Group) -> bool:
+    turn = group[0]
+    if turn.kind != "turn" or turn.begins or turn.facts["is_end"]:
+        return False
+    is_told = turn.facts["forks"] or turn.facts["rewound_to"] is not None
+    return not is_told and all(row.kind in ("turn", "agent", "queued") for row in group)
+
+
+def _gap(run: Sequence[Group]) -> Row:
+    turns = [group[0] for group in run]
+    facts = {key: sum(turn.facts[key] or 0 for turn in turns) for key in ("replies", "calls", "failures", "seconds")}
+    spent = [turn.facts["output_tokens"] for turn in turns]
+    agents = sum(row.kind == "agent" for group in run for row in group)
+    facts |= {"output_tokens": None if None in spent else sum(spent), "agents": agents, "turns": len(turns)}
+    return replace(turns[0], kind="gap", text="", time=None, number=None, facts=facts)
+
+
+# -- the entries
+
+
+def entry_rows(session: Session, full: bool = False) -> Iterator[Row]:
+    """The graph as the file has it: runs of entries with one child each, and where they fork.
+
+    Results, progress and attachments that lead nowhere are what parallel calls leave: they are counted, and are no forks.
+    """
+    graph = session.graph
+    active = {entry.uuid for entry in session.active}
+    walk = list(graph.roots)
+    for uuid in walk:
+        walk += graph.children.get(uuid, ())
+    newest: dict[str, int] = {}
+    loose: dict[str, int] = {}
+    for uuid in reversed(walk):
+        found = graph.children.get(uuid, [])
+        newest[uuid] = max([graph.position[uuid], *(newest[child] for child in found)])
+        if not full and all(child in loose for child in found) and _is_aside(graph.nodes[uuid]):
+            loose[uuid] = 1 + sum(loose[child] for child in found)
+
+    def below(uuid: str) -> tuple[str | None, list[str], int]:
+        found = sorted(graph.children.get(uuid, ()), key=lambda u: (u in active, newest[u]))
+        sides = found[:-1]
+        main = found[-1] if found else None
+        return main, [u for u in sides if u not in loose], sum(loose.get(u, 0) for u in sides)
+
+    todo: list[tuple[str, tuple[bool, ...], bool]] = [(root, (), True) for root in reversed(graph.roots)]
+    while todo:
+        start, outer, begins = todo.pop()
+        run = [start]
+        main, forks, aside = below(start)
+        while main and not forks and not full:
+            run.append(main)
+            main, forks, more = below(main)
+            aside += more
+        row = _run_row([graph.nodes[uuid] for uuid in run], aside, session)
+        yield replace(row, rails=(*outer, main is not None), begins=begins, is_active=not active.isdisjoint(run))
+        todo += [(main, outer, False)] if main else []
+        todo += [(fork, (*outer, True), True) for fork in reversed(forks)]
+    if beside := Counter(entry.type or "?" for entry in session.entries if not entry.uuid):
+        yield Row("beside", _counted(beside))
+
+
+def _is_aside(entry: Entry) -> bool:
+    return entry.type in ("progress", "attachment") or bool(entry.results)
+
+
+def _run_row(run: Sequence[Entry], aside: int, session: Session) -> Row:
+    first, last = run[0], run[-1]
+    facts = {
+        "entries": len(run),
+        "aside": aside,
+        "first": first.uuid,
+        "last": last.uuid,
+        "last_line": last.line.number,
+        "parent": first.parent,
+        "missing": bool(first.parent) and first.parent not in session.graph.nodes,
+        "logical_parent": first.logical_parent,
+        "sidechain": first.is_sidechain,
+    }
+    kinds = Counter(f"{e.type} {e.subtype}" if e.subtype else e.type or "?" for e in run)
+    return Row("run", _counted(kinds), time=first.time, line=first.line.number, facts=facts)
+
+
+def _counted(kinds: Counter[str]) -> str:
+    return ", ".join(f"{count} {kind}" if count > 1 else kind for kind, count in kinds.items())
+
+
+# -- the picture
+
+_MARKS = {"turn": "●○", "run": "●○", "compaction": "◆◇", "gap": "⋮⋮"}  # on the active branch, and on others
+_ASCII = str.maketrans("●○◆◇⋮│├╰─…↩→·–", "*oXx:||`-~<>--")
+_COLUMNS = (("replies", 8), ("calls", 6), ("failed", 7), ("took", 7), ("output", 8))
+_STYLES = {"problem": "red", "more": "red", "compaction": "yellow", "waiting": "yellow"}
+_STYLES |= {"agent": "magenta", "queued": "bold", "pin": "cyan"}
+
+
+def _header(session: Session, title: str, width: int) -> Iterator[Line]:
+    yield [(session.id, "bold cyan"), (f"  {one_line(title, max(20, width - len(session.id) - 2))}", "bold")]
+    times = [t.astimezone() for t in (session.started, session.ended) if t]
+    days = {t.date() for t in times}
+    when = [f"{t:%H:%M}" if index and len(days) == 1 else f"{t:%Y-%m-%d %H:%M}" for index, t in enumerate(times)]
+    about = [session.cwd or "", " – ".join(when), ", ".join(session.versions)]
+    yield [(" · ".join(part for part in about if part), "dim")]
+
+
+def _footer(counts: dict[str, int]) -> Iterator[Line]:
+    said = [plural(counts["turns"], "turn") + " on " + plural(counts["branches"], "branch")]
+    said += [plural(counts[key], key[:-1]) for key in ("agents", "compactions", "problems")]
+    yield []
+    yield [(", ".join(said), "")]
+
+
+def _picture(rows: Sequence[Row], width: int) -> Iterator[Line]:
+    columns = _COLUMNS if width >= NARROW else _COLUMNS[1:4] if width >= NARROWEST else ()
+    turns = [row for row in rows if row.kind == "turn"]
+    branches = sum(row.facts["is_end"] for row in turns)
+    days = {row.time.astimezone().date() for row in turns if row.time}
+    clock = "%d %b %H:%M" if len(days) > 1 else "%H:%M"
+    digits = max((len(str(row.number)) for row in turns), default=1)
+    if turns and columns:
+        names = "".join(name.rjust(size) for name, size in columns)
+        yield [(" " * max(0, width - len(names)) + names, "dim")]
+    for index, row in enumerate(rows):
+        if index and row.begins and len(row.rails) == 1:
+            yield []
+        rail = _rail(row)
+        head = ""
+        if row.kind == "turn":
+            when = row.time.astimezone().strftime(clock) if row.time else "?".rjust(5)
+            head = f"{row.number:>{digits}}  {when}  "
+        numbers = _numbers(row, columns)
+        room = width - len(rail) - len(head) - sum(len(text) for text, _ in numbers)
+        dim = "" if row.is_active or row.twigs else "dim"
+        text = _fit(_said(row), _after(row, branches), max(12, room), bool(numbers))
+        yield [(rail, dim), (head, "dim"), (text, _STYLES.get(row.kind, dim)), *numbers]
+
+
+def _rail(row: Row) -> str:
+    """The lanes left of a row, its mark on its own lane, and the twig that it hangs on."""
+    lanes = row.rails[-LANES:]
+    drawn = ["│ " if goes_on else "  " for goes_on in lanes[:-1]]
+    if row.begins and drawn:
+        drawn[-1] = "├─" if lanes[-2] else "╰─"
+    if not row.twigs:
+        mark = _MARKS.get(row.kind, "  ")[0 if row.is_active else 1]
+        return "".join(drawn) + mark + " "
+    own = ["│ " if lanes[-1] else "  "] if lanes else ["  "]
+    twigs = ["│ " if follows else "  " for follows in row.twigs[:-1]]
+    return "".join([*drawn, *own, " ", *twigs, "├ " if row.twigs[-1] else "╰ "])
+
+
+def _fit(text: str, after: str, room: int, is_padded: bool) -> str:
+    """A text and what must be read behind it, cut to a room of so many cells."""
+    from rich.cells import cell_len, set_cell_size
+
+    behind = f"  {after}" if after else ""
+    space = max(8, room - cell_len(behind))
+    flat = one_line(text)
+    if cell_len(flat) > space:
+        flat = set_cell_size(flat, space - 1).rstrip() + "…"
+    whole = flat + behind
+    return whole + " " * (room - cell_len(whole)) if is_padded else whole
+
+
+def _said(row: Row) -> str:
+    facts = row.facts
+    match row.kind:
+        case "turn":
+            return row.text or "(no text)"
+        case "agent":
+            return f"agent {facts['type']}: {row.text}" if facts["type"] else f"agent: {row.text}"
+        case "compaction":
+            sizes = [tokens(size) for size in (facts["before"], facts["after"]) if size is not None]
+            return f"compacted ({facts['trigger'] or '?'})" + (f": {' → '.join(sizes)} tokens" if sizes else "")
+        case "queued":
+            return f"queued: {row.text}" if facts["sent"] else f"queued and never sent: {row.text}"
+        case "pin" if facts["missing"]:
+            return f"! line {row.line}: the pinned entry {facts['leaf'][:8]} is not in the file"
+        case "pin":
+            return f"pinned{' by hand' if facts['explicit'] else ''}: a resume goes on from here"
+        case "problem":
+            return f"! line {row.line}: {row.text}"
+        case "waiting":
+            return f"line {row.line}: {row.text} yet"
+        case "more":
+            return f"! … {plural(facts['problems'], 'more problem')}"
+        case "gap":
+            agents = f", {plural(facts['agents'], 'agent')}" if facts["agents"] else ""
+            return f"… {plural(facts['turns'], 'turn')}{agents} …"
+        case "beside":
+            return f"without a place in the graph: {row.text}"
+    return " · ".join(part for part in _told(row) if part)
+
+
+def _told(row: Row) -> Iterator[str]:
+    """A run of entries: their names, their lines, what they hang below, and what they are."""
+    facts = row.facts
+    is_one = facts["entries"] == 1
+    yield facts["first"][:8] if is_one else f"{facts['first'][:8]} … {facts['last'][:8]}"
+    yield f"line {row.line}" if is_one else f"lines {row.line}–{facts['last_line']}"
+    if facts["parent"]:
+        yield f"below {facts['parent'][:8]}" + (" (not in the file)" if facts["missing"] else "")
+    elif facts["logical_parent"]:
+        yield f"a root, logically below {facts['logical_parent'][:8]}"
+    yield ("sidechain: " if facts["sidechain"] else "") + row.text
+    yield f"{facts['aside']} aside" if facts["aside"] else ""
+
+
+def _after(row: Row, branches: int) -> str:
+    """What a turn is besides its prompt: where it went back to, and which branch ends with it."""
+    if row.kind != "turn":
+        return ""
+    back, images = row.facts["rewound_to"], row.facts["images"]
+    said = [f"[{plural(images, 'image')}]"] if images else []
+    said += [f"↩ back to {back}" if back else "↩ back to the start"] if back is not None else []
+    said += [f"(+ {plural(row.facts['hidden'], 'branch')})"] if row.facts.get("hidden") else []
+    if row.facts["is_end"] and branches > 1:
+        said.append(f"(branch {row.branch}{', active' if row.is_active else ''})")
+    return " ".join(said)
+
+
+def _numbers(row: Row, columns: Sequence[tuple[str, int]]) -> Line:
+    if "replies" not in row.facts:
+        return []
+    facts = row.facts
+    spent = "?" if facts["output_tokens"] is None else tokens(facts["output_tokens"])
+    shown = {
+        "replies": str(facts["replies"]),
+        "calls": str(facts["calls"] or ""),
+        "failed": str(facts["failures"] or ""),
+        "took": duration(facts["seconds"]) if facts["seconds"] else "",
+        "output": spent if facts["replies"] else "",
+    }
+    return [(shown[name].rjust(size), "red" if name == "failed" else "dim") for name, size in columns]
+
+
+def _print(lines: Iterable[Line], is_ascii: bool) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    is_poor = is_ascii or not encoding.lower().replace("-", "").startswith("utf")
+    made = [[(_worded(text, encoding, is_poor), style) for text, style in line] for line in lines]
+    if not is_terminal():
+        for line in made:
+            print("".join(text for text, _ in line).rstrip())
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    for line in made:
+        console.print(Text.assemble(*line), soft_wrap=True)
+
+
+def _worded(text: str, encoding: str, is_poor: bool) -> str:
+    plain = clean_name(text)
+    return plain.translate(_ASCII).encode(encoding, "replace").decode(encoding) if is_poor else plain

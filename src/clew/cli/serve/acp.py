@@ -1,0 +1,55 @@
+"""`clew acp`: chats in an editor, over the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.cli.chat import chat
+from clew.cli.output import common, remark
+
+if TYPE_CHECKING:
+    from clew.chat.session_factory import Wishes
+
+
+def arguments(command: ArgumentParser) -> None:
+    chat.model(command)
+    chat.rights(command)
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    import asyncio
+
+    try:
+        from clew.acp.serve_stdio import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "clew").partition(".")[0] == "clew":
+            raise
+        remark(f"clew: editors need packages that are not installed, such as {error.name}.")
+        remark("Install it with: pip install 'clew[acp]'")
+        return 2
+    from clew.wire.layout import Tree, claude_dir
+
+    wished = _all(options)
+
+    def wish(folder: Path) -> Wishes:
+        return chat.wishes(wished, folder)
+
+    def say(text: str) -> None:
+        if not options.quiet:
+            remark(text)
+
+    if sys.stdin.isatty():
+        say("An editor starts this and talks with it: see the guide. Ctrl-D ends it.")
+    asyncio.run(serve(wish, Tree(claude_dir(options.claude_dir)), say))
+    return 0
+
+
+def _all(options: Namespace) -> Namespace:
+    """The options of a chat: those that were given, and what goes for the others, which the editor decides."""
+    parser = ArgumentParser()
+    chat.arguments(parser)
+    return Namespace(**{**vars(parser.parse_args([])), **vars(options)})

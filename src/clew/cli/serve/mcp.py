@@ -1,0 +1,53 @@
+"""`clew mcp`: sessions for models, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import os
+import signal
+from argparse import ArgumentParser, Namespace
+from typing import NoReturn
+
+from clew.cli.output import common, print_json, remark
+from clew.cli.run_command import INTERRUPTED
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("--tools", action="store_true", help="list the tools and serve nothing")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    if options.tools or options.json:
+        return _list(options)
+    try:
+        from clew.mcp.mcp_server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
+            raise
+        remark("clew: the server needs the package mcp, version 2 or newer.")
+        remark("Install it with: pip install 'clew[mcp]'")
+        return 2
+    signal.signal(signal.SIGINT, _leave)
+    serve(options.claude_dir)
+    return 0
+
+
+def _leave(*_: object) -> NoReturn:
+    """Leave at once: the thread that waits for input cannot be called back, and nothing is open that could be lost."""
+    remark("Interrupted.")
+    os._exit(INTERRUPTED)
+
+
+def _list(options: Namespace) -> int:
+    from clew.mcp.session_tools import TOOLS, schema
+
+    if options.json:
+        print_json(
+            {"kind": "tool", "name": name, "description": tool.about, "input": schema(tool)}
+            for name, tool in TOOLS.items()
+        )
+    else:
+        for name, tool in TOOLS.items():
+            wanted = ", ".join(schema(tool)["properties"])
+            print(f"{name}({wanted})\n    {tool.about}")
+    return 0

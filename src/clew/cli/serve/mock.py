@@ -1,0 +1,183 @@
+"""`clew mock`: a Messages API on this machine that says what a script says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import clean, clean_name, common, count, print_json, remark
+
+if TYPE_CHECKING:
+    from clew.api.mock.scripts import Script
+
+KEY = "sk-ant-mock"
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "run", metavar="COMMAND", nargs="*", help="run this with the mock as its API, and end with it; put -- before it"
+    )
+    command.add_argument("--script", "-s", metavar="FILE", help="what to say: JSON, or TOML; without one it echoes")
+    command.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1)")
+    command.add_argument(
+        "--port", metavar="N", type=count, default=0, help="the port to listen on (default: a free one)"
+    )
+    command.add_argument("--ledger", metavar="FILE", help="append a JSON line for each request")
+    command.add_argument("--bodies", action="store_true", help="keep the bodies of requests in the ledger")
+    command.add_argument("--ask", metavar="PROMPT", help="print what the script says to one prompt, and serve nothing")
+    command.add_argument("--lint", metavar="FILE", help="say what the API would refuse of a request, and serve nothing")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    if options.lint:
+        return _lint(options)
+    script = _script(options.script)
+    return _ask(script, options) if options.ask is not None else _serve(script, options)
+
+
+def _script(name: str | None) -> Script:
+    from clew.api.mock.scripts import ECHO, read
+
+    return read(Path(name).read_bytes(), is_toml=name.endswith(".toml")) if name else ECHO
+
+
+# -- serving
+
+
+def _serve(script: Script, options: Namespace) -> int:
+    from clew.api.mock.server import running
+
+    with (
+        _ledger(options) as note,
+        running(script, host=options.host, port=options.port, note=note, keeps_bodies=options.bodies) as server,
+    ):
+        if options.run:
+            return _run(options.run, server.url)
+        if not options.quiet:
+            remark(f"Try: ANTHROPIC_BASE_URL={server.url} ANTHROPIC_API_KEY={KEY} claude -p hello")
+        if options.json:
+            print_json([{"kind": "mock", "url": server.url}])
+        else:
+            print(server.url, flush=True)
+        threading.Event().wait()
+    return 0
+
+
+def _run(words: list[str], url: str) -> int:
+    from clew.system.environment import surroundings
+    from clew.system.subprocesses import resolve_program
+
+    code = subprocess.run(
+        [resolve_program(words[0]), *words[1:]],
+        env=surroundings(ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY=KEY),
+        check=False,
+    ).returncode
+    return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def _ledger(options: Namespace) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Where each request is told of: the file that was named, and here."""
+    from clew.wire.json_codec import encode
+
+    number = os.open(options.ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) if options.ledger else None
+
+    def note(row: Mapping[str, Any]) -> None:
+        if number is not None:
+            os.write(number, encode(row) + b"\n")
+        if options.json:
+            print_json([{"kind": "request", **row}])
+        elif not options.quiet:
+            remark(_told(row))
+
+    try:
+        yield note
+    finally:
+        if number is not None:
+            os.close(number)
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    usage = row.get("usage") or {}
+    counts = f", {usage.get('input_tokens', 0)} in, {usage.get('output_tokens', 0)} out" if usage else ""
+    step = f" {row['rule']}, step {row['step'] + 1}" if "rule" in row else ""
+    fault = f", fault {row['fault']}" if row.get("fault") else ""
+    error = f": {row['error']}" if row.get("error") else ""
+    return f"{row['method']} {row['path']} {row['status']}{step}{fault}{counts}{error}"
+
+
+# -- without a server
+
+
+def _ask(script: Script, options: Namespace) -> int:
+    from clew.api.mock.http_server import Asked
+    from clew.api.mock.mock_api import Mock
+    from clew.wire.json_codec import decode, encode
+
+    asked = {"model": "claude-mock", "max_tokens": 1024, "messages": [{"role": "user", "content": options.ask}]}
+    tools = [{"name": name, "input_schema": {"type": "object"}} for name in sorted(_tools(script))]
+    body = encode(asked | ({"tools": tools} if tools else {}))
+    key = script.keys[0] if script.keys else KEY
+    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    plan = Mock(script).answer(Asked("POST", "/v1/messages", headers, body))
+    said = decode(plan.body) or {}
+    if options.json:
+        print_json([{"kind": "answer", "status": plan.status, "message": said}])
+    elif plan.status != 200:
+        remark(f"{plan.status} {said['error']['type']}: {said['error']['message']}")
+    else:
+        for block in said["content"]:
+            print(clean(_block(block)))
+    return 0 if plan.status == 200 else 2
+
+
+def _tools(script: Script) -> set[str]:
+    """The names of all tools that a script calls; a prompt is asked as if they were on offer."""
+    from clew.api.mock.scripts import Step
+
+    steps = [step for rule in script.rules for step in rule.steps] + list(script.otherwise)
+    contents = [step.content if isinstance(step, Step) else step for step in steps]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    return {str(part["tool"]).partition("|")[0] for part in parts if isinstance(part, dict) and "tool" in part}
+
+
+def _block(block: Mapping[str, Any]) -> str:
+    from clew.wire.json_codec import encode
+
+    match block.get("type"):
+        case "text":
+            return str(block["text"])
+        case "thinking":
+            return f"(thinking) {block['thinking']}"
+        case "tool_use":
+            return f"→ {block['name']} {encode(block['input']).decode()}"
+    return encode(block).decode()
+
+
+def _lint(options: Namespace) -> int:
+    from clew.api.lint import lint, violations
+    from clew.wire.json_codec import decode
+
+    try:
+        body = decode(Path(options.lint).read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{options.lint} is not JSON: {error}.") from None
+    found = violations(body) if isinstance(body, dict) else lint(body)
+    if options.json:
+        print_json(
+            {"kind": "violation", "rule": v.rule, "where": v.where, "message": v.message, "refused": v.is_refused}
+            for v in found
+        )
+    else:
+        for violation in found:
+            print(clean_name(f"{'refused' if violation.is_refused else 'advice'}  {violation}"))
+        if not found and not options.quiet:
+            remark("Nothing that the API would refuse.")
+    return 2 if any(v.is_refused for v in found) else 0

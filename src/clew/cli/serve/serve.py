@@ -1,0 +1,50 @@
+"""`clew serve`: sessions in a browser, on this machine alone."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from clew.cli.output import common, count, print_json, remark
+
+PACKAGES = ("jinja2", "markupsafe", "starlette", "uvicorn")
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--port", metavar="N", type=count, default=0, help="the port to listen on (default: a free one)"
+    )
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    try:
+        from clew.web.web_server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in PACKAGES:
+            raise
+        remark(f"clew: the server needs the package {error.name}.")
+        remark("Install it with: pip install 'clew[web]'")
+        return 2
+    if options.port > 65535:
+        raise ValueError(f"{options.port} is no port: the highest is 65535.")
+
+    def ready(address: str) -> None:
+        if options.json:
+            print_json([{"kind": "server", "url": address}])
+        else:
+            print(address, flush=True)
+        if not options.quiet:
+            remark("Open this address, which works once. Ctrl-C ends the server.")
+
+    def again(address: str) -> None:
+        """An address that takes the place of a used one is data where no remarks are wanted."""
+        if not options.quiet:
+            remark(f"Opened. For another browser: {address}")
+        elif options.json:
+            print_json([{"kind": "server", "url": address}])
+        else:
+            print(address, flush=True)
+
+    serve(options.claude_dir, options.port, options.reveal, ready, again)
+    return 0

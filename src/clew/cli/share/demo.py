@@ -1,0 +1,28 @@
+"""`clew demo`: a made-up ~/.claude to try things on."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from clew.cli.output import clean_name, common, print_json
+from clew.demo.demo_tree import write_demo
+from clew.system import shell_quoting
+from clew.system.plural import plural
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument("dir", help="a folder that does not exist yet, or is empty")
+    common(command)
+
+
+def call(options: Namespace) -> int:
+    root = Path(options.dir).expanduser()
+    made = write_demo(root, datetime.now(UTC))
+    if options.json:
+        print_json([{"kind": "demo", "path": str(root), "sessions": len(made.sessions), "projects": made.projects}])
+    else:
+        print(clean_name(f"{root}: {plural(len(made.sessions), 'session')} in {plural(made.projects, 'project')}."))
+        print(f"Look at them: {shell_quoting.clew('ls', '--claude-dir', str(root))}")
+    return 0

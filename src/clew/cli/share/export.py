@@ -1,0 +1,213 @@
+"""`clew export`: sessions in another form, to read, to keep or to give away."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator
+from errno import EEXIST
+from itertools import chain
+from pathlib import Path
+
+from clew.cli.output import SCHEMA, clean_name, common, print_data, print_json, remark
+from clew.cli.select_session import fence_of, outlines
+from clew.cli.select_session import session as chosen
+from clew.cli.turn_range import is_part, part_arguments, turns_of
+from clew.conversation.session import Session
+from clew.errors import UNFORESEEN, NotFound
+from clew.system.control_characters import escape_json_bytes
+from clew.system.file_errors import Fence, describe
+from clew.system.plural import plural
+from clew.view.header import About, about, shown
+from clew.view.html_page import page
+from clew.view.mask_rows import Tally, masked
+from clew.view.row_html import fragments
+from clew.view.row_markdown import markdown
+from clew.view.rows import DEPTHS, Options, Row, first_rows, rows
+from clew.view.static_site import Exported, Words, file_name, index_page, index_text
+from clew.view.turn_json import document
+from clew.wire.json_codec import encode
+
+LINES, DIFF_LINES = 60, 200  # of a result and of a diff, unless everything is asked for
+SUFFIXES = {"html": ".html", "markdown": ".md", "json": ".json", "jsonl": ".jsonl"}
+_BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "id", nargs="*", help="sessions: their ids, the beginnings of them, or paths (default: the newest here)"
+    )
+    command.add_argument(
+        "--format",
+        choices=tuple(SUFFIXES),
+        help="html: a page; markdown; json: versioned JSON lines, a turn each; jsonl: the file as it is "
+        "(default: by the name of the output, html for several, else json)",
+    )
+    command.add_argument(
+        "--output", "-o", metavar="PATH", help="a new file (0600), or a folder for new files; not to stdout"
+    )
+    command.add_argument(
+        "--depth", choices=DEPTHS, default="calls", help="html, markdown: how much of it (default: calls)"
+    )
+    command.add_argument("--thinking", "-t", action="store_true", help="html, markdown: also what the model thought")
+    command.add_argument("--no-agents", action="store_true", help="html, markdown: leave out what sub-agents did")
+    part_arguments(command)
+    command.add_argument("--front-matter", action="store_true", help="markdown: with properties, as Obsidian has them")
+    command.add_argument("--archived", action="store_true", help="only what is in the archive alone")
+    command.add_argument("--reveal", action="store_true", help="do not mask secrets")
+    common(command, lists=True)
+
+
+def call(options: Namespace) -> int:
+    if options.format is None:
+        options.format = _format(options)
+    if options.format == "jsonl" and not options.reveal:
+        remark("clew: the file as it is holds its secrets too. Add --reveal to export it all the same.")
+        return 2
+    if options.format == "jsonl" and is_part(options):
+        remark(
+            "clew: the file as it is has no parts. Leave out --turns, --last and --branch, or choose another format."
+        )
+        return 2
+    if _is_many(options) and options.output is None:
+        remark("clew: several sessions need a folder to be written to. Name one with --output.")
+        return 2
+    tally = Tally()
+    code = _many(options, tally) if _is_many(options) else _one(options, tally)
+    if tally.secrets and not options.quiet:
+        remark(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
+    return code
+
+
+def _is_many(options: Namespace) -> bool:
+    wanted = (options.project, options.since, options.until, options.limit, options.archived or None)
+    return len(options.id) > 1 or any(each is not None for each in wanted)
+
+
+def _format(options: Namespace) -> str:
+    if _is_many(options):
+        return "html"
+    return _BY_SUFFIX.get(Path(options.output or "").suffix.lower(), "json")
+
+
+def _one(options: Namespace, tally: Tally) -> int:
+    session = chosen(options, options.id[0] if options.id else None, archived=True)
+    head = _about(session, options, tally)
+    data = _data(session, head, options, tally)
+    if options.output is None:
+        parts = map(escape_json_bytes, data) if options.format == "json" else data
+        print_data(parts, is_json=options.format in ("json", "jsonl"))
+        return 0
+    path = Path(options.output)
+    if path.is_dir():
+        path /= file_name(head, SUFFIXES[options.format])
+    _write(path, data)
+    _tell(options, "exported", path, session.id)
+    return 0
+
+
+def _many(options: Namespace, tally: Tally) -> int:
+    """A folder with a file for each session, and an index."""
+    folder, suffix = Path(options.output), SUFFIXES[options.format]
+    index = folder / f"index{suffix}" if options.format in ("html", "markdown") else None
+    if index and index.exists():
+        raise FileExistsError(EEXIST, os.strerror(EEXIST), str(index))
+    made: list[Exported] = []
+    words = Words()
+    fence = fence_of(options)
+    for session in _sessions(options, fence):
+        try:
+            head = _about(session, options, tally)
+            name = file_name(head, suffix)
+            data = _data(session, head, options, tally, lambda r: words.passing(r, len(made)))
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write(folder / name, data)
+        except NotFound as missing:  # of turns or branches; other sessions may have them
+            if not options.quiet:
+                remark(f"{session.id[:8]} is left out. {missing}")
+            continue
+        except UNFORESEEN as error:
+            fence.add(session.path or session.id, describe(error))
+            continue
+        made.append(Exported(head, name))
+        _tell(options, "exported", folder / name, session.id)
+    if not made:
+        remark("clew: no session is to be exported.")
+        return 1
+    if index:
+        title = shown(f"Sessions of {options.project}" if options.project else "Sessions", None)
+        text = index_page(title, made, words) if options.format == "html" else index_text(title, made)
+        _write(index, map(_bytes, text))
+        _tell(options, "index", index)
+    return 1 if fence.problems else 0
+
+
+def _sessions(options: Namespace, fence: Fence) -> Iterator[Session]:
+    if options.id:
+        yield from (chosen(options, each, archived=True) for each in options.id)
+    else:
+        yield from (Session(outline.file.path, file=outline.file) for outline in outlines(options, fence))
+
+
+def _about(session: Session, options: Namespace, tally: Tally) -> About:
+    """What stands above a page; in the other forms it only names the file, which counts for nothing."""
+    if options.reveal:
+        return about(session, None)
+    return about(session, tally if options.format in ("html", "markdown") else Tally())
+
+
+Passing = Callable[[Iterable[Row]], Iterable[Row]]
+
+
+def _data(session: Session, head: About, options: Namespace, tally: Tally, passing: Passing = iter) -> Iterable[bytes]:
+    """The session in the form that was asked for, in pieces as they are made."""
+    if options.format == "jsonl":
+        return (item.raw for item in session.items)
+    turns = turns_of(session, options)
+    if options.format == "json":
+        found = document(session, not options.reveal, turns if is_part(options) else None, tally)
+        return (encode({"clew": SCHEMA, **value}) + b"\n" for value in found)
+    wanted = _options(options)
+    first = () if is_part(options) else first_rows(session, wanted)
+    made = chain(first, rows(session, turns, wanted))
+    told = passing(made if options.reveal else masked(made, tally))
+    if options.format == "markdown":
+        return map(_bytes, markdown(head, told, options.front_matter))
+    outline = ((turn.number, shown(turn.text, None if options.reveal else Tally())) for turn in turns)
+    return map(_bytes, page(head, fragments(told), outline))
+
+
+def _options(options: Namespace) -> Options:
+    is_full = options.depth == "full"
+    return Options(
+        depth=options.depth,
+        thinking=options.thinking,
+        agents=not options.no_agents,
+        lines=None if is_full else LINES,
+        diff_lines=None if is_full else DIFF_LINES,
+        details=True,
+    )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _write(path: Path, data: Iterable[bytes]) -> None:
+    """A new file, which only its owner reads. One that could not be written to its end is taken away again."""
+    is_done = False
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        try:
+            file.writelines(data)
+            file.flush()
+            is_done = True
+        finally:
+            if not is_done:
+                path.unlink(missing_ok=True)
+
+
+def _tell(options: Namespace, kind: str, path: Path, session: str | None = None) -> None:
+    if options.json:
+        print_json([{"kind": kind, **({"session": session} if session else {}), "path": str(path.resolve())}])
+    else:
+        print(clean_name(str(path.resolve())), flush=True)

@@ -1,0 +1,283 @@
+"""`clew import`: conversations of other programs as sessions that clew and Claude Code go on with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.cli.output import ago, clean_name, common, is_terminal, one_line, print_json, remark
+from clew.cli.select_session import fence_of, folder, tree
+from clew.errors import NotFound, Refused
+from clew.system import shell_quoting
+from clew.system.plural import plural
+from clew.wire.json_codec import as_text
+
+if TYPE_CHECKING:
+    from clew.foreign.conversation_steps import Conversation
+    from clew.foreign.write_import import Draft, There
+    from clew.system.file_errors import Fence
+    from clew.wire.layout import Tree
+
+NAMES = ("codex", "opencode", "gemini", "aider", "gptme", "openai")
+MADE, WOULD, THERE, BEHIND, REFUSED = "made", "would be made", "there", "behind", "refused"
+
+
+def arguments(command: ArgumentParser) -> None:
+    command.add_argument(
+        "source",
+        nargs="?",
+        metavar="FILE|FOLDER|ID",
+        help="a file or folder of another program, or an id that --list shows (default: what lies in the usual places)",
+    )
+    command.add_argument(
+        "--from", dest="form", choices=NAMES, help="which program wrote it (default: told by what it says)"
+    )
+    command.add_argument("--to", metavar="FOLDER", help="for the project of this folder (default: where it was held)")
+    command.add_argument("--list", action="store_true", help="list what could be imported and import nothing")
+    command.add_argument("--only", metavar="ID", help="of several conversations the one whose id begins so")
+    command.add_argument("--all", action="store_true", help="all of several conversations")
+    command.add_argument("--again", action="store_true", help="a new session of a conversation that has grown since")
+    command.add_argument("--dry-run", action="store_true", help="say what would be made and write nothing")
+    common(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of one conversation."""
+
+    talk: Conversation
+    state: str
+    id: str
+    path: Path
+    cwd: str = ""
+    entries: int = 0
+    kept: int = 0
+    undo: str | None = None
+    violations: tuple[str, ...] = ()
+
+
+def call(options: Namespace) -> int:
+    from clew.errors import Ambiguous
+
+    place = tree(options)
+    fence = fence_of(options)
+    found = _conversations(options, fence)
+    if options.list or not (options.source or options.only or options.all):
+        return _list(options, place, found, fence)
+    if not options.all:
+        few = list(islice(found, 2))
+        if len(few) > 1:
+            ambiguous = Ambiguous(options.source or options.only, [_id(talk)[:8] for talk in few], kind="conversations")
+            ambiguous.hint = "See them with --list, name one with --only ID, or take all of them with --all."
+            raise ambiguous
+        found = iter(few)
+    done: list[Done] = []
+    for talk in found:
+        with fence.around(talk.path) if options.all else nullcontext():
+            done.append(_told(options, _import(options, place, talk)))
+    if not done and not fence.problems:
+        missing = NotFound(options.only or options.source or "the usual places", kind="conversation")
+        missing.hint = "See what there is: clew import --list"
+        raise missing
+    return 2 if any(each.state == REFUSED for each in done) else 1 if fence.problems else 0
+
+
+# -- what there is
+
+
+def _conversations(options: Namespace, fence: Fence) -> Iterator[Conversation]:
+    """What was asked for, newest first for each program; each conversation once, and none that holds nothing."""
+    from clew.foreign.formats import usual, within
+
+    source: str | None = options.source
+    is_path = source is not None and os.path.lexists(os.path.expanduser(source))  # noqa: PTH111
+    if source is not None and not is_path and os.sep in source:
+        raise FileNotFoundError(2, "No such file or folder", source)
+    files = within(Path(source).expanduser(), options.form) if source and is_path else usual(_forms(options))
+    wanted = options.only or (source if source and not is_path else "")
+    seen: set[str] = set()
+    for form, path in files:
+        with fence.around(path):
+            for talk in form.read(path):
+                if talk.is_empty:
+                    _complain(options, talk)
+                elif _id(talk) not in seen and _answers(talk, wanted):
+                    seen.add(_id(talk))
+                    yield talk
+
+
+def _forms(options: Namespace) -> tuple[str, ...]:
+    return (options.form,) if options.form else ()
+
+
+def _answers(talk: Conversation, wanted: str) -> bool:
+    return talk.id.startswith(wanted) or _id(talk).startswith(wanted.lower())
+
+
+def _id(talk: Conversation) -> str:
+    from clew.foreign.session_builder import session_id
+
+    return session_id(talk)
+
+
+def _list(options: Namespace, place: Tree, found: Iterable[Conversation], fence: Fence) -> int:
+    from clew.foreign.write_import import there
+
+    count = 0
+    for talk in found:
+        with fence.around(talk.path):
+            count += 1
+            _list_one(options, talk, there(talk, place))
+    if not count and not fence.problems and not options.quiet:
+        remark("Nothing was found that could be imported. Name a file or a folder: clew import FILE")
+    return 0 if count and not fence.problems else 1
+
+
+def _list_one(options: Namespace, talk: Conversation, known: There | None) -> None:
+    from clew.facts.secrets.mask_secrets import mask
+
+    state = "" if known is None else BEHIND if known.is_behind else THERE
+    if options.json:
+        print_json([_json(talk) | {"kind": "conversation", "id": _id(talk), "state": state or None}])
+        return
+    when = ago(talk.last_time) if talk.last_time else "?"
+    marks = {THERE: "  (imported)", BEHIND: "  (imported, has grown since)"}
+    title = one_line(mask(_title(talk))[0], 60)
+    turns = plural(talk.turns, "turn")
+    print(clean_name(f"{_id(talk)[:8]}  {talk.tool:<8}  {when:<12}  {turns:<10}  {title}{marks.get(state, '')}"))
+
+
+def _title(talk: Conversation) -> str:
+    from clew.foreign.conversation_steps import Prompt
+
+    first = next((step.content for step in talk.steps if isinstance(step, Prompt) and not step.is_note), "")
+    words = first if isinstance(first, str) else " ".join(as_text(block.get("text", "")) for block in first)
+    return talk.title or words
+
+
+# -- what becomes of it
+
+
+def _import(options: Namespace, place: Tree, talk: Conversation) -> Done:
+    from clew.foreign.write_import import draft, there
+
+    known = there(talk, place, again=options.again)
+    if known is not None:
+        return Done(talk, BEHIND if known.is_behind else THERE, known.file.id, known.file.path)
+    made = draft(talk, place, _cwd(options, talk), again=options.again)
+    if made.violations:
+        return _done(made, REFUSED, violations=made.violations)
+    if options.dry_run:
+        return _done(made, WOULD)
+    return _write(made)
+
+
+def _write(made: Draft) -> Done:
+    """Write a draft, in a way that can be taken back."""
+    from clew.edit.undo_journal import Journal
+    from clew.foreign.write_import import write
+
+    journal = Journal()
+    number = journal.begin(f"import from {made.talk.tool}", made.talk.id, made.id, [made.path])
+    try:
+        path = write(made)
+    except Refused as refused:
+        journal.undone(number)
+        return _done(made, REFUSED, violations=refused.violations)
+    journal.end(number, [path])
+    return _done(made, MADE, undo=number)
+
+
+def _done(made: Draft, state: str, *, undo: str | None = None, violations: tuple[str, ...] = ()) -> Done:
+    from clew.foreign.session_builder import KEPT
+
+    kinds = [entry.type for entry in made.session.entries]
+    kept = kinds.count(KEPT)
+    return Done(made.talk, state, made.id, made.path, made.cwd, len(kinds) - kept, kept, undo, violations)
+
+
+def _cwd(options: Namespace, talk: Conversation) -> str:
+    """The folder of the project: as asked, as the conversation says, else where we are."""
+    if options.to is not None:
+        return folder(options, options.to)
+    if talk.cwd and os.path.isdir(talk.cwd):
+        return os.path.realpath(talk.cwd)
+    return talk.cwd or os.getcwd()
+
+
+# -- what is said of it
+
+
+def _told(options: Namespace, done: Done) -> Done:
+    if options.json:
+        print_json([_json(done.talk) | _outcome(done)])
+    else:
+        _print(options, done)
+    return done
+
+
+def _print(options: Namespace, done: Done) -> None:
+    talk, name = done.talk, f"{done.talk.tool} {one_line(done.talk.id, 40)}"
+    match done.state:
+        case "refused":
+            remark(f"clew: {name} may not be written: {'; '.join(done.violations)}.")
+        case "there" | "behind":
+            print(clean_name(f"{done.id}  is there already, of {name}."))
+            if done.state == BEHIND and not options.quiet:
+                remark("The conversation has changed since. Make another session of it with --again.")
+        case _:
+            verb = "Imported" if done.state == MADE else "Would import"
+            made = f"{plural(talk.turns, 'turn')}, {plural(done.entries, 'entry')}"
+            print(clean_name(f"{verb} {name}: {made}, {plural(done.kept, 'more record')} kept beside them."))
+            print(done.id)
+            print(f"Go on with:  {shell_quoting.resume(done.id, done.cwd)}")
+    if done.undo and is_terminal():
+        print(f"Take it back with:  clew undo {done.undo}", file=sys.stderr)
+    if done.cwd and not os.path.isdir(done.cwd) and not options.quiet:
+        remark(f"{done.cwd} is not a folder on this machine. Name another with --to.")
+    _complain(options, talk)
+
+
+def _complain(options: Namespace, talk: Conversation) -> None:
+    """What could not be read is told, and a part of it is enough if there is much."""
+    if options.quiet or not talk.problems:
+        return
+    remark(f"{talk.path}: {plural(len(talk.problems), 'part')} of it could not be read.")
+    for problem in talk.problems[:5]:
+        remark(f"  {one_line(problem)}")
+
+
+def _json(talk: Conversation) -> dict[str, Any]:
+    from clew.facts.secrets.mask_secrets import mask
+
+    return {
+        "kind": "import",
+        "tool": talk.tool,
+        "version": talk.version or None,
+        "source": talk.id,
+        "file": talk.path,
+        "folder": talk.cwd or None,
+        "title": mask(_title(talk))[0],
+        "turns": talk.turns,
+        "time": talk.last_time.isoformat() if talk.last_time else None,
+        "problems": list(talk.problems),
+    }
+
+
+def _outcome(done: Done) -> dict[str, Any]:
+    return {
+        "state": done.state,
+        "id": done.id,
+        "path": str(done.path),
+        "entries": done.entries,
+        "kept": done.kept,
+        "undo": done.undo,
+        "violations": list(done.violations),
+    }

@@ -1,0 +1,77 @@
+"""Tables for people: columns as wide as their longest cell. The last one is cut at the edge, or all are folded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from clew.cli.output import is_terminal, one_line
+from clew.view.sanitize import columns as cell_width
+
+Column = tuple[str, Callable[[Mapping[str, Any]], str]]
+
+
+def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
+    """Print a heading and a line for each row. A column is its heading and a function that reads the cell of a row."""
+    cells = [[one_line(read(row)) for _, read in columns] for row in rows]
+    widths = [max(len(head), *(cell_width(line[i]) for line in cells)) for i, (head, _) in enumerate(columns)]
+    width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
+    before = sum(w + 2 for w in widths[:-1])
+    room = max(20, width - before) if width else 0
+    for line in ([head for head, _ in columns], *cells):
+        start = "".join(cell + " " * (w + 2 - cell_width(cell)) for cell, w in zip(line[:-1], widths, strict=False))
+        print(start + one_line(line[-1], room))
+
+
+def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
+    """Print a table that is never wider than the terminal, or 80 columns if there is none.
+
+    Columns that do not fit beside the others continue in a further block below, which repeats the first column. A cell
+    that is wider than the terminal by itself continues on the next line, at a comma.
+    """
+    width = max(40, shutil.get_terminal_size((80, 24)).columns)
+    cells = [[one_line(head) for head, _ in columns], *([one_line(read(row)) for _, read in columns] for row in rows)]
+    widths = [max(cell_width(line[i]) for line in cells) for i in range(len(columns))]
+    room = width - widths[0] - 2
+    for number, block in enumerate(_blocks(widths, room)):
+        if number:
+            print()
+        for line in cells:
+            _print_wrapped(line[0], [line[i] for i in block], [min(widths[i], room) for i in block], widths[0])
+
+
+def _blocks(widths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """The numbers of the columns after the first, as many in each block as fit into the room."""
+    block: list[int] = []
+    used = 0
+    for index, each in enumerate(widths[1:], 1):
+        if block and used + each > room:
+            yield block
+            block, used = [], 0
+        block.append(index)
+        used += each + 2
+    yield block
+
+
+def _print_wrapped(first: str, cells: Sequence[str], widths: Sequence[int], indent: int) -> None:
+    folded = [list(_wrap(cell, room)) for cell, room in zip(cells, widths, strict=True)]
+    for at in range(max(map(len, folded), default=1)):
+        line = [(first if at == 0 else "", indent)]
+        line += [(part[at] if at < len(part) else "", room) for part, room in zip(folded, widths, strict=True)]
+        print("  ".join(cell + " " * (room - cell_width(cell)) for cell, room in line).rstrip())
+
+
+def _wrap(cell: str, room: int) -> Iterator[str]:
+    """The lines of a cell: as many of its parts as fit, divided at commas."""
+    if cell_width(cell) <= room:
+        yield cell
+        return
+    line = ""
+    for part in cell.split(", "):
+        joined = f"{line}, {part}" if line else part
+        if line and cell_width(joined) >= room:
+            yield f"{line},"
+            joined = part
+        line = one_line(joined, room)
+    yield line

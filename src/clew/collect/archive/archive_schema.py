@@ -1,0 +1,143 @@
+"""The schema of the archive: one SQLite file that outlives what was collected.
+
+A **file** is a path below a root. Each time it turns out to be another file than the one that was read, it begins a new
+**generation**; the older ones stay. A generation is a sequence of **occurrences**, each a **content** at an offset: a line
+without its newline, or a whole side file. A content is kept once, however often it occurs. Rows and offsets are written
+in one transaction, and a commit is on the disk before it returns.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from pathlib import Path
+
+import apsw
+
+from clew.errors import StoreError
+from clew.system.sqlite_file import BUSY_MS, Writing, settle
+
+VERSION = 1
+APPLICATION = int.from_bytes(b"clew")
+RAW, DEFLATED, ABSENT = 0, 1, 2  # how a content is packed; an absent one is known by its hash alone
+
+_TABLES = """
+CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE root(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE file(
+  id INTEGER PRIMARY KEY, root INTEGER NOT NULL REFERENCES root, path TEXT NOT NULL,
+  kind TEXT NOT NULL, project TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
+  generation INTEGER REFERENCES generation,
+  dev INTEGER NOT NULL DEFAULT 0, ino INTEGER NOT NULL DEFAULT 0, size INTEGER NOT NULL DEFAULT -1,
+  mtime INTEGER NOT NULL DEFAULT 0, ctime INTEGER NOT NULL DEFAULT 0, trust INTEGER NOT NULL DEFAULT 0,
+  first_seen INTEGER NOT NULL, scrubbed INTEGER NOT NULL, gone INTEGER,
+  UNIQUE(root, path)
+) STRICT;
+CREATE INDEX file_session ON file(session);
+CREATE TABLE alias(file INTEGER NOT NULL REFERENCES file, path TEXT NOT NULL, until INTEGER NOT NULL) STRICT;
+CREATE TABLE generation(
+  id INTEGER PRIMARY KEY, file INTEGER NOT NULL REFERENCES file, number INTEGER NOT NULL,
+  reason TEXT NOT NULL, began INTEGER NOT NULL,
+  offset INTEGER NOT NULL DEFAULT 0, lines INTEGER NOT NULL DEFAULT 0,
+  chain BLOB NOT NULL, head BLOB NOT NULL DEFAULT x'', tail BLOB NOT NULL DEFAULT x'',
+  rest BLOB NOT NULL DEFAULT x'', is_stub INTEGER NOT NULL DEFAULT 0, mtime INTEGER NOT NULL DEFAULT 0,
+  UNIQUE(file, number)
+) STRICT;
+CREATE TABLE content(
+  id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, packing INTEGER NOT NULL,
+  rules INTEGER NOT NULL, masked INTEGER NOT NULL, data BLOB
+) STRICT;
+CREATE TABLE occurrence(
+  seq INTEGER PRIMARY KEY, generation INTEGER NOT NULL REFERENCES generation, offset INTEGER NOT NULL,
+  number INTEGER NOT NULL, length INTEGER NOT NULL, content INTEGER NOT NULL REFERENCES content,
+  UNIQUE(generation, offset)
+) STRICT;
+CREATE TABLE quarantine(
+  generation INTEGER NOT NULL REFERENCES generation, offset INTEGER NOT NULL, length INTEGER NOT NULL,
+  kind TEXT NOT NULL, reason TEXT NOT NULL, salvaged TEXT NOT NULL DEFAULT '[]',
+  PRIMARY KEY(generation, offset)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE sink(name TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+CREATE TABLE rejected(
+  sink TEXT NOT NULL, seq INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY(sink, seq)) STRICT, WITHOUT ROWID;
+"""
+_PRAGMAS = (
+    "PRAGMA synchronous=FULL; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1; "
+    "PRAGMA cache_size=-32000; PRAGMA journal_size_limit=16000000"
+)
+
+
+def open_archive(path: str, *, vfs: str | None = None) -> apsw.Connection:
+    """The archive at a path, made if it is not there: for its owner alone, before anything is in it."""
+    make_private(path)
+    connection = apsw.Connection(path, vfs=vfs)
+    connection.set_busy_timeout(BUSY_MS)
+    try:
+        _prepare(connection)
+    except (apsw.Error, StoreError):
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: apsw.Connection) -> None:
+    if (connection.pragma("application_id"), connection.pragma("user_version")) != (APPLICATION, VERSION):
+        with Writing(connection):
+            _create(connection)
+    connection.pragma("journal_mode", "WAL")
+    settle(connection, _PRAGMAS)
+
+
+def open_to_read(path: str) -> apsw.Connection:
+    """The archive as it is; nothing is made. Raises FileNotFoundError."""
+    if not os.path.exists(path):
+        raise FileNotFoundError(2, "There is no archive; make one with: clew collect", path)
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)  # readers of a WAL need its index
+    connection.set_busy_timeout(BUSY_MS)
+    if connection.pragma("application_id") != APPLICATION or connection.pragma("user_version") != VERSION:
+        connection.close()
+        raise StoreError(f"{path} is no archive of this version of clew.", "version", False)
+    connection.execute("PRAGMA query_only=1")
+    return connection
+
+
+def make_private(path: str) -> None:
+    """An empty file for its owner alone, and its folder, if they are not there."""
+    Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return
+    if sys.platform != "win32":  # the name is to outlive a loss of power too
+        folder = os.open(Path(path).parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def private_key(path: str) -> bytes:
+    """The key of an archive, made when it is first asked for; without it the proofs fail, and all is read again."""
+    make_private(path)
+    with open(path, "r+b") as file:
+        key = file.read(32)
+        if len(key) < 32:
+            key = secrets.token_bytes(32)
+            file.seek(0)
+            file.write(key)
+            file.flush()
+            os.fsync(file.fileno())
+    return key
+
+
+def _create(connection: apsw.Connection) -> None:
+    found = connection.pragma("user_version")
+    if found == VERSION and connection.pragma("application_id") == APPLICATION:  # another clew was faster
+        return
+    if found or connection.execute("SELECT count(*) FROM sqlite_schema").get:
+        raise StoreError("The file is no archive of this version of clew, and is left as it is.", "version", False)
+    connection.execute(_TABLES)
+    connection.execute("INSERT INTO about VALUES('host', ?)", (secrets.token_hex(16),))
+    connection.pragma("application_id", APPLICATION)
+    connection.pragma("user_version", VERSION)

@@ -1,0 +1,123 @@
+"""Addresses: which sink is meant by what a person writes behind `--to`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.collect.collector import Collector
+from clew.collect.direct_collect import LimitedSink
+from clew.collect.masking import Policy
+from clew.collect.sinks.http import HttpSink
+from clew.collect.sinks.jsonl import JsonLines
+from clew.collect.sinks.outbox import Cursor, Delivery, SequenceCursor, Sink
+from clew.collect.sinks.record import Record
+from clew.collect.sinks.state_file import StateCursor
+from clew.errors import StoreError
+
+if TYPE_CHECKING:
+    from clew.collect.sinks.lake.delta_tables import Lake
+
+POSTGRES = ("postgresql://", "postgres://")
+OTLP = ("otlp+https://", "otlp+http://")
+LAKE = ("delta:", "s3://")
+
+
+def sink_at(address: str, token: str = "") -> Sink[Any]:
+    """The sink at an address: `postgresql://…`, `otlp+https://…`, `https://…`, or a file that ends in `.jsonl`."""
+    if address.startswith(POSTGRES):
+        from clew.collect.sinks.postgres.connection import Link
+        from clew.collect.sinks.postgres.tables import PostgresLines
+
+        return PostgresLines(Link(address, token))
+    if address.startswith(OTLP):
+        from clew.collect.sinks.otlp.exporter import OtlpSink
+        from clew.system.environment import otlp_headers
+
+        return OtlpSink(address, token, otlp_headers())
+    if address.startswith(LAKE):
+        from clew.collect.sinks.lake.sink import LakeLines
+
+        return LakeLines(lake_at(address, token))
+    if address.startswith("parquet:"):
+        from clew.collect.sinks.parquet import ParquetFiles
+
+        return ParquetFiles(str(Path(address.removeprefix("parquet:")).expanduser().absolute()))
+    if address.startswith(("https://", "http://")):
+        return HttpSink(address, token)
+    if address.endswith(".jsonl"):
+        return JsonLines(str(Path(address).expanduser().absolute()))
+    unknown = StoreError(f"{address} is no place that records can go to.", "unknown", False)
+    unknown.hint = (
+        "Write postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, "
+        "or the name of a file that ends in .jsonl."
+    )
+    raise unknown
+
+
+def lake_at(address: str, secret: str = "") -> Lake:
+    """The lake at an address, for whoever the environment or a secret says."""
+    from clew.collect.sinks.lake.delta_tables import Lake
+    from clew.system.environment import cloud_options
+
+    return Lake(address, secret, cloud_options())
+
+
+@contextmanager
+def deliveries(
+    collector: Collector,
+    addresses: Sequence[str],
+    *,
+    token: str = "",
+    state: str | None = None,
+    reveal: bool = False,
+    max_line: int = 0,
+) -> Iterator[list[Delivery[Any]]]:
+    """The deliveries for each address. Secrets are masked for what may leave the machine, unless all is to be revealed."""
+    sinks: list[Sink[Any]] = []
+    try:
+        sinks.extend(sink_at(address, token) for address in addresses)
+        yield [delivery for sink in sinks for delivery in _deliveries(collector, sink, state, reveal, max_line)]
+    finally:
+        for sink in sinks:
+            sink.close()
+
+
+def _deliveries(
+    collector: Collector, sink: Sink[Any], state: str | None, reveal: bool, max_line: int
+) -> Iterator[Delivery[Any]]:
+    """Its lines, and for a store that can be asked what they amount to; for OpenTelemetry the spans alone."""
+    connection = collector.connection
+    policy = Policy(collector.key) if sink.leaves and not reveal else Policy()
+    if sink.name.startswith(OTLP):
+        from clew.collect.sinks.otlp.exporter import OtlpSink
+        from clew.collect.sinks.otlp.span_cursor import SpanCursor
+        from clew.facts.prices import load
+
+        content = isinstance(sink, OtlpSink) and sink.content
+        yield Delivery(sink, SpanCursor(connection, sink.name, load(), content), connection, policy)
+        return
+    if sink.name.startswith(LAKE):
+        from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
+        from clew.facts.prices import load
+
+        if isinstance(sink, LakeLines):
+            sums = LakeFacts(sink.lake)
+            yield Delivery(sink, LakeLineCursor(connection, sink.name), connection, policy)
+            yield Delivery(sums, LakeFactCursor(connection, sums.name, load()), connection, policy)
+        return
+    cursor: Cursor[Record] = SequenceCursor(connection, sink.name)
+    if state is not None:
+        cursor = StateCursor(connection, os.path.realpath(collector.root), state)
+    yield Delivery(LimitedSink(sink, max_line) if max_line else sink, cursor, connection, policy)
+    if sink.name.startswith(POSTGRES):
+        from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
+        from clew.collect.sql.fact_cursor import FactCursor
+        from clew.facts.prices import load
+
+        if isinstance(sink, PostgresLines):
+            facts = PostgresFacts(sink.link)
+            yield Delivery(facts, FactCursor(connection, facts.name, load()), connection, policy)

@@ -1,0 +1,179 @@
+"""The cursor of spans: which spans of which files a receiver has not been sent.
+
+A span is sent when it is final, and once. Files that are behind the cursor and hold open spans are remembered one by one;
+when such a file has been left alone for a while, its open spans are sent as they are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import apsw
+import msgspec
+
+from clew.collect.masking import Policy
+from clew.collect.sinks.otlp.spans import Source, Span, spans
+from clew.collect.sinks.outbox import DELIVERABLE, ROWS, SequenceCursor
+from clew.collect.sinks.record import COLUMNS, records
+from clew.conversation.session import Session
+from clew.facts.prices import Prices
+from clew.facts.token_usage import usage
+from clew.system.sqlite_file import Writing
+from clew.wire.bulk_scan import scan
+from clew.wire.side_files import AgentMeta
+from clew.wire.usage_fields import PROBE, Billed
+
+QUIET = 900 * 10**9  # nanoseconds that a file is left alone before its open spans are sent
+_REST = 20  # times as long as it took to look at a file
+_TABLE = """
+CREATE TABLE IF NOT EXISTS told(
+  sink TEXT NOT NULL, file INTEGER NOT NULL, seq INTEGER NOT NULL, is_open INTEGER NOT NULL, PRIMARY KEY(sink, file)
+) STRICT, WITHOUT ROWID
+"""
+_FILES = f"""
+SELECT f.id, g.id, f.project, f.session, f.agent, f.mtime, max(o.seq) AS last
+FROM occurrence o JOIN generation g ON g.id = o.generation JOIN file f ON f.generation = g.id
+WHERE {{}} AND f.kind IN ('session', 'agent') AND {DELIVERABLE} GROUP BY g.id ORDER BY last
+"""
+_OF_SESSION = f"SELECT {COLUMNS} WHERE f.generation = g.id AND f.session = ? AND f.kind"
+
+
+class Sent(NamedTuple):
+    """A span for a receiver, with the file that it is of. `is_last` marks the last one of its file for now."""
+
+    seq: int
+    file: int
+    host: str
+    project: str
+    span: Span
+    is_last: bool
+    is_open: bool
+
+
+class _File(NamedTuple):
+    file: int
+    generation: int
+    project: str
+    session: str
+    agent: str
+    mtime: int
+    seq: int
+
+
+class SpanCursor:
+    """Each span that has become final since a receiver was last told of its file."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        sink: str,
+        prices: Prices,
+        content: bool = False,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.connection = connection
+        self.sink = sink
+        self.place = SequenceCursor(connection, sink)
+        self.prices = prices
+        self.content = content
+        self.clock = clock
+        self._rests_until: dict[int, int] = {}
+        connection.execute(_TABLE)
+
+    def batches(self, policy: Policy) -> Iterator[list[Sent]]:
+        last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
+        is_complete = True
+        for file, since in self._waiting():
+            began = self.clock()
+            if began < self._rests_until.get(file.file, began):
+                is_complete = False
+                continue
+            found = self._spans(file, since, policy)
+            self._rests_until[file.file] = began + _REST * (self.clock() - began)
+            yield from (found[start : start + ROWS] for start in range(0, len(found), ROWS))
+        if is_complete and last > self.place.position:
+            with Writing(self.connection):
+                self.place.move(last)
+                self.connection.execute("DELETE FROM told WHERE sink = ? AND NOT is_open", (self.sink,))
+
+    def accept(self, batch: Sequence[Sent]) -> None:
+        if batch[-1].is_last:
+            self._note(batch[-1].file, batch[-1].seq, batch[-1].is_open)
+
+    def _note(self, file: int, seq: int, is_open: bool) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO told VALUES(?, ?, ?, ?)", (self.sink, file, seq, is_open))
+
+    def _waiting(self) -> Iterator[tuple[_File, int]]:
+        """The files to look at, each with the last line that the receiver has been told of."""
+        told = {
+            int(file): (int(seq), bool(is_open))
+            for file, seq, is_open in self.connection.execute(
+                "SELECT file, seq, is_open FROM told WHERE sink = ?", (self.sink,)
+            )
+        }
+        place = self.place.position
+        new = {row[0]: _File(*row) for row in self.connection.execute(_FILES.format("o.seq > ?"), (place,))}
+        for known in told.keys() - new.keys():
+            new |= {row[0]: _File(*row) for row in self.connection.execute(_FILES.format("f.id = ?"), (known,))}
+        for file in sorted(new.values(), key=lambda each: each.seq):
+            since, is_open = told.get(file.file, (place, False))
+            if file.seq > since or (is_open and self._is_quiet(file)):
+                yield file, since
+
+    def _is_quiet(self, file: _File) -> bool:
+        return self.clock() - file.mtime > QUIET
+
+    def _spans(self, file: _File, since: int, policy: Policy) -> list[Sent]:
+        host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
+        made = spans(self._source(host, file, policy), self.prices, self.content)
+        is_quiet = self._is_quiet(file)
+        is_open = not is_quiet and any(span.final is None for span in made)
+        due = [span for span in made if (is_quiet if span.final is None else span.final > since)]
+        if not due:
+            self._note(file.file, file.seq, is_open)
+        return [
+            Sent(file.seq, file.file, host, file.project, span, number == len(due), is_open)
+            for number, span in enumerate(due, 1)
+        ]
+
+    def _source(self, host: str, file: _File, policy: Policy) -> Source:
+        query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
+        lines = list(records(host, self.connection.execute(query, (file.generation,)), policy))
+        data = b"".join((line.raw or b"") + b"\n" for line in lines)
+        conversation = Session(data)
+        named = file.session or conversation.id
+        meta = self._meta(host, file.session, file.agent, policy) if file.agent else AgentMeta()
+        caller = meta.tool_use_id or (self._caller(host, named, file.agent, policy) if file.agent else "")
+        billed = (entry for piece in scan(data, shape=Billed, holding=PROBE) for entry in piece.spoken)
+        return Source(
+            named,
+            file.agent,
+            meta.agent_type or "",
+            caller,
+            conversation,
+            {number: line.seq for number, line in enumerate(lines, 1)},
+            dict(usage(billed).own),
+        )
+
+    def _meta(self, host: str, session: str, agent: str, policy: Policy) -> AgentMeta:
+        query = f"{_OF_SESSION} = 'meta' AND f.agent = ?"
+        for line in records(host, self.connection.execute(query, (session, agent)), policy):
+            try:
+                return msgspec.json.decode(line.raw or b"", type=AgentMeta)
+            except msgspec.DecodeError:  # it is being written
+                continue
+        return AgentMeta()
+
+    def _caller(self, host: str, session: str, agent: str, policy: Policy) -> str:
+        """The call whose result names the agent; older versions tell it nowhere else."""
+        lines: dict[int, list[bytes]] = {}
+        query = f"{_OF_SESSION} IN ('session', 'agent') ORDER BY o.offset"
+        for line in records(host, self.connection.execute(query, (session,)), policy):
+            lines.setdefault(line.file, []).append(line.raw or b"")
+        for of_file in lines.values():
+            for call in Session(b"".join(line + b"\n" for line in of_file)).calls:
+                if call.agent_id == agent:
+                    return call.id
+        return ""

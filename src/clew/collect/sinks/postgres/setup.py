@@ -1,0 +1,130 @@
+"""The tables of a PostgreSQL store, and who may do what with them.
+
+A host writes as a user of its own in the role `clew_writer`: it adds lines, replaces its own facts, and sees no row of
+another user. A user in the role `clew_reader` reads everything and changes nothing. Lines lie in a partition for each day,
+so that old ones can be dropped at once; a line without a time lies in `line_undated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, Link
+from clew.collect.sql.fact_tables import TABLES, Table
+from clew.collect.sql.line_rows import LINE
+from clew.collect.sql.views import VIEWS
+from clew.errors import StoreError
+
+_TYPES = {"text": 'text COLLATE "C" NOT NULL', "number": "bigint NOT NULL", "number or nothing": "bigint"}
+_OLDEST = 15  # the first whose views ask with the rights of the one who asks
+_WRITER = "writer name NOT NULL DEFAULT session_user"
+
+_ROLE = """DO $$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{0}') THEN CREATE ROLE {0} NOLOGIN; END IF;
+END $$"""
+
+_MAKE_DAYS = """CREATE OR REPLACE FUNCTION clew.make_days(days text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  one text;
+  made text;
+BEGIN
+  FOREACH one IN ARRAY days LOOP
+    IF one !~ '^20[0-9][0-9]-[01][0-9]-[0-3][0-9]$' THEN
+      RAISE EXCEPTION 'no day: %', left(one, 20) USING ERRCODE = '22007';
+    END IF;
+    made := 'line_' || replace(one, '-', '_');
+    CONTINUE WHEN to_regclass('clew.' || made) IS NOT NULL;
+    LOCK TABLE clew.line IN SHARE UPDATE EXCLUSIVE MODE;
+    CONTINUE WHEN to_regclass('clew.' || made) IS NOT NULL;
+    EXECUTE format('CREATE TABLE clew.%I (LIKE clew.line INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', made);
+    EXECUTE format('ALTER TABLE clew.line ATTACH PARTITION clew.%I FOR VALUES IN (%L)', made, one);
+  END LOOP;
+END $$"""
+
+
+def setup_text() -> str:
+    """All of it as SQL, for whoever owns the database. It can be run again and again."""
+    return "".join(f"{statement};\n\n" for statement in ("BEGIN", *_statements(), "COMMIT"))
+
+
+def setup(link: Link) -> None:
+    """Make what is not there. Raises StoreError, also for a server that is too old."""
+    with link.use() as connection, connection.transaction():
+        if connection.info.server_version < _OLDEST * 10_000:
+            version = connection.info.server_version // 10_000
+            raise StoreError(f"{link.name} is PostgreSQL {version}; {_OLDEST} or newer is needed.", "version", False)
+        for statement in _statements():
+            connection.execute(statement)
+
+
+def _statements() -> Iterator[str]:
+    yield "SELECT pg_advisory_xact_lock(hashtext('clew.setup'))"
+    yield _ROLE.format("clew_writer")
+    yield _ROLE.format("clew_reader")
+    yield "CREATE SCHEMA IF NOT EXISTS clew"
+    yield "GRANT USAGE ON SCHEMA clew TO clew_writer, clew_reader"
+    yield "CREATE TABLE IF NOT EXISTS clew.about(name text PRIMARY KEY, value text NOT NULL)"
+    yield (
+        f"INSERT INTO clew.about VALUES('version', '{SCHEMA_VERSION}') "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+    yield "GRANT SELECT ON clew.about TO clew_writer, clew_reader"
+    yield f"""CREATE TABLE IF NOT EXISTS clew.host(
+  host text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL, seen timestamptz NOT NULL DEFAULT now(), {_WRITER})"""
+    yield from _guarded("host", "SELECT, INSERT, UPDATE")
+    yield from _line()
+    for table in TABLES:
+        yield f"CREATE TABLE IF NOT EXISTS clew.{table.name}(\n  {_columns(table)},\n  {_WRITER},\n  {_key(table)})"
+        yield from _added(table)
+        if "reply" in table.key or "call" in table.key:
+            yield f"CREATE INDEX IF NOT EXISTS {table.name}_name ON clew.{table.name}({table.key[-1]})"
+        yield f"CREATE INDEX IF NOT EXISTS {table.name}_day ON clew.{table.name}(day, project)"
+        yield from _guarded(table.name, "SELECT, INSERT, UPDATE, DELETE")
+    yield "SET LOCAL search_path TO clew"
+    for name, text in VIEWS.items():
+        yield f"CREATE OR REPLACE VIEW clew.{name} WITH (security_invoker = true) AS\n{text}"
+        yield f"GRANT SELECT ON clew.{name} TO clew_writer, clew_reader"
+
+
+def _line() -> Iterator[str]:
+    yield f"""CREATE TABLE IF NOT EXISTS clew.line(
+  {_columns(LINE)},
+  raw bytea, {_WRITER},
+  {_key(LINE)}) PARTITION BY LIST (day)"""
+    yield "CREATE TABLE IF NOT EXISTS clew.line_undated PARTITION OF clew.line FOR VALUES IN ('')"
+    yield "CREATE INDEX IF NOT EXISTS line_session ON clew.line(session, time_ms)"
+    yield "CREATE INDEX IF NOT EXISTS line_time ON clew.line USING brin(time_ms)"
+    yield from _guarded("line", "INSERT")
+    yield _MAKE_DAYS
+    yield "REVOKE ALL ON FUNCTION clew.make_days(text[]) FROM PUBLIC"
+    yield "GRANT EXECUTE ON FUNCTION clew.make_days(text[]) TO clew_writer"
+
+
+def _guarded(table: str, rights: str) -> Iterator[str]:
+    """Each writer has its own rows, and a reader sees all."""
+    yield f"ALTER TABLE clew.{table} ENABLE ROW LEVEL SECURITY"
+    yield f"DROP POLICY IF EXISTS own ON clew.{table}"
+    yield (
+        f"CREATE POLICY own ON clew.{table} TO clew_writer "
+        "USING (writer = session_user) WITH CHECK (writer = session_user)"
+    )
+    yield f"DROP POLICY IF EXISTS seen ON clew.{table}"
+    yield f"CREATE POLICY seen ON clew.{table} FOR SELECT TO clew_reader USING (true)"
+    yield f"GRANT {rights} ON clew.{table} TO clew_writer"
+    yield f"GRANT SELECT ON clew.{table} TO clew_reader"
+
+
+def _added(table: Table) -> Iterator[str]:
+    """Columns that tables of an earlier version lack; they are filled when the facts of a file are written again."""
+    for name, type in table.columns.items():
+        default = "" if type == "number or nothing" else " DEFAULT ''" if type == "text" else " DEFAULT 0"
+        yield f"ALTER TABLE clew.{table.name} ADD COLUMN IF NOT EXISTS {name} {_TYPES[type]}{default}"
+
+
+def _columns(table: Table) -> str:
+    return ",\n  ".join(f"{name} {_TYPES[type]}" for name, type in table.columns.items())
+
+
+def _key(table: Table) -> str:
+    return f"PRIMARY KEY({', '.join(table.key)})"

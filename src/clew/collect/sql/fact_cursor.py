@@ -1,0 +1,54 @@
+"""The cursor of facts: which files have new lines that a sink has not seen the sum of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import apsw
+
+from clew.collect.masking import Policy
+from clew.collect.sinks.outbox import SequenceCursor
+from clew.collect.sql.fact_rows import changed_since, facts_of
+from clew.collect.sql.fact_tables import Facts
+from clew.facts.prices import Prices
+
+_REST = 20  # times as long as it took to make the facts of a file: a long session that grows costs 5 % of a core
+
+
+class FactCursor:
+    """Each file whose lines are newer than its facts, one at a time. Behind one that rests the cursor waits."""
+
+    def __init__(
+        self, connection: apsw.Connection, sink: str, prices: Prices, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.connection = connection
+        self.place = SequenceCursor(connection, sink)
+        self.prices = prices
+        self.clock = clock
+        self._accepted: dict[int, int] = {}
+        self._rests_until: dict[int, float] = {}
+        self._is_held = False
+
+    def batches(self, policy: Policy) -> Iterator[list[Facts]]:
+        host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
+        last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
+        self._is_held = False
+        for file in changed_since(self.connection, self.place.position):
+            if self._accepted.get(file.file) == file.seq:
+                continue
+            began = self.clock()
+            if began < self._rests_until.get(file.file, began):
+                self._is_held = True
+                continue
+            facts = facts_of(self.connection, host, file, policy, self.prices)
+            self._rests_until[file.file] = began + _REST * (self.clock() - began)
+            yield [facts]
+        if not self._is_held:
+            self.place.move(last)
+
+    def accept(self, batch: Sequence[Facts]) -> None:
+        for facts in batch:
+            self._accepted[facts.file] = facts.seq
+        if not self._is_held:
+            self.place.move(batch[-1].seq)

@@ -1,0 +1,180 @@
+"""Commands that inform: what the session is, takes, and works with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from clew.chat.config.memory_files import Memories
+from clew.chat.hooks.runner import Hooks
+from clew.chat.session_factory import Session, Wishes
+from clew.console.call_result import todo_rows
+from clew.console.menu import Menu, Option
+from clew.console.ui import Face
+from clew.conversation.load import read
+from clew.system.environment import user_home
+from clew.system.plural import plural
+from clew.view.rows import Row
+from clew.view.sanitize import one_line, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The person has had enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Another session is wanted."""
+
+    wishes: Wishes
+
+
+Done = Leave | Open | None
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where a command is run, and with what."""
+
+    session: Session
+    face: Face
+    wishes: Wishes
+    arguments: str
+
+    def tell(self, title: str, pairs: Sequence[tuple[object, object]]) -> None:
+        self.face.put(Row("table", title, facts={"pairs": list(pairs)}))
+
+    def say(self, text: str) -> None:
+        self.face.put(Row("about", text))
+
+    def reopen(self, **changed: object) -> Open:
+        plain = {"session_id": "", "resume": "", "is_latest": False, "is_fork": False, "at": "", "title": ""}
+        mode = self.session.engine.dialogue.mode
+        options = replace(self.wishes.options, **{**plain, "mode": mode, **changed})  # type: ignore[arg-type]
+        return Open(replace(self.wishes, options=options))
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    about: str
+    run: Callable[[At], Awaitable[Done]]
+    hint: str = ""
+
+
+# -- what it is and takes
+
+
+async def status(at: At) -> Done:
+    engine, options = at.session.engine, at.wishes.options
+    dialogue = engine.dialogue
+    pairs = [
+        ("session", dialogue.session_id),
+        ("file", dialogue.journal.path if options.is_kept else "not kept"),
+        ("folder", dialogue.state.cwd),
+        ("model", dialogue.model),
+        ("server", at.wishes.endpoint.base),
+        ("mode", dialogue.mode),
+        ("trusted", "yes" if at.wishes.is_trusted else "no (clew trust)"),
+        ("tools", len(engine.means.tools)),
+        ("MCP servers", len(at.session.servers)),
+        ("skills and commands", len(at.session.skills)),
+    ]
+    at.tell("Status", pairs)
+    return None
+
+
+async def cost(at: At) -> Done:
+    tally = at.session.engine.means.tally
+    pairs: list[tuple[object, object]] = []
+    for model, spent in tally.by_model.items():
+        counts = [("in", "inputTokens"), ("out", "outputTokens"), ("cached", "cacheReadInputTokens")]
+        counts.append(("to the cache", "cacheCreationInputTokens"))
+        told = ", ".join(f"{tokens(spent[name])} {word}" for word, name in counts if spent[name])
+        pairs.append((model, f"${spent['costUSD']:.4f}  {told}"))
+    pairs.append(("in all", f"${tally.dollars:.4f}" + ("" if tally.is_priced else ", without what has no price")))
+    at.tell("Cost since this console began", pairs)
+    return None
+
+
+async def context(at: At) -> Done:
+    from clew.facts.context_size import UNSENT
+    from clew.facts.context_size import context as weighed
+
+    dialogue, window = at.session.engine.dialogue, at.session.engine.window
+    pairs: list[tuple[object, object]] = [
+        ("in all", f"{tokens(dialogue.size)} of {tokens(window)} tokens ({dialogue.size / window:.0%})")
+    ]
+    if dialogue.journal.path.exists():
+        found = await asyncio.to_thread(lambda: weighed(read(dialogue.journal.path)))
+        pairs.append(("instructions and tools", tokens(found.scale.base)))
+        pairs += [(name, tokens(s.tokens)) for name, s in found.shares.items() if s.tokens and name != UNSENT]
+    at.tell("Context", pairs)
+    return None
+
+
+async def todos(at: At) -> Done:
+    todos = at.session.engine.dialogue.state.todos
+    if not todos:
+        at.say("There are no todos.")
+    for row in todo_rows(todos):
+        at.face.put(row)
+    return None
+
+
+async def tasks(at: At) -> Done:
+    engine = at.session.engine
+    running = [task for task in engine.tasks.values() if task.status == "running"]
+    if not running:
+        at.say("Nothing runs in the background.")
+        return None
+    options = [Option(f"Stop {one_line(task.description, 80)}", task.id, task.kind) for task in running]
+    chosen = await at.face.choose(Menu("This runs in the background.", options))
+    if chosen is not None:
+        await engine.stop_task(str(chosen.value))
+    return None
+
+
+async def permissions(at: At) -> Done:
+    word, _, rule = at.arguments.partition(" ")
+    if word == "allow" and rule.strip():
+        at.session.permissions.remember(rule.strip(), "local")
+        at.say(f"From now on allowed in this project: {rule.strip()}")
+        return None
+    pairs = [(f"{rule.kind} ({rule.scope})", rule.text) for rule in at.session.permissions.rules]
+    at.tell("Permissions", pairs or [("no rules", "add one: /permissions allow 'Bash(git log:*)'")])
+    return None
+
+
+async def memory(at: At) -> Done:
+    wishes = at.wishes
+    found = Memories(
+        wishes.options.cwd, wishes.options.claude, Path(user_home()), wishes.is_trusted, wishes.sources
+    ).first()
+    pairs = [(f"{m.scope}", f"{m.path} ({tokens(len(m.text) // 4)} tokens)") for m in found]
+    at.tell("Memory", pairs or [("none", f"write {wishes.options.cwd / 'CLAUDE.md'}")])
+    return None
+
+
+async def agents(at: At) -> Done:
+    at.tell("Agents", [(kind.name, kind.description) for kind in at.session.kinds.values()])
+    return None
+
+
+async def hooks(at: At) -> Done:
+    hooks = at.session.engine.means.hooks
+    found = hooks.hooks if isinstance(hooks, Hooks) else ()
+    pairs = [(f"{hook.event} {hook.matcher}".strip(), hook.name) for hook in found]
+    at.tell("Hooks", pairs or [("none", "they are set in settings.json")])
+    return None
+
+
+async def mcp(at: At) -> Done:
+    pairs = [
+        (s.name, s.error if s.state == "failed" else f"{s.state}, {plural(len(s.tools), 'tool')}")
+        for s in at.session.servers
+    ]
+    at.tell("MCP servers", pairs or [("none", "name them in .mcp.json, or by --mcp-config")])
+    return None

@@ -1,0 +1,193 @@
+"""Commands: what a slash at the prompt can do beyond prompts, skills and `/compact`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from clew.chat.config.model_alias import choose, named
+from clew.chat.session_factory import Session
+from clew.console import info_commands
+from clew.console.completion import Named
+from clew.console.info_commands import At, Command, Done, Leave, Open
+from clew.console.menu import Menu, Option
+from clew.conversation.load import read
+from clew.conversation.session_listing import Outline
+from clew.models import plan_model
+from clew.system import shell_quoting
+from clew.system.plural import plural
+from clew.view.sanitize import ago, one_line
+from clew.wire.layout import Project, slugs
+
+__all__ = ["AT_ONCE", "COMMANDS", "At", "Command", "Done", "Leave", "Open", "known"]
+
+MODELS = (
+    ("sonnet", "for most work"),
+    ("opus", "for the hardest"),
+    ("haiku", "quick and cheap"),
+    ("opusplan", "opus in plan mode, else sonnet"),
+)
+MOST_SESSIONS = 200
+
+
+# -- sessions
+
+
+async def _clear(at: At) -> Done:
+    at.face.wipe()
+    return at.reopen()
+
+
+async def _resume(at: At) -> Done:
+    if at.arguments:
+        return at.reopen(resume=at.arguments)
+    outlines = await asyncio.to_thread(_sessions, at)
+    if not outlines:
+        at.say("There is no other session of this folder.")
+        return None
+    options = [Option(one_line(o.title) or o.id[:8], o.id, f"{ago(o.when)} · {o.id[:8]}") for o in outlines]
+    chosen = await at.face.choose(Menu("Go on with which session?", options, is_sought=True))
+    if chosen is None:
+        return None
+    at.face.wipe()
+    return at.reopen(resume=str(chosen.value))
+
+
+def _sessions(at: At) -> list[Outline]:
+    options = at.wishes.options
+    own = at.session.engine.dialogue.session_id
+    folders = (Project(options.claude / "projects" / name) for name in slugs(str(options.cwd)))
+    files = [f for folder in folders for f in folder.sessions() if not f.is_empty and f.id != own]
+    newest = sorted(files, key=lambda f: -f.mtime_ns)[:MOST_SESSIONS]
+    return [o for o in map(Outline, newest) if o.is_conversation and not o.is_sidechain]
+
+
+async def _branch(at: At) -> Done:
+    dialogue = at.session.engine.dialogue
+    if dialogue.journal.leaf is None:
+        at.say("Nothing was said yet that could branch off.")
+        return None
+    at.say(f"This goes on in a copy. The original stays: {shell_quoting.clew('chat', '--resume', dialogue.session_id)}")
+    return at.reopen(resume=dialogue.session_id, is_fork=True, title=at.arguments)
+
+
+async def _rename(at: At) -> Done:
+    if at.arguments:
+        at.session.engine.rename(at.arguments)
+        at.say(f"The session is now called {at.arguments}.")
+    else:
+        at.say("Give a title: /rename TITLE")
+    return None
+
+
+async def _leave(at: At) -> Done:
+    return Leave()
+
+
+async def _export(at: At) -> Done:
+    from clew.view.header import about
+    from clew.view.mask_rows import Tally, masked
+    from clew.view.row_markdown import markdown
+    from clew.view.rows import Options, rows
+    from clew.view.static_site import file_name
+    from clew.wire.session_writer import place
+
+    path = at.session.engine.dialogue.journal.path
+    if not path.exists():
+        at.say("There is nothing to export yet.")
+        return None
+    session, tally = read(path), Tally()
+    head = about(session, tally)
+    target = at.wishes.options.cwd / (at.arguments or file_name(head, ".md"))
+    shown = masked(rows(session, session.turns, Options(lines=None, diff_lines=None)), tally)
+    place(target, (f"{piece}\n".encode() for piece in markdown(head, shown)))
+    at.say(f"Exported to {target}" + (f", {plural(tally.secrets, 'secret')} masked." if tally.secrets else "."))
+    return None
+
+
+async def _model(at: At) -> Done:
+    engine = at.session.engine
+    wanted = at.arguments
+    if not wanted:
+        options = [Option(f"{name}  ({named(name)})", name, about) for name, about in MODELS]
+        options.append(Option("Another", "", takes="name it", opens=True, needs_text=True))
+        chosen = await at.face.choose(Menu("Which model?", options, f"Now: {engine.dialogue.model}"))
+        if chosen is None:
+            return None
+        wanted = chosen.text or str(chosen.value)
+    engine.use_model(choose(wanted))
+    planned = plan_model(engine.dialogue.choice)
+    where = f" (in plan mode {planned}, else {named(wanted)})" if planned else ""
+    at.say(f"From now on {engine.dialogue.model} is asked{where}.")
+    return None
+
+
+async def _help(at: At) -> Done:
+    at.tell("Keys", KEYS)
+    named_ones = [(f"/{n.name} {n.hint}".strip(), n.about) for n in known(at.session)]
+    at.tell("Commands", named_ones)
+    return None
+
+
+KEYS = (
+    ("enter", "send; while the model works, it waits in the queue"),
+    ("alt+enter, shift+enter, \\ enter, ctrl+j", "a new line"),
+    ("esc", "interrupt; twice on an empty prompt: go back to an earlier one"),
+    ("shift+tab", "the next mode: ask, accept edits, plan"),
+    ("ctrl+b", "put the running command aside"),
+    ("ctrl+o", "show everything, or the beginnings of it"),
+    ("up, down, ctrl+r", "what was typed before"),
+    ("ctrl+g", "write it in your editor"),
+    ("ctrl+c", "interrupt, or empty the prompt; twice: leave"),
+    ("ctrl+d", "leave"),
+    ("!command", "run it yourself; the model sees what it says"),
+    ("@file", "name a file, which the model then reads"),
+)
+COMMANDS: Mapping[str, Command] = {
+    "help": Command("keys and commands", _help),
+    "clear": Command("begin a new session", _clear),
+    "resume": Command("go on with an earlier session", _resume, "[id]"),
+    "branch": Command("go on in a copy of this session", _branch, "[title]"),
+    "rename": Command("give the session a title", _rename, "title"),
+    "model": Command("ask another model", _model, "[name]"),
+    "permissions": Command("what is allowed and refused", info_commands.permissions, "[allow rule]"),
+    "cost": Command("what it took so far", info_commands.cost),
+    "context": Command("what fills the model's window", info_commands.context),
+    "todos": Command("what is to be done", info_commands.todos),
+    "tasks": Command("what runs in the background, and how to stop it", info_commands.tasks),
+    "export": Command("write the conversation as Markdown", _export, "[file]"),
+    "memory": Command("the notes that the model is given", info_commands.memory),
+    "agents": Command("the agents that can be sent", info_commands.agents),
+    "hooks": Command("what runs at which event", info_commands.hooks),
+    "mcp": Command("the MCP servers", info_commands.mcp),
+    "status": Command("session, model, server, folder", info_commands.status),
+    "exit": Command("leave", _leave),
+}
+_ELSEWHERE = (
+    Named("compact", "go on from a summary", "[what matters]"),
+    Named("rewind", "go back to an earlier prompt: files, conversation or both"),
+)
+AT_ONCE = frozenset(
+    {
+        "help",
+        "cost",
+        "context",
+        "todos",
+        "memory",
+        "agents",
+        "hooks",
+        "mcp",
+        "status",
+        "permissions",
+        "rename",
+        "export",
+    }
+)
+
+
+def known(session: Session | None) -> list[Named]:
+    """All that can stand behind a slash."""
+    made = [Named(name, each.about, each.hint) for name, each in COMMANDS.items()]
+    skills = session.skills.values() if session else ()
+    own = [Named(s.name, one_line(s.description), s.hint) for s in skills if s.for_person and s.name not in COMMANDS]
+    return [*made, *_ELSEWHERE, *own]

@@ -1,0 +1,149 @@
+"""Lay out a question: a box that holds everything it is about, and scrolls where the terminal is too small for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.utils import get_cwidth
+
+from clew.console.menu import Detail, Menu
+from clew.view.approval_text import TAB, escape, escape_line
+from clew.view.sanitize import one_line
+
+LEAST = 3  # lines of the details that are always shown
+_TABS = 4
+_TITLE_LINES = 4
+_OPTION_LINES = 2
+_CONTINUED = "↳"  # before the rest of a line that is too long
+
+Row = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The rows of a question that fit the screen, and where in the details they begin."""
+
+    rows: list[Row]
+    top: int
+    page: int  # rows of details that are visible at once
+    total: int
+
+    @property
+    def text(self) -> StyleAndTextTuples:
+        made: StyleAndTextTuples = []
+        for row in self.rows:
+            made += [*row, ("", "\n")]
+        return made[:-1]
+
+
+def box(menu: Menu, width: int, height: int) -> Box:
+    """Lay out a question in so many columns and rows. Only its details scroll; title and options always stay."""
+    title, options, overflow = [*_title(menu, width)], [*_options(menu, width)], _overflow(menu, width)
+    head = [_rule(menu, width), *title]
+    details = [
+        row for detail in (*_long_title(menu, width), *menu.details, *overflow) for row in _detail(detail, width)
+    ]
+    room = max(height - len(head) - len(options), LEAST)
+    if len(details) <= room:
+        return Box([*head, *details, *options], 0, room, len(details))
+    page = max(room - 1, 1)
+    top = max(0, min(menu.top, len(details) - page))
+    last = min(top + page, len(details))
+    note = f" lines {top + 1}-{last} of {len(details)} — PgUp/PgDn"
+    return Box([*head, *details[top:last], [("class:question.more", note)], *options], top, page, len(details))
+
+
+def _rule(menu: Menu, width: int) -> Row:
+    count = f" {menu.count} " if menu.count else ""
+    return [("class:question.rule", "─" * max(width - len(count) - 2, 1)), ("class:question.title", count)]
+
+
+def _title(menu: Menu, width: int) -> Iterator[Row]:
+    if not _long_title(menu, width):
+        for line in escape(menu.title).split("\n"):
+            for part in wrap(line, width - 2, at_words=True):
+                yield [("class:question.title", f" {part}")]
+    else:
+        yield [("class:question.title", " The question:")]
+    if menu.about:
+        for part in wrap(escape_line(menu.about), width - 2, at_words=True):
+            yield [("class:question.about", f" {part}")]
+
+
+def _long_title(menu: Menu, width: int) -> list[Detail]:
+    lines = escape(menu.title).split("\n")
+    is_long = sum(len(wrap(line, width - 2)) for line in lines) > _TITLE_LINES
+    return [Detail(line, "│") for line in lines] if is_long else []
+
+
+def _detail(detail: Detail, width: int) -> Iterator[Row]:
+    style = f"class:question.{detail.style}" if detail.style else ""
+    if detail.style == "fact":
+        indent = min(len(detail.mark) + 2, 14)
+        first = wrap(detail.text, max(width - len(detail.mark) - 3, 8))
+        yield [("class:question.name", f" {detail.mark} "), ("", first[0])]
+        for part in wrap("".join(first[1:]), width - indent - 3) if len(first) > 1 else ():
+            yield [("", " " * indent + f"{_CONTINUED} "), ("", part)]
+        return
+    mark = f" {detail.mark} " if detail.mark else " "
+    parts = wrap(detail.text, max(width - len(mark) - 1, 8), at_words=detail.style == "note")
+    body = style if detail.style == "note" else ""
+    yield [(style, mark), (body, parts[0])]
+    for part in parts[1:]:
+        yield [(style, f" {_CONTINUED} ".rjust(len(mark)) if detail.mark else mark), (body, part)]
+
+
+# -- options
+
+
+def _label(menu: Menu, index: int, width: int) -> list[str]:
+    option = menu.options[index]
+    mark = ("[x] " if index in menu.chosen else "[ ] ") if menu.is_many and not option.needs_text else ""
+    about = f"  ({escape_line(option.about)})" if option.about else ""
+    return wrap(f"{index + 1}. {mark}{escape_line(option.label)}{about}", max(width - 5, 8), at_words=True)
+
+
+def _options(menu: Menu, width: int) -> Iterator[Row]:
+    for index in menu.window:
+        is_here = index == menu.at
+        style = "class:question.chosen" if is_here else ""
+        lines = _label(menu, index, width)
+        if len(lines) > _OPTION_LINES:
+            lines = [
+                *lines[: _OPTION_LINES - 1],
+                one_line(lines[_OPTION_LINES - 1], max(width - 22, 8)) + " (all above)",
+            ]
+        yield [(style, f" {'❯' if is_here else ' '} {lines[0]}")]
+        for line in lines[1:]:
+            yield [(style, f"      {line}")]
+    if len(menu.shown) > len(menu.window):
+        yield [("class:question.more", f"   {len(menu.shown)} options")]
+
+
+def _overflow(menu: Menu, width: int) -> list[Detail]:
+    """The options that are too long for their place, whole."""
+    made: list[Detail] = []
+    for index in menu.window:
+        if len(_label(menu, index, width)) > _OPTION_LINES:
+            option = menu.options[index]
+            made.append(Detail(escape_line(option.label), f"Answer {index + 1}:", "fact"))
+            made += [Detail(escape_line(option.about), "│")] if option.about else []
+    return made
+
+
+def wrap(text: str, width: int, at_words: bool = False) -> list[str]:
+    """Break a line at a number of columns: at any letter, or after spaces if possible. All characters stay; a tab becomes a
+    sign and spaces."""
+    made, line, used = [], "", 0
+    for letter in text:
+        piece = TAB + " " * (_TABS - 1 - used % _TABS) if letter == "\t" else letter
+        size = len(piece) if letter == "\t" else get_cwidth(piece)
+        if used + size > max(width, 2) and line:
+            cut = line.rfind(" ") + 1 if at_words and letter != " " else 0
+            made.append(line[:cut] if cut else line)
+            line = line[cut:] if cut else ""
+            used = get_cwidth(line)
+        line, used = line + piece, used + size
+    return [*made, line]

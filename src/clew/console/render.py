@@ -1,0 +1,243 @@
+"""Paint: rows as text for a terminal of some width, with colours if they are welcome. All words are cleaned here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from clew.console.colours import PAINT
+from clew.system.plural import plural
+from clew.view.row_labels import shrunk, sign, took
+from clew.view.rows import Row
+from clew.view.sanitize import clean, one_line
+from clew.view.truncate import cut
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+WIDEST = 110  # columns of running text
+NARROWEST = 20
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Painter:
+    """Paints for one width."""
+
+    def __init__(self, width: int, colour: bool = True) -> None:
+        from rich.console import Console
+        from rich.theme import Theme
+
+        self.width = max(width, NARROWEST)
+        self._file = StringIO()
+        self._console: Console = Console(
+            file=self._file,
+            force_terminal=True,
+            color_system="auto" if colour else None,
+            no_color=not colour,
+            width=self.width,
+            legacy_windows=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            theme=Theme(PAINT),
+        )
+
+    def paint(self, row: Row) -> str:
+        """A row, with the empty line before it that sets it off."""
+        made = _KINDS.get(row.kind, _note)
+        indent = "  │ " * row.depth
+        return "".join(f"{indent}{line}\n" for line in made(self, row))
+
+    def lines(self, what: RenderableType, first: str = "", rest: str | None = None, width: int = 0) -> Iterator[str]:
+        """Anything, line by line, behind a mark on the first line and as much room on the others."""
+        from rich.cells import cell_len
+        from rich.text import Text
+
+        mark = Text.from_ansi(first).plain
+        behind = " " * cell_len(mark) if rest is None else rest
+        room = max((width or self.width) - cell_len(mark), NARROWEST // 3)
+        self._file.seek(0)
+        self._file.truncate()
+        self._console.print(what, width=room, no_wrap=False, overflow="fold")
+        found = self._file.getvalue().rstrip("\n").split("\n")
+        while len(found) > 1 and not _bare(found[0]):
+            del found[0]
+        while len(found) > 1 and not _bare(found[-1]):
+            del found[-1]
+        for index, line in enumerate(found):
+            yield (first if index == 0 else behind) + line.rstrip(" ")
+
+    def styled(self, text: str, style: str) -> str:
+        """A few words in a style, on one line."""
+        from rich.text import Text
+
+        self._file.seek(0)
+        self._file.truncate()
+        self._console.print(Text(text, style=style), end="", soft_wrap=True)
+        return self._file.getvalue()
+
+    def markdown(self, text: str, first: str, rest: str | None = None) -> Iterator[str]:
+        from clew.console.terminal_markdown import prose
+
+        return self.lines(prose(clean(text)), first, rest, width=min(self.width, WIDEST))
+
+
+def _bare(line: str) -> str:
+    return _COLOUR.sub("", line).strip()
+
+
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(clean(text).expandtabs(4), style=style, overflow="fold")
+
+
+def _prompt(painter: Painter, row: Row) -> Iterator[str]:
+    yield ""
+    images = row.facts.get("images") or 0
+    seen = f"  [{plural(images, 'image')}]" if images else ""
+    mark = painter.styled("❯ ", "sign.prompt")
+    yield from painter.lines(_text((row.text or "(no text)") + seen, "strong"), mark)
+
+
+def _reply(painter: Painter, row: Row) -> Iterator[str]:
+    """A reply, or a part of it: the first has a mark, one that goes on stands close below the one before."""
+    part = row.facts.get("part", "first")
+    if part != "on":
+        yield ""
+    yield from painter.markdown(row.text, "● " if part == "first" else "  ")
+
+
+def _plan(painter: Painter, row: Row) -> Iterator[str]:
+    bar = painter.styled("  │ ", "sign.plan")
+    yield from painter.markdown(row.text, bar, bar)
+
+
+def _thinking(painter: Painter, row: Row) -> Iterator[str]:
+    yield ""
+    shown, more = cut(clean(row.text), row.limit)
+    yield from painter.lines(_text(shown, "thought"), painter.styled("✻ ", "sign"))
+    if more:
+        yield painter.styled(f"  … {plural(more, 'more line')}", "hint")
+
+
+def call_title(painter: Painter, name: str, about: str, dot: str) -> Iterator[str]:
+    """A call in a line or two: its tool, and what it is about in brackets."""
+    from rich.text import Text
+
+    words = Text.assemble((clean(name), "strong"), (f"({one_line(about, 3 * painter.width)})" if about else "", ""))
+    yield from painter.lines(words, painter.styled("● ", f"sign.{dot}"))
+
+
+def _call(painter: Painter, row: Row) -> Iterator[str]:
+    yield ""
+    name, _, about = one_line(row.text).partition(" ")
+    dot = "failed" if row.facts.get("failed") else "open" if row.facts.get("open") else "done"
+    yield from call_title(painter, name, about, dot)
+    if time := took(row):
+        yield painter.styled(f"  took {time}", "hint")
+
+
+def _result(painter: Painter, row: Row) -> Iterator[str]:
+    sign_style = "sign.failed" if row.kind == "failure" else "sign"
+    shown, more = cut(clean(row.text), row.limit)
+    yield from painter.lines(_text(shown or "(no output)"), painter.styled("  ⎿  ", sign_style))
+    if more:
+        yield painter.styled(f"     … +{plural(more, 'line')}", "hint")
+
+
+def _diff(painter: Painter, row: Row) -> Iterator[str]:
+    """A diff with the numbers of its lines."""
+    shown, more = cut(clean(row.text), row.limit)
+    old = new = 0
+    for line in shown.split("\n"):
+        if found := _HUNK.match(line):
+            if new:
+                yield painter.styled("     ⋮", "sign")
+            old, new = int(found[1]), int(found[2])
+            continue
+        if line.startswith(("---", "+++")) and not new:
+            continue
+        number = old if line.startswith("-") else new
+        style = {"+": "added", "-": "removed"}.get(line[:1], "quiet")
+        mark = painter.styled(f"     {number or 1:>4} {line[:1] or ' '} ", style)
+        yield from painter.lines(_text(line[1:]), mark)
+        old += not line.startswith("+")
+        new += not line.startswith("-")
+    if more:
+        yield painter.styled(f"     … +{plural(more, 'line')}", "hint")
+
+
+def _todo(painter: Painter, row: Row) -> Iterator[str]:
+    status = row.facts.get("status")
+    style = f"todo.{status}" if status in ("completed", "in_progress") else ""
+    yield from painter.lines(_text(row.text, style), f"     {sign(row)} ")
+
+
+def _compaction(painter: Painter, row: Row) -> Iterator[str]:
+    yield ""
+    yield painter.styled("✻ ", "sign.warning") + f"Compacted ({row.facts.get('trigger') or 'unknown'}{shrunk(row)})"
+
+
+def _agent(painter: Painter, row: Row) -> Iterator[str]:
+    yield from painter.lines(_text(row.text), painter.styled("◆ ", "sign.agent"))
+
+
+def _marked(
+    mark: str, style: str, before: bool = False, text_style: str = ""
+) -> Callable[[Painter, Row], Iterator[str]]:
+    def paint(painter: Painter, row: Row) -> Iterator[str]:
+        if before:
+            yield ""
+        shown, more = cut(clean(row.text), row.limit)
+        yield from painter.lines(_text(shown, text_style), painter.styled(mark, style) if mark.strip() else mark)
+        if more:
+            yield painter.styled(f"{' ' * len(mark)}… +{plural(more, 'line')}", "hint")
+
+    return paint
+
+
+def _table(painter: Painter, row: Row) -> Iterator[str]:
+    """Pairs in two columns: what a command tells."""
+    from rich.table import Table
+
+    yield ""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="strong", overflow="fold", max_width=max(painter.width // 2, 12))
+    table.add_column(overflow="fold")
+    pairs: list[tuple[Any, Any]] = row.facts["pairs"]
+    for name, value in pairs:
+        table.add_row(_text(str(name)), _text(str(value)))
+    if row.text:
+        yield from painter.lines(_text(row.text, "strong"), "  ")
+    if pairs:
+        yield from painter.lines(table, "  ")
+
+
+_note = _marked("· ", "sign")
+_KINDS: dict[str, Callable[[Painter, Row], Iterator[str]]] = {
+    "prompt": _prompt,
+    "queued": _prompt,
+    "reply": _reply,
+    "plan": _plan,
+    "thinking": _thinking,
+    "call": _call,
+    "result": _result,
+    "failure": _result,
+    "diff": _diff,
+    "todo": _todo,
+    "compaction": _compaction,
+    "agent": _agent,
+    "table": _table,
+    "title": _marked("", "", text_style="strong"),
+    "about": _marked("  ", ""),
+    "summary": _marked("  ", ""),
+    "error": _marked("✗ ", "sign.error", before=True),
+    "warning": _marked("! ", "sign.warning"),
+    "interrupt": _marked("  ⎿  ", "sign.warning"),
+    "done": _marked("  ⎿  ", ""),
+}

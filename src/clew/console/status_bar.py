@@ -1,0 +1,68 @@
+"""The status line: the mode to the left; the model, how full its window is, and the cost to the right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.view.sanitize import columns
+
+if TYPE_CHECKING:
+    from clew.chat.session_factory import Session
+
+MODES = {
+    "default": "",
+    "acceptEdits": "accepting edits",
+    "plan": "planning: nothing is changed",
+    "bypassPermissions": "asking nothing",
+    "dontAsk": "refusing what is not allowed",
+}
+NARROW = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the line tells."""
+
+    mode: str
+    model: str
+    share: float
+    dollars: float | None
+    tasks: int = 0  # in the background
+
+    @classmethod
+    def of(cls, session: Session) -> Status:
+        engine = session.engine
+        tally, window = engine.means.tally, engine.window
+        share = engine.dialogue.size / window if window else 0.0
+        dollars = tally.dollars if tally.is_priced else None
+        tasks = sum(task.status == "running" for task in engine.tasks.values())
+        return cls(engine.dialogue.mode, engine.dialogue.model, share, dollars, tasks)
+
+    @property
+    def facts(self) -> list[str]:
+        cost = "" if self.dollars is None else f"${self.dollars:.2f}"
+        aside = f"{self.tasks} in the background" if self.tasks else ""
+        model = self.model.removeprefix("claude-")
+        return [fact for fact in (aside, model, f"{self.share:.0%} context", cost) if fact]
+
+
+def fragments(status: Status | None, width: int, is_verbose: bool = False) -> list[tuple[str, str]]:
+    """The line in its styles."""
+    if status is None:
+        return [("class:status", "  starting…")]
+    mode = MODES.get(status.mode, status.mode)
+    left = f"{mode} (shift+tab)" if mode and width >= NARROW else mode
+    if not mode and width >= NARROW:
+        left = "/help for help"
+    if is_verbose:
+        left = f"{left} · everything is shown (ctrl+o)"
+    facts = status.facts if width >= NARROW else status.facts[-2:]
+    right = " · ".join(facts)
+    room = width - 4 - columns(left) - columns(right)
+    style = {"bypassPermissions": "class:status.danger", "default": "class:status"}.get(
+        status.mode, "class:status.mode"
+    )
+    if room < 1:
+        return [(style, f"  {left}"[: width - 1])] if mode else [("class:status", f"  {right}"[: width - 1])]
+    return [(style, f"  {left}"), ("class:status", " " * room + right)]

@@ -1,0 +1,88 @@
+"""The look of what is drawn: its styles, and a question with its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.layout import Window
+from prompt_toolkit.layout.controls import FormattedTextControl
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.styles import Style
+
+from clew.console.completion import SHOWN, Offer
+from clew.console.menu import Menu
+from clew.view.sanitize import clean, columns, one_line
+
+# Text keeps the terminal's own foreground, or brings a background along: no single colour is readable on every ground. The
+# names must not begin with one that prompt_toolkit styles by itself, such as "menu".
+DANGER = "bold #ffffff bg:#b00020"
+STYLES = {
+    "rule": "",
+    "mark": "bold",
+    "mark.shell": DANGER,
+    "hint": "",
+    "queued": "italic",
+    "offer": "",
+    "offer.chosen": "bold reverse",
+    "question.rule": "",
+    "question.title": "bold",
+    "question.about": "",
+    "question.name": "bold",
+    "question.chosen": "bold reverse",
+    "question.added": "#ffffff bg:#1b5e20",
+    "question.removed": "#ffffff bg:#8b1a1a",
+    "question.note": "italic",
+    "question.more": "bold",
+    "question.draft": "italic",
+    "status": "",
+    "status.mode": "bold",
+    "status.danger": DANGER,
+}
+STYLE = Style.from_dict(STYLES)
+
+
+def search_lines(menu: Menu, width: int) -> StyleAndTextTuples:
+    """A menu whose options can be searched."""
+    made: StyleAndTextTuples = [("", "\n"), ("class:question.title", f" {clean(menu.title)}\n")]
+    if menu.about:
+        made.append(("class:question.about", f" {one_line(menu.about, width - 2)}\n"))
+    made.append(("", f" Search: {menu.sought}▏\n"))
+    window = menu.window
+    for index in window:
+        option = menu.options[index]
+        is_here = index == menu.at
+        label = one_line(option.label, max(width - 12, 10))
+        made.append(("class:question.chosen" if is_here else "", f" {'❯' if is_here else ' '} {label}"))
+        if option.about and width >= 60:
+            made.append(("class:question.about", f"  {one_line(option.about, max(width - len(label) - 14, 8))}"))
+        made.append(("", "\n"))
+    if len(menu.shown) > len(window):
+        made.append(("class:hint", f"   {len(menu.shown)} in all\n"))
+    if not window:
+        made.append(("class:hint", "   nothing fits\n"))
+    return made[:-1]
+
+
+def offer_lines(offers: Sequence[Offer], chosen: int, width: int) -> StyleAndTextTuples:
+    """What could be meant, around the one that is chosen."""
+    made: StyleAndTextTuples = []
+    first = max(0, min(chosen - SHOWN // 2, len(offers) - SHOWN))
+    shown = offers[first : first + SHOWN]
+    room = min(max((columns(offer.text) for offer in shown), default=0) + 2, max(width - 4, 8))
+    for index, offer in enumerate(shown, first):
+        style = "class:offer.chosen" if index == chosen else "class:offer"
+        name = one_line(offer.text, room)
+        about = one_line(offer.about, width - room - 4) if offer.about and width - room > 12 else ""
+        gap = " " * (room - columns(name))
+        made.append((style, f"{chr(10) if index > first else ''}  {name}{gap}{about}"))
+    return made
+
+
+def rule() -> Window:
+    return Window(height=1, char="─", style="class:rule")
+
+
+def lines(text: Callable[[], StyleAndTextTuples], wraps: bool = False, takes_keys: bool = False) -> Window:
+    control = FormattedTextControl(text, focusable=takes_keys, show_cursor=False)
+    return Window(control, dont_extend_height=True, wrap_lines=wraps, height=Dimension(min=1))

@@ -1,0 +1,55 @@
+"""Faces: how a person is shown things and asked. There are two: one draws, one only writes lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from clew.console.menu import Answer, Menu
+from clew.console.pasted_text import Pasted
+
+if TYPE_CHECKING:
+    from clew.view.rows import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What a person typed: as it stood there, as it is meant, and what was pasted into it."""
+
+    shown: str
+    text: str = ""
+    pasted: list[Pasted] = field(default_factory=list)
+
+    @property
+    def meant(self) -> str:
+        return (self.text or self.shown).strip()
+
+
+class Face(Protocol):
+    def put(self, row: Row) -> None:
+        """Print a row for good."""
+        ...
+
+    def touch(self) -> None:
+        """Something that is shown has changed."""
+        ...
+
+    async def drawn(self) -> None:
+        """Wait until all that was printed can be seen."""
+        ...
+
+    async def choose(self, menu: Menu) -> Answer | None:
+        """Ask; None if the person would rather not answer. Cancelling takes the question back."""
+        ...
+
+    def fill(self, text: str) -> None:
+        """Put words into the prompt, if it is empty."""
+        ...
+
+    def leave(self) -> None:
+        """End the console."""
+        ...
+
+    def wipe(self) -> None:
+        """Begin with an empty screen."""
+        ...

@@ -1,0 +1,138 @@
+"""Agents: conversations that calls began, each under its call and readable on its own.
+
+They lie in files of their own in one of three layouts, or (before 2.0.28) as sidechain entries in the session's file. The
+call is known from the agent's meta file, from what the result of the call says, or from the agent's first prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from clew.wire.entry import Entry
+from clew.wire.json_codec import as_text
+from clew.wire.layout import AgentFile, SessionFile, session_at
+from clew.wire.side_files import AgentMeta
+
+if TYPE_CHECKING:
+    from clew.conversation.replies import Call
+    from clew.conversation.session import Session
+
+
+AGENT_TOOLS = frozenset({"Task", "Agent", "Workflow"})
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A sub-agent's own conversation."""
+
+    id: str
+    session: Session
+    call: Call | None = None
+    parent: str | None = None  # the id of the agent whose call it was; None for the session's own
+    file: AgentFile | None = None
+    meta: AgentMeta | None = None
+
+    @property
+    def kind(self) -> str:
+        """The type of agent that was asked for."""
+        named = self.meta.agent_type if self.meta else None
+        return named or as_text(self.call.input.get("subagent_type", "") if self.call else "")
+
+    @property
+    def description(self) -> str:
+        named = self.meta.description if self.meta else None
+        return named or as_text(self.call.input.get("description", "") if self.call else "")
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """What the parent's result says of the run: status, totalDurationMs, totalTokens, totalToolUseCount."""
+        detail = self.call.detail if self.call else None
+        keys = ("status", "totalDurationMs", "totalTokens", "totalToolUseCount")
+        return {k: detail[k] for k in keys if k in detail} if isinstance(detail, dict) else {}
+
+    @property
+    def recorded_id(self) -> str | None:
+        """The id that the entries carry; a file that was renamed shows here."""
+        return next((e.agent_id for e in self.session.entries if e.agent_id), None)
+
+    @property
+    def model(self) -> str | None:
+        return next((r.model for r in self.session.replies if r.model and not r.is_synthetic), None)
+
+
+def agents_of(session: Session) -> tuple[Agent, ...]:
+    """Every agent below a session: the session's own in the order of its calls, then theirs, then those without a call."""
+    found = [_from_file(file) for file in _files(session)]
+    found += _inline(session)
+    return tuple(_link(session, found))
+
+
+def _files(session: Session) -> list[AgentFile]:
+    file = session.file
+    if file is None and session.path is not None and session.path.exists():
+        file = session_at(session.path)
+    if not isinstance(file, SessionFile):
+        return []
+    return [agent for agent in file.agents() if not agent.is_warmup]
+
+
+def _from_file(file: AgentFile) -> Agent:
+    from clew.conversation.session import Session
+
+    return Agent(file.id, Session(file.path, file=file), file=file, meta=file.meta())
+
+
+def _inline(session: Session) -> list[Agent]:
+    """Sidechain entries inside the session's own file, one agent for each root."""
+    from clew.conversation.session import Session
+
+    if session.is_agent:
+        return []
+    groups: dict[str, list[Entry]] = {}
+    roots: dict[str, str] = {}
+    for entry in session.entries:
+        if entry.is_sidechain and entry.uuid:
+            root = roots.get(entry.parent or "", entry.uuid)
+            roots[entry.uuid] = root
+            groups.setdefault(root, []).append(entry)
+    return [
+        Agent(group[0].agent_id or root, Session(b"".join(_line(e) for e in group), folder=session.folder))
+        for root, group in groups.items()
+    ]
+
+
+def _line(entry: Entry) -> bytes:
+    return entry.raw if entry.raw.endswith(b"\n") else entry.raw + b"\n"
+
+
+def _link(session: Session, agents: list[Agent]) -> list[Agent]:
+    """Find the call of each agent, among the session's calls and those of the other agents; in the order of the calls."""
+    callers: list[tuple[str | None, Session]] = [(None, session), *((a.id, a.session) for a in agents)]
+    calls = [(owner, call, call.agent_id) for owner, s in callers for call in s.calls if call.name in AGENT_TOOLS]
+    taken: set[str] = set()
+    linked = [_with_call(agent, calls, taken) for agent in agents]
+    place = {call.id: index for index, (_, call, _) in reversed(list(enumerate(calls)))}
+    return sorted(linked, key=lambda a: (place[a.call.id] if a.call else len(calls), a.id))
+
+
+def _with_call(agent: Agent, calls: Sequence[tuple[str | None, Call, str | None]], taken: set[str]) -> Agent:
+    use = agent.meta.tool_use_id if agent.meta else None
+    others = [(o, c, named) for o, c, named in calls if o != agent.id]
+    run = agent.file.run if agent.file else None
+    match = next(((o, c) for o, c, named in others if (use and c.id == use) or named == agent.id), None)
+    match = match or next(((o, c) for o, c, _ in others if run and c.name == "Workflow" and run in c.output), None)
+    free = ((o, c) for o, c, named in others if not named and c.id not in taken)
+    match = match or next(((o, c) for o, c in free if _asked(c, agent)), None)
+    if match is None:
+        return agent
+    taken.add(match[1].id)
+    return replace(agent, parent=match[0], call=match[1])
+
+
+def _asked(call: Call, agent: Agent) -> bool:
+    """Whether the agent's first entry is the prompt of this call, which tells when nothing else does."""
+    first = next((e for e in agent.session.entries if e.type == "user"), None)
+    prompt = call.input.get("prompt")
+    return bool(first and isinstance(prompt, str) and prompt.strip() and first.text.strip() == prompt.strip())

@@ -1,0 +1,258 @@
+"""Attachments stored without the words that the model got: the words that Claude Code makes of them again.
+
+From 2.1.290 on the program stores what it sent (`rendered`). Attachments of older versions hold only what they consist
+of, and a resume puts that into words once more. The short phrases around the stored values are part of what a request
+is; kinds that the program surrounds with instructions of its own are left out, and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from clew.conversation.cli_version import Era
+from clew.wire.json_codec import as_text
+
+Json = Mapping[str, Any]
+Parts = list[str] | None  # None: the program sends something that is not known here
+
+# Kinds that are surrounded by the program's own instructions, and sent.
+LEFT_OUT = frozenset(
+    {
+        "agent_mention",
+        "auto_mode",
+        "auto_mode_exit",
+        "budget_usd",
+        "deferred_tools_delta",
+        "diagnostics",
+        "edited_text_file",
+        "environment",
+        "instructions",
+        "invoked_skills",
+        "mcp_resource",
+        "opened_file_in_ide",
+        "output_style",
+        "output_token_usage",
+        "pdf_reference",
+        "plan_file_reference",
+        "plan_mode",
+        "plan_mode_exit",
+        "plan_mode_reentry",
+        "read_truncation_notice",
+        "relevant_memories",
+        "selected_lines_in_ide",
+        "session_context",
+        "task_status",
+        "token_usage",
+        "ultrathink_effort",
+    }
+)
+_LEFT_OUT_BEFORE = ("date_change", "todo_reminder")  # in other words before 2.1.290
+_KNOWN_LATER = ("agent_listing_delta", "date", "mcp_instructions_delta", "model", "silent_turn_reminder")
+_QUEUED = "The user sent a new message while you were working:\n{}\n\n{}"
+_HEED = (
+    "This is how Claude Code surfaces messages the user sends mid-turn — within the running turn, often alongside the next "
+    "tool result, rather than as a separate conversation turn. Address the message above as you continue this turn."
+)
+_HEED_BEFORE = (  # before 2.1.260
+    "IMPORTANT: After completing your current task, you MUST address the user's message above. Do not ignore it."
+)
+_CALLED = "Called the {} tool with the following input: {}"
+_RESULT = "Result of calling the {} tool:\n{}"
+_EMPTY = "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>"
+_HEARD = ("SessionStart", "UserPromptSubmit", "UserPromptExpansion")  # hooks whose output the model gets
+
+
+def words(attachment: Json, has_system_turns: bool, era: Era) -> Parts:
+    """What a version of Claude Code sends for an attachment: a text for each part, none for one that is not sent."""
+    kind = as_text(attachment.get("type"))
+    if kind == "task_reminder":  # newer versions do not remind models that take system turns
+        return [] if has_system_turns and era.renders_attachments else None
+    if kind in LEFT_OUT or (kind in _LEFT_OUT_BEFORE and not era.renders_attachments):
+        return None
+    if not era.knows_listings and kind in _KNOWN_LATER:
+        return []
+    if not era.knows_listings and kind in ("file", "directory"):  # in other words
+        return None
+    if not era.reads_bom and kind == "queued_command":  # in other words before 2.1.9
+        return None
+    if kind == "queued_command":
+        return _queued(attachment, _HEED if era.reminds_of_tasks else _HEED_BEFORE)
+    render = _BY_KIND.get(str(kind))
+    return render(attachment) if render else []
+
+
+def is_typed(attachment: Json) -> bool:
+    """Whether a person typed this while the model was working."""
+    origin = attachment.get("origin")
+    by_others = isinstance(origin, dict) and origin.get("kind") not in (None, "human")
+    is_prompt = attachment.get("type") == "queued_command" and attachment.get("commandMode") in (None, "prompt")
+    return is_prompt and not by_others and attachment.get("isMeta") is not True
+
+
+def typed_text(attachment: Json) -> str:
+    """What a person typed while the model was working: the texts of it, joined."""
+    prompt = attachment.get("prompt")
+    if isinstance(prompt, str):
+        return prompt
+    parts = prompt if isinstance(prompt, list) else []
+    texts = (p.get("text") for p in parts if isinstance(p, dict) and p.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def images(attachment: Json) -> list[dict[str, Any]]:
+    """The images that were typed with it; they are sent beside the words."""
+    prompt = attachment.get("prompt")
+    parts = prompt if isinstance(prompt, list) and attachment.get("type") == "queued_command" else []
+    return [dict(p) for p in parts if isinstance(p, dict) and p.get("type") == "image"]
+
+
+def _queued(attachment: Json, heed: str) -> Parts:
+    by_person = is_typed({**attachment, "commandMode": None}) and attachment.get("commandMode") != "task-notification"
+    return [_QUEUED.format(typed_text(attachment), heed)] if by_person else None
+
+
+def _file(attachment: Json) -> Parts:
+    content = attachment.get("content")
+    if not isinstance(content, dict) or content.get("type") == "file_unchanged":
+        return []
+    file = content.get("file")
+    if content.get("type") != "text" or not isinstance(file, dict) or attachment.get("truncated"):
+        return None
+    text, start = file.get("content"), file.get("startLine")
+    if not isinstance(text, str) or not isinstance(start, int):
+        return None
+    lines = enumerate(re.split("\r?\n", text), start)
+    shown = "\n".join(f"{number}\t{line}" for number, line in lines) if text else _EMPTY
+    return [_CALLED.format("Read", _json({"file_path": attachment.get("filename")})), _RESULT.format("Read", shown)]
+
+
+def _directory(attachment: Json) -> Parts:
+    path, content = attachment.get("path"), attachment.get("content")
+    if not isinstance(path, str) or not isinstance(content, str):
+        return None
+    call = _json({"command": f"ls {shlex.quote(path)}", "description": f"Lists files in {path}"})
+    return [_CALLED.format("Bash", call), _RESULT.format("Bash", content.rstrip())]
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _nested_memory(attachment: Json) -> Parts:
+    content = attachment.get("content")
+    if not isinstance(content, dict):
+        return None
+    return [f"Contents of {content.get('path')}:\n\n{content.get('content')}"]
+
+
+def _hook_context(attachment: Json) -> Parts:
+    content = attachment.get("content")
+    if not isinstance(content, list) or not content:
+        return []
+    return [f"{attachment.get('hookName')} hook additional context: " + "\n".join(map(str, content))]
+
+
+def _hook_success(attachment: Json) -> Parts:
+    content = attachment.get("content")
+    is_heard = attachment.get("hookEvent") in _HEARD and content
+    return [f"{attachment.get('hookName')} hook success: {content}"] if is_heard else []
+
+
+def _hook_blocking_error(attachment: Json) -> Parts:
+    error = attachment.get("blockingError")
+    if not isinstance(error, dict):
+        return None
+    from_command = f'hook blocking error from command: "{error.get("command")}"'
+    return [f"{attachment.get('hookName')} {from_command}: {error.get('blockingError')}"]
+
+
+def _hook_stopped(attachment: Json) -> Parts:
+    return [f"{attachment.get('hookName')} hook stopped continuation: {attachment.get('message')}"]
+
+
+def _hook_answered(attachment: Json) -> Parts:
+    """What a hook that ran in the background answered."""
+    response = attachment.get("response")
+    if not isinstance(response, dict):
+        return None
+    specific = response.get("hookSpecificOutput")
+    context = specific.get("additionalContext") if isinstance(specific, dict) else None
+    return [text for text in (response.get("systemMessage"), context) if isinstance(text, str) and text]
+
+
+def _date(attachment: Json) -> Parts:
+    date = attachment.get("date")
+    return [f"Today's date is {date}."] if date else []
+
+
+def _date_change(attachment: Json) -> Parts:
+    now = f"The date has changed. Today's date is now {attachment.get('newDate')}."
+    return [f"{now} No need to announce the new date — the user's own clock shows it."]
+
+
+def _compact_file(attachment: Json) -> Parts:
+    read = f"Note: {attachment.get('filename')} was read before the last conversation was summarized"
+    return [f"{read}, but the contents are too large to include. Use Read tool if you need to access it."]
+
+
+def _mcp_instructions(attachment: Json) -> Parts:
+    blocks = attachment.get("addedBlocks")
+    if attachment.get("removedNames") or not isinstance(blocks, list) or not blocks:
+        return None
+    heading = "The following MCP servers have provided instructions for how to use their tools and resources:"
+    return ["\n\n".join(("# MCP Server Instructions", heading, *map(str, blocks)))]
+
+
+def _agents(attachment: Json) -> Parts:
+    lines, is_first = attachment.get("addedLines"), attachment.get("isInitial") is True
+    if attachment.get("removedTypes") or not isinstance(lines, list) or not lines:
+        return None
+    if is_first and attachment.get("showConcurrencyNote"):
+        return None
+    heading = (
+        "Available agent types for the Agent tool:"
+        if is_first
+        else "New agent types are now available for the Agent tool:"
+    )
+    return ["\n".join((heading, *map(str, lines)))]
+
+
+def _skills(attachment: Json) -> Parts:
+    content = attachment.get("content")
+    return [f"The following skills are available for use with the Skill tool:\n\n{content}"] if content else []
+
+
+def _field(name: str) -> Callable[[Json], Parts]:
+    """The kinds that hold the whole text in one field."""
+
+    def render(attachment: Json) -> Parts:
+        text = attachment.get(name)
+        return [text] if isinstance(text, str) else None
+
+    return render
+
+
+_BY_KIND: Mapping[str, Callable[[Json], Parts]] = {
+    "agent_listing_delta": _agents,
+    "async_hook_response": _hook_answered,
+    "compact_file_reference": _compact_file,
+    "critical_system_reminder": _field("content"),
+    "date": _date,
+    "date_change": _date_change,
+    "directory": _directory,
+    "file": _file,
+    "hook_additional_context": _hook_context,
+    "hook_blocking_error": _hook_blocking_error,
+    "hook_stopped_continuation": _hook_stopped,
+    "hook_success": _hook_success,
+    "mcp_instructions_delta": _mcp_instructions,
+    "model": _field("text"),
+    "nested_memory": _nested_memory,
+    "silent_turn_reminder": _field("text"),
+    "skill_listing": _skills,
+    "total_tokens_reminder": _field("text"),
+}

@@ -1,0 +1,151 @@
+"""The graph: entries joined by their parents into a forest, with what is wrong with it as values.
+
+Every entry that has a uuid is a node. Whatever the parents say, the result is a forest that accounts for every node: a
+parent that is not in the file makes a root, a cycle is opened at its first node in file order, and of two entries with one
+uuid the later stands for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from clew.system.plural import plural
+from clew.wire.entry import Entry
+
+N = TypeVar("N")
+
+
+@dataclass(frozen=True, slots=True)
+class Dangling:
+    """An entry whose parent is not in the file."""
+
+    entry: Entry
+    parent: str
+
+    def __str__(self) -> str:
+        return f"line {self.entry.line.number}: the parent {self.parent[:8]} is not in the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Entries that are their own ancestors."""
+
+    uuids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.summary}, from {self.uuids[0][:8]}"
+
+    @property
+    def summary(self) -> str:
+        return plural(len(self.uuids), "entry is its own ancestor", "entries are their own ancestors")
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Several entries with one uuid; the last of them counts."""
+
+    uuid: str
+    entries: tuple[Entry, ...]
+
+    def __str__(self) -> str:
+        return f"line {self.entries[-1].line.number}: the uuid {self.uuid[:8]} is used {len(self.entries)} times"
+
+
+Problem = Dangling | Cycle | Duplicate
+
+
+class Graph:
+    """Nodes by uuid, in file order, with their parents, children and roots."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.nodes: dict[str, Entry] = {}
+        self.position: dict[str, int] = {}
+        repeated: dict[str, list[Entry]] = {}
+        for index, entry in enumerate(entries):
+            uuid = entry.uuid
+            if uuid is None:
+                continue
+            if uuid in self.nodes:
+                repeated.setdefault(uuid, [self.nodes[uuid]]).append(entry)
+            self.nodes[uuid] = entry
+            self.position.setdefault(uuid, index)
+        self._repeated = repeated
+
+    @cached_property
+    def _links(self) -> tuple[dict[str, str | None], tuple[Problem, ...]]:
+        """Each node's parent in the forest, and the problems met on the way."""
+        problems: list[Problem] = [Duplicate(u, tuple(e)) for u, e in self._repeated.items()]
+        parents: dict[str, str | None] = {}
+        for uuid, entry in self.nodes.items():
+            parent = entry.parent
+            if parent is not None and parent not in self.nodes:
+                problems.append(Dangling(entry, parent))
+                parent = None
+            parents[uuid] = parent
+        for cycle in cycles(parents):
+            first = min(cycle, key=self.position.__getitem__)
+            parents[first] = None
+            problems.append(Cycle(tuple(cycle)))
+        return parents, tuple(problems)
+
+    @property
+    def parents(self) -> dict[str, str | None]:
+        return self._links[0]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self._links[1]
+
+    @cached_property
+    def children(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for uuid, parent in self.parents.items():
+            if parent is not None:
+                found.setdefault(parent, []).append(uuid)
+        return found
+
+    @property
+    def roots(self) -> list[str]:
+        return [uuid for uuid, parent in self.parents.items() if parent is None]
+
+    @property
+    def leaves(self) -> list[str]:
+        return [uuid for uuid in self.nodes if uuid not in self.children]
+
+    @property
+    def forks(self) -> list[str]:
+        """Nodes with more than one child. Most are parallel calls; branches of a conversation are defined on turns."""
+        return [uuid for uuid, below in self.children.items() if len(below) > 1]
+
+    def path(self, leaf: str) -> list[Entry]:
+        """From the root to a node, by parents alone."""
+        return [self.nodes[uuid] for uuid in reversed(list(self.ancestry(leaf)))]
+
+    def ancestry(self, uuid: str | None) -> Iterator[str]:
+        """A node, its parent, and so on to its root."""
+        while uuid is not None:
+            yield uuid
+            uuid = self.parents.get(uuid)
+
+    def descends(self, uuid: str, ancestor: str) -> bool:
+        return any(step == ancestor for step in self.ancestry(uuid))
+
+
+def cycles(parents: Mapping[N, N | None]) -> list[list[N]]:
+    """The cycles of a map in which each node has at most one parent."""
+    seen: set[N] = set()
+    found = []
+    for start in parents:
+        walk: dict[N, None] = {}
+        node: N | None = start
+        while node is not None and node not in seen and node not in walk:
+            walk[node] = None
+            node = parents[node]
+        if node is not None and node in walk:
+            steps = list(walk)
+            found.append(steps[steps.index(node) :])
+        seen.update(walk)
+    return found

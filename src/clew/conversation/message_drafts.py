@@ -1,0 +1,360 @@
+"""Drafts: the entries of a path as pieces with a role, without what must not be sent.
+
+The first of two stages between a path and a request; `message` is the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, takewhile
+from typing import Any
+
+from msgspec import Raw
+
+from clew.conversation.active_path import reply_id
+from clew.conversation.attachment_text import images, words
+from clew.conversation.cli_version import Era
+from clew.conversation.tool_references import refers_to_tools, without_lost_tools
+from clew.models import model_of, table
+from clew.wire.entry import Entry
+from clew.wire.entry_types import Attachment
+from clew.wire.json_codec import as_text, decode, encode
+
+Json = dict[str, Any]
+
+INTERRUPTED_CALL = (
+    "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown. "
+    "Check whether it took effect before relying on it or running it again.]"
+)
+LOADED = "Tool loaded."
+NO_SEARCH = "[Tool references removed - tool search not enabled]"
+STRING = "(string)"  # the type of a block that stands for a plain string among the blocks
+THOUGHT = ("thinking", "redacted_thinking")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A piece of the conversation on its way to a message."""
+
+    role: str
+    blocks: list[Json]
+    entry: Entry | None
+    kind: str = "message"  # else context, pictured, queued, system, command, or (not sent) mark, silent and left out
+    mid: str | None = None
+    model: str | None = None
+    queued: int = 0  # how many of the last blocks were queued during the turn
+
+    @property
+    def has_results(self) -> bool:
+        return any(b.get("type") == "tool_result" for b in self.blocks)
+
+
+def drafts(path: Sequence[Entry], era: Era, model: str) -> list[Draft]:
+    made = [draft for entry in path for draft in _draft(entry, era, model)]
+    made = _answer_calls(_behind_calls(made) if era.renders_attachments else made, era)
+    if era.drops_lone_thinking:
+        made = _without_lone_thinking(made, era)
+    return [d for d in made if not (_is_blank_reply(d) if era.marks_empty else _is_empty_reply(d))]
+
+
+def _draft(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
+    if entry.type in ("user", "assistant"):
+        yield from _spoken(entry, era, model)
+    elif entry.type == "attachment":
+        yield from _rendered(entry, era, model)
+    elif entry.type == "system" and entry.subtype == "local_command" and era.sends_local_commands:
+        content = decode(entry.content)
+        yield Draft("user", _blocks(content), entry, kind="command")
+    else:
+        yield Draft("user", [], entry, kind="silent")
+
+
+def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
+    message = entry.data.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = _blocks(content, keeps_strings=era.sends_strings)
+    if era.has_system_turns and isinstance(content, list):
+        blocks = [b for b in blocks if _is_sound(b)]
+    if entry.type == "assistant" and content and not blocks and era.renders_attachments:
+        return  # as if the line were not there
+    if entry.type == "assistant":
+        mid = reply_id(entry) if era.tells_replies_apart else entry.message.id if entry.message else None
+        made_by = entry.message.model if entry.message else None
+        if era.strips_call_fields:
+            blocks = [_stripped(b, era) for b in blocks]
+        yield Draft("assistant", blocks, entry, mid=mid, model=made_by)
+    elif era.reminds_of_tasks and _is_notification(entry):
+        yield from _context(["\n".join(as_text(b.get("text", "")) for b in blocks)], entry, model, era)
+    else:
+        if content == "":
+            blocks = [_text("")]
+        if era.removes_tool_references:
+            blocks = [_without_references(b) for b in blocks]
+        if era.drops_prompt_images:
+            blocks = [{"type": "text", "text": "[image]"} if b.get("type") == "image" else b for b in blocks]
+        if era.puts_results_first:
+            blocks = sorted(blocks, key=lambda b: b.get("type") != "tool_result")
+        if era.renders_attachments and any(refers_to_tools(b) for b in blocks):
+            blocks = [without_lost_tools(b, model) for b in blocks]
+            blocks = [*blocks, _text(LOADED)] if any(refers_to_tools(b) for b in blocks) else blocks
+        yield Draft("user", blocks, entry)
+
+
+def _without_references(block: Json) -> Json:
+    if not refers_to_tools(block):
+        return block
+    kept = [p for p in block["content"] if not (isinstance(p, dict) and p.get("type") == "tool_reference")]
+    return {**block, "content": kept or [_text(NO_SEARCH)]}
+
+
+def _is_sound(block: Json) -> bool:
+    """What has no type, or a text that is none, is no block."""
+    return isinstance(block.get("type"), str) and (block["type"] != "text" or isinstance(block.get("text"), str))
+
+
+def _stripped(block: Json, era: Era) -> Json:
+    if block.get("type") != "tool_use":
+        return block
+    kept: Json = {key: block[key] for key in ("type", "id", "name", "input") if key in block}
+    if era.drops_plans and kept.get("name") == "ExitPlanMode" and isinstance(kept.get("input"), dict):
+        kept["input"] = {key: value for key, value in kept["input"].items() if key != "plan"}
+    return kept
+
+
+def _is_notification(entry: Entry) -> bool:
+    return _kind(entry.origin) == "task-notification"
+
+
+def _kind(origin: Raw) -> str:
+    value = decode(origin)
+    return as_text(value.get("kind", "")) if isinstance(value, dict) else ""
+
+
+_OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
+
+
+def unwrapped(text: str) -> str:
+    return text.removeprefix(_OPEN).removesuffix(_CLOSE).strip("\n") if text.startswith(_OPEN) else text
+
+
+def _turn_text(text: str, model: str) -> str:
+    """Context as it stands in a system turn: without the marks of a reminder, but for models that get them all the same."""
+    return _reminder(text) if model_of(model).name in table()["marked_turns"] else unwrapped(text)
+
+
+def has_system_turns(model: str, era: Era) -> bool:
+    """Whether a version sends messages with the role `system` among the others, and the model takes them."""
+    return era.has_system_turns and model_of(model).system_turns
+
+
+def _rendered(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
+    """An attachment as the model gets it: in the words that were stored with it, else in words made of it again."""
+    yield Draft("user", [], entry, kind="mark")
+    data = entry.data
+    attachment = data.get("attachment")
+    if not isinstance(attachment, dict):
+        return
+    stored = _parts(data) if era.renders_attachments else None
+    if stored is None:
+        yield from _rendered_again(entry, attachment, era, model)
+        return
+    if _is_spoken(entry) and has_system_turns(model, era):
+        yield from (
+            Draft("user", [_text(_turn_text(text, model)) for text in texts], entry, kind="queued") for texts in stored
+        )
+    elif data.get("renderedRole") == "system" and has_system_turns(model, era):
+        yield from _context([text for texts in stored for text in texts], entry, model, era)
+    else:
+        yield from (Draft("user", [_text(text) for text in texts], entry, kind="context") for texts in stored)
+
+
+def _rendered_again(entry: Entry, attachment: Json, era: Era, model: str) -> Iterable[Draft]:
+    """What the program makes of an attachment that was stored without its words."""
+    parts = words(attachment, has_system_turns(model, era), era)
+    pictures = images(attachment)
+    if parts is None:
+        yield Draft("user", [], entry, kind="left out")
+    elif era.renders_attachments and _is_spoken(entry) and has_system_turns(model, era):
+        yield Draft("user", [*map(_text, parts), *pictures], entry, kind="queued")
+    elif pictures:
+        yield Draft("user", [*(_text(_reminder(part)) for part in parts), *pictures], entry, kind="pictured")
+    else:
+        yield from _context(parts, entry, model, era)
+
+
+def _is_spoken(entry: Entry) -> bool:
+    """Whether it counts as a turn of the person's, and is sent as one where the API can tell the two apart."""
+    kind = Attachment.of(entry)
+    return kind.type == "queued_command" and kind.human_turn and _kind(kind.origin) == "human"
+
+
+def _context(parts: Sequence[str], entry: Entry, model: str, era: Era) -> Iterable[Draft]:
+    """Context for the model: one system turn where the API has them, else a reminder for each part."""
+    if not parts:
+        return
+    if has_system_turns(model, era):
+        yield Draft("system", [_text("\n".join(_turn_text(part, model) for part in parts))], entry, kind="system")
+    else:
+        yield from (Draft("user", [_text(_reminder(part))], entry, kind="context") for part in parts)
+
+
+def as_reminder(draft: Draft) -> Draft:
+    """A system turn as a message of the user's: no user's turn comes before it, and the API asks for one."""
+    texts = "\n".join(as_text(block.get("text", "")) for block in draft.blocks)
+    return replace(draft, role="user", blocks=[_text(_reminder(texts))], kind="context")
+
+
+def _reminder(text: str) -> str:
+    return text if text.startswith(_OPEN) else f"{_OPEN}\n{text}\n{_CLOSE}"
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _parts(data: Json) -> list[list[str]] | None:
+    """What was rendered, a list of texts for each part; None if nothing was, or anything but text."""
+    rendered = data.get("rendered")
+    if not isinstance(rendered, list):
+        return None
+    found = [_texts(part) for part in rendered]
+    return [texts for texts in found if texts] if all(texts is not None for texts in found) else None
+
+
+def _texts(part: Any) -> list[str] | None:
+    content = part.get("content") if isinstance(part, dict) else None
+    if isinstance(content, str):
+        return [content]
+    blocks = content if isinstance(content, list) else [None]
+    texts = [b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
+    return [t for t in texts if isinstance(t, str)] if len(texts) == len(blocks) else None
+
+
+def _blocks(content: Any, keeps_strings: bool = False) -> list[Json]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    if not isinstance(content, list):
+        return []
+    if keeps_strings:
+        content = [{"type": STRING, "text": block} if isinstance(block, str) else block for block in content]
+    return [_named(block) for block in content if isinstance(block, dict)]
+
+
+def _named(block: Json) -> Json:
+    """A copy of a block whose names can be looked up: a list or an object in the place of one becomes its JSON text."""
+    odd = {key: encode(block[key]).decode() for key in _NAMES if isinstance(block.get(key), list | dict)}
+    return {**block, **odd}
+
+
+_NAMES = ("type", "id", "tool_use_id", "name")
+
+
+def _answer_calls(made: list[Draft], era: Era) -> list[Draft]:
+    """Calls that no result answers: dropped with their line, or, in the last reply, answered by an error."""
+    answered = {b.get("tool_use_id") for d in made for b in d.blocks if b.get("type") == "tool_result"}
+    if not era.fills_missing_results:
+        kept = [_without_unanswered(d, answered) for d in made]
+        if era.pairs_results:
+            return kept
+        asked = {b.get("id") for d in made for b in d.blocks if b.get("type") == "tool_use"}
+        first = next((i for i, d in enumerate(kept) if d.role == "assistant"), len(kept))
+        rest = [_without_strays(d, asked) for d in kept[first:]] if era.drops_stray_results else kept[first:]
+        return [*kept[:first], *rest]  # strays before the first reply are sent
+    last = max((i for i, d in enumerate(made) if d.role == "assistant"), default=-1)
+    open_end = era.answers_interrupted_calls and not any(
+        d.role == "user" and d.kind == "message" and not d.has_results for d in made[last + 1 :]
+    )
+    ending = made[last].mid if open_end and last >= 0 else None
+    stopped = _stopped_turn(made, era)
+    found: list[Draft] = []
+    pending: list[Json] = []
+    for index, draft in enumerate(made):
+        calls = [b.get("id") for b in draft.blocks if b.get("type") == "tool_use"]
+        missing = [c for c in calls if c not in answered]
+        if open_end and draft.role == "assistant" and (draft is made[last] or draft.mid == ending):
+            pending.extend(error_result(c, INTERRUPTED_CALL) for c in missing)
+        elif calls and len(missing) == len(calls) and index < stopped:
+            continue
+        found.append(draft)
+    return [*found, *(Draft("user", [p], None) for p in pending)]
+
+
+def _stopped_turn(made: Sequence[Draft], era: Era) -> int:
+    """Where a turn begins that ends with a result, because the program was stopped: calls in it are kept unanswered."""
+    spoken = [i for i, d in enumerate(made) if d.entry is not None and d.entry.type in ("user", "assistant")]
+    while spoken and made[spoken[-1]].role == "assistant" and not any(_speaks(b, era) for b in made[spoken[-1]].blocks):
+        spoken.pop()
+    last = made[spoken[-1]] if spoken else None
+    if not era.answers_interrupted_calls or last is None or not last.has_results or is_complete(made, last.entry):
+        return len(made)
+    return max((i for i in spoken if made[i].role != "assistant" and not made[i].has_results), default=0)
+
+
+def is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
+    """Whether a result ends a turn: because of the tool, or of the number of turns that are allowed.
+
+    The attachment that the program wrote behind it shows that.
+    """
+    if last is None:
+        return False
+    after = [d.entry for d in made[next(i for i, d in enumerate(made) if d.entry is last) + 1 :] if d.kind == "mark"]
+    if any(entry and Attachment.of(entry).type == "max_turns_reached" for entry in after):
+        return True
+    return bool(after) and last.data.get("toolEndsTurn") is True
+
+
+def _behind_calls(made: list[Draft]) -> list[Draft]:
+    """A result that stands before its call, in the same turn, goes behind it, with the context that belongs to it."""
+    called: dict[Any, int] = {}
+    for index, draft in enumerate(made):
+        for block in draft.blocks:
+            if block.get("type") == "tool_use":
+                called.setdefault(block.get("id"), index)
+    turns = list(accumulate(d.role == "user" and d.kind == "message" and not d.has_results for d in made))
+    late: dict[int, list[Draft]] = {}
+    for index, draft in enumerate(made):
+        if draft.role == "user" and draft.has_results:
+            at = next(called.get(b.get("tool_use_id"), -1) for b in draft.blocks if b.get("type") == "tool_result")
+            if at > index and turns[at] == turns[index]:
+                context = takewhile(lambda d: d.kind in ("context", "mark"), made[index + 1 :])
+                late.setdefault(at, []).extend([draft, *(d for d in context if d.kind == "context")])
+    moved = {id(draft) for group in late.values() for draft in group}
+    return [d for i, draft in enumerate(made) if id(draft) not in moved for d in (draft, *late.get(i, ()))]
+
+
+def error_result(call: Any, text: str) -> Json:
+    return {"type": "tool_result", "tool_use_id": call, "content": text, "is_error": True}
+
+
+def _without_unanswered(draft: Draft, answered: set[Any]) -> Draft:
+    kept = [b for b in draft.blocks if b.get("type") != "tool_use" or b.get("id") in answered]
+    return draft if len(kept) == len(draft.blocks) else replace(draft, blocks=kept)
+
+
+def _without_strays(draft: Draft, asked: set[Any]) -> Draft:
+    kept = [b for b in draft.blocks if b.get("type") != "tool_result" or b.get("tool_use_id") in asked]
+    return draft if len(kept) == len(draft.blocks) else replace(draft, blocks=kept)
+
+
+def _without_lone_thinking(made: list[Draft], era: Era) -> list[Draft]:
+    """A reply of nothing but thinking is not sent."""
+    speaks = {d.mid for d in made if d.role == "assistant" and any(_speaks(b, era) for b in d.blocks)}
+    return [d for d in made if d.role != "assistant" or not d.blocks or d.mid in speaks]
+
+
+def _speaks(block: Json, era: Era) -> bool:
+    is_blank = era.drops_foreign_thinking and block.get("type") == "text" and not as_text(block.get("text", "")).strip()
+    return block.get("type") not in THOUGHT and not is_blank
+
+
+def _is_empty_reply(draft: Draft) -> bool:
+    return draft.role == "assistant" and not draft.blocks
+
+
+def _is_blank_reply(draft: Draft) -> bool:
+    return (
+        draft.role == "assistant"
+        and bool(draft.blocks)
+        and all(b.get("type") == "text" and not as_text(b.get("text", "")).strip() for b in draft.blocks)
+    )

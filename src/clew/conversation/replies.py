@@ -1,0 +1,201 @@
+"""Replies and calls: one API response merged from its lines, and each tool use with its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from clew.wire.content_block import Block, Tokens
+from clew.wire.entry import Entry
+from clew.wire.json_codec import decode_readable
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """All entries with one `message.id`: the lines are parts of the answer, not versions of it."""
+
+    id: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return _merged(self.entries)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(b.text for b in self.blocks if b.type == "text" and b.text)
+
+    @property
+    def thinking(self) -> str:
+        return "\n".join(b.thinking for b in self.blocks if b.type == "thinking" and b.thinking)
+
+    @property
+    def uses(self) -> list[Block]:
+        return [b for b in self.blocks if b.type == "tool_use"]
+
+    @property
+    def model(self) -> str | None:
+        return next((e.message.model for e in self.entries if e.message and e.message.model), None)
+
+    @property
+    def stop_reason(self) -> str | None:
+        """The last one that was written; versions 2.1.9 to 2.1.56 wrote none at all."""
+        found = [e.message.stop_reason for e in self.entries if e.message and e.message.stop_reason]
+        return found[-1] if found else None
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """The usage of the line with most output tokens: earlier lines may hold a start-of-stream stub."""
+        found = [e.message.usage for e in self.entries if e.message and e.message.usage]
+        return max(found, key=lambda t: t.output_tokens or 0) if found else None
+
+    @property
+    def time(self) -> datetime | None:
+        return self.entries[0].time
+
+    @property
+    def is_synthetic(self) -> bool:
+        return self.entries[0].is_synthetic
+
+    @property
+    def is_error(self) -> bool:
+        return any(e.is_api_error for e in self.entries)
+
+
+def replies(entries: Iterable[Entry]) -> tuple[Reply, ...]:
+    """Assistant entries merged by message id, whatever stands between them; in the order of their first lines."""
+    groups: dict[str, list[Entry]] = {}
+    for index, entry in enumerate(entries):
+        if entry.type == "assistant":
+            groups.setdefault(reply_key(entry) or f"#{index}", []).append(entry)
+    return tuple(Reply(key, tuple(group)) for key, group in groups.items())
+
+
+def reply_key(entry: Entry) -> str | None:
+    """What makes lines one reply: the message id, else the request id, else the entry itself."""
+    return (entry.message.id if entry.message else None) or entry.request_id or entry.uuid
+
+
+def _merged(entries: Sequence[Entry]) -> list[Block]:
+    if len(entries) == 1:
+        return entries[0].blocks
+    found: list[Block] = []
+    for entry in entries:
+        blocks = entry.blocks
+        if found and len(blocks) >= len(found) and all(map(_extends, blocks, found)):
+            found = list(blocks)
+        else:
+            found.extend(b for b in blocks if not _is_repeated(b, found))
+    return found
+
+
+def _extends(block: Block, earlier: Block) -> bool:
+    """Whether a line repeats an earlier block, grown or not: a few writers stored the answer so far on each line."""
+    if block.type != earlier.type:
+        return False
+    if block.type == "text" and block.text and earlier.text:
+        return block.text.startswith(earlier.text)
+    return block == earlier
+
+
+def _is_repeated(block: Block, found: Sequence[Block]) -> bool:
+    if block.type == "tool_use" and block.id:
+        return any(b.id == block.id for b in found if b.type == "tool_use")
+    return any(b == block for b in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool use with its result; `extras` are further results that came for the same use."""
+
+    use: Block
+    entry: Entry
+    result: Block | None = None
+    result_entry: Entry | None = None
+    extras: tuple[Entry, ...] = ()
+    progress: tuple[Entry, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.use.id or ""
+
+    @property
+    def name(self) -> str:
+        return self.use.name or ""
+
+    @property
+    def input(self) -> dict[str, Any]:
+        value = self.use.input
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def output(self) -> str:
+        """What the model was told."""
+        return self.result.result_text if self.result else ""
+
+    @property
+    def detail(self) -> Any:
+        """The program's own record of the result (`toolUseResult`): never sent to the model."""
+        return decode_readable(self.result_entry.tool_use_result) if self.result_entry else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool reported a failure, by `is_error` or by a string as the program's own record."""
+        return bool(self.result and self.result_entry and self.result_entry.failed(self.result, self.name))
+
+    @property
+    def is_open(self) -> bool:
+        return self.result is None
+
+    @property
+    def agent_id(self) -> str | None:
+        """The agent that this call began, as far as the result tells."""
+        detail = self.detail if self.name in ("Task", "Agent") else None
+        found = (detail.get("agentId") or detail.get("agent_id")) if isinstance(detail, dict) else None
+        return found if isinstance(found, str) else None
+
+    @property
+    def seconds(self) -> float | None:
+        start, stop = self.entry.time, self.result_entry.time if self.result_entry else None
+        return (stop - start).total_seconds() if start and stop else None
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The calls of some entries, and the results that answer none of them."""
+
+    calls: tuple[Call, ...]
+    orphans: tuple[Entry, ...]
+
+    @property
+    def open(self) -> tuple[Call, ...]:
+        return tuple(call for call in self.calls if call.is_open)
+
+
+def pair(entries: Iterable[Entry]) -> Pairing:
+    """Tool uses and results joined by id, in any order; the first result counts, later ones are extras."""
+    uses: dict[str, tuple[Block, Entry]] = {}
+    results: dict[str, list[tuple[Block, Entry]]] = {}
+    signs: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.type == "assistant":
+            for use in entry.uses:
+                if use.id:
+                    uses.setdefault(use.id, (use, entry))
+        elif entry.type == "user":
+            for block in entry.results:
+                results.setdefault(block.tool_use_id or "", []).append((block, entry))
+        elif entry.type == "progress" and entry.parent_tool_use:
+            signs.setdefault(entry.parent_tool_use, []).append(entry)
+    calls = tuple(_call(use, entry, results.get(key, ()), signs.get(key, ())) for key, (use, entry) in uses.items())
+    orphans = tuple(e for key, found in results.items() if key not in uses for _, e in found)
+    return Pairing(calls, orphans)
+
+
+def _call(use: Block, entry: Entry, results: Sequence[tuple[Block, Entry]], signs: Sequence[Entry]) -> Call:
+    if not results:
+        return Call(use, entry, progress=tuple(signs))
+    (result, answer), *extras = results
+    return Call(use, entry, result, answer, tuple(e for _, e in extras), tuple(signs))

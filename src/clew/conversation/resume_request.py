@@ -1,0 +1,278 @@
+"""The request: the messages, in order, that a resume would send to the Messages API.
+
+This is what the real program can judge, so it follows what the program was seen to do, era by era: first it chooses and
+mends entries, then it turns them into messages, then it makes the messages acceptable to the API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from clew.conversation.active_path import after_compaction, leaf, with_notes, with_siblings, with_siblings_behind
+from clew.conversation.api_messages import messages
+from clew.conversation.cli_version import NEWEST, Era
+from clew.conversation.message_drafts import Draft, drafts, is_complete
+from clew.conversation.parent_links import SPOKEN, chain, has_content
+from clew.conversation.preserved_lines import relinked
+from clew.models import default_model, known_name, model_of, without_suffix
+from clew.wire.entry import Damaged, Entry, Item
+from clew.wire.entry_types import Attachment, WorktreeState
+from clew.wire.json_codec import as_text, decode_slowly
+from clew.wire.line import BOM
+
+UNANSWERED = "No response requested."
+GO_ON = "Continue from where you left off."
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a resume would send, or why there would be none."""
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    model: str | None = None
+    leaf: Entry | None = None
+    path: tuple[Entry, ...] = ()
+    refusal: str = ""
+    left_out: int = 0  # attachments that Claude Code would put into words of its own, which are not in `messages`
+
+    @property
+    def is_resumable(self) -> bool:
+        return not self.refusal
+
+
+def build(
+    items: Iterable[Item], version: str = NEWEST, prompt: str | None = None, context: Sequence[Entry] = ()
+) -> Request:
+    """The request for a file's items as one version would make it.
+
+    `prompt` is what would be asked next, and `context` the attachments that the program adds for it.
+    """
+    era = Era(version)
+    try:
+        return _build(list(readable(items, era)), era, prompt, context)
+    except Unreadable as reason:
+        return Request(refusal=str(reason))
+
+
+_SHORT = 4096  # bytes: a longer line is not read to see whether it is null
+
+
+class Unreadable(ValueError):
+    """The version in question cannot resume this file."""
+
+
+def readable(items: Iterable[Item], era: Era) -> Iterable[Entry]:
+    """The entries that a version sees: older ones lose lines that newer ones read."""
+    for item in items:
+        if not isinstance(item, Entry) and item.line.size < _SHORT and item.raw.strip() == b"null":
+            if era.dies_of_null_lines:
+                raise Unreadable(f"line {item.line.number} is null, which ends version {era.version}")
+            if era.stops_at_null_lines:
+                return
+        if isinstance(item, Entry):
+            if not item.raw.startswith(BOM) or (era.reads_bom and not (era.renders_attachments and item.offset)):
+                yield item
+        elif isinstance(item, Damaged) and item.salvaged and era.saves_joined_lines:
+            first = item.salvaged[0]
+            if first.offset == item.line.offset and _is_strict(first):
+                yield first
+
+
+def _is_strict(entry: Entry) -> bool:
+    """Whether the object is JSON to the letter, as the program asks of it."""
+    try:
+        decode_slowly(entry.line.json)
+    except ValueError:
+        return False
+    return True
+
+
+def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequence[Entry]) -> Request:
+    _refuse_bad_file(entries, era)
+    _refuse_broken_worktree(entries, era)
+    links = relinked(chain(entries, era))
+    end = leaf(links, [e for e in entries if e.type == "last-prompt"], era)
+    if end is None:
+        raise Unreadable("no conversation in this file")
+    path = links.up(end)
+    if not era.survives_cycles and path[0].parent in {e.uuid for e in path}:
+        raise Unreadable(f"its entries are their own ancestors, which hangs version {era.version}")
+    if era.requires_time:
+        _refuse_bad_end(path, era)
+    path = after_compaction(path)
+    _refuse_bad_entries(path, era)
+    if era.repairs_siblings:
+        path = with_siblings(path, links) if era.orders_siblings else with_siblings_behind(path, links)
+    if era.keeps_notes:
+        path = with_notes(path, links)
+    if era.reads_snapshots:
+        _refuse_empty_snapshots(entries, path, era)
+    model = _model(path)
+    made = drafts(path, era, model)
+    asked = _model([d.entry for d in made if d.entry and d.role == "assistant"])
+    if asked != model:
+        model, made = asked, drafts(path, era, asked)
+    left_out = sum(draft.kind == "left out" for draft in made)
+    asking = [Draft("user", [_text(prompt)], None)] if prompt is not None else []
+    sent = [*_finished(made, era), *asking, *map(_fresh, drafts(context, era, model))]
+    return Request(messages(sent, era, model), model, end, tuple(path), left_out=left_out)
+
+
+def _fresh(draft: Draft) -> Draft:
+    """Context for a new prompt: what it says about the session is kept apart from a result, as it is not later."""
+    is_apart = draft.entry is not None and Attachment.of(draft.entry).type == "remote_session_change"
+    return replace(draft, entry=None) if is_apart else draft
+
+
+def _refuse_bad_end(path: Sequence[Entry], era: Era) -> None:
+    last = next((e for e in reversed(path) if e.type in SPOKEN), None)
+    if last is None:
+        return
+    if last.is_sidechain and era.leaf_by_order:
+        raise Unreadable("the last message is an agent's")
+    when = last.timestamp
+    is_year = isinstance(when, int | float) and 0 <= when <= _LAST_YEAR  # how the program reads a number there
+    if last.time is None or (isinstance(when, int | float) and not is_year):
+        raise Unreadable("the last message has no time")
+
+
+_LAST_YEAR = 275_760
+
+
+def _refuse_bad_file(entries: Sequence[Entry], era: Era) -> None:
+    if era.heeds_endings and any(e.type == "ended-by-model" for e in entries):
+        raise Unreadable("the model ended this conversation")
+    if era.reads_every_message:
+        for entry in entries:
+            if entry.type in SPOKEN and entry.message is None:
+                raise Unreadable(f"line {entry.line.number} has no message, which ends version {era.version}")
+
+
+def _refuse_bad_entries(path: Sequence[Entry], era: Era) -> None:
+    for entry in () if era.survives_bad_entries else path:
+        fault = ""
+        if entry.type in SPOKEN and not has_content(entry):
+            fault = "has no content" if entry.message else "has no message"
+        elif entry.type == "assistant" and entry.message and isinstance(entry.message.content, str):
+            fault = "is a plain string"
+        elif entry.type in SPOKEN and None in _content(entry):
+            fault = "holds null among its blocks"
+        elif era.dies_of_strings_in_replies and entry.type == "assistant" and _has_strings(entry):
+            fault = "holds a plain string among its blocks"
+        elif era.reads_text_marks and entry.type == "user" and _has_odd_text(entry):
+            fault = "has a text that is none"
+        elif entry.type == "attachment" and bytes(entry.attachment) in (b"", b"null"):
+            fault = "" if era.survives_bad_attachments else "has no attachment"
+        if fault:
+            raise Unreadable(f"line {entry.line.number} {fault}, which ends version {era.version}")
+
+
+def _refuse_empty_snapshots(entries: Sequence[Entry], path: Sequence[Entry], era: Era) -> None:
+    """The last snapshot of files that belongs to a message of the path has to hold one."""
+    snapshots = {as_text(e.data.get("messageId")): e for e in entries if e.type == "file-history-snapshot"}
+    for entry in path:
+        found = snapshots.get(entry.uuid or "")
+        if found is not None and found.data.get("snapshot") is None:
+            raise Unreadable(f"line {found.line.number} has no snapshot, which ends version {era.version}")
+
+
+def _has_odd_text(entry: Entry) -> bool:
+    blocks = [b for b in _content(entry) if isinstance(b, dict)]
+    return any(b.get("type") == "text" and not isinstance(b.get("text"), str) for b in blocks)
+
+
+def _has_strings(entry: Entry) -> bool:
+    return any(isinstance(block, str) for block in _content(entry))
+
+
+def _content(entry: Entry) -> list[Any]:
+    message = entry.data.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []
+
+
+def _refuse_broken_worktree(entries: Sequence[Entry], era: Era) -> None:
+    """A worktree that is gone does not matter, but one that git would not take for its own does."""
+    last = next((e for e in reversed(entries) if e.type == "worktree-state"), None)
+    path = WorktreeState.of(last).worktree_path if last and era.verifies_worktree else ""
+    if not path:
+        return
+    try:
+        link = Path(path, ".git").read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):  # there is no worktree, or a whole repository
+        return
+    if link.startswith("gitdir:") and not Path(path, link.removeprefix("gitdir:").strip()).exists():
+        raise Unreadable(f"the worktree {path} belongs to no repository")
+
+
+def _model(path: Sequence[Entry]) -> str:
+    """The model that a resume asks: that of the last reply if Claude Code still uses it, else its default."""
+    for entry in reversed(path):
+        if entry.type == "assistant" and entry.message and entry.message.model and not entry.is_synthetic:
+            name = entry.message.model
+            return without_suffix(name)[0] if known_name(name) and model_of(name).resumes else default_model()
+    return default_model()
+
+
+def _is_command(spoken: Sequence[Draft]) -> bool:
+    """Whether a command run in the program ends the talk: its caveat, its name and what it printed, in this order.
+
+    What a person typed or another program asked (`promptSource`) is a prompt, whatever its text.
+    """
+    last = spoken[-1].entry if spoken else None
+    if last is not None and last.data.get("promptSource"):
+        return False
+    for marks in (_COMMAND[:1], _COMMAND[:2], (_COMMAND[0], _COMMAND[2]), _COMMAND):
+        end = spoken[-len(marks) :]
+        if len(end) == len(marks) and all(_opening(d).startswith(m) for d, m in zip(end, marks, strict=True)):
+            return end[0].entry is not None and end[0].entry.is_meta
+    return False
+
+
+_COMMAND: tuple[tuple[str, ...], ...] = (
+    ("<local-command-caveat>",),
+    ("<command-name>",),
+    ("<local-command-stdout>", "<local-command-stderr>"),
+)
+
+
+def _opening(draft: Draft) -> str:
+    return as_text(draft.blocks[0].get("text", "")) if draft.role == "user" and draft.blocks else ""
+
+
+def _finished(made: list[Draft], era: Era) -> list[Draft]:
+    """Close an unfinished turn as the program does before it goes on."""
+    spoken = [d for d in made if d.entry is None or d.entry.type in SPOKEN]
+    last = spoken[-1] if spoken else None
+    attached = bool(made) and made[-1].entry is not None and made[-1].entry.type == "attachment"
+    closing = [Draft("assistant", [_text(UNANSWERED)], None)]
+    going_on = [Draft("user", [_text(GO_ON)], None), *closing]
+    if last is None and attached and (era.renders_attachments or era.asks_to_go_on):
+        return [*made, *(going_on if era.asks_to_go_on else closing)]
+    if last is None or (era.knows_ended_turns and is_complete(made, last.entry)):
+        return made
+    if era.renders_attachments and _is_command(spoken):
+        return made
+    if era.asks_to_go_on and (attached or (last.role == "user" and last.has_results) or _is_reminder(last)):
+        return [*made, *going_on]
+    if last.role == "assistant" or (not era.closes_over_context and made[-1] is not last):
+        return made
+    end = max(i for i, d in enumerate(made) if d is last or not _is_system(d)) + 1
+    return [*made[:end], *closing, *made[end:]]
+
+
+def _is_reminder(draft: Draft) -> bool:
+    """Whether an entry of the user's is sent as context: the notification of a task that ended."""
+    return draft.kind in ("context", "system") and draft.entry is not None and draft.entry.type == "user"
+
+
+def _is_system(draft: Draft) -> bool:
+    """Whether a draft is of a line that the program wrote for itself; what a command printed follows the closing reply."""
+    return draft.entry is not None and draft.entry.type == "system"
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}

@@ -1,0 +1,283 @@
+"""Rounds: a session divided at the inputs of the user, in the order of the file.
+
+Three rules divide it. A user message with `permissionMode` begins a round; one without, but with a tool result, continues
+the current round, whatever its parent is; any other begins one. `determine_round_type`, `starts_round` and `rounds` apply
+them to plain JSON, as early descriptions of the format do. `session.rounds` applies the same code to entries, with one more
+rule: text that the program wrote as a user message (command output, caveats, summaries, interruptions) begins no round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from unicodedata import east_asian_width
+
+from clew.conversation.agent_sessions import AGENT_TOOLS
+from clew.conversation.replies import Call, Reply, pair, replies
+from clew.conversation.speaker import InputKind, input_kind, prompt_text, starts_turn
+from clew.conversation.turns import Turn
+from clew.wire.entry import Entry, Spoken
+from clew.wire.timestamps import instant
+
+if TYPE_CHECKING:
+    from clew.conversation.session import Session
+
+Json = Mapping[str, Any]
+RoundType = Literal["new_session", "continue", "resume", "new_round"]
+RoundKind = Literal["first", "new", "continue", "resume", "result"]
+Complexity = Literal["high", "medium", "low"]
+KINDS: tuple[RoundKind, ...] = get_args(RoundKind)
+COMPLEXITIES: tuple[Complexity, ...] = get_args(Complexity)
+GAP = timedelta(minutes=5)
+SHORT = (
+    20  # characters of a short instruction such as "next step"; a wide (Chinese, Japanese, Korean) one counts as three
+)
+
+
+class Marks(NamedTuple):
+    """What divides rounds: the marks of one user message. `is_typed` is false for text that the program wrote."""
+
+    has_mode: bool
+    has_parent: bool
+    has_result: bool
+    time: datetime | None = None
+    is_typed: bool = True
+
+    @property
+    def begins(self) -> bool:
+        """Whether the message begins a round, by the three rules."""
+        return self.has_mode or (not self.has_result and self.is_typed)
+
+    def type(self, before: datetime | None, gap: timedelta = GAP) -> RoundType:
+        """The type of the message; `before` is the time of the message before it."""
+        if self.has_mode or not self.has_parent:
+            return "new_session"
+        if self.has_result:
+            return "continue"
+        pause = self.pause(before)
+        return "resume" if pause is not None and pause > gap else "new_round"
+
+    def pause(self, before: datetime | None) -> timedelta | None:
+        return self.time - before if self.time and before else None
+
+
+class Divider:
+    """Divides messages into rounds as they come. `number` is the current round, `latest` the time of the last message."""
+
+    def __init__(self, number: int = 0, latest: datetime | None = None) -> None:
+        self.number = number
+        self.latest = latest
+
+    def add(self, marks: Marks | None, time: datetime | None) -> bool:
+        """Take the next message, with marks if it is a user message; whether it begins a round."""
+        begins = marks is not None and (marks.begins or (marks.has_result and not self.number))
+        self.number += begins
+        self.latest = time or self.latest
+        return begins
+
+
+# -- plain JSON
+
+
+def determine_round_type(message: Json, prev_msg: Json | None = None, threshold_minutes: float = 5) -> RoundType:
+    """The type of a user message: new_session (permissionMode or no parent), continue (tool result), resume, new_round."""
+    before = instant(prev_msg.get("timestamp")) if prev_msg is not None else None
+    return _marks_of_json(message).type(before, timedelta(minutes=threshold_minutes))
+
+
+def starts_round(message: Json) -> bool:
+    """Whether a user message begins a round: with permissionMode it does; without, only if it has no tool result."""
+    return _marks_of_json(message).begins
+
+
+def rounds(messages: Iterable[Json]) -> list[list[Json]]:
+    """Messages grouped into rounds. Messages that are not of the type `user` belong to the round they stand in."""
+    divider = Divider()
+    groups: list[list[Json]] = []
+    for message in messages:
+        is_user = message.get("type", "user") == "user"
+        begins = divider.add(_marks_of_json(message) if is_user else None, None)
+        if not groups or (begins and divider.number > 1):
+            groups.append([])
+        groups[-1].append(message)
+    return groups
+
+
+def _marks_of_json(message: Json) -> Marks:
+    inner = message.get("message")
+    content = inner.get("content") if isinstance(inner, dict) else None
+    blocks = content if isinstance(content, list) else []
+    return Marks(
+        has_mode=message.get("permissionMode") is not None,
+        has_parent=message.get("parentUuid") is not None,
+        has_result=any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks),
+        time=instant(message.get("timestamp")),
+    )
+
+
+# -- entries
+
+
+def marks_of(entry: Spoken, parent: str | None, permission_mode: str | None, is_agent: bool = False) -> Marks | None:
+    """The marks of an entry; None if it is not an input. A prompt typed while the model was working is one."""
+    if entry.is_sidechain and not is_agent:
+        return None
+    is_typed = starts_turn(entry, is_agent)
+    if entry.type != "user" and not is_typed:
+        return None
+    has_mode = permission_mode is not None
+    return Marks(has_mode, parent is not None, bool(entry.results), instant(entry.timestamp), is_typed)
+
+
+class Features(NamedTuple):
+    """The features of a round's input, from which its class follows."""
+
+    is_first: bool
+    input: InputKind
+    is_short: bool
+
+    @property
+    def complexity(self) -> Complexity | None:
+        """`low` for a short instruction; `high` for a full one that is the first or has a selection; else `medium`."""
+        if self.input == "tool_result":
+            return None
+        if self.is_short:
+            return "low"
+        return "high" if self.is_first or self.input == "ide_selection" else "medium"
+
+    def kind(self, pause: timedelta | None, gap: timedelta = GAP) -> RoundKind:
+        if self.input == "tool_result":
+            return "result"
+        if self.is_first:
+            return "first"
+        if pause is not None and pause > gap:
+            return "resume"
+        return "continue" if self.is_short else "new"
+
+
+def features_of(entry: Spoken, marks: Marks, number: int) -> Features:
+    """The features of the message that begins a round. It is a first one without a parent, or as the first of the file."""
+    return Features(not marks.has_parent or number == 1, input_kind(entry), is_short(prompt_text(entry)))
+
+
+def is_short(text: str) -> bool:
+    """Whether an instruction is a few words, such as "continue" or "继续", and not the description of a task."""
+    return len(text) + 2 * sum(east_asian_width(letter) in "WF" for letter in text) <= SHORT
+
+
+@dataclass(frozen=True)
+class Round:
+    """An input of the user and everything up to the next one, in the order of the file.
+
+    `type` is what `determine_round_type` gives for the input; `kind` is its class: `first`, `resume` (after a pause longer
+    than the gap), `continue` (a short instruction), `new`, or `result` where the file begins with a tool result.
+    """
+
+    number: int
+    entry: Entry
+    entries: tuple[Entry, ...]
+    type: RoundType
+    kind: RoundKind
+    features: Features
+    pause: float | None
+    is_active: bool
+
+    @property
+    def text(self) -> str:
+        """The instruction, without the context that the editor added; of a tool result its text."""
+        results = self.entry.results
+        return "\n".join(block.result_text for block in results) if results else prompt_text(self.entry)
+
+    @property
+    def input(self) -> InputKind:
+        return self.features.input
+
+    @property
+    def complexity(self) -> Complexity | None:
+        return self.features.complexity
+
+    @property
+    def time(self) -> datetime | None:
+        return self.entry.time
+
+    @property
+    def permission_mode(self) -> str | None:
+        return self.entry.permission_mode
+
+    @property
+    def slug(self) -> str | None:
+        """The short label that Claude Code gave to the messages."""
+        return next((entry.slug for entry in self.entries if entry.slug), None)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took: as the program measured it, else from the input to the last message."""
+        messages = tuple(e for e in self.entries if e.uuid and e.offset >= self.entry.offset)
+        return Turn(self.number, messages or self.entries).seconds
+
+    @cached_property
+    def replies(self) -> tuple[Reply, ...]:
+        return replies(self.entries)
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        return pair(self.entries).calls
+
+    @property
+    def agents(self) -> int:
+        """The number of calls that started an agent."""
+        return sum(call.name in AGENT_TOOLS for call in self.calls)
+
+    @property
+    def thinking(self) -> int:
+        """The number of thinking blocks."""
+        return sum(block.type == "thinking" for reply in self.replies for block in reply.blocks)
+
+    @property
+    def errors(self) -> int:
+        """The number of failed calls and of replies that are errors of the API."""
+        return sum(call.failed for call in self.calls) + sum(reply.is_error for reply in self.replies)
+
+
+def rounds_of(session: Session, gap: timedelta = GAP) -> tuple[Round, ...]:
+    """The rounds of a session. Those on a branch that was left are among them, with `is_active` false."""
+    active = {entry.offset for entry in session.active}
+    divider = Divider()
+    groups: list[list[Entry]] = [[]]
+    openings: list[tuple[Entry, Marks, datetime | None]] = []
+    for entry in session.entries:
+        if entry.is_sidechain and not session.is_agent:
+            continue
+        marks = marks_of(entry, entry.parent, entry.permission_mode, session.is_agent)
+        before = divider.latest
+        is_message = entry.type in ("user", "assistant") or marks is not None
+        if divider.add(marks, entry.time if is_message else None) and marks is not None:
+            openings.append((entry, marks, before))
+            if divider.number > 1:
+                groups.append([])
+        groups[-1].append(entry)
+    return tuple(
+        _round(number, opening, group, gap, opening[0].offset in active)
+        for number, (opening, group) in enumerate(zip(openings, groups, strict=False), 1)
+    )
+
+
+def _round(
+    number: int, opening: tuple[Entry, Marks, datetime | None], entries: list[Entry], gap: timedelta, is_active: bool
+) -> Round:
+    entry, marks, before = opening
+    features = features_of(entry, marks, number)
+    pause = marks.pause(before)
+    return Round(
+        number,
+        entry,
+        tuple(entries),
+        marks.type(before, gap),
+        features.kind(pause, gap),
+        features,
+        pause.total_seconds() if pause is not None else None,
+        is_active,
+    )

@@ -1,0 +1,122 @@
+"""Outlines: what a list says of a session, from the two ends of its file.
+
+The first prompt, the folder and the branch stand at the beginning; titles are appended again and again, so the newest stands
+near the end. A file no larger than the two windows is read whole, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+
+from clew.conversation.session import Session
+from clew.conversation.titles import first_prompt, title_of
+from clew.errors import UNREADABLE
+from clew.wire.layout import AgentFile, SessionFile
+
+WINDOW = 64 << 10
+LONG = 32 << 20  # how far the first window goes on to the end of its last line
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A session in a list: nothing is read before it is asked for."""
+
+    file: SessionFile | AgentFile
+
+    @property
+    def id(self) -> str:
+        return self.file.id
+
+    @cached_property
+    def _ends(self) -> tuple[Session, Session]:
+        size = os.path.getsize(self.file.path)
+        with open(self.file.path, "rb") as file:
+            if size <= 2 * WINDOW:
+                whole = Session(file.read(), file=self.file)
+                return whole, whole
+            head = file.read(WINDOW)
+            head += file.readline(LONG)  # a prompt with a picture in it is longer than a window
+            if not head.endswith(b"\n") and file.tell() < size:
+                head = head[: head.rfind(b"\n") + 1]
+            file.seek(size - WINDOW)
+            tail = file.read()
+        return Session(head), Session(tail[tail.find(b"\n") + 1 :])
+
+    def read(self) -> None:
+        """Read all that a list shows, so that a file which cannot be read raises here and nowhere later."""
+        _ = (self.title, self.cwd, self.branch_name, self.version, self.slug, self.started, self.when)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the two windows cover the file, so that counts are exact."""
+        return self._ends[0] is self._ends[1]
+
+    @cached_property
+    def title(self) -> str:
+        head, tail = self._ends
+        return head.title if head is tail else title_of(tail, head)
+
+    @property
+    def first_prompt(self) -> str:
+        return first_prompt(self._ends[0])
+
+    @property
+    def cwd(self) -> str | None:
+        return self._ends[0].cwd or self._ends[1].cwd
+
+    @property
+    def branch_name(self) -> str | None:
+        return self._ends[1].branch_name or self._ends[0].branch_name
+
+    @property
+    def version(self) -> str | None:
+        return next((v for s in reversed(self._ends) for v in reversed(s.versions)), None)
+
+    @property
+    def slug(self) -> str | None:
+        """The short label that Claude Code gave to the session; the newest one."""
+        return self._ends[1].slug or self._ends[0].slug
+
+    @property
+    def started(self) -> datetime | None:
+        return self._ends[0].started
+
+    @property
+    def ended(self) -> datetime | None:
+        return self._ends[1].ended or self._ends[0].ended
+
+    @property
+    def modified(self) -> datetime:
+        return datetime.fromtimestamp(self.file.mtime_ns / 1e9, UTC)
+
+    @property
+    def when(self) -> datetime:
+        """The last sign of life: the newest entry, else the file's own time."""
+        return self.ended or self.modified
+
+    @property
+    def is_sidechain(self) -> bool:
+        return self._ends[0].is_agent
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether anybody says anything in it; some files hold only state."""
+        return any(e.type in ("user", "assistant") for s in self._ends for e in s.entries)
+
+
+def newest(files: Iterable[SessionFile]) -> Iterator[Outline]:
+    """The conversations among files, by the times of the files. Files that hold only state, or an agent's talk, are none."""
+    here = [file for file in files if not file.is_empty]
+    for file in sorted(here, key=lambda file: (-file.mtime_ns, file.id)):
+        outline = Outline(file)
+        try:
+            listed = outline.is_conversation and not outline.is_sidechain
+            outline.read()
+        except UNREADABLE:  # one file that cannot be read does not hide the others
+            continue
+        if listed:
+            yield outline

@@ -1,0 +1,146 @@
+"""Turns: a person's prompt and all that came of it, along one path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from clew.conversation.replies import Call, Reply, pair, replies
+from clew.conversation.speaker import InputKind, input_kind, is_caveat, is_prompt, prompt_text, speaker
+from clew.wire.content_block import Block
+from clew.wire.entry import Entry
+from clew.wire.entry_types import TurnDuration
+from clew.wire.json_codec import decode_readable
+
+if TYPE_CHECKING:
+    from clew.conversation.rounds import Round
+
+_UNANSWERED = ("summary", "caveat")  # user lines that the program writes and that no reply is due to
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A prompt with everything up to the next one. `number` counts from 1 along the path.
+
+    `round` is the round that the prompt begins; None where the turn was made without its session.
+    """
+
+    number: int
+    entries: tuple[Entry, ...]
+    round: Round | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def prompt(self) -> Entry:
+        return self.entries[0]
+
+    @property
+    def text(self) -> str:
+        """The prompt, as the person meant it."""
+        return prompt_text(self.prompt)
+
+    @property
+    def kind(self) -> str:
+        return speaker(self.prompt)
+
+    @property
+    def input(self) -> InputKind:
+        """The kind of input: `ide_selection`, `ide_opened_file` or `text`."""
+        return input_kind(self.prompt)
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether the prompt was typed while the model was working on the one before."""
+        return self.prompt.type == "attachment"
+
+    @property
+    def images(self) -> list[Block]:
+        return [b for b in self.prompt.blocks if b.type in ("image", "document")]
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        return replies(self.entries)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return pair(self.entries).calls
+
+    @property
+    def answer(self) -> str:
+        """The text of the last reply that has any. Of what the program wrote in the model's name only errors count."""
+        return next((r.text for r in reversed(self.replies) if r.text and (r.is_error or not r.is_synthetic)), "")
+
+    @property
+    def time(self) -> datetime | None:
+        return self.prompt.time
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took: as the program measured it, else from the first entry to the last."""
+        measured = [e for e in self.entries if e.type == "system" and e.subtype == "turn_duration"]
+        if measured:
+            return sum(float(TurnDuration.of(e).duration_ms) for e in measured) / 1000
+        times = [t for e in self.entries if (t := e.time)]
+        return (max(times) - min(times)).total_seconds() if times else None
+
+    @property
+    def todos(self) -> list[dict[str, Any]]:
+        """The todo list that the program stored with the prompt: content, status, activeForm."""
+        found = decode_readable(self.prompt.todos)
+        return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+    @property
+    def state(self) -> str:
+        """`waiting` for the model, waiting for a `tool`, `interrupted`, or `complete`.
+
+        A compaction after the last reply does not open the turn again, and the output of a local command completes it.
+        """
+        spoken = [e for e in self.entries if e.type in ("user", "assistant") and speaker(e) not in _UNANSWERED]
+        if not spoken:  # a prompt that was queued, and nothing after it
+            return "waiting"
+        if speaker(spoken[-1]) == "interrupt":
+            return "interrupted"
+        if any(call.is_open for call in self.calls):
+            return "tool"
+        is_done = spoken[-1].type == "assistant" or speaker(spoken[-1]) == "output"
+        return "complete" if is_done else "waiting"
+
+
+def turns(
+    path: Iterable[Entry], starts: Callable[[Entry], bool] = is_prompt
+) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
+    """A path cut at its prompts: what comes before the first one, and the turns."""
+    before: list[Entry] = []
+    found: list[list[Entry]] = []
+    for entry in path:
+        if starts(entry):
+            found.append([entry])
+        else:
+            (found[-1] if found else before).append(entry)
+    return tuple(before), tuple(Turn(i, tuple(group)) for i, group in enumerate(found, 1))
+
+
+def without_caveat(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The entries of a turn without the caveats at the end, which belong to the command after them."""
+    end = len(entries)
+    while end > 1 and is_caveat(entries[end - 1]):
+        end -= 1
+    return entries[:end]
+
+
+def without_compaction(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The entries of a turn up to the first compaction after its last reply or result."""
+    for place in range(len(entries) - 1, 0, -1):
+        entry = entries[place]
+        if entry.is_boundary:
+            return without_compaction(entries[:place])
+        if entry.type in ("user", "assistant") and not entry.is_compact_summary:
+            break
+    return entries
+
+
+def durations(entries: Sequence[Entry]) -> float:
+    """The working time of a session in seconds: its turn durations added up."""
+    measured = (e for e in entries if e.type == "system" and e.subtype == "turn_duration")
+    return sum(float(TurnDuration.of(e).duration_ms) for e in measured) / 1000

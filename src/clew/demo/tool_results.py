@@ -1,0 +1,246 @@
+"""What tools answer: the content for the model, and the detail (`toolUseResult`) kept beside it."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from clew.demo.tool_inputs import Call
+from clew.demo.version_layout import ABSENT, Data, Setup
+
+Content = str | list[Data]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result: its content, its detail (ABSENT for none) and the files as they are now known."""
+
+    content: Content
+    detail: Any = ABSENT
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call in its surroundings: what was said, the files known so far, the todos before it."""
+
+    call: Call
+    said: Content | None
+    setup: Setup
+    files: Mapping[str, str]
+    todos: tuple[Data, ...]
+
+    @property
+    def text(self) -> str:
+        return self.said if isinstance(self.said, str) else ""
+
+    def argument(self, name: str) -> str:
+        return str(self.call.input.get(name) or "")
+
+
+def answer(asked: Asked) -> Answer:
+    """The answer of a call that went well; tools without a shape here answer with what was said."""
+    name = asked.call.name
+    shape = _mcp if name.startswith("mcp__") else _SHAPES.get(name, _plain)
+    found = shape(asked)
+    if asked.said is None or shape in (_mcp, _task):
+        return found
+    return replace(found, content=asked.said)
+
+
+def failure(said: Content) -> Answer:
+    """The answer of a call that failed."""
+    text = said if isinstance(said, str) else "the tool failed"
+    return Answer(said, f"Error: {text}")
+
+
+def picture(data: bytes, kind: str = "image/png") -> Data:
+    """An image block."""
+    source = {"type": "base64", "media_type": kind, "data": base64.b64encode(data).decode()}
+    return {"type": "image", "source": source}
+
+
+def patch(before: str, after: str) -> list[Data]:
+    """The hunks that turn one text into the other, with three lines around each."""
+    old, new = before.splitlines(), after.splitlines()
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    hunks = []
+    for group in matcher.get_grouped_opcodes(3):
+        first, last = group[0], group[-1]
+        lines: list[str] = []
+        for tag, i, j, k, m in group:
+            if tag == "equal":
+                lines += [" " + line for line in old[i:j]]
+            else:
+                lines += ["-" + line for line in old[i:j]] + ["+" + line for line in new[k:m]]
+        hunks.append(
+            {
+                "oldStart": first[1] + (last[2] > first[1]),
+                "oldLines": last[2] - first[1],
+                "newStart": first[3] + (last[4] > first[3]),
+                "newLines": last[4] - first[3],
+                "lines": lines,
+            }
+        )
+    return hunks
+
+
+def numbered(setup: Setup, text: str, start: int = 1) -> str:
+    """A file as the Read tool shows it to the model."""
+    form = "{}\t{}" if setup.since("2.1.90") else "{:6d}→{}"
+    return "\n".join(form.format(start + i, line) for i, line in enumerate(text.split("\n")))
+
+
+def _plain(asked: Asked) -> Answer:
+    return Answer(asked.said or "")
+
+
+def _mcp(asked: Asked) -> Answer:
+    blocks = asked.said if isinstance(asked.said, list) else [{"type": "text", "text": asked.text}]
+    return Answer(blocks, blocks)
+
+
+def _bash(asked: Asked) -> Answer:
+    detail: Data = {"stdout": asked.text, "stderr": "", "interrupted": False, "isImage": False}
+    if asked.setup.since("2.1.38"):
+        detail["noOutputExpected"] = False
+    return Answer(asked.text, detail)
+
+
+def _read(asked: Asked) -> Answer:
+    path = asked.argument("file_path")
+    if asked.call.image is not None:
+        return _image(asked, asked.call.image)
+    whole = asked.call.text
+    if whole is None:
+        whole = asked.said if isinstance(asked.said, str) else asked.files.get(path, "")
+    start = int(asked.call.input.get("offset") or 1)
+    lines = whole.split("\n")
+    part = lines[start - 1 :][: int(asked.call.input.get("limit") or len(lines))]
+    file = {
+        "filePath": path,
+        "content": "\n".join(part),
+        "numLines": len(part),
+        "startLine": start,
+        "totalLines": len(lines),
+    }
+    text = numbered(asked.setup, "\n".join(part), start)
+    return Answer(text, {"type": "text", "file": file}, {path: whole})
+
+
+def _image(asked: Asked, data: bytes) -> Answer:
+    block = picture(data)
+    file = {"base64": block["source"]["data"], "type": "image/png", "originalSize": len(data)}
+    return Answer([block], {"type": "image", "file": file})
+
+
+def _edit(asked: Asked) -> Answer:
+    path, old, new = (asked.argument(n) for n in ("file_path", "old_string", "new_string"))
+    before = asked.files.get(path, old)
+    if old not in before:
+        raise ValueError(f"the text to replace is not in {path}")
+    everywhere = bool(asked.call.input.get("replace_all"))
+    after = before.replace(old, new) if everywhere else before.replace(old, new, 1)
+    detail = {
+        "filePath": path,
+        "oldString": old,
+        "newString": new,
+        "originalFile": before,
+        "structuredPatch": patch(before, after),
+        "userModified": False,
+        "replaceAll": everywhere,
+    }
+    return Answer(f"The file {path} has been updated.", detail, {path: after})
+
+
+def _write(asked: Asked) -> Answer:
+    path, content = asked.argument("file_path"), asked.argument("content")
+    before = asked.files.get(path)
+    detail: Data = {"type": "create" if before is None else "update", "filePath": path, "content": content}
+    detail["structuredPatch"] = [] if before is None else patch(before, content)
+    if asked.setup.since("2.0.50"):
+        detail["originalFile"] = before
+    if asked.setup.since("2.1.200"):
+        detail["userModified"] = False
+    said = f"File created: {path}" if before is None else f"The file {path} has been updated."
+    return Answer(said, detail, {path: content})
+
+
+def _grep(asked: Asked) -> Answer:
+    mode = asked.argument("output_mode") or "files_with_matches"
+    lines = asked.text.splitlines()
+    if mode == "files_with_matches":
+        return Answer(asked.text, {"mode": mode, "filenames": lines, "numFiles": len(lines)})
+    detail = {"mode": mode, "numFiles": 0, "filenames": [], "content": asked.text, "numLines": len(lines)}
+    return Answer(asked.text, detail)
+
+
+def _glob(asked: Asked) -> Answer:
+    names = asked.text.splitlines()
+    detail = {"filenames": names, "durationMs": 8, "numFiles": len(names), "truncated": False}
+    return Answer(asked.text or "No files found", detail)
+
+
+def _todos(asked: Asked) -> Answer:
+    detail = {"oldTodos": list(asked.todos), "newTodos": asked.call.input.get("todos", [])}
+    return Answer("The todo list was updated.", detail)
+
+
+def _task(asked: Asked) -> Answer:
+    blocks = asked.said if isinstance(asked.said, list) else [{"type": "text", "text": asked.text}]
+    return Answer(blocks, {"status": "completed", "prompt": asked.argument("prompt"), "content": blocks})
+
+
+def _search(asked: Asked) -> Answer:
+    return Answer(
+        asked.text,
+        {"query": asked.argument("query"), "results": [asked.text], "durationSeconds": 2.5},
+    )
+
+
+def _fetch(asked: Asked) -> Answer:
+    size = len(asked.text.encode())
+    detail: Data = {"bytes": size, "code": 200, "codeText": "OK", "result": asked.text, "durationMs": 840}
+    return Answer(asked.text, detail | {"url": asked.argument("url")})
+
+
+def _plan(asked: Asked) -> Answer:
+    detail: Data = {"plan": asked.argument("plan"), "isAgent": False}
+    if path := asked.argument("planFilePath"):
+        detail["filePath"] = path
+    return Answer("The plan was approved.", detail)
+
+
+def _task_create(asked: Asked) -> Answer:
+    subject = asked.argument("subject")
+    digits = re.search(r"#(\d+)", asked.text)
+    number = digits[1] if digits else "1"
+    return Answer(f"Task #{number} created: {subject}", {"task": {"id": number, "subject": subject}})
+
+
+def _task_update(asked: Asked) -> Answer:
+    number = asked.argument("taskId")
+    fields = [key for key in asked.call.input if key != "taskId"]
+    return Answer(f"Updated task #{number}", {"success": True, "taskId": number, "updatedFields": fields})
+
+
+_SHAPES: Mapping[str, Callable[[Asked], Answer]] = {
+    "Bash": _bash,
+    "Read": _read,
+    "Edit": _edit,
+    "Write": _write,
+    "Grep": _grep,
+    "Glob": _glob,
+    "TodoWrite": _todos,
+    "Task": _task,
+    "Agent": _task,
+    "WebSearch": _search,
+    "WebFetch": _fetch,
+    "ExitPlanMode": _plan,
+    "TaskCreate": _task_create,
+    "TaskUpdate": _task_update,
+}

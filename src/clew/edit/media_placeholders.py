@@ -1,0 +1,29 @@
+"""Pictures and documents inside messages, and the notes that take their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.wire.json_codec import as_text
+
+PICTURES = ("image", "document")
+
+
+def is_picture(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in PICTURES
+
+
+def note(part: dict[str, Any]) -> str:
+    """What it was and how large, in a line."""
+    source = part.get("source")
+    source = source if isinstance(source, dict) else {}
+    data = source.get("data")
+    kind = as_text(source.get("media_type") or part["type"])
+    size = f", {_bytes(data, source.get('type')):,} bytes" if isinstance(data, str) else ""
+    where = f", {source['url']}" if isinstance(source.get("url"), str) else ""
+    return f"[{part['type']} removed: {kind}{size}{where}]"
+
+
+def _bytes(data: str, kind: Any) -> int:
+    """The size of what the data stands for."""
+    return len(data) * 3 // 4 - data.count("=", -2) if kind == "base64" else len(data)

@@ -1,0 +1,220 @@
+"""The journal: what clew wrote and where, so that any of it can be taken back.
+
+It is a file of JSON lines among the data of the user. A record is begun before the first file is made and ended when the
+last one is there; one that was never ended names what an interrupted writing left behind. A line that was added to a
+session is recorded with the size of the file before, and with the line that takes it back once others follow.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from clew.conversation.load import read
+from clew.conversation.session import Session
+from clew.errors import Busy, NotFound, Refused
+from clew.system.environment import data_home
+from clew.wire.json_codec import decode, encode
+from clew.wire.line import lines
+from clew.wire.session_writer import append, create, drafts_of, remove_last
+from clew.wire.timestamps import instant, stamp
+
+NAME = "journal.jsonl"
+_CHUNK = 1 << 20
+_LONGEST = timedelta(hours=1)  # no writing takes longer
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One thing that clew wrote."""
+
+    number: str
+    time: str
+    what: str
+    source: str
+    made: str
+    files: Mapping[str, str]  # their paths with a digest of what was written; empty until all of it was
+    state: str = "begun"
+    process: int = 0  # that wrote it
+    added: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # path, size before, line, former: the line that takes it back
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.state == "begun"
+
+    @property
+    def is_undone(self) -> bool:
+        return self.state == "undone"
+
+
+class Journal:
+    """The records in a folder, oldest first."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self.path = Path(folder or data_home()) / NAME
+
+    def begin(self, what: str, source: str, made: str, files: Sequence[Path]) -> str:
+        """Say what is about to be written. The number of the record."""
+        number = uuid4().hex[:8]
+        paths = dict.fromkeys(map(str, files), "")
+        row = {"number": number, "what": what, "source": source, "made": made, "files": paths, "state": "begun"}
+        self._add(row | {"process": os.getpid()})
+        return number
+
+    def note(self, what: str, source: str, path: Path, line: Mapping[str, Any], former: Mapping[str, Any]) -> str:
+        """Record that a line is about to be added to a session, and which one takes it back."""
+        number = uuid4().hex[:8]
+        added = {"path": str(path), "size": path.stat().st_size, "line": line, "former": former}
+        self._add({"number": number, "what": what, "source": source, "added": added, "state": "done"})
+        return number
+
+    def end(self, number: str, files: Sequence[Path]) -> None:
+        self._add({"number": number, "files": {str(path): digest(path) for path in files}, "state": "done"})
+
+    def undone(self, number: str) -> None:
+        self._add({"number": number, "state": "undone"})
+
+    def records(self) -> tuple[Record, ...]:
+        """Each record as its last line left it."""
+        found: dict[str, dict[str, Any]] = {}
+        if os.path.exists(self.path):
+            for line in lines(self.path):
+                try:
+                    row = decode(line.json)
+                except ValueError:
+                    continue  # a line that was cut off
+                if isinstance(row, dict) and isinstance(row.get("number"), str):
+                    found.setdefault(row["number"], {"time": row.get("time", "")}).update(
+                        {key: value for key, value in row.items() if key != "time"}
+                    )
+        return tuple(_record(row) for row in found.values())
+
+    def find(self, asked: str | None) -> Record:
+        """A record by its number, or by the session that it made or changed; without either the last not yet undone."""
+        standing = [r for r in self.records() if not r.is_undone]
+        if asked is not None:
+            word = asked.lower()
+            numbered = [r for r in standing if r.number == word]
+            standing = numbered or [r for r in standing if (r.made or r.source).startswith(word)]
+        if not standing:
+            missing = NotFound(asked or "the last edit", kind="edit of clew's")
+            missing.hint = "List what clew wrote with: clew undo --list"
+            raise missing
+        return standing[-1]
+
+    def _add(self, row: Mapping[str, Any]) -> None:
+        line = encode({"time": stamp(datetime.now(UTC)), **row})
+        if not os.path.exists(self.path):
+            with suppress(FileExistsError):  # another clew was faster
+                create(self.path, [])
+        append(self.path, [line])
+
+
+def take_back(record: Record, journal: Journal, *, dry_run: bool = False) -> tuple[Path, ...]:
+    """Remove the files of a record, or the line that was added. Return what was removed or changed.
+
+    If other lines follow, a line that takes the first one back is added instead.
+
+    Refused if somebody worked with it since.
+    """
+    if record.added:
+        return _take_back_line(record, journal, dry_run)
+    if record.is_unfinished and _is_running(record):
+        busy = Busy(record.made, record.time)
+        busy.hint = "It is being written right now. Try again when that is done."
+        raise busy
+    present = [Path(path) for path in record.files if os.path.lexists(path)]
+    changed = [path.name for path in present if record.files[str(path)] not in ("", digest(path))]
+    if changed:
+        refused = Refused([f"{name} was changed since clew wrote it" for name in changed])
+        refused.hint = "It may hold new turns. If it is to go all the same, remove it yourself."
+        raise refused
+    drafts = [draft for path in map(Path, record.files) for draft in drafts_of(path)] if record.is_unfinished else []
+    if not dry_run:
+        _remove([*present, *drafts], record)
+        journal.undone(record.number)
+    return (*present, *drafts)
+
+
+def _remove(paths: Sequence[Path], record: Record) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+    folders = {parent for path in map(Path, record.files) for parent in path.parents if record.made in parent.parts}
+    for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _take_back_line(record: Record, journal: Journal, dry_run: bool) -> tuple[Path, ...]:
+    path, line, former = Path(record.added["path"]), record.added["line"], record.added["former"]
+    session = read(path)
+    is_newest = newest(session, line["type"]) == line
+    if not is_newest and any(
+        encode(entry.data) == encode(line) for entry in session.entries if entry.type == line["type"]
+    ):
+        refused = Refused([f"{path.stem[:8]} has got another {line['type']} since"])
+        refused.hint = "Set the one you want with clew retitle or clew tag."
+        raise refused
+    if not dry_run:
+        if is_newest and not _remove_line(path, record.added):
+            append(path, [dict(former)])
+        journal.undone(record.number)
+    return (path,)
+
+
+def _remove_line(path: Path, added: Mapping[str, Any]) -> bool:
+    """Remove a line that is still the last of its file; False if it is not, or if its size before is unknown."""
+    size = added.get("size")
+    return isinstance(size, int) and size >= 0 and remove_last(path, size, dict(added["line"]))
+
+
+def newest(session: Session, kind: str) -> dict[str, Any] | None:
+    """The last line of a kind that only its newest counts of."""
+    return next((e.data for e in reversed(session.entries) if e.type == kind), None)
+
+
+def _is_running(record: Record) -> bool:
+    """Whether the process that began a record may still be at it."""
+    if not record.process or record.process == os.getpid() or sys.platform == "win32":
+        return False
+    begun = instant(record.time)
+    if begun is None or datetime.now(UTC) - begun > _LONGEST:
+        return False
+    try:
+        os.kill(record.process, 0)
+    except OSError:
+        return False
+    return True
+
+
+def digest(path: Path) -> str:
+    total = sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            total.update(chunk)
+    return total.hexdigest()
+
+
+def _record(row: Mapping[str, Any]) -> Record:
+    files = row.get("files")
+    return Record(
+        number=str(row["number"]),
+        time=str(row.get("time", "")),
+        what=str(row.get("what", "")),
+        source=str(row.get("source", "")),
+        made=str(row.get("made", "")),
+        files=files if isinstance(files, dict) else {},
+        state=str(row.get("state", "")),
+        process=process if isinstance(process := row.get("process"), int) else 0,
+        added=added if isinstance(added := row.get("added"), dict) else {},
+    )

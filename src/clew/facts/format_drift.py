@@ -1,0 +1,191 @@
+"""Drift: names in the files that no version of the format was seen to use.
+
+A report of them can be shown to anybody. It holds names, counts, versions and line numbers, and never a value; a name that
+may itself be somebody's data is replaced by its length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from clew.conversation.cli_version import version_key
+from clew.wire.entry import Entry
+from clew.wire.json_codec import decode
+
+Key = tuple[str, str, str]  # kind, the type of line that a field stands on, name
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
+_SECRET = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-.*|(?=.*[0-9])[0-9a-f]{16,}", re.IGNORECASE)
+_VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}(-[a-z0-9.]{1,20})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The names that are known, from the table beside this module."""
+
+    newest: str
+    fields: Mapping[str, frozenset[str] | None]  # for each type of line; None where its fields are not listed
+    kinds: Mapping[str, frozenset[str]]  # subtype, progress, attachment, operation, block, message field, usage field
+
+
+@cache
+def known() -> Known:
+    """The table, read when it is first asked for."""
+    from importlib.resources import files
+
+    table = decode((files("clew.facts") / "known.json").read_bytes())
+    chain = frozenset(table["chain"])
+    fields: dict[str, frozenset[str] | None] = dict.fromkeys(table["unlisted"])
+    for name, own in table["fields"].items():
+        fields[name] = frozenset(own) | (chain if name in table["linked"] else frozenset())
+    return Known(table["newest"], fields, {name: frozenset(table[key]) for name, key in _TABLES.items()})
+
+
+_TABLES = {
+    "subtype": "subtypes",
+    "progress": "progress",
+    "attachment": "attachments",
+    "operation": "operations",
+    "block": "blocks",
+    "message field": "message",
+    "usage field": "usage",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A name that was never seen before: how often, in which versions, and the line where it first stands."""
+
+    kind: str
+    of: str
+    name: str
+    count: int
+    first: str
+    last: str
+    line: int
+
+    def __add__(self, other: Unknown) -> Unknown:
+        versions = sorted(filter(None, (self.first, self.last, other.first, other.last)), key=version_key)
+        first, last = (versions[0], versions[-1]) if versions else ("", "")
+        return replace(self, count=self.count + other.count, first=first, last=last)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What is new in one file or in many. It adds: `sum(map(…), Drift())`."""
+
+    files: int = 0
+    entries: int = 0
+    versions: Mapping[str, int] = field(default_factory=dict)
+    found: Mapping[Key, Unknown] = field(default_factory=dict)
+
+    def __add__(self, other: Drift) -> Drift:
+        found = dict(self.found)
+        for key, unknown in other.found.items():
+            found[key] = found[key] + unknown if key in found else unknown
+        versions = dict(Counter(self.versions) + Counter(other.versions))
+        return Drift(self.files + other.files, self.entries + other.entries, versions, found)
+
+    @property
+    def unknown(self) -> tuple[Unknown, ...]:
+        """Every new name: whole types of lines first, single fields last, the most frequent before the others."""
+        return tuple(sorted(self.found.values(), key=lambda u: (_ORDER.index(u.kind), -u.count, u.of, u.name)))
+
+    @property
+    def newer(self) -> tuple[str, ...]:
+        """The versions in the files that are newer than the table."""
+        newest = version_key(known().newest)
+        return tuple(sorted((v for v in self.versions if version_key(v) > newest), key=version_key))
+
+
+_ORDER = ("type", "subtype", "attachment", "progress", "operation", "block", "field", "message field", "usage field")
+
+
+def drift(entries: Iterable[Entry]) -> Drift:
+    """The names of one file that the table does not have. Lines without a version count for the one before them."""
+    held = tuple(entries)
+    found: dict[Key, Unknown] = {}
+    versions: Counter[str] = Counter()
+    version = next((shown_version(e.version) for e in held if e.version), "")
+    for entry in held:
+        if entry.version:
+            version = shown_version(entry.version)
+            versions[version] += 1
+        for kind, of, name in _names(entry):
+            key = (kind, of and shown(of), shown(name))
+            seen = Unknown(*key, 1, version, version, entry.line.number)
+            found[key] = found[key] + seen if key in found else seen
+    versions.pop("", None)
+    return Drift(1, len(held), dict(versions), found)
+
+
+def shown(name: str) -> str:
+    """A name as it may be shown to anybody: one that looks like data becomes its length."""
+    if _NAME.fullmatch(name) and not _SECRET.fullmatch(name):
+        return name
+    return f"<odd name, {len(name)} chars>" if name else "<none>"
+
+
+def shown_version(version: str | None) -> str:
+    """A version if it looks like one, else nothing."""
+    return version if version and _VERSION.fullmatch(version) else ""
+
+
+def _names(entry: Entry) -> Iterator[Key]:
+    """What is new in one entry; of a type that is new itself only the type."""
+    table = known()
+    if entry.type not in table.fields:
+        yield "type", "", entry.type
+        return
+    data = entry.data
+    fields = table.fields[entry.type]
+    if fields is not None and not data.keys() <= fields:
+        yield from (("field", entry.type, name) for name in data if name not in fields)
+    for kind, name in (*_kinds(entry.type, data), *_inside(data.get("message"))):
+        if name not in table.kinds[kind]:
+            yield kind, "", name
+
+
+def _kinds(line: str, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The word that a line of this type is told from its like by."""
+    kind, holder, key = _WORDS.get(line, ("", "", ""))
+    inside = data.get(holder) if holder else data
+    word = inside.get(key) if isinstance(inside, dict) else None
+    if kind and isinstance(word, str):
+        yield kind, word
+
+
+_WORDS = {
+    "system": ("subtype", "", "subtype"),
+    "progress": ("progress", "data", "type"),
+    "attachment": ("attachment", "attachment", "type"),
+    "queue-operation": ("operation", "", "operation"),
+}
+
+
+def _inside(message: Any) -> Iterator[tuple[str, str]]:
+    """The names in a message: its fields, those of its usage, and the types of its blocks."""
+    if not isinstance(message, dict):
+        return
+    yield from (("message field", name) for name in message)
+    usage = message.get("usage")
+    if isinstance(usage, dict):
+        yield from (("usage field", name) for name in usage)
+    yield from (("block", name) for name in _blocks(message.get("content")))
+
+
+def _blocks(content: Any) -> Iterator[str]:
+    """The types of blocks, those inside a tool's result included."""
+    held = [content]
+    while held:
+        content = held.pop()
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and isinstance(block.get("type"), str):
+                yield block["type"]
+                if block["type"] == "tool_result":
+                    held.append(block.get("content"))

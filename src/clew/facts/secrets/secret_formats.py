@@ -1,0 +1,180 @@
+"""Secrets by format: with a prefix or a scheme that is known, plain or one level deep in base64."""
+
+from __future__ import annotations
+
+import binascii
+
+from clew.facts.secrets.secret_rules import CONTEXT_RULES, RULES, WALL, Expression, entropy, is_placeholder, is_wordlike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match, Pattern
+    from typing import NamedTuple
+
+    class Claim(NamedTuple):
+        """Where a rule sees a secret; of two that overlap, the one of the lower rank names it."""
+
+        start: int
+        end: int
+        rank: int
+        rule: str
+else:
+    from collections import namedtuple
+
+    Claim = namedtuple("Claim", "start end rank rule")
+
+BASE64_RULE = "base64-secret"
+NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+_ALL = RULES + CONTEXT_RULES
+_BASE64_RANK = len(_ALL) + 1
+ASSIGNED_RANK = len(_ALL)
+FIRST_CONTEXT = len(RULES)
+"""The rank from which on rules read what stands before a value."""
+_SHORTEST_BASE64 = 40
+
+
+def utf8(text: str) -> bytes:
+    """The text as bytes, in which literals are found ten times as fast; lone surrogates as they are."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def positions(text: str, literal: str) -> Iterator[int]:
+    """Where a literal stands, without overlaps."""
+    at = text.find(literal)
+    while at >= 0:
+        yield at
+        at = text.find(literal, at + len(literal))
+
+
+# --- plain --------------------------------------------------------------------------------------------------
+
+
+_EXACT = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if not rule.folded for literal in rule.literals)
+_FOLDED = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if rule.folded for literal in rule.literals)
+
+
+def exact(canvas: str, data: bytes) -> Iterator[Claim]:
+    """What the rules that mind case see in a text; `data` is the same text as bytes."""
+    for rank in _present(data, _EXACT):
+        if _ALL[rank].also in canvas:
+            yield from _matches(rank, _ALL[rank].expression.compiled.finditer(canvas))
+
+
+def caseless_in(lower: bytes) -> set[int]:
+    """The rules, by rank, that do not mind case and have a literal in these bytes, which are lower case."""
+    return _present(lower, _FOLDED)
+
+
+def caseless(rank: int, canvas: str, folded: str) -> Iterator[Claim]:
+    """What a rule that does not mind case sees; `folded` is the text in lower case."""
+    for literal in _ALL[rank].literals:
+        yield from _matches(rank, _matches_at(_ALL[rank].expression.compiled, canvas, folded, literal))
+
+
+def _present(data: bytes, literals: tuple[tuple[bytes, int], ...]) -> set[int]:
+    """The rules, by rank, that have a literal in the text; the others cannot match."""
+    from stringzilla import contains
+
+    return {rank for literal, rank in literals if contains(data, literal)}
+
+
+def _matches_at(pattern: Pattern[str], canvas: str, folded: str, literal: str) -> Iterator[Match[str]]:
+    end = 0
+    for at in positions(folded, literal):
+        if at >= end and (match := pattern.match(canvas, at)):
+            end = match.end()
+            yield match
+
+
+def _matches(rank: int, matches: Iterator[Match[str]]) -> Iterator[Claim]:
+    """The values that pass the rule's own doubts; the groups that matched are the value."""
+    rule = _ALL[rank]
+    for match in matches:
+        spans = [span for span in match.regs[1:] if span[0] >= 0] or [match.span()]
+        start, end = spans[0][0], spans[-1][1]
+        value = match.string[start:end]
+        if is_placeholder(value) or (rule.judged and is_wordlike(value)):
+            continue
+        if not rule.floor or entropy(value) >= rule.floor:
+            yield Claim(start, end, rank, rule.name)
+
+
+# --- in base64 ----------------------------------------------------------------------------------------------
+
+# A line of the run ends with the text, too: at its end, or at the wall that stands there.
+_BASE64_RUN = Expression(r"[A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[\r\n=\0]|\Z))*+={0,2}")
+_URL_SAFE = str.maketrans("-_", "+/", "\r\n=")
+_OUTLINE = bytes(ord("b" if chr(code) in f"{NAME_CHARACTERS}+/" else " ") for code in range(256))
+_LONG_RUN = b"b" * _SHORTEST_BASE64
+
+
+class Run:
+    """Base64 in a text, and what it says."""
+
+    __slots__ = ("end", "said", "start")
+
+    def __init__(self, start: int, letters: str) -> None:
+        self.start, self.end, self.said = start, start + len(letters), _decoded(letters)
+
+
+def base64_runs(canvas: str, data: bytes) -> Iterator[tuple[Run, ...]]:
+    """What stands in base64: each run as a whole and, in case its lines are separate, its lines behind it."""
+    for run in _long_runs(canvas, data):
+        start = run.start()
+        runs = [Run(start, run[0])]
+        if "\n" in run[0]:
+            for line in run[0].splitlines(keepends=True):
+                runs.append(Run(start, line.rstrip()))
+                start += len(line)
+        yield tuple(runs)
+
+
+def base64_claim(run: Run) -> Claim:
+    return Claim(run.start, run.end, _BASE64_RANK, BASE64_RULE)
+
+
+def _long_runs(canvas: str, data: bytes) -> Iterator[Match[str]]:
+    """Long runs of base64 letters, found in an outline of the text because a regex takes ten times as long."""
+    outline = (data if len(data) == len(canvas) else canvas.encode("ascii", "replace")).translate(_OUTLINE)
+    at = outline.find(_LONG_RUN)
+    while at >= 0 and (run := _BASE64_RUN.compiled.match(canvas, at)):
+        yield run
+        at = outline.find(_LONG_RUN, run.end())
+
+
+def _decoded(run: str) -> bytes:
+    body = run.translate(_URL_SAFE)
+    body = body[:-1] if len(body) % 4 == 1 else body
+    return binascii.a2b_base64(body + "=" * (-len(body) % 4))
+
+
+# --- percent signs ------------------------------------------------------------------------------------------
+
+_HEX = frozenset("0123456789ABCDEFabcdef")
+_IN_ADDRESS = f"{NAME_CHARACTERS}.~:/?#@!$&()*+,;=[]"
+_PERCENT_RUN = Expression(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9_.~:/?#@!$&()*+,;=\[\]-])++")
+_READ_BEFORE = 200
+
+
+def unquoted(canvas: str) -> tuple[str, list[int]]:
+    """What addresses with percent signs say, with walls between them, and where each letter of it stands in the text."""
+    letters: list[str] = []
+    places: list[int] = []
+    end = 0
+    for sign in positions(canvas, "%"):
+        code = canvas[sign + 1 : sign + 3]
+        if sign < end or len(code) < 2 or not _HEX.issuperset(code):
+            continue
+        before = canvas[max(end, sign - _READ_BEFORE) : sign]
+        at = sign - len(before) + len(before.rstrip(_IN_ADDRESS))
+        run = _PERCENT_RUN.compiled.match(canvas, at)
+        end = run.end() if run else sign + 3
+        while at < end:
+            is_sign = canvas[at] == "%"
+            letters.append(chr(int(canvas[at + 1 : at + 3], 16)) if is_sign else canvas[at])
+            places.append(at)
+            at += 3 if is_sign else 1
+        letters.append(WALL)
+        places.append(end)
+    return "".join(letters), places

@@ -1,0 +1,125 @@
+"""Secrets by name: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, in running text."""
+
+from __future__ import annotations
+
+from clew.facts.secrets.secret_formats import NAME_CHARACTERS, positions
+from clew.facts.secrets.secret_rules import KEYWORDS, WALL, Expression, Style, is_given, telling
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from re import Match
+
+_LONGEST_NAME = 40
+_LONGEST_QUOTED = 4096
+_READ_BARE = 200  # enough to judge; the rest is read only if the value is taken
+_ASSIGN = Expression(
+    r"(?P<tail>[\w-]{0,40}+)(?:(?P<gap>[ \t]{1,4}(?![ \t=:@$-]))|\\{0,4}[\"'`]?\]?[ \t]{0,8}(?:"
+    r":[ \t]{0,4}[A-Za-z_][\w.\[\]| ]{0,40}?=(?!=)[ \t]{0,4}(?=\\{0,4}[\"'`])"
+    r"|(?P<sign>:=|=>|={1,3}|:(?!:)|>)[ \t]{0,8}))",
+    "a",
+)
+_OPENING = Expression(r"(?:[bBfFrRuU]{1,2}(?=[\"'`\\]))?(?P<quote>\\{0,4}[\"'`])")
+_BETWEEN = "\\\"'`] \t"
+_BARE = Expression(r"[^\s\"'`\0]++")
+_BARE_ENDS = {
+    Style.BARE: Expression(r"\\+[nrt\"'`]|</|[,;&)}\]>]"),
+    Style.PLAIN: Expression(r"\\+[nrt\"'`]"),
+}
+
+
+_KEYWORDS = tuple((keyword, keyword.encode()) for keyword in KEYWORDS)
+
+
+def keywords_in(lower: bytes) -> list[str]:
+    """The keywords that stand in a text, which is given as bytes in lower case."""
+    from stringzilla import contains
+
+    return [keyword for keyword, literal in _KEYWORDS if contains(lower, literal)]
+
+
+def assigned(canvas: str, folded: str, keyword: str) -> Iterator[tuple[int, int, str]]:
+    """(start, end, rule) of the values given to telling names that hold a keyword.
+
+    `done` keeps a keyword inside a value just taken from costing again.
+    """
+    done = 0
+    for at in positions(folded, keyword):
+        if at < done:
+            continue
+        before = canvas[max(0, at - _LONGEST_NAME) : at]
+        start = at - len(before) + len(before.rstrip(NAME_CHARACTERS))
+        if not _is_followed(canvas, start, at) or not (assign := _ASSIGN.compiled.match(canvas, at)):
+            continue
+        name = canvas[start : assign.end("tail")]
+        if assign["gap"] and "_" not in name and not name.startswith("--"):
+            continue
+        if assign["sign"] == ">" and not canvas.endswith("<", 0, start):
+            continue
+        if kind := telling(name.strip("-")):
+            found = _value_after(canvas, start, name, assign)
+            if found and is_given(canvas[found.start : found.end], kind, found.style):
+                done = _whole_end(canvas, found)
+                yield found.start, done, kind.rule
+
+
+def _is_followed(canvas: str, start: int, at: int) -> bool:
+    """Whether a sign can follow the name that begins at `start`, or a value the name of an option.
+
+    `_ASSIGN` says so for certain; this tells of most words, as of "keys" or "passed", without any regular expression.
+    """
+    window = canvas[at : at + _LONGEST_NAME + 24]
+    rest = window.lstrip(NAME_CHARACTERS)
+    if rest.lstrip(_BETWEEN)[:1] in (":", "=", ">"):
+        return True
+    name = canvas[start:at] + window[: len(window) - len(rest)]
+    return rest[:1] in (" ", "\t") and ("_" in name or name.startswith("--"))
+
+
+class _Value:
+    __slots__ = ("end", "start", "style")
+
+    def __init__(self, start: int, end: int, style: str) -> None:
+        self.start, self.end, self.style = start, end, style
+
+
+def _value_after(canvas: str, start: int, name: str, assign: Match[str]) -> _Value | None:
+    at = assign.end()
+    if opening := _OPENING.compiled.match(canvas, at):
+        at = opening.end()
+        end = _closing(canvas, at, opening["quote"])
+        if end >= 0:
+            return _Value(at, end, Style.QUOTED) if end > at else None
+    tight = assign[0].endswith("=") and " " not in assign[0]
+    connection = tight and (canvas.endswith(";", 0, start) or name in ("Password", "Pwd"))
+    style = Style.PLAIN if tight and (connection or name.isupper()) else Style.BARE
+    end = _bare_end(canvas, at, at + _READ_BARE, style if name.isupper() else Style.BARE)
+    return _Value(at, end, style) if end > at else None
+
+
+def _bare_end(canvas: str, at: int, limit: int, style: str) -> int:
+    bare = _BARE.compiled.match(canvas, at, limit)
+    if not bare:
+        return at
+    end = _BARE_ENDS[style].compiled.search(canvas, at, bare.end())
+    return end.start() if end else bare.end()
+
+
+def _closing(canvas: str, at: int, quote: str) -> int:
+    """Where a quoted value ends on its own line, or -1."""
+    limit = at + _LONGEST_QUOTED
+    end = canvas.find(quote, at, limit)
+    while end > at and len(quote) == 1 and canvas[end - 1] == "\\":
+        end = canvas.find(quote, end + 1, limit)
+    broken = end >= 0 and any(stop in canvas[at:end] for stop in ("\n", "\r", WALL))
+    return -1 if broken else end
+
+
+def _whole_end(canvas: str, value: _Value) -> int:
+    """The end of a value of which only the start was read, without the signs of the text around it."""
+    end = value.end
+    if value.style == Style.QUOTED:
+        return end
+    if end - value.start == _READ_BARE:
+        end = _bare_end(canvas, end, len(canvas), value.style)
+    return value.start + len(canvas[value.start : end].rstrip("\\;"))

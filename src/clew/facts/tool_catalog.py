@@ -1,0 +1,216 @@
+"""Tools: what each is asked, how to name a call in a line, and how to read its record.
+
+A table by tool name. A tool that is not in it is named by its first telling input; nothing here is required of a file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clew.conversation.replies import Call
+from clew.facts.unified_diff import unified
+from clew.wire.json_codec import as_text
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """The inputs of a tool (a `?` behind the optional ones) and which of them name a call."""
+
+    inputs: tuple[str, ...]
+    named_by: tuple[str, ...] = ()
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return tuple(name for name in self.inputs if not name.endswith("?"))
+
+
+TOOLS: dict[str, Tool] = {
+    "Read": Tool(("file_path", "offset?", "limit?", "pages?"), ("file_path",)),
+    "Write": Tool(("file_path", "content"), ("file_path",)),
+    "Edit": Tool(("file_path", "old_string", "new_string", "replace_all?"), ("file_path",)),
+    "MultiEdit": Tool(("file_path", "edits"), ("file_path",)),
+    "NotebookEdit": Tool(("notebook_path", "new_source", "cell_id?", "cell_type?", "edit_mode?"), ("notebook_path",)),
+    "Bash": Tool(("command", "description?", "timeout?", "run_in_background?"), ("command",)),
+    "PowerShell": Tool(("command", "description?", "timeout?", "run_in_background?"), ("command",)),
+    "BashOutput": Tool(("bash_id", "filter?"), ("bash_id",)),
+    "KillShell": Tool(("shell_id",), ("shell_id",)),
+    "Glob": Tool(("pattern", "path?"), ("pattern", "path")),
+    "Grep": Tool(("pattern", "path?", "glob?", "output_mode?", "type?", "head_limit?"), ("pattern", "path")),
+    "LS": Tool(("path", "ignore?"), ("path",)),
+    "Task": Tool(("description", "subagent_type", "prompt", "model?", "run_in_background?"), ("description",)),
+    "Agent": Tool(("description", "prompt", "subagent_type?", "model?", "run_in_background?"), ("description",)),
+    "TaskOutput": Tool(("task_id", "block?", "timeout?"), ("task_id",)),
+    "TaskStop": Tool(("task_id",), ("task_id",)),
+    "TaskCreate": Tool(("subject", "description", "activeForm?"), ("subject",)),
+    "TaskUpdate": Tool(("taskId", "status?", "subject?"), ("taskId", "status")),
+    "TaskGet": Tool(("taskId",), ("taskId",)),
+    "TaskList": Tool(()),
+    "TodoWrite": Tool(("todos",)),
+    "WebSearch": Tool(("query", "allowed_domains?", "blocked_domains?"), ("query",)),
+    "WebFetch": Tool(("url", "prompt"), ("url",)),
+    "AskUserQuestion": Tool(("questions",)),
+    "EnterPlanMode": Tool(()),
+    "ExitPlanMode": Tool(("plan?",)),
+    "Skill": Tool(("skill", "args?"), ("skill", "args")),
+    "SlashCommand": Tool(("command",), ("command",)),
+    "ToolSearch": Tool(("query", "max_results?"), ("query",)),
+    "SendMessage": Tool(("to?", "message?"), ("to",)),
+    "LSP": Tool(("operation", "filePath", "line?", "character?"), ("operation", "filePath")),
+}
+_TELLING = ("file_path", "path", "command", "query", "url", "pattern", "description", "name", "prompt", "id")
+
+
+def label(call: Call, cwd: str | None = None) -> str:
+    """A call in a line: its tool and what names it, paths short."""
+    return f"{tool_name(call.name)} {subject(call.name, call.input, cwd)}".strip()
+
+
+def tool_name(name: str) -> str:
+    """`mcp__server__tool` as server: tool; other names as they are, on one line."""
+    if name.startswith("mcp__"):
+        server, _, tool = name[5:].partition("__")
+        return f"{server}: {tool}" if tool else server
+    return " ".join(name.split())
+
+
+def subject(name: str, given: Json, cwd: str | None = None) -> str:
+    """What a call is about."""
+    if special := _SPECIAL.get(name):
+        return special(given)
+    known = TOOLS.get(name)
+    keys = known.named_by if known else tuple(k for k in _TELLING if isinstance(given.get(k), str))[:1]
+    return " ".join(_short(given[k], cwd) for k in keys if isinstance(given.get(k), str | int))
+
+
+def _short(value: str | int, cwd: str | None) -> str:
+    text = " ".join(str(value).split())
+    if cwd and text.startswith(cwd.rstrip("/\\") + ("\\" if "\\" in cwd else "/")):
+        return text[len(cwd.rstrip("/\\")) + 1 :]
+    home = os.path.dirname(cwd) if cwd else ""
+    return f"~{text[len(home) :]}" if home and home.count("/") == 2 and text.startswith(home + "/") else text
+
+
+def _todos(given: Json) -> str:
+    items = objects(given.get("todos"))
+    done = sum(t.get("status") == "completed" for t in items)
+    return f"{done}/{len(items)} done" if items else ""
+
+
+def _questions(given: Json) -> str:
+    asked = objects(given.get("questions"))
+    return "; ".join(" ".join(as_text(q.get("question", "")).split()) for q in asked)
+
+
+def objects(value: Any) -> list[Json]:
+    """The objects of a list, whatever the value is: tool inputs are written by models, and not always as asked."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _plan(given: Json) -> str:
+    first = as_text(given.get("plan") or "").strip().splitlines()[:1]
+    return first[0].lstrip("# ") if first else ""
+
+
+_SPECIAL: dict[str, Callable[[Json], str]] = {
+    "TodoWrite": _todos,
+    "AskUserQuestion": _questions,
+    "ExitPlanMode": _plan,
+}
+
+
+def result_kind(detail: Any) -> str:
+    """What a `toolUseResult` is a record of, told from its shape alone; `error` for a string, "" if unknown."""
+    if isinstance(detail, str):
+        return "error"
+    if not isinstance(detail, dict):
+        return ""
+    return next((kind for kind, fits in _SHAPES if fits(detail)), "")
+
+
+def return_code_meaning(detail: Any) -> str:
+    """What the program says about a return code that is not an error, as "No matches found" for grep; "" if nothing."""
+    found = detail.get("returnCodeInterpretation") if isinstance(detail, dict) else None
+    return " ".join(found.split()) if isinstance(found, str) else ""
+
+
+def _has(*keys: str) -> Callable[[Json], bool]:
+    return lambda d: all(k in d for k in keys)
+
+
+_SHAPES: Sequence[tuple[str, Callable[[Json], bool]]] = (
+    ("Edit", _has("oldString", "newString")),
+    ("MultiEdit", _has("edits", "filePath")),
+    ("Write", lambda d: d.get("type") in ("create", "update")),
+    (
+        "Read",
+        lambda d: (
+            "file" in d and d.get("type") in ("text", "image", "notebook", "pdf", "parts", "file", "file_unchanged")
+        ),
+    ),
+    ("Bash", _has("stdout", "stderr")),
+    ("Grep", _has("mode", "filenames")),
+    ("Glob", _has("filenames", "durationMs")),
+    ("TodoWrite", _has("oldTodos", "newTodos")),
+    ("Task", lambda d: "agentId" in d or "agent_id" in d or ("totalTokens" in d and "content" in d)),
+    ("WebFetch", _has("url", "code")),
+    ("WebSearch", _has("query", "results")),
+    ("AskUserQuestion", _has("questions", "answers")),
+    ("Skill", _has("commandName", "success")),
+    ("ExitPlanMode", _has("plan")),
+)
+
+
+def diff(detail: Any, name: str = "") -> list[str]:
+    """The lines of a unified diff for an edit or a write, from its record; empty if it holds none."""
+    if not isinstance(detail, dict):
+        return []
+    path = as_text(detail.get("filePath") or name)
+    hunks = objects(detail.get("structuredPatch"))
+    if hunks:
+        return [f"--- {path}", f"+++ {path}", *(line for h in hunks for line in _hunk(h))]
+    if detail.get("type") == "create" and isinstance(detail.get("content"), str):
+        return list(_created(path, detail["content"]))
+    if isinstance(detail.get("oldString"), str) and isinstance(detail.get("newString"), str):
+        return _compared(path, detail["oldString"], detail["newString"])
+    return []
+
+
+def _hunk(hunk: Json) -> Iterator[str]:
+    old, new = hunk.get("oldStart", 0), hunk.get("newStart", 0)
+    yield f"@@ -{old},{hunk.get('oldLines', 0)} +{new},{hunk.get('newLines', 0)} @@"
+    lines = hunk.get("lines")
+    yield from map(as_text, lines if isinstance(lines, list) else ())
+
+
+def _created(path: str, content: str) -> Iterator[str]:
+    lines = _lines(content)
+    yield "--- /dev/null"
+    yield f"+++ {path}"
+    yield f"@@ -0,0 +1,{len(lines)} @@"
+    yield from (f"+{line}" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as an editor shows them: cut at newlines alone, with no empty one behind the last."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _compared(path: str, old: str, new: str) -> list[str]:
+    return unified(_lines(old), _lines(new), (path, path))
+
+
+def call_diff(call: Call) -> list[str]:
+    """The diff of a call: from its record, else (agents' files have none) from what was asked."""
+    found = diff(call.detail)
+    if found or call.name not in ("Edit", "Write"):
+        return found
+    given = call.input
+    path = as_text(given.get("file_path", ""))
+    if call.name == "Write":
+        return list(_created(path, as_text(given.get("content", ""))))
+    return _compared(path, as_text(given.get("old_string", "")), as_text(given.get("new_string", "")))

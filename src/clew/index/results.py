@@ -1,0 +1,98 @@
+"""Results: what a refresh and a search answer."""
+
+from __future__ import annotations
+
+from clew.index.snippet import Passage
+from clew.system import shell_quoting
+from clew.system.plural import plural
+
+
+class Refreshed:
+    """What a refresh did: files read, passages added, and whether everything is in the index now.
+
+    `rebuilt` says that an index was there and had to be made again, `reason` why; `left` counts the files not read yet,
+    and `skipped` has the paths of those that cannot be read.
+    """
+
+    __slots__ = ("files", "is_complete", "left", "pieces", "reason", "rebuilt", "skipped")
+
+    def __init__(self, files: int = 0, pieces: int = 0, is_complete: bool = True, left: int = 0) -> None:
+        self.files, self.pieces, self.is_complete, self.left = files, pieces, is_complete, left
+        self.rebuilt = False
+        self.reason = ""
+        self.skipped: list[str] = []
+
+
+class Embedded:
+    """What an embedding did: texts and passages added, and texts left; `is_elsewhere` says that another process is at it.
+
+    `reason` says why vectors that were there had to be made anew, if they had to be.
+    """
+
+    __slots__ = ("is_elsewhere", "left", "passages", "reason", "texts")
+
+    def __init__(self, left: int = 0, is_elsewhere: bool = False) -> None:
+        self.texts = self.passages = 0
+        self.left, self.is_elsewhere, self.reason = left, is_elsewhere, ""
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.left and not self.is_elsewhere
+
+
+class Result:
+    """A session that answers a query, with its best passages first; `matches` counts those that were ranked.
+
+    `gone` says where a session is known from whose transcript is gone: index, history, archive, or reconstructed from what
+    was left of it; `gone_since` is when the transcript was first missing, if that is known, and `prompts` what the index or
+    history has of its prompts.
+    `similarity` is that of its passage nearest in meaning, from 0 to 1, if it was searched for by meaning and has one.
+    """
+
+    __slots__ = (
+        *("agents", "best", "branch", "cwd", "ended", "folder", "gone", "gone_since", "in_agents_only", "is_scattered"),
+        *("matches", "messages", "model", "passages", "path", "prompts", "score", "session", "similarity", "started"),
+        *("title", "titles"),
+    )
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.title = self.cwd = self.branch = self.folder = self.path = self.model = ""
+        self.gone = self.prompts = ""
+        self.gone_since: int | None = None
+        self.started: int | None = None
+        self.ended: int | None = None
+        self.messages = self.matches = 0
+        self.best = self.score = 0.0
+        self.similarity: float | None = None
+        self.in_agents_only = False
+        self.is_scattered = False
+        self.titles: list[tuple[str, str]] = []
+        self.agents: set[str] = set()
+        self.passages: list[Passage] = []
+
+    @property
+    def command(self) -> str:
+        """The command that resumes it in the folder `cwd`; of one whose transcript is gone, the next step or nothing."""
+        return next_command(self.session, self.gone)
+
+    def __repr__(self) -> str:
+        return f"Result({self.session!r}, {self.title!r}, {plural(self.matches, 'match')})"
+
+
+class Results(list[Result]):
+    """Sessions, best first; `instead` is what was searched for when what was asked for is nowhere.
+
+    `unlisted` counts the sessions that only the prompt history knows, and that a list without words leaves out.
+    """
+
+    instead: str = ""
+    unlisted: int = 0
+
+
+def next_command(session: str, gone: str) -> str:
+    """The command that resumes a session; if it is gone, the one that restores or shows it, or nothing."""
+    if not gone:
+        return shell_quoting.join(shell_quoting.resuming(session))
+    command = {"archive": "restore", "reconstructed": "show"}.get(gone)
+    return shell_quoting.on(command, session, whole=True) if command else ""

@@ -1,0 +1,406 @@
+"""The tools: what a model may ask for. All of them read, and none of them knows the protocol."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from clew.collect.archive.archived_sessions import ArchivedSessions
+from clew.conversation.load import read
+from clew.conversation.rounds import rounds_of
+from clew.conversation.session import Session
+from clew.conversation.session_listing import Outline
+from clew.conversation.turns import Turn
+from clew.errors import UNFORESEEN, UNREADABLE, ClewError, NotFound, Refused
+from clew.facts.token_usage import Count, Usage, total, usage
+from clew.index.known_sessions import gone_sessions
+from clew.index.results import next_command
+from clew.index.saved_searches import Remembered, remember
+from clew.index.surrounding_turns import Around, context
+from clew.mcp import tool_arguments
+from clew.mcp.quoted_text import LONGEST, Page, back, page, quote, quoted_rows, safe, text
+from clew.system.environment import current_session
+from clew.system.file_errors import describe
+from clew.system.plural import noun, plural
+from clew.view.round_labels import describe_round, round_json
+from clew.view.rows import Options, rows
+from clew.view.sanitize import clean, one_line
+from clew.view.surrounding_rows import around_rows, is_shown
+from clew.wire.bulk_scan import scan
+from clew.wire.layout import Project, Tree, find_project, find_session
+from clew.wire.timestamps import instant, moment
+from clew.wire.usage_fields import PROBE, Billed
+
+LONGEST_TEXT = 200  # characters of an input in a list of rounds
+BUDGET = 10.0  # seconds for reading what is new before a search is answered
+_ID = re.compile(r"[0-9a-fA-F-]+")
+_TURNS = re.compile(r"\s*(?:last\s+(?P<last>\d+)|(?P<first>\d+)\s*(?P<dash>-?)\s*(?P<stop>\d*))\s*")
+
+
+class Tool(NamedTuple):
+    """A tool: what it is for, its arguments, and what it does with them."""
+
+    about: str
+    question: type[msgspec.Struct]
+    answer: Callable[[Tree, Any], str]
+
+
+class Failure(Exception):
+    """A call that cannot be answered; the text is for the model to read."""
+
+
+def call(tree: Tree, name: str, arguments: dict[str, Any]) -> str:
+    """Answer one call. Raises Failure with one sentence, and a second one that tells the next step."""
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise Failure(f"There is no tool {clean(name)!r}.\nThe tools are {', '.join(TOOLS)}.")
+    try:
+        return tool.answer(tree, msgspec.convert(arguments, tool.question, strict=False))
+    except msgspec.ValidationError as error:
+        wanted = ", ".join(schema(tool)["properties"])
+        raise Failure(f"{clean(str(error))}.\nThe arguments of {name} are {wanted}.") from None
+    except ClewError as error:
+        raise Failure(clean(f"{error}\n{_hint(error)}").rstrip()) from None
+    except OSError as error:
+        raise Failure(
+            clean(f"{error.filename or 'A file'}: {error.strerror}.\nTry again, or ask for another.")
+        ) from None
+    except ValueError as error:
+        raise Failure(f"{clean(str(error))}.") from None
+    except UNFORESEEN as error:
+        raise Failure(clean(f"This cannot be answered: {describe(error)}.\nAsk for another session.")) from None
+
+
+def schema(tool: Tool) -> dict[str, Any]:
+    return tool_arguments.schema(tool.question)
+
+
+def _hint(error: ClewError) -> str:
+    """The next step, for one who has tools and no command line."""
+    return error.hint.replace("List what there is with: clew ls", "List what there is with list_sessions.")
+
+
+# -- finding
+
+
+def search_sessions(tree: Tree, asked: tool_arguments.SearchSessions) -> str:
+    from clew.index.gone_sessions import add_gone
+    from clew.index.query_syntax import parse
+    from clew.index.session_index import Index
+
+    with Index.open(tree.root) as index:
+        done = index.refresh(None if index.is_new else BUDGET)
+        wanted = asked.cursor + asked.limit
+        query, without = parse(asked.query), current_session()
+        found = index.search(query, wanted + 1, without=without)
+        add_gone(index, query, found, wanted + 1, archive=ArchivedSessions(tree.root), without=without)
+    results = [remember(result, clean) for result in found[asked.cursor : wanted]]
+    if not results:
+        raise NotFound(asked.query, "session" if not asked.cursor else "further session")
+    blocks = [_block(result) for result in results]
+    tail = (
+        []
+        if done.is_complete
+        else [
+            f"{plural(done.left, 'changed file')} not searched yet; search again to include {noun(done.left, 'it', 'them')}."
+        ]
+    )
+    if found.instead:
+        tail.insert(0, f"Nothing holds what was asked for; these hold {safe(found.instead)!r}.")
+    more = len(found) > wanted
+    return _listed(f"Sessions {{}} that match {safe(asked.query)!r}, best first.", blocks, asked, more, tail)
+
+
+def _block(result: Remembered) -> list[str]:
+    """A session that was found, in a few lines: how to go on with it, what it is, and the passages."""
+    dates = " to ".join(dict.fromkeys(f"{t:%Y-%m-%d}" for t in (result.started, result.ended) if t))
+    facts = (result.project, result.branch and f"branch {result.branch}", plural(result.messages, "message"), dates)
+    way_on = one_line(result.note) if result.gone else f"resume: {result.command}"
+    block = [f"session {one_line(result.session)}  ({way_on})"]
+    block += quote(f"title: {result.title}")
+    block += quote(" · ".join(fact for fact in facts if fact))
+    for each in result.quotes:
+        if each.field == "title" and each.text == result.title:
+            continue
+        kind = f"{'agent ' if each.agent else ''}{each.tool} {each.field}".replace("  ", " ").strip()
+        block += quote(f"{kind}: {each.text}".replace("\n", " "))
+        if result.gone:
+            continue  # there is no transcript to read
+        place = f'path="{each.path}"' if each.agent else f'id="{result.session}"'
+        block.append(f"  more: context({one_line(place)}, offset={each.offset})")
+    return block
+
+
+def list_sessions(tree: Tree, asked: tool_arguments.ListSessions) -> str:
+    after = moment(asked.since) if asked.since else None
+    files = sorted((f for p in _projects(tree, asked.project) for f in p.sessions()), key=lambda f: (-f.mtime_ns, f.id))
+    blocks: list[list[str]] = []
+    skipped = 0
+    more = False
+    for file in files:
+        if file.is_empty or (after and file.mtime_ns < after.timestamp() * 1e9):
+            continue
+        if (block := _listing(Outline(file))) is None:
+            continue
+        if skipped < asked.cursor:
+            skipped += 1
+        elif len(blocks) == asked.limit:
+            more = True
+            break
+        else:
+            blocks.append(block)
+    if not blocks:
+        raise NotFound(asked.project or asked.since or str(tree.root), "further session" if asked.cursor else "session")
+    gone = len(gone_sessions(tree)) if not asked.project and after is None and not more else 0
+    tail = [f"Sessions whose transcript is gone are not listed ({gone}): search_sessions finds them."] if gone else []
+    return _listed("Sessions {}, newest first.", blocks, asked, more, tail)
+
+
+def _listing(outline: Outline) -> list[str] | None:
+    try:
+        if not outline.is_conversation or outline.is_sidechain:
+            return None
+        dates = " to ".join(dict.fromkeys(f"{t:%Y-%m-%d}" for t in (outline.started, outline.when) if t))
+        branch = f"branch {outline.branch_name}" if outline.branch_name else ""
+        facts = (outline.cwd or "", branch, dates)
+        about = " · ".join(safe(fact) for fact in facts if fact)
+        return [f"session {outline.id}", *quote(f"title: {safe(outline.title)}"), *quote(about)]
+    except UNREADABLE:  # gone since it was listed, or full of surprises
+        return None
+
+
+def _listed(
+    heading: str,
+    blocks: list[list[str]],
+    asked: tool_arguments.SearchSessions | tool_arguments.ListSessions,
+    more: bool,
+    tail: Iterable[str] = (),
+) -> str:
+    """As many blocks as there is room for, and where to go on."""
+    room, shown = LONGEST, 0
+    body: list[str] = []
+    for block in blocks:
+        size = sum(len(line) + 1 for line in block)
+        if shown and size > room:
+            break
+        body += ["", *block] if body else block
+        room -= size
+        shown += 1
+    stop = asked.cursor + shown
+    going = [f"There is more: ask again with cursor={stop}."] if more or shown < len(blocks) else []
+    return text([heading.format(f"{asked.cursor + 1}-{stop}")], body, [*going, *tail])
+
+
+# -- reading
+
+
+def read_session(tree: Tree, asked: tool_arguments.ReadSession) -> str:
+    session = _session(tree, asked.id)
+    turns = _chosen(session, asked.turns)
+    last = len(session.turns)
+    wanted = Options(depth=asked.depth, lines=None if asked.depth == "full" else 6)
+    head = [f"Turns {turns[0].number}-{turns[-1].number} of {last} of session {session.id}."]
+    branches = sum(not branch.is_active for branch in session.branches)
+    if branches:
+        head.append(f"Not shown: {plural(branches, 'branch')} that the conversation left.")
+    body = [*_about(session), *quoted_rows(rows(session, turns, wanted))]
+    shown = page(body, asked.cursor)
+    following = turns[-1].number + 1
+    width = max(1, len(turns))
+    tail = [f'The next turns: read_session(id="{session.id}", turns="{following}-{min(last, following + width - 1)}").']
+    return _paged(head, shown, tail if following <= last else [])
+
+
+def list_rounds(tree: Tree, asked: tool_arguments.ListRounds) -> str:
+    session = _session(tree, asked.id)
+    numbers = {turn.prompt.offset: turn.number for turn in session.turns}
+    found = rounds_of(session, timedelta(minutes=asked.gap))
+    values = [round_json(each, numbers.get(each.entry.offset), mask=False) for each in found]
+    if not values:
+        raise NotFound(asked.id, "round")
+    lines = []
+    for value in values:
+        about = ("round", "round_kind", "turn", "time", "input", "complexity")
+        facts = [f"{name} {value[name]}" for name in about if value[name] is not None] + [describe_round(value)]
+        lines += quote(f"{' · '.join(fact for fact in facts if fact)}: {safe(value['text'])[:LONGEST_TEXT]}")
+    head = [f"{plural(len(values), 'round')} of session {session.id}, in the order of the file."]
+    return _paged(head, page(lines, asked.cursor))
+
+
+def read_turn(tree: Tree, asked: tool_arguments.ReadTurn) -> str:
+    session = _session(tree, asked.id)
+    turns = _chosen(session, str(asked.number))
+    body = quoted_rows(rows(session, turns, Options(depth="full", lines=None, diff_lines=None)))
+    head = [f"Turn {asked.number} of {len(session.turns)} of session {session.id}, whole."]
+    return _paged(head, page(body, asked.cursor))
+
+
+def read_context(tree: Tree, asked: tool_arguments.Context) -> str:
+    if bool(asked.id) == bool(asked.path):
+        raise Refused(["context needs either an id or a path"])
+    session = _session(tree, asked.id) if asked.id else _at(tree, asked.path)
+    if asked.place:
+        return _messages_around(session, asked)
+    if asked.offset < 0:
+        raise Refused(["context needs either an offset or a place"])
+    found = context(session, asked.offset, asked.around)
+    if found is None:
+        raise NotFound(str(asked.offset), "turn")
+    wanted = Options(depth=asked.depth, lines=None if asked.depth == "full" else 6)
+    body = quoted_rows(rows(session, found.turns, wanted))
+    place = len(quoted_rows(rows(session, found.before, wanted)))
+    start = asked.cursor
+    if start < 0:
+        is_short = sum(len(line) + 1 for line in body) <= LONGEST
+        start = 0 if is_short else back(body, place, LONGEST // 2)
+    head = [_where(session, found), f"The passage is at or above line {place} of {len(body)}."]
+    return _paged(head, page(body, start))
+
+
+def _messages_around(session: Session, asked: tool_arguments.Context) -> str:
+    """The messages around a line or uuid."""
+    wanted = Options(depth=asked.depth, lines=None if asked.depth == "full" else 6)
+    found = session.around(asked.place, asked.messages, is_shown(wanted))
+    numbers = [entry.line.number for entry in found.entries]
+    where = f" of the agent {one_line(found.agent)}" if found.agent else ""
+    where += f", on branch {found.branch}, which the conversation left" if found.branch else ""
+    head = [f"Lines {min(numbers)}-{max(numbers)} of {session.id}{where}; the place is line {found.place.line.number}."]
+    return _paged(head, page(quoted_rows(around_rows(found, wanted)), max(0, asked.cursor)))
+
+
+def _where(session: Session, found: Around) -> str:
+    branch = f", on branch {found.branch}, which the conversation left" if found.branch is not None else ""
+    first, last = found.turns[0].number, found.turns[-1].number
+    return f"Turns {first}-{last} of {session.id}; the passage is in turn {found.turn.number}{branch}."
+
+
+def _paged(head: list[str], shown: Page, tail: Iterable[str] = ()) -> str:
+    going = [f"Lines {shown.start + 1}-{shown.stop} of {shown.total}."] if shown.start or shown.is_cut else []
+    if shown.is_cut:
+        going.append(f"There is more: ask the same again with cursor={shown.stop}.")
+    return text(head, shown.lines, [*going, *([] if shown.is_cut else tail)])
+
+
+def _about(session: Session) -> list[str]:
+    dates = " to ".join(dict.fromkeys(f"{t:%Y-%m-%d %H:%M}" for t in (session.started, session.ended) if t))
+    facts = (session.cwd or "", f"branch {session.branch_name}" if session.branch_name else "", dates)
+    return [*quote(f"title: {safe(session.title)}"), *quote(" · ".join(safe(fact) for fact in facts if fact))]
+
+
+def _session(tree: Tree, asked: str) -> Session:
+    """A session by its id; a path would lead out of the folder of Claude Code."""
+    if not _ID.fullmatch(asked):
+        raise NotFound(asked)
+    try:
+        file = find_session(tree, asked)
+    except NotFound as missing:
+        if gone := ArchivedSessions(tree.root).find(asked)[0]:
+            missing.hint = f"Its transcript is gone. The user can type: {next_command(asked, gone)}"
+        raise
+    return Session(file.path, file=file)
+
+
+def _at(tree: Tree, path: str) -> Session:
+    """A transcript by its path, below the projects of Claude Code and nowhere else."""
+    file = Path(path)
+    if file.suffix != ".jsonl" or not file.resolve().is_relative_to((tree.root / "projects").resolve()):
+        raise NotFound(path, "transcript")
+    if not file.is_file():
+        raise NotFound(path, "transcript")
+    return read(file)
+
+
+def _chosen(session: Session, asked: str) -> tuple[Turn, ...]:
+    found = _TURNS.fullmatch(asked)
+    if found is None:
+        raise ValueError(f'{asked!r} is no range of turns: write "3", "3-7", "3-" or "last 2"')
+    if found["last"]:
+        turns = session.turns[max(0, len(session.turns) - int(found["last"])) :]
+    else:
+        first = int(found["first"])
+        stop = int(found["stop"]) if found["stop"] else sys.maxsize if found["dash"] else first
+        turns = tuple(turn for turn in session.turns if first <= turn.number <= stop)
+    if not turns:
+        missing = NotFound(asked, "turn")
+        missing.hint = f"The session has {plural(len(session.turns), 'turn')}."
+        raise missing
+    return turns
+
+
+# -- counting
+
+
+def count_usage(tree: Tree, asked: tool_arguments.Usage) -> str:
+    after = moment(asked.since) if asked.since else None
+    spent, sessions, unread = Usage(), 0, 0
+    for project in _projects(tree, asked.project):
+        files = [(f, True) for f in project.sessions()] + [(f, False) for f in project.agents()]
+        for file, is_session in files:
+            if after and file.mtime_ns < after.timestamp() * 1e9:
+                continue
+            try:
+                found = scan(file.path, shape=Billed, holding=PROBE)
+                spent += usage(entry for piece in found for entry in piece.spoken)
+            except UNREADABLE:
+                unread += 1
+                continue
+            sessions += is_session and bool(file.size)
+    models = _by_model(spent, after)
+    if not models:
+        raise NotFound(asked.project or asked.since or str(tree.root), "reply")
+    head = [f"Tokens of {plural(sessions, 'session')} with their agents, each reply counted once."]
+    if unread:
+        head.append(f"{plural(unread, 'file')} could not be read.")
+    everything = total(models.values())
+    table = [_tokens(safe(model) or "(no model)", count) for model, count in sorted(models.items())]
+    return text(head, [*(f"> {line}" for line in table), _tokens("total", everything)])
+
+
+def _by_model(spent: Usage, after: datetime | None) -> dict[str, Count]:
+    """Counts by model, of the replies from a time on; a file may hold older ones."""
+    groups: dict[str, list[Count]] = {}
+    for spend in spent.replies.values():
+        time = instant(spend.timestamp)
+        if after is None or (time is not None and time >= after):
+            groups.setdefault(spend.model, []).append(spend.count)
+    return {model: total(counts) for model, counts in groups.items()}
+
+
+def _tokens(name: str, count: Count) -> str:
+    return (
+        f"{name}: {count.total:,} tokens (input {count.input:,}, output {count.output:,}, "
+        f"cache written {count.cache_write:,}, cache read {count.cache_read:,})"
+    )
+
+
+def _projects(tree: Tree, asked: str) -> Iterable[Project]:
+    return [find_project(tree, asked)] if asked else tree.projects()
+
+
+TOOLS: dict[str, Tool] = {
+    "search_sessions": Tool(
+        "Find earlier Claude Code sessions by what was said or done in them; the best come first, with passages.",
+        tool_arguments.SearchSessions,
+        search_sessions,
+    ),
+    "list_sessions": Tool("List earlier sessions, the newest first.", tool_arguments.ListSessions, list_sessions),
+    "read_session": Tool("Read some turns of a session.", tool_arguments.ReadSession, read_session),
+    "list_rounds": Tool(
+        "List the rounds of a session: kind, input, features and complexity of each.",
+        tool_arguments.ListRounds,
+        list_rounds,
+    ),
+    "read_turn": Tool(
+        "Read one turn whole, with all that tools were asked and said.", tool_arguments.ReadTurn, read_turn
+    ),
+    "context": Tool(
+        "Read the turns around a passage that search_sessions found.", tool_arguments.Context, read_context
+    ),
+    "usage": Tool("Count the tokens that sessions took, by model.", tool_arguments.Usage, count_usage),
+}

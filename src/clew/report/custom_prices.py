@@ -1,0 +1,29 @@
+"""One's own prices: a file of the user that goes before the table of the package."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from clew.facts.prices import load
+from clew.system.environment import config_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clew.facts.prices import Prices
+
+
+def prices(path: str | None = None) -> Prices:
+    """The table, with a file laid over it: the one named, else that in the settings folder, if there is one.
+
+    Raises ValueError with a sentence for a file that is no table of prices, and OSError for one that cannot be read.
+    """
+    name = path or os.path.join(config_home(), "clew", "prices.json")
+    if path is None and not os.path.exists(name):
+        return load()
+    with open(name, encoding="utf-8") as file:
+        try:
+            given = json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{name} is no table of prices: {error}") from None
+    return load(given, name)

@@ -1,0 +1,206 @@
+"""The browser: the screens together, and what both of them can do with a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App, SuspendNotSupported
+from textual.binding import Binding, BindingType
+from textual.theme import Theme
+
+from clew.conversation.session import Session
+from clew.tui.dialogs import FileName, Help
+from clew.tui.external_programs import Outside, Resume
+from clew.tui.home_screen import Home
+from clew.tui.load_rows import session_rows
+from clew.tui.reader_screen import Reader
+from clew.tui.search_thread import Building, Failed, Found, Place, Seeker
+from clew.tui.session_item import Hit, as_sentence
+from clew.view.row_terminal import lines
+from clew.view.rows import Options
+from clew.view.turn_json import document
+from clew.wire.layout import session_at
+from clew.wire.session_writer import create
+
+SCHEMA = 1  # of the exported lines, as of every other JSON
+DARK = Theme(
+    name="clew-dark",
+    primary="#5f87af",
+    secondary="#af87af",
+    accent="#87afaf",
+    warning="#d7af5f",
+    error="#d75f5f",
+    success="#87af5f",
+    foreground="#d0d0d0",
+    background="#1c1c1c",
+    surface="#212121",
+    panel="#2e3236",
+    dark=True,
+    variables={"muted": "#949494", "faint": "#6c6c6c", "cursor": "#364756", "prompt": "#2b333b"},
+)
+LIGHT = Theme(
+    name="clew-light",
+    primary="#005f87",
+    secondary="#875f87",
+    accent="#00707a",
+    warning="#af8700",
+    error="#af0000",
+    success="#3f7a00",
+    foreground="#303030",
+    background="#fafafa",
+    surface="#f4f4f2",
+    panel="#e2e4e4",
+    dark=False,
+    variables={"muted": "#5f5f5f", "faint": "#9a9a9a", "cursor": "#bcd3e3", "prompt": "#e3ecf2"},
+)
+
+
+class Browser(App[Resume]):
+    """Type to search, read, and go on. It ends with the session to resume, if there is one."""
+
+    TITLE = "clew"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+t", "theme", "Light or dark", show=False),
+        Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
+        Binding("ctrl+c", "quit", "Quit", show=False, priority=True),
+    ]
+    CSS = """
+    Home, Reader { background: $background; }
+    Footer { background: $panel; }
+    Input { scrollbar-size-horizontal: 0; }
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        outside: Outside | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        super().__init__()
+        self.outside = outside or Outside()
+        self.clock = clock
+        self.reveal = False
+        self.home = Home()
+        self.seeker = Seeker(place, self.post_message, clock)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours of our own; they are plain, since those with a share of the background are not mixed line by line."""
+        return DARK.variables
+
+    def on_mount(self) -> None:
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = DARK.name
+        self.push_screen(self.home)
+        self.seeker.start()
+
+    def on_unmount(self) -> None:
+        self.seeker.stop()
+
+    # -- answers from the threads
+
+    def on_found(self, message: Found) -> None:
+        self.home.found(message)
+
+    def on_failed(self, message: Failed) -> None:
+        self.home.failed(message)
+
+    def on_building(self, message: Building) -> None:
+        self.home.building(message)
+
+    # -- what can be done with the session that is chosen or open
+
+    @property
+    def chosen(self) -> Hit | None:
+        reader = self._reader
+        return reader.hit if reader else self.home.chosen
+
+    @property
+    def _reader(self) -> Reader | None:
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Reader)), None)
+
+    def refuse_gone(self, hit: Hit) -> None:
+        """Say that the transcript of a session is gone, and what can be done about it."""
+        self.notify(as_sentence(hit.note, self.reveal), severity="warning", markup=False)
+
+    def action_resume(self) -> None:
+        hit = self.chosen
+        if hit and hit.gone:
+            self.refuse_gone(hit)
+        elif hit:
+            self.exit(Resume(hit.session, hit.cwd))
+
+    def action_page(self) -> None:
+        """The session as plain text in the pager."""
+        hit, reader = self.chosen, self._reader
+        if hit is None:
+            return
+        if not hit.path:
+            self.refuse_gone(hit)
+            return
+        try:
+            if reader:
+                text = reader.text()
+            else:
+                made = session_rows(_session(hit), Options(), None, self.reveal)
+                text = "\n".join(line for row in made for line in lines(row))
+        except OSError as error:
+            self.notify(f"{hit.path}: {error.strerror}", severity="error", markup=False)
+            return
+        self._hand_over(self.outside.pager, text)
+
+    def action_edit(self) -> None:
+        """The file itself in the editor."""
+        hit = self.chosen
+        if hit and hit.gone:
+            self.refuse_gone(hit)
+        elif hit:
+            self._hand_over((*self.outside.editor, hit.path), None)
+
+    def _hand_over(self, words: tuple[str, ...], text: str | None) -> None:
+        """Give the terminal to another program until it ends."""
+        try:
+            with self.suspend():
+                code = self.outside.run(words, text)
+        except SuspendNotSupported:
+            code = self.outside.run(words, text)
+        self.refresh(layout=True)
+        if code == 127:
+            self.notify(f"{words[0]} is not on the path.", severity="error", markup=False)
+
+    def action_export(self) -> None:
+        """The session as JSON lines in a new file that the person names."""
+        hit = self.chosen
+        if hit is None:
+            return
+        if not hit.path:
+            self.refuse_gone(hit)
+            return
+
+        def write(name: str | None) -> None:
+            if name is None:
+                return
+            try:
+                values = ({"clew": SCHEMA, **value} for value in document(_session(hit), not self.reveal))
+                made = create(Path(name).expanduser(), values)
+                self.notify(f"Wrote {made}", markup=False)
+            except OSError as error:
+                self.notify(f"{name}: {error.strerror}", severity="error", markup=False)
+
+        self.push_screen(FileName(f"{hit.session[:8]}.json"), write)
+
+    def action_help(self) -> None:
+        self.push_screen(Help())
+
+    def action_theme(self) -> None:
+        self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
+
+
+def _session(hit: Hit) -> Session:
+    file = session_at(hit.path)
+    return Session(file.path, file=file)

@@ -1,0 +1,140 @@
+"""Dialogs: the keys, the branches of a session, and the name of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from clew.conversation.branches import Branch
+from clew.conversation.speaker import prompt_text
+from clew.system.plural import plural
+from clew.tui.line_wrap import fit
+from clew.tui.session_item import shown
+
+_BOX = """
+{name} { align: center middle; }
+{name} > #box {
+    width: 74; max-width: 96%; height: auto; max-height: 92%;
+    background: $surface; border: round $primary; padding: 0 1;
+}
+"""
+KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "Sessions",
+        (
+            ("type", 'search: words, "a phrase", -not, a OR b'),
+            ("", "project: branch: tool: file: since: in: is: id: …"),
+            ("up down", "choose; also page up and page down"),
+            ("enter", "read the session"),
+            ("tab", "to the list and back; r o O e y S work there too"),
+            ("f2", "this project only, or all again"),
+            ("f3", "since 7 days, 30 days, or ever"),
+            ("f5 f6", "look for what is new; preview on or off"),
+            ("ctrl+r", "resume the chosen session"),
+            ("esc", "empty the search; quit if it is empty"),
+        ),
+    ),
+    (
+        "Reading",
+        (
+            ("enter space", "open or close a call or an agent; all of a long text"),
+            ("x", "open or close all of them"),
+            ("t a m", "thinking, agents, notes to the model: on or off"),
+            ("d", "depth: prompts, replies, calls, full"),
+            ("/ n N", "find in the session, next, previous"),
+            ("[ ]", "previous and next prompt"),
+            ("g G", "first and last row"),
+            ("b", "another branch"),
+            ("y Y", "copy the row, or the whole turn"),
+            ("o O", "the session in the pager, the file in the editor"),
+            ("r", "resume: leaves the browser and starts claude there"),
+            ("e", "export as JSON to a new file"),
+            ("S", "show secrets, or mask them again"),
+            ("q esc", "back"),
+        ),
+    ),
+    ("Everywhere", (("? f1", "this page"), ("ctrl+t", "light or dark"), ("ctrl+q", "quit"))),
+)
+
+
+class Help(ModalScreen[None]):
+    """The keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "dismiss", "Close", show=False)]
+    DEFAULT_CSS = _BOX.replace("{name}", "Help")
+
+    def compose(self) -> ComposeResult:
+        text = Text()
+        for name, keys in KEYS:
+            text.append(f"{name}\n", "bold")
+            for key, meaning in keys:
+                text.append(f"  {key:<12}", "bold")
+                text.append(f"{meaning}\n")
+        text.rstrip()
+        with VerticalScroll(id="box"):
+            yield Static(text)
+
+
+class Branches(ModalScreen[Branch | None]):
+    """The branches of a session, each by the prompts that are its own."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,b", "dismiss(None)", "Close", show=False)]
+    DEFAULT_CSS = (
+        _BOX.replace("{name}", "Branches")
+        + "Branches OptionList, Branches OptionList:focus { height: auto; max-height: 20; border: none; padding: 0; }"
+    )
+
+    def __init__(self, branches: Sequence[Branch], current: int | None, reveal: bool) -> None:
+        super().__init__()
+        self._branches, self._current, self._reveal = branches, current, reveal
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Static("Branches", markup=False)
+            yield OptionList(*(Option(self._told(branch)) for branch in self._branches))
+
+    def on_mount(self) -> None:
+        at = [branch.number for branch in self._branches]
+        chosen = self.query_one(OptionList)
+        chosen.highlighted = at.index(self._current) if self._current in at else 0
+        chosen.focus()
+
+    def _told(self, branch: Branch) -> Text:
+        count = len(branch.prompts)
+        about = plural(count, "prompt") + (", active" if branch.is_active else "")
+        text = Text(f"{branch.number}  {about}\n")
+        for prompt in (branch.own or branch.prompts[-1:])[:3]:
+            text.append(f"   ❯ {fit(shown(prompt_text(prompt), self._reveal), 62)}\n", "italic")
+        text.rstrip()
+        return text
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._branches[event.option_index])
+
+
+class FileName(ModalScreen[str | None]):
+    """Where to write to."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Close", show=False)]
+    DEFAULT_CSS = _BOX.replace("{name}", "FileName")
+
+    def __init__(self, proposal: str) -> None:
+        super().__init__()
+        self._proposal = proposal
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Static("Export as JSON lines to a new file (secrets masked unless shown):", markup=False)
+            yield Input(self._proposal, compact=True)
+            yield Static("Enter writes, Esc does not.", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip() or None)

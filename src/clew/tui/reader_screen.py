@@ -1,0 +1,353 @@
+"""The reader: one session, whole."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Footer, Input, Static
+
+from clew.conversation.branches import Branch
+from clew.conversation.session import Session
+from clew.system.plural import plural
+from clew.tui.dialogs import Branches
+from clew.tui.load_rows import Load, Loaded, session_rows
+from clew.tui.row_text import State, height
+from clew.tui.row_widget import RowView
+from clew.tui.session_item import Hit, shown, words
+from clew.tui.virtual_list import Virtual
+from clew.view.row_terminal import lines
+from clew.view.rows import DEPTHS, Options, Row
+from clew.view.sanitize import clean
+from clew.wire.layout import session_at
+
+if TYPE_CHECKING:
+    from clew.tui.browser_app import Browser
+
+LINES = 12  # of a result, when its call is open
+
+
+class Reader(Screen[None]):
+    """The rows of a session, with keys to fold, find and go on."""
+
+    app: Browser
+    AUTO_FOCUS = "#rows"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,space", "fold", "Open", key_display="⏎"),
+        Binding("slash", "find", "Find", priority=True),
+        Binding("n", "match(1)", "Next match", show=False),
+        Binding("N", "match(-1)", "Previous match", show=False),
+        Binding("right_square_bracket", "prompt(1)", "Turn", key_display="[ ]"),
+        Binding("left_square_bracket", "prompt(-1)", "Previous prompt", show=False),
+        Binding("d", "depth", "Depth"),
+        Binding("t", "option('thinking')", "Think"),
+        Binding("a", "agents", "Agents"),
+        Binding("m", "option('meta')", "Meta", show=False),
+        Binding("x", "all", "All", show=False),
+        Binding("b", "branches", "Branch"),
+        Binding("y", "copy('row')", "Copy", show=False),
+        Binding("Y", "copy('turn')", "Copy turn", show=False),
+        Binding("o", "app.page", "Pager", show=False),
+        Binding("O", "app.edit", "Editor", show=False),
+        Binding("r", "app.resume", "Resume"),
+        Binding("e", "app.export", "Export", show=False),
+        Binding("S", "reveal", "Secrets", show=False),
+        Binding("question_mark,f1", "app.help", "Help", key_display="?"),
+        Binding("q,escape", "back", "Back", key_display="q"),
+    ]
+    DEFAULT_CSS = """
+    Reader #head { height: 1; background: $panel; }
+    Reader #title { width: 1fr; height: 1; padding: 0 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
+    Reader #facts { width: auto; max-width: 50%; height: 1; padding: 0 1; color: $muted; text-wrap: nowrap;
+        text-overflow: ellipsis; }
+    Reader #rows { height: 1fr; padding: 0 0 0 1; }
+    Reader #state { height: 1; padding: 0 1; color: $muted; background: $panel; text-wrap: nowrap; }
+    Reader #find { height: 1; display: none; padding: 0 1; background: $boost; }
+    """
+
+    def __init__(self, hit: Hit, query: bool = False) -> None:
+        super().__init__()
+        self.hit = hit
+        self.session = Session(Path(hit.path))
+        self.options = Options(lines=LINES)
+        self.branch: Branch | None = None
+        self._wanted = words(hit.passages, False) if query else None
+        self._number = 0
+        self._load: Load | None = None
+        self._waiting: list[Row] | None = None  # rows of a reload, until all are there
+        self._heights: dict[tuple[int, State], int] = {}
+        self._is_loading = True
+        self._is_all = False
+        self._found: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="head"):
+            yield Static(shown(self.hit.title, self.app.reveal) or "(no prompt)", id="title", markup=False)
+            facts = ("the transcript is gone" if self.hit.gone else "", self.hit.project, self.hit.branch)
+            about = " · ".join(shown(part, True) for part in facts if part)
+            yield Static(about, id="facts", markup=False)
+        yield RowView(id="rows")
+        yield Input(placeholder="find in this session", id="find", compact=True)
+        yield Static("", id="state", markup=False)
+        yield Footer(compact=True, show_command_palette=False)
+
+    @property
+    def view(self) -> RowView:
+        return self.query_one("#rows", RowView)
+
+    def on_mount(self) -> None:
+        try:
+            file = session_at(self.hit.path)
+            self.session = Session(file.path, file=file)
+        except OSError as error:
+            self.notify(f"{self.hit.path}: {error.strerror}", severity="error", markup=False)
+        self.view.mark(self._wanted)
+        self.load()
+
+    def on_unmount(self) -> None:
+        if self._load:
+            self._load.cancel()
+
+    # -- loading
+
+    def load(self) -> None:
+        """Make the rows anew, by the options; those on the screen stay until all are there."""
+        if self._load:
+            self._load.cancel()
+        self._number += 1
+        self._waiting = [] if self.view.rows else None
+        self._heights = {}
+        self._is_loading = True
+        session, options, branch, reveal = self.session, self.options, self.branch, self.app.reveal
+        self._load = Load(self._number, lambda: session_rows(session, options, branch, reveal), self.post_message)
+        self.tell()
+
+    def on_loaded(self, message: Loaded) -> None:
+        message.stop()
+        if message.number != self._number:
+            return
+        if self._waiting is not None:
+            self._measure(len(self._waiting), message.rows)
+            self._waiting += message.rows
+            if message.is_done:
+                self._swap(self._waiting)
+                self._waiting = None
+        else:
+            self.view.add(message.rows)
+        if message.reason:
+            self.notify(message.reason, severity="error", markup=False)
+        self._is_loading = not message.is_done
+        self._look(message.is_done)
+        self.tell()
+
+    def _measure(self, first: int, made: list[Row]) -> None:
+        """Measure rows as they come, so that the screen does not stand still when they are put in place."""
+        room = self.view.room
+        for index, row in enumerate(made, first):
+            self._heights[index, State()] = height(row, room, State())
+
+    def _swap(self, made: list[Row]) -> None:
+        """Other rows in the place of those that are shown, with the cursor where it was in the conversation."""
+        view = self.view
+        held, number = view.row, view.rows[view.prompt_index()].facts.get("number")
+        view.is_open = self._is_all or self.options.level >= 3
+        view.show(made, self._heights)
+        first = next((i for i, r in enumerate(made) if r.kind == "prompt" and r.facts.get("number") == number), 0)
+        same = (i for i in range(first, len(made)) if held and (made[i].kind, made[i].text) == (held.kind, held.text))
+        at = next(same, first)
+        if made:
+            view.go(view.seen[bisect_right(view.seen, at) - 1])
+        self._found = view.matches()
+
+    def _look(self, is_done: bool) -> None:
+        """Go to what the session was found by, as soon as it is there."""
+        view = self.view
+        if self._wanted is None or view.pattern is not self._wanted:
+            return
+        best = self.hit.passages[0]
+        self._found = view.matches()
+        at = next((i for i in self._found if best.offset >= 0 and _is_at(view.rows[i], best.time)), None)
+        if at is None and is_done and best.offset >= 0:
+            at = next(iter(self._found), None)
+        if at is not None or is_done:
+            self._wanted = None
+        if at is not None:
+            view.go_match(at)
+
+    # -- the line below
+
+    def tell(self) -> None:
+        """Say where the reader is and what is shown."""
+        view = self.view
+        if not self.is_mounted:
+            return
+        number = view.rows[view.prompt_index()].facts.get("number", 0) if view.rows else 0
+        parts = [f"turn {number} of {view.turns}{'…' if self._is_loading else ''}", self.options.depth]
+        parts += [name for name in ("thinking", "meta") if getattr(self.options, name)]
+        parts += ["agents"] if view.has_agents_open else []
+        parts += [f"branch {self.branch.number}"] if self.branch and not self.branch.is_active else []
+        parts += ["secrets shown"] if self.app.reveal else []
+        if view.pattern is not None and not self._wanted:
+            at = self._found.index(view.row_index) + 1 if view.row_index in self._found else 0
+            many = plural(len(self._found), "match") if self._found else "no match"
+            parts.append(f"match {at} of {len(self._found)}" if at else many)
+        self.query_one("#state", Static).update(" · ".join(str(part) for part in parts))
+
+    def on_virtual_moved(self, event: Virtual.Moved) -> None:
+        self.tell()
+
+    # -- keys
+
+    def action_fold(self) -> None:
+        self.view.toggle()
+
+    def action_all(self) -> None:
+        self._is_all = not self.view.is_open
+        self.view.open_all(self._is_all)
+
+    def action_prompt(self, step: int) -> None:
+        self.view.go_prompt(step)
+
+    def action_depth(self) -> None:
+        depth = DEPTHS[(self.options.level + 1) % len(DEPTHS)]
+        limit = None if depth == "full" else LINES
+        self.options = replace(self.options, depth=depth, lines=limit, diff_lines=None if limit is None else 40)
+        self.load()
+
+    def action_option(self, name: str) -> None:
+        if name == "thinking":
+            self.options = replace(self.options, thinking=not self.options.thinking)
+        else:
+            self.options = replace(self.options, meta=not self.options.meta)
+        self.load()
+
+    def action_agents(self) -> None:
+        view = self.view
+        view.has_agents_open = not view.has_agents_open
+        view.opened.clear()
+        view.settle()
+        view.point(view.cursor)
+        if not any(row.kind == "agent" for row in view.rows):
+            self.notify("No agents in this session." if not self._is_loading else "Still reading.")
+        self.tell()
+
+    def action_reveal(self) -> None:
+        self.app.reveal = not self.app.reveal
+        self.query_one("#title", Static).update(shown(self.hit.title, self.app.reveal) or "(no prompt)")
+        self.load()
+
+    def action_branches(self) -> None:
+        if self._is_loading:
+            self.notify("Still reading.")
+            return
+        try:
+            found = self.session.branches
+        except OSError:
+            found = ()
+        if len(found) < 2:
+            self.notify("This session has one branch.")
+            return
+        active = next((b.number for b in found if b.is_active), None)
+        screen = Branches(found, self.branch.number if self.branch else active, self.app.reveal)
+        self.app.push_screen(screen, self._switch)
+
+    def _switch(self, branch: Branch | None) -> None:
+        if branch is not None:
+            self.branch = branch
+            self.load()
+
+    def action_copy(self, what: str) -> None:
+        view = self.view
+        if view.row is None:
+            return
+        made = [view.row] if what == "row" else view.turn_rows()
+        text = clean(view.row.text) if what == "row" else _markdown(made)
+        self.app.copy_to_clipboard(text)
+        self.notify(f"Copied {'the row' if what == 'row' else 'the turn'}, {plural(len(text), 'character')}.")
+
+    def action_back(self) -> None:
+        if self.query_one("#find", Input).display:
+            self._close_find()
+            self.view.mark(None)
+            self.tell()
+        else:
+            self.app.pop_screen()
+
+    # -- finding
+
+    def action_find(self) -> None:
+        box = self.query_one("#find", Input)
+        box.display = True
+        self.set_focus(box)  # at once: what is typed ahead is meant for it
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return not (action == "find" and isinstance(self.focused, Input))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._wanted = None
+        self.view.mark(_pattern(event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self._close_find()
+        self._found = self.view.matches()
+        self.action_match(0)
+
+    def action_match(self, step: int) -> None:
+        """To the next row with a match, round the end; 0 stays if the cursor is on one."""
+        view = self.view
+        self._found = view.matches()
+        if not self._found:
+            self.tell()
+            return
+        here = view.row_index or 0
+        if step > 0:
+            at = next((i for i in self._found if i > here), self._found[0])
+        elif step < 0:
+            at = next((i for i in reversed(self._found) if i < here), self._found[-1])
+        else:
+            at = next((i for i in self._found if i >= here), self._found[0])
+        view.go_match(at)
+        self.tell()
+
+    def _close_find(self) -> None:
+        self.query_one("#find", Input).display = False
+        self.set_focus(self.view)
+
+    def text(self) -> str:
+        """The session as plain text, as the screen shows it but with nothing folded."""
+        return "\n".join(line for row in self.view.rows for line in lines(replace(row, limit=None)))
+
+
+def _is_at(row: Row, time: int | None) -> bool:
+    return row.time is not None and time is not None and int(row.time.timestamp()) == time
+
+
+def _pattern(text: str) -> re.Pattern[str] | None:
+    """Literal text to look for; its case counts only if it has capitals."""
+    if not text.strip():
+        return None
+    return re.compile(re.escape(text), 0 if text != text.lower() else re.IGNORECASE)
+
+
+def _markdown(made: list[Row]) -> str:
+    """A turn as text that reads well when it is put into a document."""
+    parts: list[str] = []
+    for row in made:
+        text = clean(row.text).strip()
+        if row.kind == "prompt":
+            parts.append("\n".join(f"> {line}" for line in text.split("\n")))
+        elif row.kind in ("result", "failure", "diff"):
+            fence = "````" if "```" in text else "```"
+            parts.append(f"{fence}{'diff' if row.kind == 'diff' else ''}\n{text}\n{fence}")
+        elif row.kind == "call":
+            parts.append(f"- `{text.splitlines()[0] if text else ''}`")
+        elif text:
+            parts.append(text)
+    return "\n\n".join(parts) + "\n"

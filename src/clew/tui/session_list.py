@@ -1,0 +1,108 @@
+"""The list of sessions: a line for each, and a second one for the passage that was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.binding import Binding, BindingType
+
+from clew.tui.line_wrap import fit
+from clew.tui.row_text import Span, overlaid
+from clew.tui.session_item import Hit, kind, passage, shown
+from clew.tui.virtual_list import Virtual
+from clew.view.sanitize import ago
+
+WIDE = 76  # columns from which the branch has a place in the line
+PROJECT, BRANCH, WHEN = 16, 18, 4  # the widest that these columns get
+
+
+class HitList(Virtual):
+    """The sessions that answer the query."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *("row--cursor", "row--title", "row--about", "row--passage", "row--match", "row--guide", "row--gone"),
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Open", key_display="⏎")]
+    DEFAULT_CSS = """
+    HitList > .row--cursor { background: $cursor; }
+    HitList > .row--title { color: $foreground; }
+    HitList > .row--about { color: $muted; }
+    HitList > .row--passage { color: $muted; }
+    HitList > .row--guide { color: $accent; }
+    HitList > .row--gone { color: $text-warning; }
+    HitList > .row--match { color: $text-warning; text-style: bold underline; }
+    """
+
+    def __init__(self, clock: Callable[[], datetime], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.hits: Sequence[Hit] = ()
+        self.reveal = False
+        self._clock = clock
+        self._project = self._branch = 0
+
+    @property
+    def current(self) -> Hit | None:
+        return self.hits[self.cursor] if self.hits else None
+
+    def show(self, hits: Sequence[Hit], *, keep: bool) -> None:
+        """Take on other sessions; with `keep` the cursor stays on its session."""
+        held = self.current.session if keep and self.current else None
+        self.hits = hits
+        self._project = min(PROJECT, max((cell_len(hit.project) for hit in hits), default=0))
+        self._branch = min(BRANCH, max((cell_len(hit.branch) for hit in hits), default=0))
+        height = 2 if any(hit.passages for hit in hits) else 1
+        index = next((i for i, hit in enumerate(hits) if hit.session == held), 0) if held else 0
+        top = self.scroll_offset.y
+        self.cursor = index
+        self.place(range(0, len(hits) * height + 1, height))
+        if not keep or not index:
+            top = 0
+        self.scroll_to(y=top, animate=False)
+        self.point(index)
+
+    def draw(self, index: int, width: int) -> Iterator[list[Span]]:
+        hit = self.hits[index]
+        yield self._heading(hit, width, "▌" if index == self.cursor else " ")
+        if self.starts[1] == 2:
+            yield self._passage(hit, width)
+
+    def _heading(self, hit: Hit, width: int, mark: str) -> list[Span]:
+        about = "  " + _padded(fit(shown(hit.project, True), self._project), self._project)
+        if width >= WIDE:
+            branch = min(self._branch, width // 8)
+            about += "  " + _padded(fit(shown(hit.branch, True), branch), branch)
+        about += f" {ago(hit.when, self._clock()).rjust(WHEN)} "
+        gone = "gone  " if hit.gone else ""
+        room = width - cell_len(about) - 1 - len(gone)
+        title = shown(hit.title, self.reveal) or "(no prompt)"
+        named = next((p for p in hit.passages if p.field == "title"), None)
+        marks = passage(named, self.reveal)[1] if named and shown(named.text, self.reveal) == title else []
+        told = overlaid([(_padded(fit(title, room), room), "title")], marks, "match")
+        return [(mark, "guide"), (gone, "gone"), *told, (about, "about")]
+
+    def _passage(self, hit: Hit, width: int) -> list[Span]:
+        best = next((p for p in hit.passages if p.field != "title"), None)
+        if best is None:
+            return [("   title", "guide")] if hit.passages else [("", "guide")]
+        text, marks = passage(best, self.reveal)
+        name = f"   {kind(best)}: "
+        room = max(8, width - cell_len(name) - 1)
+        first = marks[0][0] if marks else 0
+        skip = max(0, min(first - room // 3, len(text) - room)) if cell_len(text) > room else 0
+        if skip and (space := text.find(" ", skip, min(first, skip + 16))) >= 0:
+            skip = space + 1
+        part = ("…" if skip else "") + text[skip:]
+        shift = skip - (1 if skip else 0)
+        places = [(a - shift, b - shift) for a, b in marks if a >= skip]
+        return [(name, "guide"), *overlaid([(fit(part, room), "passage")], places, "match")]
+
+    def action_choose(self) -> None:
+        if self.hits:
+            self.post_message(self.Chosen(self, self.cursor))
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * max(0, width - cell_len(text))

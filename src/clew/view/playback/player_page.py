@@ -1,0 +1,51 @@
+"""Pages that play: frames in one file that loads nothing, shown one after the other by a script of the page's own.
+
+Without scripts the page shows the whole session. The page forbids itself everything but its own style and script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from clew.view.header import About
+from clew.view.html_page import closed, opened
+from clew.view.playback.frames import SPEEDS, Frame
+from clew.view.row_html import fragments, moment
+from clew.view.sanitize import one_line
+
+_SCRIPT = "player.js"
+
+
+def player_page(about: About, frames: Iterable[Frame]) -> Iterator[str]:
+    """A page that plays a session, in pieces as they come."""
+    yield from opened(about.title, (_SCRIPT,))
+    yield _heading(about)
+    yield '<main class="player">\n'
+    for number, frame in enumerate(frames):
+        inner = "".join(fragments([frame.row], f"f{number}-"))
+        if inner.strip():
+            yield f'<div class="frame" data-at="{frame.at:g}" data-turn="{frame.turn}">\n{inner}</div>\n'
+    yield "</main>\n"
+    yield from closed((_SCRIPT,))
+
+
+def _heading(about: About) -> str:
+    speeds = "".join(
+        f'<option value="{speed:g}"{" selected" if speed == 1 else ""}>{speed:g}×</option>' for speed in SPEEDS
+    )
+    told = " · ".join(escape(one_line(value)) for _, value in about.told)
+    return f"""<header>
+<h1>{escape(one_line(about.title))}</h1>
+<p class="about">{moment(about.started).strip()} · {told}</p>
+</header>
+<div class="controls" hidden role="group" aria-label="Player">
+<button type="button" data-does="play" aria-pressed="false">Play</button>
+<button type="button" data-does="step">Step</button>
+<button type="button" data-does="before">Turn before</button>
+<button type="button" data-does="after">Next turn</button>
+<label>Speed <select>{speeds}</select></label>
+<input type="range" min="0" value="0" step="1" aria-label="Place in the recording">
+<output>0</output>
+</div>
+"""

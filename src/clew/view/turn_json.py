@@ -1,0 +1,200 @@
+"""Export: turns as JSON values with a version, every word in its field, agents nested at their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from clew.conversation.agent_sessions import Agent
+from clew.conversation.prompt_queue import Timeline
+from clew.conversation.replies import Call, Reply
+from clew.conversation.session import Session
+from clew.conversation.turns import Turn, turns
+from clew.facts.secrets.mask_secrets import mask_data
+from clew.facts.token_usage import count, usage
+from clew.facts.tool_catalog import call_diff, label, result_kind, return_code_meaning
+from clew.view.mask_rows import Tally
+from clew.view.round_labels import round_fields
+from clew.wire.entry import Entry
+from clew.wire.entry_types import PrLink, QueueOperation
+from clew.wire.overflow_files import Overflow
+from clew.wire.timestamps import stamp
+
+Json = dict[str, Any]
+LONGEST_OUTPUT = 16 << 20  # bytes of a long output that are put into a JSON value
+
+
+def session_json(session: Session, mask: bool = True, tally: Tally | None = None) -> Json:
+    """What is to be said of a session as a whole; `tally` is told what was masked."""
+    total = usage(session).total
+    return _masked(
+        {
+            "kind": "session",
+            "id": session.id,
+            "title": session.title,
+            "cwd": session.cwd,
+            "branch": session.branch_name,
+            "versions": session.versions,
+            "models": session.models,
+            "started": _time(session.started),
+            "ended": _time(session.ended),
+            "slug": session.slug,
+            "turns": len(session.turns),
+            "rounds": len(session.rounds),
+            "branches": len(session.branches),
+            "compactions": [
+                {"trigger": c.detail.trigger, "before": c.detail.pre_tokens, "time": _time(c.boundary.time)}
+                for c in session.compactions
+            ],
+            "working_seconds": session.working_seconds,
+            "queue": _queue(session.queue),
+            "pull_requests": [PrLink.of(e).url for e in session.entries if e.type == "pr-link"],
+            "damaged_lines": len(session.damage),
+            "tokens": {
+                "input": total.input,
+                "output": total.output,
+                "cache_write": total.cache_write,
+                "cache_read": total.cache_read,
+            },
+        },
+        mask,
+        tally,
+    )
+
+
+def _queue(found: Timeline) -> Json:
+    """What was queued and what became of it, and the operations that match no message."""
+    return {
+        "messages": [
+            {
+                "text": message.text,
+                "time": _time(message.entry.time),
+                "outcome": message.outcome,
+                "reason": message.reason or None,
+                "seconds": message.seconds,
+            }
+            for message in found.messages
+        ],
+        "unmatched": [
+            {"operation": QueueOperation.of(entry).operation, "line": entry.line.number} for entry in found.strays
+        ],
+    }
+
+
+def turn_json(session: Session, turn: Turn, mask: bool = True, tally: Tally | None = None) -> Json:
+    """One turn, whole."""
+    return _masked(_turn(session, turn), mask, tally)
+
+
+def _turn(session: Session, turn: Turn) -> Json:
+    calls = {call.id: call for call in turn.calls}
+    return {
+        "kind": "turn",
+        "number": turn.number,
+        "uuid": turn.prompt.uuid,
+        "time": _time(turn.time),
+        "prompt": turn.text,
+        **round_fields(turn),
+        "state": turn.state,
+        "seconds": turn.seconds,
+        "images": len(turn.images),
+        "todos": turn.todos,
+        "is_queued": turn.is_queued,
+        "replies": [_reply(session, reply, calls) for reply in turn.replies],
+    }
+
+
+def _reply(session: Session, reply: Reply, calls: Mapping[str, Call]) -> Json:
+    tokens = reply.tokens
+    return {
+        "id": reply.id,
+        "model": reply.model,
+        "time": _time(reply.time),
+        "stop_reason": reply.stop_reason,
+        "error": reply.is_error,
+        "synthetic": reply.is_synthetic,
+        "text": reply.text,
+        "thinking": reply.thinking,
+        "calls": [_call(session, calls[use.id]) for use in reply.uses if use.id and use.id in calls],
+        "output_tokens": count(tokens).output if tokens else None,
+    }
+
+
+def _call(session: Session, call: Call) -> Json:
+    return {
+        "id": call.id,
+        "tool": call.name,
+        "label": label(call, session.cwd),
+        "input": call.use.input,
+        "output": call.output,
+        "long_output": _long_output(session.overflow(call)),
+        "return_code_meaning": return_code_meaning(call.detail) or None,
+        "record": result_kind(call.detail) or None,
+        "failed": call.failed,
+        "open": call.is_open,
+        "seconds": call.seconds,
+        "diff": "\n".join(call_diff(call)) or None,
+        "agents": [_agent(session, agent) for agent in session.agents_for(call)],
+    }
+
+
+def _long_output(overflow: Overflow | None) -> Json | None:
+    """The file that holds the whole output of a call, and its text up to a limit."""
+    if overflow is None:
+        return None
+    text = "" if overflow.is_binary else overflow.first(LONGEST_OUTPUT)
+    is_whole = overflow.size <= LONGEST_OUTPUT and bool(text)
+    return {"path": str(overflow.path), "bytes": overflow.size, "text": text, "is_whole": is_whole}
+
+
+def _agent(session: Session, agent: Agent) -> Json:
+    before, found = turns(agent.session.active)
+    found = agent.session.turns or found  # entries that are not marked as an agent's have no turns of the session
+    return {
+        "id": agent.id,
+        "type": agent.kind,
+        "description": agent.description,
+        "model": agent.model,
+        "totals": agent.totals,
+        "turns": [_turn_of_agent(session, agent, turn) for turn in found] or _loose(session, before),
+    }
+
+
+def _turn_of_agent(session: Session, agent: Agent, turn: Turn) -> Json:
+    made = _turn(agent.session, turn)
+    calls = {call.id: call for call in turn.calls}
+    for reply in made["replies"]:
+        for call in reply["calls"]:
+            call["agents"] = [_agent(session, inner) for inner in session.agents_for(calls[call["id"]])]
+    return made
+
+
+def _loose(session: Session, entries: tuple[Entry, ...]) -> list[Json]:
+    """Entries of an agent that begins with no prompt of its own, as one turn."""
+    if not entries:
+        return []
+    return [_turn(session, Turn(1, entries))]
+
+
+def _masked(value: Json, mask: bool, tally: Tally | None) -> Json:
+    if not mask:
+        return value
+    found, secrets = mask_data(value)
+    if tally:
+        tally.secrets += secrets
+    return dict(found)
+
+
+def _time(moment: Any) -> str | None:
+    return stamp(moment) if moment else None
+
+
+def document(
+    session: Session, mask: bool = True, turns: Sequence[Turn] | None = None, tally: Tally | None = None
+) -> Iterator[Json]:
+    """A session: what is to be said of it, then its turns, or some of them."""
+    yield session_json(session, mask, tally)
+    if turns is None and any(entry.type == "assistant" for entry in session.preamble):  # the first prompt is lost
+        yield {**turn_json(session, Turn(0, session.preamble), mask, tally), "prompt": ""}
+    for turn in session.turns if turns is None else turns:
+        yield turn_json(session, turn, mask, tally)

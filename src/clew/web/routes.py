@@ -1,0 +1,87 @@
+"""The app: which address is answered by what."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from clew.errors import UNFORESEEN, ClewError, NotFound
+from clew.system.file_errors import describe
+from clew.web.access_control import Door, Guard
+from clew.web.app_state import Desk
+from clew.web.background_search import Seeker
+from clew.web.compare_page import Compare
+from clew.web.export_page import Share
+from clew.web.list_page import Home
+from clew.web.live_updates import Live
+from clew.web.reader_page import Reader
+from clew.web.session_cache import Shelf
+
+
+def make_app(
+    claude: str | None, door: Door, *, is_revealed: bool = False, is_ending: Callable[[], bool] = lambda: False
+) -> Guard:
+    """The app over a folder of Claude Code, behind its guard."""
+    shelf = Shelf(claude)
+    desk = Desk(shelf, Live(shelf, is_ending), Seeker(shelf, claude), is_revealed)
+
+    @asynccontextmanager
+    async def life(_: Starlette) -> AsyncIterator[None]:
+        yield
+        desk.seeker.close()
+
+    async def file(request: Request) -> Response:
+        return desk.renderer.file(request.path_params["mark"], request.path_params["name"])
+
+    async def failed(request: Request, error: Exception) -> Response:
+        status, sentence, hint = _told(error)
+        return desk.renderer.page(request, "error", "Not here", status, sentence=desk.words(sentence), hint=hint)
+
+    home = Home(desk)
+    routes = [
+        Route("/", home.whole),
+        Route("/list", home.part),
+        Route("/compare", Compare(desk).whole),
+        Route("/asset/{mark}/{name}", file),
+        *_reader_routes(desk, "/session/{session}"),
+        *_reader_routes(desk, "/session/{session}/agent/{agent}"),
+    ]
+    handlers = dict.fromkeys((HTTPException, ClewError, OSError, *UNFORESEEN), failed)
+    return Guard(Starlette(routes=routes, lifespan=life, exception_handlers=handlers), door)
+
+
+def _reader_routes(desk: Desk, base: str) -> list[Route]:
+    """What there is of a session, or of one of its agents."""
+    reader, share = Reader(desk), Share(desk)
+    answers = {
+        "": reader.whole,
+        "/page/{page:int}": reader.page,
+        "/outline": reader.outline,
+        "/turn/{turn:int}": reader.turn,
+        "/turn/{turn:int}/markdown": reader.markdown,
+        "/at/{offset:int}": reader.offset,
+        "/events": reader.events,
+        "/export/{format}": share.export,
+        "/charts": share.charts,
+    }
+    return [Route(base + path, answer) for path, answer in answers.items()]
+
+
+def _told(error: Exception) -> tuple[int, str, str]:
+    """What is said of an error: the status, a sentence, and the next step."""
+    if isinstance(error, NotFound):
+        return 404, str(error), "Look for it in the list."
+    if isinstance(error, ClewError):
+        return 500, str(error), error.hint
+    if isinstance(error, OSError):
+        return 500, f"The file cannot be read: {error.strerror}.", ""
+    if isinstance(error, UNFORESEEN):
+        return 500, f"This session cannot be shown: {describe(error)}.", "Look at it with clew check."
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return status, "There is no such page." if status == 404 else "This cannot be answered.", "Look for it in the list."

@@ -1,0 +1,71 @@
+"""Rendering: the templates, in which every value is escaped, and the files that pages load."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from clew.view.html_page import asset
+from clew.view.sanitize import ago, one_line, size, tokens
+
+_HERE = Path(__file__).parent
+_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+
+_OWN = ("web.css", "web.js", "list.js", "reader.js")
+
+
+class File(NamedTuple):
+    """A file that pages load, by a name that changes with what is in it."""
+
+    data: bytes
+    type: str
+    mark: str
+
+
+def _file(text: str, name: str) -> File:
+    data = text.encode()
+    return File(data, _TYPES[Path(name).suffix], hashlib.sha256(data).hexdigest()[:16])
+
+
+class Renderer:
+    """Templates and files, read once."""
+
+    def __init__(self) -> None:
+        texts = {name: (_HERE / "asset" / name).read_text(encoding="utf-8") for name in _OWN}
+        self.files = {name: _file(text, name) for name, text in {**texts, "style.css": asset("style.css")}.items()}
+        self._templates = Environment(
+            loader=FileSystemLoader(_HERE / "template"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= {"ago": ago, "one_line": one_line, "tokens": tokens, "size": size}
+        self._templates.globals["file"] = self.address
+
+    def address(self, name: str) -> str:
+        return f"/asset/{self.files[name].mark}/{name}"
+
+    def text(self, template: str, **values: Any) -> str:
+        return self._templates.get_template(template).render(values)
+
+    def top(self, request: Request, kind: str, title: str) -> dict[str, Any]:
+        """What every page begins with; its scripts and styles carry the nonce of the request."""
+        scripts = ("web.js", *(name for name in (f"{kind}.js",) if name in self.files))
+        return {"nonce": request.state.nonce, "kind": kind, "title": title, "scripts": scripts}
+
+    def page(self, request: Request, kind: str, title: str, status: int = 200, **values: Any) -> Response:
+        """A whole page, by the template of its kind."""
+        return HTMLResponse(self.text(f"{kind}.html", **self.top(request, kind, title), **values), status)
+
+    def file(self, mark: str, name: str) -> Response:
+        found = self.files.get(name)
+        if found is None or found.mark != mark:
+            return Response(status_code=404)
+        kept = {"Cache-Control": "private, max-age=31536000, immutable"}
+        return Response(found.data, media_type=found.type, headers=kept)

@@ -1,0 +1,364 @@
+"""Details: what each kind of entry says beyond the fields that all share.
+
+One small shape for each kind, found by a table. An entry of a kind that has none here is still whole in `entry.data`, and a
+field that no shape names is still in it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar, Self
+
+from msgspec import Raw, Struct, field
+
+from clew.wire.entry import Entry
+from clew.wire.json_codec import as_text, decode_readable
+from clew.wire.lenient import soften
+from clew.wire.numeric_limits import Amount, Count
+
+ORIGIN = "clew-origin"  # a line that readers pass over: where the session came from
+
+
+class Detail(Struct, frozen=True, rename="camel"):
+    """A typed view of one kind of entry; `inside` is where in the entry its fields lie."""
+
+    inside: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        data: Any = entry.data
+        if cls.inside:
+            data = data.get(cls.inside)
+        return soften(cls, data if isinstance(data, dict) else {})
+
+
+# -- titles and other state: the newest of a kind counts
+
+
+class Summary(Detail, frozen=True):
+    """A title for the conversation that ends in `leaf`, often one of another file. Never part of what the model sees."""
+
+    summary: str = ""
+    leaf: str | None = field(default=None, name="leafUuid")
+
+
+class LastPrompt(Detail, frozen=True):
+    """Names the leaf to resume from."""
+
+    last_prompt: str = ""
+    leaf: str | None = field(default=None, name="leafUuid")
+    explicit: bool = False
+
+
+class CustomTitle(Detail, frozen=True):
+    title: str = field(default="", name="customTitle")
+
+
+class AiTitle(Detail, frozen=True):
+    title: str = field(default="", name="aiTitle")
+
+
+class AgentName(Detail, frozen=True):
+    name: str = field(default="", name="agentName")
+
+
+class AgentColor(Detail, frozen=True):
+    color: str = field(default="", name="agentColor")
+
+
+class AgentSetting(Detail, frozen=True):
+    setting: str = field(default="", name="agentSetting")
+
+
+class Tag(Detail, frozen=True):
+    tag: str = ""
+
+
+class Mode(Detail, frozen=True):
+    mode: str = ""
+
+
+class PermissionMode(Detail, frozen=True):
+    permission_mode: str = ""
+
+
+class ToolsUsed(Detail, frozen=True):
+    tools: list[str] = []
+
+
+class Relocated(Detail, frozen=True):
+    cwd: str = field(default="", name="relocatedCwd")
+
+
+class WorktreeState(Detail, frozen=True):
+    inside: ClassVar[str] = "worktreeSession"
+    original_cwd: str = ""
+    worktree_path: str = ""
+    worktree_name: str = ""
+    worktree_branch: str = ""
+    original_branch: str = ""
+    session_id: str = ""
+
+
+class CostState(Detail, frozen=True):
+    """The program's own totals at its exit."""
+
+    total_cost: Amount = field(default=0, name="totalCostUSD")
+    total_duration: Amount = 0
+    total_api_duration: Amount = field(default=0, name="totalAPIDuration")
+    total_lines_added: Count = 0
+    total_lines_removed: Count = 0
+    model_usage: Raw = Raw()
+    has_unknown_model_cost: bool = False
+
+
+# -- events without a place in the graph
+
+
+class QueueOperation(Detail, frozen=True):
+    """A message typed while the model was busy: enqueue, dequeue, remove, popAll, or a word not known yet."""
+
+    operation: str = ""
+    content: Raw = Raw()
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        value = decode_readable(self.content)
+        if isinstance(value, list):
+            return "\n".join(as_text(b.get("text", "")) for b in value if isinstance(b, dict))
+        return value if isinstance(value, str) else ""
+
+
+class PrLink(Detail, frozen=True):
+    number: Count | None = field(default=None, name="prNumber")
+    url: str = field(default="", name="prUrl")
+    repository: str = field(default="", name="prRepository")
+
+
+class Backup(Struct, frozen=True, rename="camel"):
+    """A saved state of one file; `name` is its file in file-history/, None for a file that did not exist."""
+
+    name: str | None = field(default=None, name="backupFileName")
+    version: Count | None = None
+    time: str | None = field(default=None, name="backupTime")
+    parent_dir: str | None = field(default=None, name="realParentDir")
+    content: str | None = field(default=None, name="(content)")
+
+
+class Snapshot(Detail, frozen=True):
+    """The files that were tracked at a message. A string for a backup is an older form: the content itself."""
+
+    message_id: str | None = None
+    is_update: bool = field(default=False, name="isSnapshotUpdate")
+    snapshot: Raw = Raw()
+
+    @property
+    def inner_message_id(self) -> str | None:
+        found = self._inner.get("messageId")
+        return found if isinstance(found, str) else None
+
+    @property
+    def timestamp(self) -> str | None:
+        found = self._inner.get("timestamp")
+        return found if isinstance(found, str) else None
+
+    @property
+    def backups(self) -> dict[str, Backup]:
+        tracked = self._inner.get("trackedFileBackups")
+        return {k: _backup(v) for k, v in tracked.items()} if isinstance(tracked, dict) else {}
+
+    @property
+    def _inner(self) -> dict[str, Any]:
+        value = decode_readable(self.snapshot)
+        return value if isinstance(value, dict) else {}
+
+
+def _backup(value: Any) -> Backup:
+    if isinstance(value, str):
+        return Backup(content=value)
+    return soften(Backup, value) if isinstance(value, dict) else Backup()
+
+
+class SnapshotDelta(Detail, frozen=True):
+    """One file more in a snapshot; it takes the place of snapshot updates in newer versions."""
+
+    message_id: str | None = None
+    snapshot_message_id: str | None = None
+    path: str = field(default="", name="trackingPath")
+    backup: Backup | None = None
+    timestamp: str | None = None
+
+
+class ApiRequest(Detail, frozen=True):
+    id: str = ""
+    query_source: str = ""
+    shape_hash: str = ""
+    base: str | None = None
+    keep: Count = 0
+    tail: list[str] = []
+
+
+# -- system entries
+
+
+class Segment(Struct, frozen=True):
+    head: str | None = field(default=None, name="headUuid")
+    anchor: str | None = field(default=None, name="anchorUuid")
+    tail: str | None = field(default=None, name="tailUuid")
+
+
+class Preserved(Struct, frozen=True):
+    anchor: str | None = field(default=None, name="anchorUuid")
+    uuids: list[str] = []
+
+
+class Compaction(Detail, frozen=True):
+    """A compact boundary: when, why, and which messages it kept as they were."""
+
+    inside: ClassVar[str] = "compactMetadata"
+    trigger: str = ""
+    pre_tokens: Count | None = None
+    post_tokens: Count | None = None
+    dropped_tokens: Count | None = field(default=None, name="cumulativeDroppedTokens")
+    duration_ms: Amount | None = None
+    segment: Segment | None = field(default=None, name="preservedSegment")
+    messages: Preserved | None = field(default=None, name="preservedMessages")
+
+    @property
+    def cause(self) -> str:
+        """`auto` or `manual`; the older word for auto is read as such, any other word is kept."""
+        return "auto" if self.trigger == "context_limit" else self.trigger
+
+
+class TurnDuration(Detail, frozen=True):
+    duration_ms: Amount = 0
+    message_count: Count | None = None
+
+
+class LocalCommand(Detail, frozen=True):
+    """A slash command run in the program, or its output."""
+
+    content: str = ""
+    level: str = ""
+
+    @property
+    def name(self) -> str:
+        return tagged(self.content, "command-name")
+
+    @property
+    def message(self) -> str:
+        return tagged(self.content, "command-message")
+
+    @property
+    def arguments(self) -> str:
+        return tagged(self.content, "command-args")
+
+    @property
+    def output(self) -> str:
+        return tagged(self.content, "local-command-stdout") or tagged(self.content, "local-command-stderr")
+
+
+class ApiFailure(Detail, frozen=True):
+    level: str = ""
+    retry_ms: Amount | None = field(default=None, name="retryInMs")
+    attempt: Count | None = field(default=None, name="retryAttempt")
+    max_retries: Count | None = None
+
+
+class StopHooks(Detail, frozen=True):
+    hook_count: Count = 0
+    hook_errors: list[str] = []
+    prevented: bool = field(default=False, name="preventedContinuation")
+    stop_reason: str = ""
+
+
+class Notice(Detail, frozen=True):
+    """Any other system entry: a text with a level."""
+
+    content: str = ""
+    level: str = ""
+
+
+# -- progress and attachments
+
+
+class Progress(Detail, frozen=True):
+    """Signs of life from a running tool."""
+
+    inside: ClassVar[str] = "data"
+    type: str = ""
+    output: str = ""
+    full_output: str = ""
+    hook_event: str = ""
+    hook_name: str = ""
+    command: str = ""
+    query: str = ""
+    result_count: Count | None = None
+    task_description: str = ""
+    task_type: str = ""
+    agent_id: str | None = None
+    message: Raw = Raw()
+
+
+class Attachment(Detail, frozen=True):
+    """Context that the program added for the model; the rest of its fields depend on `type`."""
+
+    inside: ClassVar[str] = "attachment"
+    type: str = ""
+    filename: str = ""
+    path: str = ""
+    prompt: Raw = Raw()
+    content: Raw = Raw()
+    hook_name: str = ""
+    hook_event: str = ""
+    command_mode: str = ""
+    human_turn: bool = False
+    origin: Raw = Raw()
+
+
+_BY_TYPE: dict[str, type[Detail]] = {
+    "summary": Summary,
+    "last-prompt": LastPrompt,
+    "custom-title": CustomTitle,
+    "ai-title": AiTitle,
+    "agent-name": AgentName,
+    "agent-color": AgentColor,
+    "agent-setting": AgentSetting,
+    "tag": Tag,
+    "mode": Mode,
+    "permission-mode": PermissionMode,
+    "tools-used": ToolsUsed,
+    "relocated": Relocated,
+    "worktree-state": WorktreeState,
+    "cost-state": CostState,
+    "queue-operation": QueueOperation,
+    "pr-link": PrLink,
+    "file-history-snapshot": Snapshot,
+    "file-history-delta": SnapshotDelta,
+    "api-request": ApiRequest,
+    "progress": Progress,
+    "attachment": Attachment,
+    "system": Notice,
+}
+
+_BY_SUBTYPE: dict[str | None, type[Detail]] = {
+    "compact_boundary": Compaction,
+    "turn_duration": TurnDuration,
+    "local_command": LocalCommand,
+    "api_error": ApiFailure,
+    "stop_hook_summary": StopHooks,
+}
+
+
+def detail(entry: Entry) -> Detail | None:
+    """The typed view of an entry, or None for a kind that has none."""
+    shape = _BY_SUBTYPE.get(entry.subtype) if entry.type == "system" else None
+    shape = shape or _BY_TYPE.get(entry.type)
+    return shape.of(entry) if shape else None
+
+
+def tagged(text: str, tag: str) -> str:
+    """The text between `<tag>` and `</tag>`; empty if there is none."""
+    found = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+    return found[1].strip() if found else ""

@@ -1,0 +1,337 @@
+"""Side files as values: what lies beside the sessions and is not one.
+
+All of it is hearsay: the program writes these files late, in several shapes, or no longer at all. Reading
+them never raises: what is missing, broken or of an unknown version is None or empty, and a field of a wrong
+type has its default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import Struct, field, structs
+
+from clew.wire.json_codec import decode_readable, encode
+from clew.wire.lenient import soften
+from clew.wire.line import BOM, open_regular
+from clew.wire.numeric_limits import MOST, Amount, Count
+from clew.wire.session_writer import back_up, replace
+from clew.wire.timestamps import instant, stamp
+
+if TYPE_CHECKING:
+    from clew.wire.layout import SessionFile
+
+T = TypeVar("T", bound=Struct)
+Where = str | os.PathLike[str]
+
+INDEX_NAME = "sessions-index.json"
+INDEX_VERSION = 1
+_HOURS = frozenset(map(str, range(24)))
+
+
+# -- sessions-index.json: a cache that the program kept from 2.1.9 to 2.1.29 and now leaves to go stale
+
+
+class IndexEntry(Struct, frozen=True, rename="camel"):
+    """What the index says of one session. `first_prompt` may be cut; `file_mtime` is in milliseconds."""
+
+    session_id: str = ""
+    full_path: str = ""
+    file_mtime: Amount = 0
+    first_prompt: str = ""
+    summary: str | None = None
+    custom_title: str | None = None
+    message_count: Count = 0
+    created: datetime | None = None
+    modified: datetime | None = None
+    git_branch: str = ""
+    project_path: str = ""
+    is_sidechain: bool = False
+    pr_number: Count | None = None
+    pr_url: str | None = None
+    pr_repository: str | None = None
+
+
+class SessionsIndex(Struct, frozen=True):
+    version: int = INDEX_VERSION
+    original_path: str | None = None
+    entries: tuple[IndexEntry, ...] = ()
+
+
+class Comparison(Struct, frozen=True):
+    """An index held against the files: `missing` entries have no file, `unlisted` files no entry."""
+
+    fresh: tuple[IndexEntry, ...]
+    stale: tuple[IndexEntry, ...]
+    missing: tuple[IndexEntry, ...]
+    unlisted: tuple[SessionFile, ...]
+
+
+def read_index(path: Where) -> SessionsIndex | None:
+    """The index in a file; None means: scan the folder instead."""
+    data = _object(path)
+    if data is None or data.get("version") != INDEX_VERSION or not isinstance(data.get("entries"), list):
+        return None
+    original = data.get("originalPath")
+    return SessionsIndex(
+        original_path=original if isinstance(original, str) and original else None,
+        entries=tuple(e for row in _objects(data["entries"]) if (e := _index_entry(row)).session_id),
+    )
+
+
+def is_fresh(entry: IndexEntry, file: SessionFile) -> bool:
+    """Whether the file is unchanged since the entry was made (a millisecond is left for rounding)."""
+    return abs(entry.file_mtime * 1_000_000 - file.mtime_ns) <= 1_000_000
+
+
+def compare(index: SessionsIndex | None, files: Iterable[SessionFile]) -> Comparison:
+    """Entries and files matched by session id, since folders get moved. Without an index all is unlisted."""
+    by_id = {file.id.lower(): file for file in files}
+    listed = index.entries if index else ()
+    matched = [(entry, by_id.get(entry.session_id.lower())) for entry in listed]
+    known = {entry.session_id.lower() for entry in listed}
+    return Comparison(
+        fresh=tuple(entry for entry, file in matched if file and is_fresh(entry, file)),
+        stale=tuple(entry for entry, file in matched if file and not is_fresh(entry, file)),
+        missing=tuple(entry for entry, file in matched if not file),
+        unlisted=tuple(file for id, file in by_id.items() if id not in known),
+    )
+
+
+def build_index(entries: Iterable[IndexEntry], original_path: str | None) -> bytes:
+    """The bytes of an index, in the program's own key order and indentation."""
+    value: dict[str, Any] = {"version": INDEX_VERSION, "entries": [_index_row(entry) for entry in entries]}
+    if original_path:
+        value["originalPath"] = original_path
+    return msgspec.json.format(encode(value), indent=2)
+
+
+def write_index(folder: Where, index: SessionsIndex) -> Path | None:
+    """Put an index into a project's folder; where the old one was kept, if there was one."""
+    path = Path(folder) / INDEX_NAME
+    data = build_index(index.entries, index.original_path)
+    kept = back_up(path)
+    replace(path, data)
+    return kept
+
+
+def _index_entry(row: dict[str, Any]) -> IndexEntry:
+    return soften(IndexEntry, {**row, **{key: _time(row.get(key)) for key in ("created", "modified")}})
+
+
+def _index_row(entry: IndexEntry) -> dict[str, Any]:
+    row = {spec.encode_name: getattr(entry, spec.name) for spec in structs.fields(IndexEntry)}
+    return {k: stamp(v) if isinstance(v, datetime) else v for k, v in row.items() if v is not None}
+
+
+# -- stats-cache.json: the program's own totals
+
+
+class ModelTokens(Struct, frozen=True, rename="camel"):
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cache_read: Count = field(default=0, name="cacheReadInputTokens")
+    cache_creation: Count = field(default=0, name="cacheCreationInputTokens")
+    web_searches: Count = field(default=0, name="webSearchRequests")
+    cost: Amount = field(default=0, name="costUSD")
+
+
+class DayActivity(Struct, frozen=True, rename="camel"):
+    day: date | None = field(default=None, name="date")
+    messages: Count = field(default=0, name="messageCount")
+    sessions: Count = field(default=0, name="sessionCount")
+    tool_calls: Count = field(default=0, name="toolCallCount")
+
+
+class DayTokens(Struct, frozen=True):
+    day: date
+    tokens: dict[str, int]
+
+
+class LongestSession(Struct, frozen=True, rename="camel"):
+    session_id: str = ""
+    duration: Amount = 0
+    message_count: Count = 0
+    timestamp: str | int | float | None = None
+
+    @property
+    def time(self) -> datetime | None:
+        return instant(self.timestamp)
+
+
+class Stats(Struct, frozen=True, rename="camel"):
+    """Totals over all sessions up to `last_computed`; `duration` in milliseconds, hours from 0 to 23."""
+
+    version: int = 0
+    total_sessions: Count = 0
+    total_messages: Count = 0
+    last_computed: date | None = field(default=None, name="lastComputedDate")
+    longest_session: LongestSession | None = None
+    first_session: datetime | None = field(default=None, name="(first)")
+    models: dict[str, ModelTokens] = field(default_factory=dict, name="(models)")
+    days: tuple[DayActivity, ...] = field(default=(), name="(days)")
+    day_tokens: tuple[DayTokens, ...] = field(default=(), name="(tokens)")
+    hours: dict[int, int] = field(default_factory=dict, name="(hours)")
+
+    @property
+    def total_tool_calls(self) -> int:
+        return sum(day.tool_calls for day in self.days)
+
+
+def read_stats(path: Where) -> Stats | None:
+    """Any version: the five that are known differ in keys that are not read here."""
+    data = _object(path)
+    if data is None:
+        return None
+    models = _map(data.get("modelUsage"))
+    days = [soften(DayActivity, row) for row in _objects(data.get("dailyActivity"))]
+    return structs.replace(
+        soften(Stats, data),
+        first_session=_time(data.get("firstSessionDate")),
+        models={name: soften(ModelTokens, row) for name, row in models.items() if isinstance(row, dict)},
+        days=tuple(day for day in days if day.day),
+        day_tokens=tuple(_day_tokens(data.get("dailyModelTokens"))),
+        hours={int(k): n for k, n in _counts(data.get("hourCounts")).items() if k in _HOURS},
+    )
+
+
+def _day_tokens(value: Any) -> Iterator[DayTokens]:
+    for row in _objects(value):
+        if day := soften(DayActivity, row).day:
+            yield DayTokens(day, _counts(row.get("tokensByModel")))
+
+
+# -- small ones
+
+
+class AgentMeta(Struct, frozen=True, rename="camel"):
+    """What `agent-<id>.meta.json` says; `tool_use_id` is the call that began the agent."""
+
+    agent_type: str | None = None
+    description: str | None = None
+    tool_use_id: str | None = None
+    parent_agent: str | None = field(default=None, name="parentAgentId")
+    spawn_depth: Count | None = None
+    name: str | None = None
+    model: str | None = None
+    worktree_path: str | None = None
+    is_fork: bool | None = None
+    is_built_in: bool | None = None
+    request_shape: str | None = None
+    finished: bool | None = None
+
+
+class Todo(Struct, frozen=True, rename="camel"):
+    content: str = ""
+    status: str = ""
+    active_form: str | None = None
+    id: str | int | None = None
+    priority: str | None = None
+
+
+class Task(Struct, frozen=True, rename="camel"):
+    id: str | int = ""
+    subject: str = ""
+    description: str = ""
+    status: str = ""
+    active_form: str | None = None
+    owner: str | None = None
+    blocks: list[str] = []
+    blocked_by: list[str] = []
+
+
+class Settings(Struct, frozen=True, rename="camel"):
+    """The few settings that matter here: after how many days the program deletes sessions, if that is set."""
+
+    cleanup_period_days: Count | None = None
+
+
+class _Title(Struct, frozen=True, rename="camel"):
+    custom_title: str | None = None
+
+
+def read_meta(path: Where) -> AgentMeta | None:
+    return _shaped(AgentMeta, path)
+
+
+def read_todos(path: Where) -> tuple[Todo, ...]:
+    """The list of one `todos/` file, from every era; a bare string is an item too."""
+    data = _load(path)
+    items = data.get("todos") if isinstance(data, dict) else data
+    if not isinstance(items, list):
+        return ()
+    return tuple(
+        soften(Todo, item) if isinstance(item, dict) else Todo(content=item)
+        for item in items
+        if isinstance(item, dict | str)
+    )
+
+
+def read_task(path: Where) -> Task | None:
+    return _shaped(Task, path)
+
+
+def read_custom_title(session_folder: Where) -> str | None:
+    """The name that a person gave a session, as its folder keeps it."""
+    found = _shaped(_Title, Path(session_folder) / "custom-title.json")
+    return (found.custom_title or None) if found else None
+
+
+def read_settings(path: Where) -> Settings:
+    return _shaped(Settings, path) or Settings()
+
+
+def find_backup(root: Where, session_id: str, name: str | None) -> Path | None:
+    """The file that a snapshot's backup name stands for; None if it is gone or the name leads elsewhere."""
+    if not name or not is_plain(name) or not is_plain(session_id):
+        return None
+    path = Path(root) / "file-history" / session_id / name
+    return path if os.path.isfile(path) else None
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name found in a file is a bare name, so that a path made with it stays in its folder."""
+    return bool(name) and name not in (".", "..") and not any(c in name for c in "/\\:\0")
+
+
+# -- reading
+
+
+def _load(path: Where) -> Any:
+    try:
+        with open_regular(path) as file:
+            return decode_readable(file.read().removeprefix(BOM))
+    except (OSError, ValueError):
+        return None
+
+
+def _object(path: Where) -> dict[str, Any] | None:
+    data = _load(path)
+    return data if isinstance(data, dict) else None
+
+
+def _shaped(shape: type[T], path: Where) -> T | None:
+    data = _object(path)
+    return None if data is None else soften(shape, data)
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _map(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _counts(value: Any) -> dict[str, int]:
+    whole = {key: n for key, n in _map(value).items() if isinstance(n, int) and not isinstance(n, bool)}
+    return {key: n for key, n in whole.items() if 0 <= n <= MOST}
+
+
+def _time(value: Any) -> datetime | None:
+    return instant(value) if isinstance(value, str | int | float) else None

@@ -1,0 +1,78 @@
+"""Bills: of an entry only what its usage is counted from, for a pass over many files."""
+
+from __future__ import annotations
+
+from msgspec import Raw, Struct, field
+from msgspec.json import Decoder
+
+from clew.wire.content_block import NOTHING, Tokens
+from clew.wire.entry import REFUSALS
+from clew.wire.json_codec import decode_readable
+from clew.wire.lenient import soften
+
+PROBE = b'"usage"'  # inside a JSON text its quotes would be escaped: a line without it bills nothing
+
+
+class BilledBlock(Struct, frozen=True, gc=False):
+    """Of what the model wrote only the JSON is kept: its length is all that is asked."""
+
+    type: str = ""
+    id: str | None = None
+    name: str | None = None
+    text: Raw = NOTHING
+    thinking: Raw = NOTHING
+    input: Raw = NOTHING
+
+
+class BilledMessage(Struct, frozen=True, gc=False):
+    model: str | None = None
+    id: str | None = None
+    content: str | list[BilledBlock] | None = None
+    stop_reason: str | None = None
+    usage: Tokens | None = None
+
+
+class Billed(Struct, frozen=True, gc=False):
+    """An entry with usage; `progress` is what an agent said, repeated in the session that began it."""
+
+    type: str = ""
+    message: BilledMessage | None = None
+    uuid: str | None = None
+    timestamp: str | int | float | None = None
+    request_id: str | None = field(default=None, name="requestId")
+    session_id: str | None = field(default=None, name="sessionId")
+    git_branch: str | None = field(default=None, name="gitBranch")
+    forked_from: Raw = field(default=NOTHING, name="forkedFrom")
+    progress: Progress | None = field(default=None, name="data")
+
+
+class Progress(Struct, frozen=True, gc=False):
+    message: Billed | None = None
+
+
+def progress(raw: Raw) -> Progress:
+    """The `data` of an entry in this shape."""
+    try:
+        return _PROGRESS.decode(raw)
+    except REFUSALS:
+        value = decode_readable(raw)
+        return soften(Progress, value) if isinstance(value, dict) else Progress()
+
+
+class Iteration(Tokens, frozen=True, gc=False):
+    """One of the requests behind a reply: its tokens, and the model if it was another."""
+
+    type: str = ""
+    model: str | None = None
+
+
+def iterations(tokens: Tokens) -> list[Iteration]:
+    """The requests behind a reply; nothing if they are not told, or not in this form."""
+    try:
+        return _ITERATIONS.decode(tokens.iterations) if tokens.iterations else []
+    except REFUSALS:
+        return []
+
+
+_ITERATIONS = Decoder(list[Iteration])
+_PROGRESS = Decoder(Progress)
