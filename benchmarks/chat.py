@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from benchmarks.corpus import generate, parse_size
 from benchmarks.measure import Line, Note, transcripts
-from clew.api.mock.scripts import Rule, Script, Step
+from clew.api.mock.scripts import MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
 from clew.wire.project_slug import slug
 from tests.oracle import claude
@@ -138,14 +138,14 @@ def _real() -> dict[str, list[str]]:
     return found
 
 
-def _script() -> Script:
+def _script() -> MockScript:
     """Each reads the files of its own project, so the paths are relative."""
-    calls = [Step(content=[{"tool": "Read", "input": {"file_path": f"{n}.txt"}}]) for n in range(CALLS)]
-    return Script(
+    calls = [ScriptStep(content=[{"tool": "Read", "input": {"file_path": f"{n}.txt"}}]) for n in range(CALLS)]
+    return MockScript(
         rules=[
-            Rule(prompt=ONE, steps=[DONE]),
-            Rule(prompt=MANY, steps=[*calls, DONE]),
-            Rule(prompt=NEXT, steps=[DONE]),
+            ScriptRule(prompt=ONE, steps=[DONE]),
+            ScriptRule(prompt=MANY, steps=[*calls, DONE]),
+            ScriptRule(prompt=NEXT, steps=[DONE]),
         ],
         strict=False,  # the images of the large session are none
     )

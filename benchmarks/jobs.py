@@ -185,12 +185,12 @@ def first_screen(path: str) -> Callable[[], int]:
     from clew.conversation.load import read
     from clew.view.progressive import opening
     from clew.view.row_terminal import lines
-    from clew.view.rows import Options
+    from clew.view.rows import ViewOptions
 
     def run() -> int:
         session = read(path)
         screen = io.StringIO()
-        made = (line for row in opening(session, Options()) for line in lines(row))
+        made = (line for row in opening(session, ViewOptions()) for line in lines(row))
         screen.writelines(f"{line}\n" for line in islice(made, 40))
         return screen.getvalue().count("\n")
 

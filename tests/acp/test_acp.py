@@ -34,8 +34,8 @@ from acp.schema import (
 )
 
 import clew
-from clew.api.mock.scripts import AnyStep, Fault, Rule, Script, Step
-from clew.api.mock.server import Server, running
+from clew.api.mock.scripts import AnyStep, Fault, MockScript, ScriptRule, ScriptStep
+from clew.api.mock.server import MockServer, running
 from clew.view.approval_text import unescape
 from tests.chat.world import use
 
@@ -123,7 +123,7 @@ class Place:
     """A project, the folder of Claude Code, and what the program is told of them."""
 
     root: Path
-    server: Server | None = None
+    server: MockServer | None = None
 
     @property
     def project(self) -> Path:
@@ -171,9 +171,9 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path.resolve())
 
 
-def script(*steps: Any, **others: list[AnyStep]) -> Script:
-    rules = [Rule(prompt=prompt, steps=steps) for prompt, steps in others.items()]
-    return Script(rules=[*rules, Rule(prompt="go", steps=list(steps))])
+def script(*steps: Any, **others: list[AnyStep]) -> MockScript:
+    rules = [ScriptRule(prompt=prompt, steps=steps) for prompt, steps in others.items()]
+    return MockScript(rules=[*rules, ScriptRule(prompt="go", steps=list(steps))])
 
 
 async def greeted(connection: ClientSideConnection, **capabilities: Any) -> None:
@@ -281,10 +281,10 @@ def test_a_permission_request_holds_all_that_is_asked_for(place: Place) -> None:
         await say(connection, await begun(connection, place), "go")
 
     rules = [
-        Rule(prompt="tidy the project", steps=[[use("Bash", command=script_text)], "Tidied."]),
-        Rule(prompt="go", steps=[[send], [write], "Done."]),
+        ScriptRule(prompt="tidy the project", steps=[[use("Bash", command=script_text)], "Tidied."]),
+        ScriptRule(prompt="go", steps=[[send], [write], "Done."]),
     ]
-    with running(Script(rules=rules)) as server:
+    with running(MockScript(rules=rules)) as server:
         Place(place.root, server).talk(editor, talk)
     (bash, _), (changed, _) = editor.asked
     facts, command = (part.content.text for part in bash.content)
@@ -305,7 +305,7 @@ def test_a_permission_request_holds_all_that_is_asked_for(place: Place) -> None:
 def test_a_cancel_ends_the_turn_and_the_session_goes_on(place: Place) -> None:
     waiting = [use("Bash", command=f"touch {place.root}/begun; sleep 600", description="Wait")]
     asking = [use("Write", file_path=str(place.project / "a"), content="x")]
-    slow = Step(content="Late.", delay=600)
+    slow = ScriptStep(content="Late.", delay=600)
     editor = Editor(lambda call, options: None if call.kind == "edit" else "allow_once")
 
     async def talk(connection: ClientSideConnection) -> Any:
@@ -336,7 +336,7 @@ def test_a_cancel_ends_the_turn_and_the_session_goes_on(place: Place) -> None:
 def test_a_cancel_keeps_the_text_that_the_editor_was_shown(place: Place) -> None:
     editor = Editor()
     shown: list[str] = []
-    stalled = Step(content="One two three.", chunk=4, fault=Fault(stream="hang", after=5))
+    stalled = ScriptStep(content="One two three.", chunk=4, fault=Fault(stream="hang", after=5))
 
     async def talk(connection: ClientSideConnection) -> None:
         await greeted(connection)
@@ -554,10 +554,10 @@ def test_questions_are_asked_by_a_form_or_one_by_one(place: Place) -> None:
 def test_how_turns_end_is_told(place: Place) -> None:
     looping = [use("Glob", pattern="*.none")]
     ends: dict[str, list[AnyStep]] = {
-        "refuse": [Step(content="No.", stop_reason="refusal")],
+        "refuse": [ScriptStep(content="No.", stop_reason="refusal")],
         "loop": [looping, looping, "Done."],
-        "key": [Step(fault=Fault(status=401, kind="authentication_error", message="invalid x-api-key"))],
-        "broken": [Step(fault=Fault(status=400, kind="invalid_request_error", message="No such thing."))],
+        "key": [ScriptStep(fault=Fault(status=401, kind="authentication_error", message="invalid x-api-key"))],
+        "broken": [ScriptStep(fault=Fault(status=400, kind="invalid_request_error", message="No such thing."))],
     }
 
     async def talk(connection: ClientSideConnection) -> list[Any]:

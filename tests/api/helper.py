@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from clew.api.client import Client, Resend, Said
 from clew.api.endpoint import PROFILES, Endpoint
-from clew.api.mock.scripts import AnyStep, Fault, Rule, Script, Step
-from clew.api.mock.server import Server
-from clew.api.request_body import Request
+from clew.api.mock.scripts import AnyStep, Fault, MockScript, ScriptRule, ScriptStep
+from clew.api.mock.server import MockServer
+from clew.api.request_body import MessagesRequest
 from clew.api.retry import Retry
 from clew.errors import ApiError
 
@@ -45,19 +45,19 @@ def thinking(thought: str = "Hm.", signature: str = "c2lnbmVk") -> Json:
     return {"type": "thinking", "thinking": thought, "signature": signature}
 
 
-def ask(*messages: Json, **more: Any) -> Request:
-    return Request(model="claude-mock", messages=messages or (user(),), **more)
+def ask(*messages: Json, **more: Any) -> MessagesRequest:
+    return MessagesRequest(model="claude-mock", messages=messages or (user(),), **more)
 
 
-def steps(*said: AnyStep, **more: Any) -> Script:
+def steps(*said: AnyStep, **more: Any) -> MockScript:
     """A script with one rule, which fits every prompt."""
-    return Script(rules=[Rule(steps=list(said))], **more)
+    return MockScript(rules=[ScriptRule(steps=list(said))], **more)
 
 
-def failing(*, then: AnyStep = "Recovered.", **fault: Any) -> Script:
+def failing(*, then: AnyStep = "Recovered.", **fault: Any) -> MockScript:
     """A script whose first reply goes wrong; `times` says how often, always unless told."""
-    content = then if not isinstance(then, Step) else then.content
-    return steps(Step(content=content, fault=Fault(**fault)))
+    content = then if not isinstance(then, ScriptStep) else then.content
+    return steps(ScriptStep(content=content, fault=Fault(**fault)))
 
 
 @dataclass
@@ -78,7 +78,9 @@ class Told:
         return [name for i, name in enumerate(found) if i == 0 or found[i - 1] != name]
 
 
-def client(server: Server, retry: Retry | None = None, slept: list[float] | None = None, profile: str = "") -> Client:
+def client(
+    server: MockServer, retry: Retry | None = None, slept: list[float] | None = None, profile: str = ""
+) -> Client:
     """A client whose waits cost no time; chance is always in the middle."""
 
     async def sleep(seconds: float) -> None:
@@ -90,8 +92,8 @@ def client(server: Server, retry: Retry | None = None, slept: list[float] | None
 
 
 def stream(
-    server: Server,
-    request: Request | None = None,
+    server: MockServer,
+    request: MessagesRequest | None = None,
     resend: Resend = "block",
     retry: Retry | None = None,
     profile: str = "",

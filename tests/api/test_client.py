@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from clew.api.client import Broken, Client, LeftOut, Resend, Retrying, Switched
 from clew.api.endpoint import Endpoint
-from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
 from clew.api.request_body import Capability
 from clew.api.retry import Retry, answered, overflow
-from clew.api.stream_assembly import Block, Finished, Piece, Started
+from clew.api.stream_assembly import BlockComplete, BlockDelta, ReplyFinished, ReplyStarted
 from clew.errors import ApiError
 from tests.api.helper import (
     TOOLS,
@@ -52,7 +52,7 @@ def test_a_passing_failure_is_asked_again(status: int) -> None:
         told = stream(server)
         assert [row["status"] for row in server.rows] == [status, status, 200]
     assert told.error is None
-    assert told.of(Finished)[0].reply.text == "Recovered."
+    assert told.of(ReplyFinished)[0].reply.text == "Recovered."
     assert told.slept == [0.5 * 1.125, 1.0 * 1.125]
     assert [(r.number, r.of, r.error.status) for r in told.of(Retrying)] == [(1, 10, status), (2, 10, status)]
 
@@ -157,13 +157,13 @@ def test_a_stream_that_breaks_before_a_block_is_asked_again(fault: Any, kind: st
     assert told.error is None
     assert told.names[:4] == ["Started", "Piece", "Retrying", "Started"]
     assert told.of(Retrying)[0].error.kind == kind
-    assert told.of(Finished)[0].reply.text == "Recovered."
+    assert told.of(ReplyFinished)[0].reply.text == "Recovered."
 
 
 @pytest.mark.parametrize(("fault", "kind"), AMID.items())
 def test_a_stream_that_breaks_behind_a_block_is_not(fault: Any, kind: str) -> None:
     content: list[Any] = ["First.", {"tool": "Bash", "input": {"command": "ls"}}]
-    script = steps(Step(content=content, fault=Fault(stream=fault, after=9, times=1)))
+    script = steps(ScriptStep(content=content, fault=Fault(stream=fault, after=9, times=1)))
     with running(script) as server:
         told = stream(server, ask(tools=TOOLS))
         assert len(server.rows) == 1
@@ -178,7 +178,7 @@ def test_nothing_is_asked_again_once_content_is_out_unless_the_caller_says_so() 
         with running(failing(stream="cut", after=4, times=1)) as server:
             stream(server, resend=resend)
             assert len(server.rows) == tries
-    script = steps(Step(content=["One.", "Two."], fault=Fault(stream="cut", after=9, times=1)))
+    script = steps(ScriptStep(content=["One.", "Two."], fault=Fault(stream="cut", after=9, times=1)))
     for resend, tries in zip(RESENDS, (1, 1, 2), strict=True):
         with running(script) as server:
             stream(server, resend=resend)
@@ -196,7 +196,7 @@ def test_an_early_error_event_is_asked_again_once_without_a_stream() -> None:
     with running(failing(stream="error", after=1, times=3)) as server:
         told = stream(server)
         assert [row["stream"] for row in server.rows] == [True, False]  # what fails inside streams does not fail there
-    assert told.of(Finished)[0].reply.text == "Recovered."
+    assert told.of(ReplyFinished)[0].reply.text == "Recovered."
 
 
 @pytest.mark.parametrize(
@@ -218,23 +218,23 @@ def test_silence_ends_by_the_watchdog() -> None:
 
 
 def test_silence_from_the_beginning_ends_by_the_watchdog() -> None:
-    with running(steps(Step(delay=60))) as server:
+    with running(steps(ScriptStep(delay=60))) as server:
         told = stream(server, retry=Retry(idle=0.05, tries=1))
     assert told.error is not None and told.error.kind == "idle"
 
 
 def test_a_slow_stream_that_goes_on_is_waited_for() -> None:
     """A byte at a time: the watchdog counts silence, not slowness."""
-    with running(steps(Step(content="Grüße 🧵", trickle=1))) as server:
+    with running(steps(ScriptStep(content="Grüße 🧵", trickle=1))) as server:
         told = stream(server, retry=Retry(idle=20, tries=0))
-    assert told.of(Finished)[0].reply.text == "Grüße 🧵"
+    assert told.of(ReplyFinished)[0].reply.text == "Grüße 🧵"
 
 
 def test_a_whole_answer_has_a_limit_that_grows() -> None:
     assert [Retry(timeout=10, growth=2).limit(n) for n in (1, 2, 3)] == [10, 20, 40]
     slept: list[float] = []
 
-    async def run(script: Script) -> ApiError | None:
+    async def run(script: MockScript) -> ApiError | None:
         with running(script) as server:
             async with client(server, Retry(timeout=0.05, growth=1, tries=1), slept) as asking:
                 try:
@@ -243,7 +243,7 @@ def test_a_whole_answer_has_a_limit_that_grows() -> None:
                     return error
         return None
 
-    error = done(run(steps(Step(fault=Fault(stream="hang")))))
+    error = done(run(steps(ScriptStep(fault=Fault(stream="hang")))))
     assert error is not None and error.kind == "timeout"
     assert len(slept) == 1
 
@@ -278,7 +278,7 @@ def test_what_a_server_does_not_take_is_left_out_from_then_on() -> None:
 
 def test_thinking_with_a_signature_that_is_not_taken_is_left_out() -> None:
     talk = [user("a"), assistant(thinking("Hm.", "foreign"), text("b")), user("c")]
-    with running(Script(signatures="own")) as server:
+    with running(MockScript(signatures="own")) as server:
         told = stream(server, ask(*talk))
         assert [row["status"] for row in server.rows] == [400, 200]
     assert told.names[0] == "LeftOut" and told.of(LeftOut)[0].name == "thinking blocks"
@@ -287,7 +287,7 @@ def test_thinking_with_a_signature_that_is_not_taken_is_left_out() -> None:
 def test_a_turn_whose_thinking_is_not_taken_continues_without_thinking() -> None:
     call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
     talk = [user("a"), assistant(thinking("Hm.", "foreign"), call), user([result("toolu_1")])]
-    with running(Script(signatures="own")) as server:
+    with running(MockScript(signatures="own")) as server:
         stream(server, ask(*talk, tools=TOOLS, thinking={"type": "enabled", "budget_tokens": 1024}))
         assert [row["status"] for row in server.rows] == [400, 200]  # not refused again for the missing thinking
 
@@ -295,10 +295,10 @@ def test_a_turn_whose_thinking_is_not_taken_continues_without_thinking() -> None
 def test_thinking_that_the_server_said_comes_back_unchanged() -> None:
     script = steps([{"thinking": "Hm. 🧵"}, {"tool": "Bash", "input": {}}], "Done.", signatures="own")
     with running(script) as server:
-        first = stream(server, ask(tools=TOOLS)).of(Finished)[0].reply
+        first = stream(server, ask(tools=TOOLS)).of(ReplyFinished)[0].reply
         calls = [block["id"] for block in first.content if block["type"] == "tool_use"]
         talk = [user(), assistant(*first.content), user([result(calls[0])])]
-        second = stream(server, ask(*talk, tools=TOOLS)).of(Finished)[0].reply
+        second = stream(server, ask(*talk, tools=TOOLS)).of(ReplyFinished)[0].reply
         assert [row["status"] for row in server.rows] == [200, 200]
     assert second.text == "Done."
 
@@ -312,7 +312,7 @@ def test_a_refusal_that_names_nothing_optional_is_told() -> None:
 
 
 def test_a_prompt_that_is_too_long_has_a_kind_of_its_own() -> None:
-    with running(Script(window=100)) as server:
+    with running(MockScript(window=100)) as server:
         told = stream(server, ask(user("word " * 200)))
     assert told.error is not None and told.error.kind == "too_long"
     assert overflow(told.error) == (254, 100)
@@ -325,10 +325,10 @@ def test_a_body_that_is_too_large_has_it_too() -> None:
 
 
 def test_a_model_that_stays_overloaded_is_left_for_the_fallback() -> None:
-    script = Script(
+    script = MockScript(
         rules=[
-            Rule(model="claude-big", steps=[Step(fault=Fault(status=529))]),
-            Rule(model="claude-small", steps=["Small."]),
+            ScriptRule(model="claude-big", steps=[ScriptStep(fault=Fault(status=529))]),
+            ScriptRule(model="claude-small", steps=["Small."]),
         ]
     )
     with running(script) as server:
@@ -336,7 +336,7 @@ def test_a_model_that_stays_overloaded_is_left_for_the_fallback() -> None:
         told = stream(server, type(asked)(model="claude-big", messages=asked.messages, fallback="claude-small"))
         assert [row["model"] for row in server.rows] == ["claude-big"] * 3 + ["claude-small"]
     assert told.of(Switched) == [Switched("claude-small")]
-    assert told.of(Finished)[0].reply.text == "Small."
+    assert told.of(ReplyFinished)[0].reply.text == "Small."
 
 
 # -- answers that are not the API's
@@ -368,7 +368,7 @@ def test_a_server_that_does_not_stream_is_heard_all_the_same() -> None:
             return [each async for each in happenings]
 
     said = done(run())
-    assert [type(each) for each in said] == [Started, Block, Block, Finished]
+    assert [type(each) for each in said] == [ReplyStarted, BlockComplete, BlockComplete, ReplyFinished]
 
 
 def test_a_stream_that_ends_behind_its_stop_reason_is_whole() -> None:
@@ -398,7 +398,7 @@ def test_leaving_a_stream_closes_the_connection() -> None:
             async with client(server) as asking:
                 async with asking.stream(ask()) as happenings:
                     async for each in happenings:
-                        if isinstance(each, Piece):
+                        if isinstance(each, BlockDelta):
                             break
                 assert await asyncio.to_thread(left.wait, 10), "the server still has its client"
             assert server.rows[0]["complete"] is False
@@ -415,7 +415,7 @@ def test_cancelling_ends_a_stream_at_once_and_raises_nothing_else() -> None:
                 async def listen() -> None:
                     async with asking.stream(ask()) as happenings:
                         async for each in happenings:
-                            if isinstance(each, Piece):
+                            if isinstance(each, BlockDelta):
                                 heard.set()
 
                 task = asyncio.create_task(listen())
@@ -465,10 +465,10 @@ def test_cancelling_while_it_waits_to_ask_again() -> None:
 )
 @pytest.mark.parametrize("cache", [False, True])
 def test_the_ledger_equals_what_the_client_was_told(fault: Fault | None, cache: bool) -> None:
-    script = steps(Step(content=["word " * 50], fault=fault), cache=cache)
+    script = steps(ScriptStep(content=["word " * 50], fault=fault), cache=cache)
     with running(script) as server:
         told = stream(server, ask(user("word " * 3000)))
-        ours = [r.so_far.usage for r in told.of(Retrying) if r.so_far.usage] + [told.of(Finished)[0].reply.usage]
+        ours = [r.so_far.usage for r in told.of(Retrying) if r.so_far.usage] + [told.of(ReplyFinished)[0].reply.usage]
         assert usages(server.rows) == ours
         assert len(ours) >= 1
 
@@ -478,14 +478,16 @@ def test_wherever_a_stream_breaks_the_reply_comes_out_whole_and_charged_once_a_t
     content: list[Any] = [{"thinking": "Hm. 🧵"}, "Grüße", {"tool": "Bash", "input": {"command": "ls"}}]
     places = 22  # the stream has so many events
     rules = [
-        Rule(prompt=f"at {n:02}", steps=[Step(content=content, fault=Fault(stream=fault, after=n, times=1))])
+        ScriptRule(
+            prompt=f"at {n:02}", steps=[ScriptStep(content=content, fault=Fault(stream=fault, after=n, times=1))]
+        )
         for n in range(places)
     ]
-    with running(Script(rules=rules)) as server:
+    with running(MockScript(rules=rules)) as server:
         for n in range(places):
             before = len(server.rows)
             told = stream(server, ask(user(f"at {n:02}"), tools=TOOLS), resend="end")
-            [whole] = told.of(Finished)
+            [whole] = told.of(ReplyFinished)
             assert [block["type"] for block in whole.reply.content] == ["thinking", "text", "tool_use"]
             assert whole.reply.content[2]["input"] == {"command": "ls"}
             ours = [r.so_far.usage for r in told.of(Retrying) if r.so_far.usage] + [whole.reply.usage]
@@ -496,9 +498,9 @@ def test_wherever_a_stream_breaks_the_reply_comes_out_whole_and_charged_once_a_t
 def test_a_conversation_is_charged_to_the_token() -> None:
     script = steps([{"tool": "Bash", "input": {"command": "ls"}}], [{"thinking": "So."}, "Done."], cache=True)
     with running(script) as server:
-        first = stream(server, ask(user("word " * 3000), tools=TOOLS)).of(Finished)[0].reply
+        first = stream(server, ask(user("word " * 3000), tools=TOOLS)).of(ReplyFinished)[0].reply
         talk = [user("word " * 3000), assistant(*first.content), user([result(first.content[0]["id"])])]
-        second = stream(server, ask(*talk, tools=TOOLS)).of(Finished)[0].reply
+        second = stream(server, ask(*talk, tools=TOOLS)).of(ReplyFinished)[0].reply
         assert usages(server.rows) == [first.usage, second.usage]
     assert second.usage["cache_read_input_tokens"] == first.usage["cache_creation_input_tokens"] > 1024
 
@@ -519,20 +521,20 @@ def test_streamed_or_whole_it_is_the_same_reply() -> None:
 
 def test_a_huge_block_arrives_whole() -> None:
     said = "Zeile 🧵\n" * 200_000
-    with running(steps(Step(content=said, chunk=9_000))) as server:
+    with running(steps(ScriptStep(content=said, chunk=9_000))) as server:
         told = stream(server)
-    assert told.of(Finished)[0].reply.text == said
+    assert told.of(ReplyFinished)[0].reply.text == said
 
 
 def test_counting_is_exact_where_the_server_counts() -> None:
-    async def run(profile: str, script: Script) -> list[tuple[int, bool]]:
+    async def run(profile: str, script: MockScript) -> list[tuple[int, bool]]:
         with running(script) as server:
             async with client(server, profile=profile) as asking:
                 counted = [await asking.count(ask(user("word " * 100), max_tokens=5)) for _ in range(2)]
             return [(c.tokens, c.is_exact) for c in counted]
 
-    assert done(run("anthropic", Script())) == [(129, True)] * 2
-    assert done(run("ollama", Script())) == [(129, False)] * 2
+    assert done(run("anthropic", MockScript())) == [(129, True)] * 2
+    assert done(run("ollama", MockScript())) == [(129, False)] * 2
 
 
 def test_counting_falls_back_where_the_server_has_no_such_thing() -> None:
@@ -619,5 +621,5 @@ def test_without_httpx_the_error_names_the_extra() -> None:
 
 def test_a_call_in_the_script_waits_for_tools_on_offer() -> None:
     with running(steps([call(command="ls")])) as server:
-        plain = stream(server).of(Finished)[0].reply
+        plain = stream(server).of(ReplyFinished)[0].reply
     assert plain.content == [text("ok")]

@@ -10,17 +10,17 @@ import pytest
 from clew.api.batch import complete, complete_all, gather
 from clew.api.client import Client
 from clew.api.endpoint import Endpoint
-from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
 from clew.api.retry import Retry
-from clew.api.stream_assembly import Reply
+from clew.api.stream_assembly import ApiReply
 from clew.errors import ApiError
 from tests.api.helper import ask, client, done, user
 
-SCRIPT = Script(
+SCRIPT = MockScript(
     rules=[
-        Rule(prompt="bad", steps=[Step(fault=Fault(status=400, message="No."))]),
-        Rule(prompt="shaky", steps=[Step(content="{{prompt}}!", fault=Fault(status=529, times=1))]),
+        ScriptRule(prompt="bad", steps=[ScriptStep(fault=Fault(status=400, message="No."))]),
+        ScriptRule(prompt="shaky", steps=[ScriptStep(content="{{prompt}}!", fault=Fault(status=529, times=1))]),
     ],
     otherwise=["{{prompt}}!"],
 )
@@ -38,7 +38,7 @@ def test_each_ends_by_itself_and_in_its_place() -> None:
             retry=QUICK,
             done=lambda index, _: told.append(index),
         )
-    assert [r.text if isinstance(r, Reply) else str(r) for r in results] == [
+    assert [r.text if isinstance(r, ApiReply) else str(r) for r in results] == [
         "No." if prompt.startswith("bad") else f"{prompt}!" for prompt in prompts
     ]
     assert sorted(told) == [*range(40)]
@@ -72,7 +72,7 @@ def test_no_more_are_asked_at_once_than_allowed() -> None:
 
 def test_cancelling_ends_them_all() -> None:
     async def run() -> None:
-        with running(Script(otherwise=[Step(fault=Fault(stream="hang"))])) as server:
+        with running(MockScript(otherwise=[ScriptStep(fault=Fault(stream="hang"))])) as server:
             async with client(server) as asking:
                 task = asyncio.create_task(gather(asking, [ask(user(str(n))) for n in range(5)]))
                 while len(server.rows) < 5:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.api.mock.responses import events, frame
-from clew.api.mock.scripts import Step
-from clew.api.sse import Reader
-from clew.api.stream_assembly import Assembly, Block, Finished, Reply, Started, StreamError, merged
+from clew.api.mock.scripts import ScriptStep
+from clew.api.sse import SseReader
+from clew.api.stream_assembly import ApiReply, Assembly, BlockComplete, ReplyFinished, ReplyStarted, StreamError, merged
 
 Json = dict[str, Any]
 
@@ -48,9 +48,9 @@ def taken(*told: Json) -> list[Any]:
     return [h for each in told if (h := assembly.take(json.dumps(each).encode())) is not None]
 
 
-def reply(*told: Json) -> Reply:
+def reply(*told: Json) -> ApiReply:
     last = taken(START, *told, *END)[-1]
-    assert isinstance(last, Finished)
+    assert isinstance(last, ReplyFinished)
     return last.reply
 
 
@@ -77,17 +77,17 @@ def test_a_stream_adds_up_to_the_message_it_was_made_from(content: list[Json], c
         "stop_sequence": None,
         "usage": {"input_tokens": 9, "output_tokens": 30, "cache_creation": {"ephemeral_5m_input_tokens": 2}},
     }
-    stream = b"".join(frame(event) for event in events(message, Step(chunk=chunk)))
-    reader, assembly = Reader(), Assembly()
+    stream = b"".join(frame(event) for event in events(message, ScriptStep(chunk=chunk)))
+    reader, assembly = SseReader(), Assembly()
     found = [
         assembly.take(event.data)
         for i in range(0, len(stream), size)
         for event in reader.feed(stream[i : i + size])
     ]  # fmt: skip
     last = found[-1]
-    assert isinstance(last, Finished)
+    assert isinstance(last, ReplyFinished)
     assert last.reply.data == message
-    assert [h.block for h in found if isinstance(h, Block)] == content
+    assert [h.block for h in found if isinstance(h, BlockComplete)] == content
 
 
 def test_text_grows_from_what_the_block_started_with() -> None:
@@ -158,7 +158,7 @@ def test_fields_of_the_end_that_are_not_known_stay() -> None:
 
 
 def test_a_ping_says_nothing() -> None:
-    assert [type(h) for h in taken({"type": "ping"}, START, {"type": "ping"})] == [Started]
+    assert [type(h) for h in taken({"type": "ping"}, START, {"type": "ping"})] == [ReplyStarted]
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from clew.api.lint import lint
 from clew.api.request_body import (
     THINKING_BLOCKS,
     Capability,
+    MessagesRequest,
     Prepared,
-    Request,
     culprit,
     marked_count,
     prepare,
@@ -31,7 +31,7 @@ LONG = "word " * 1000  # over the shortest beginning that is kept
 BETA = Capability("effort", "effort-2025-11-24", {"output_config": {"effort": "low"}})
 
 
-def body(request: Request, profile: str = "anthropic", *without: str) -> Json:
+def body(request: MessagesRequest, profile: str = "anthropic", *without: str) -> Json:
     return prepare(request, PROFILES[profile], frozenset(without)).body
 
 

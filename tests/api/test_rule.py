@@ -16,7 +16,7 @@ import clew
 from clew.api.endpoint import PROFILES
 from clew.api.lint import Violation, lint, violations
 from clew.api.lint_blocks import KINDS
-from clew.api.request_body import Request, prepare
+from clew.api.request_body import MessagesRequest, prepare
 from clew.demo.demo_tree import write_demo
 from tests.api.helper import assistant, call, result, text, thinking, user
 
@@ -282,7 +282,7 @@ def test_nothing_breaks_the_rules_themselves(messages: list[Any], system: Any, t
 def test_a_sound_request_stays_sound_with_our_marks(name: str, profile: str) -> None:
     made = SOUND[name]
     system = made.get("system", ())
-    asked = Request(
+    asked = MessagesRequest(
         model="m",
         messages=[user("word " * 2000), assistant(text("x")), *made["messages"]],
         system=system,

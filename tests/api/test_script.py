@@ -7,20 +7,23 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import ECHO, OVER, Rule, Script, Step, choose, read
+from clew.api.mock.scripts import ECHO, OVER, MockScript, ScriptRule, ScriptStep, choose, read
 from tests.api.helper import TOOLS, assistant, call, result, steps, text, user
 
 Json = dict[str, Any]
 
 
-def chosen(script: Script, *messages: Json, **more: Any) -> tuple[str, int, Any]:
+def chosen(script: MockScript, *messages: Json, **more: Any) -> tuple[str, int, Any]:
     found = choose({"model": "m", "messages": list(messages), **more}, script)
     return found.rule, found.number, found.step.content
 
 
 NOTE = "<system-reminder>x</system-reminder>"
-TWO = Script(
-    rules=[Rule(prompt="tests", steps=["one", "two"], name="tests"), Rule(regex=r"^deploy \w+$", steps=["deployed"])],
+TWO = MockScript(
+    rules=[
+        ScriptRule(prompt="tests", steps=["one", "two"], name="tests"),
+        ScriptRule(regex=r"^deploy \w+$", steps=["deployed"]),
+    ],
     otherwise=["what?", "still what?"],
 )
 
@@ -53,11 +56,11 @@ def test_the_newest_prompt_and_the_replies_behind_it_choose(
 
 
 def test_a_rule_may_ask_for_a_model_and_for_tools() -> None:
-    script = Script(
+    script = MockScript(
         rules=[
-            Rule(model="haiku", steps=["small"]),
-            Rule(tools=True, steps=["armed"]),
-            Rule(tools=False, steps=["bare"]),
+            ScriptRule(model="haiku", steps=["small"]),
+            ScriptRule(tools=True, steps=["armed"]),
+            ScriptRule(tools=False, steps=["bare"]),
         ]
     )
     assert choose({"model": "claude-haiku", "messages": [user()]}, script).step.content == "small"
@@ -69,7 +72,7 @@ def test_a_prompt_may_bring_its_own_script() -> None:
     steps = [["Look:", {"tool": "Bash", "input": {"command": "ls"}}], {"content": "Done.", "stop_reason": "max_tokens"}]
     prompt = user(f"Do it. <<SCRIPT>>{json.dumps(steps)}<<END>>")
     assert chosen(TWO, prompt) == ("inline", 0, steps[0])
-    assert choose({"messages": [prompt, assistant(call()), user([result()])]}, TWO).step == Step(
+    assert choose({"messages": [prompt, assistant(call()), user([result()])]}, TWO).step == ScriptStep(
         content="Done.", stop_reason="max_tokens"
     )
 

@@ -8,31 +8,36 @@ from typing import Any
 import anthropic
 import pytest
 
-from clew.api.mock.scripts import Fault, Rule, Script, Step
-from clew.api.mock.server import Server, running
+from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
+from clew.api.mock.server import MockServer, running
 from tests.api.helper import TOOLS, Json
 
 STATUSES = (400, 401, 403, 404, 413, 429, 500, 529)
 TOOL: list[Any] = [{"thinking": "Hm. 🧵"}, "Look:", {"tool": "Bash", "input": {"command": "ls"}}]
-SCRIPT = Script(
+SCRIPT = MockScript(
     rules=[
-        Rule(prompt="tool", steps=[TOOL, "Done."]),
-        *(Rule(prompt=f"status {n}", steps=[Step(fault=Fault(status=n, should_retry=False))]) for n in STATUSES),
-        Rule(prompt="shaky", steps=[Step(content="Steady.", fault=Fault(status=529, times=1, retry_after=0.01))]),
-        Rule(prompt="break", steps=[Step(fault=Fault(stream="error", after=4))]),
+        ScriptRule(prompt="tool", steps=[TOOL, "Done."]),
+        *(
+            ScriptRule(prompt=f"status {n}", steps=[ScriptStep(fault=Fault(status=n, should_retry=False))])
+            for n in STATUSES
+        ),
+        ScriptRule(
+            prompt="shaky", steps=[ScriptStep(content="Steady.", fault=Fault(status=529, times=1, retry_after=0.01))]
+        ),
+        ScriptRule(prompt="break", steps=[ScriptStep(fault=Fault(stream="error", after=4))]),
     ],
     otherwise=["{{prompt}}"],
 )
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[MockServer]:
     with running(SCRIPT) as made:
         yield made
 
 
 @pytest.fixture
-def client(server: Server) -> Iterator[anthropic.Anthropic]:
+def client(server: MockServer) -> Iterator[anthropic.Anthropic]:
     with anthropic.Anthropic(base_url=server.url, api_key="sk-ant-test") as made:
         yield made
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from clew.api.mock.responses import sign
-from clew.api.mock.scripts import Fault, Rule, Script, Step
-from clew.api.mock.server import Server, running
+from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
+from clew.api.mock.server import MockServer, running
 from tests.api.helper import TOOLS, assistant, call, failing, result, steps, text, thinking, user
 
 Json = dict[str, Any]
@@ -21,7 +21,7 @@ HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": 
 
 
 def send(
-    server: Server, method: str = "POST", path: str = "/v1/messages", body: Any = None, headers: Json | None = None
+    server: MockServer, method: str = "POST", path: str = "/v1/messages", body: Any = None, headers: Json | None = None
 ) -> tuple[int, dict[str, str], bytes]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None
     with closing(http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=20)) as connection:
@@ -31,13 +31,13 @@ def send(
     return answer.status, {k.lower(): v for k, v in answer.getheaders()}, said
 
 
-def ask(server: Server, *messages: Json, **more: Any) -> tuple[int, Json]:
+def ask(server: MockServer, *messages: Json, **more: Any) -> tuple[int, Json]:
     body = {"model": "claude-mock", "max_tokens": 99, "messages": list(messages or (user(),)), **more}
     status, _, said = send(server, body=body)
     return status, json.loads(said)
 
 
-def raw(server: Server, request: bytes) -> bytes:
+def raw(server: MockServer, request: bytes) -> bytes:
     """Everything that comes back on a connection of its own."""
     host, port = urlsplit(server.url).hostname, urlsplit(server.url).port
     with socket.create_connection((host, port), timeout=20) as made:
@@ -66,7 +66,7 @@ def test_ids_differ_by_what_was_said() -> None:
 
 
 def test_a_step_may_say_everything() -> None:
-    step = Step(
+    step = ScriptStep(
         content=[
             "Text.",
             {"redacted": "zzz"},
@@ -103,7 +103,7 @@ def test_an_empty_reply() -> None:
 
 
 def test_other_doors() -> None:
-    with running(Script(models=["claude-a"])) as server:
+    with running(MockScript(models=["claude-a"])) as server:
         assert send(server, "HEAD", "/")[0] == 200
         assert send(server, "HEAD", "/anything")[2] == b""
         assert json.loads(send(server, "GET", "/health")[2])["status"] == "ok"
@@ -131,7 +131,7 @@ def test_who_asks_must_say_so(headers: Json, status: int, kind: str | None) -> N
 
 
 def test_only_keys_that_are_named_get_in() -> None:
-    with running(Script(keys=["right"])) as server:
+    with running(MockScript(keys=["right"])) as server:
         body = {"model": "m", "max_tokens": 1, "messages": [user()]}
         for key, status in (("right", 200), ("wrong", 401)):
             assert send(server, body=body, headers={**HEADERS, "x-api-key": key})[0] == status
@@ -160,21 +160,21 @@ def test_what_the_api_refuses_is_refused() -> None:
 
 
 def test_advice_is_refused_where_the_script_says_so() -> None:
-    with running(Script(strict="advice")) as server:
+    with running(MockScript(strict="advice")) as server:
         assert ask(server, user(), user())[0] == 400
-    with running(Script(strict=False)) as server:
+    with running(MockScript(strict=False)) as server:
         assert ask(server, user([result()]))[0] == 200
 
 
 def test_thinking_is_known_by_its_signature() -> None:
     own, foreign = assistant(thinking("Hm.", sign("Hm.")), text("x")), assistant(thinking("Hm.", "abc"), text("x"))
     for signatures, expected in (("any", [200, 200]), ("own", [200, 400])):
-        with running(Script(signatures=signatures)) as server:  # type: ignore[arg-type]
+        with running(MockScript(signatures=signatures)) as server:  # type: ignore[arg-type]
             assert [ask(server, user(), each, user())[0] for each in (own, foreign)] == expected
 
 
 def test_a_window_has_an_end() -> None:
-    with running(Script(window=50)) as server:
+    with running(MockScript(window=50)) as server:
         assert ask(server)[0] == 200
         status, said = ask(server, user("word " * 100))
         assert (status, said["error"]["message"]) == (400, "prompt is too long: 129 tokens > 50 maximum")
@@ -205,7 +205,7 @@ def test_headers_of_a_fault() -> None:
 @pytest.mark.parametrize("fault", ["cut", "close", "error", "garbage"])
 def test_a_stream_that_breaks_is_charged_for_what_was_told(fault: Any) -> None:
     body = {"model": "m", "max_tokens": 1, "stream": True, "messages": [user()]}
-    with running(steps(Step(content="word " * 9, fault=Fault(stream=fault, after=3)))) as server:
+    with running(steps(ScriptStep(content="word " * 9, fault=Fault(stream=fault, after=3)))) as server:
         try:
             send(server, body=body)
         except (http.client.HTTPException, ConnectionError):
@@ -244,7 +244,7 @@ def test_the_cache_is_played() -> None:
     mark = {"cache_control": {"type": "ephemeral"}}
     hour = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
     long, short = text("word " * 1000), text("more")
-    with running(Script(cache=True)) as server:
+    with running(MockScript(cache=True)) as server:
 
         def charged(*messages: Json) -> tuple[int, int, int]:
             usage = ask(server, *messages)[1]["usage"]
@@ -319,7 +319,7 @@ def test_a_port_in_use_is_an_error_of_the_system() -> None:
 
 
 def test_rules_by_model_answer_side_requests_apart() -> None:
-    script = Script(rules=[Rule(tools=False, steps=["A title"]), Rule(steps=["Main."])])
+    script = MockScript(rules=[ScriptRule(tools=False, steps=["A title"]), ScriptRule(steps=["Main."])])
     with running(script) as server:
         assert ask(server)[1]["content"] == [text("A title")]
         assert ask(server, tools=TOOLS)[1]["content"] == [text("Main.")]

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clew.api.sse import Event, Reader, TooLong
+from clew.api.sse import ServerSentEvent, SseReader, TooLong
 
 ENDS = (b"\n", b"\r\n", b"\r")
 
 
-def read(*pieces: bytes) -> list[Event]:
-    reader = Reader()
+def read(*pieces: bytes) -> list[ServerSentEvent]:
+    reader = SseReader()
     found = [event for piece in pieces for event in reader.feed(piece)]
     return [*found, *reader.close()]
 
 
-def slowly(stream: bytes) -> list[Event]:
+def slowly(stream: bytes) -> list[ServerSentEvent]:
     """The standard, read out word for word and all at once: what the reader is judged by."""
     stream = stream.removeprefix(b"\xef\xbb\xbf")
     found, name, data = [], b"", list[bytes]()
@@ -31,7 +31,7 @@ def slowly(stream: bytes) -> list[Event]:
         value = value[1:] if value.startswith(b" ") else value
         if not line:
             if data:
-                found.append(Event(name.decode("utf-8", "replace") or "message", b"\n".join(data)))
+                found.append(ServerSentEvent(name.decode("utf-8", "replace") or "message", b"\n".join(data)))
             name, data = b"", []
         elif field == b"event":
             name = value
@@ -75,12 +75,12 @@ def test_every_cut_in_two_gives_the_events_of_the_whole(told: list[tuple[bytes, 
 )
 def test_lines_of_data_join_with_a_newline(lines: list[bytes], end: bytes) -> None:
     stream = b"".join(b"data: " + line + end for line in lines) + end
-    assert read(stream) == [Event("message", b"\n".join(lines))]
+    assert read(stream) == [ServerSentEvent("message", b"\n".join(lines))]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["ping", "message_stop"]), st.text()), max_size=6), st.sampled_from(ENDS))
 def test_streams_one_behind_the_other_give_all_events(told: list[tuple[str, str]], end: bytes) -> None:
-    made = [Event(name, json.dumps(said).encode()) for name, said in told]
+    made = [ServerSentEvent(name, json.dumps(said).encode()) for name, said in told]
     streams = [b"event: " + e.name.encode() + end + b"data: " + e.data + end + end for e in made]
     assert read(*streams) == read(b"".join(streams)) == made
 
@@ -88,37 +88,37 @@ def test_streams_one_behind_the_other_give_all_events(told: list[tuple[str, str]
 @pytest.mark.parametrize(
     ("stream", "events"),
     [
-        (b": a comment\n\ndata: x\n\n", [Event("message", b"x")]),
-        (b"data:x\n\n", [Event("message", b"x")]),
-        (b"data:  x\n\n", [Event("message", b" x")]),
-        (b"data\n\n", [Event("message", b"")]),
+        (b": a comment\n\ndata: x\n\n", [ServerSentEvent("message", b"x")]),
+        (b"data:x\n\n", [ServerSentEvent("message", b"x")]),
+        (b"data:  x\n\n", [ServerSentEvent("message", b" x")]),
+        (b"data\n\n", [ServerSentEvent("message", b"")]),
         (b"event: ping\n\n", []),
-        (b"event: a\nevent: b\ndata: x\n\n", [Event("b", b"x")]),
-        (b"event: a\n\ndata: x\n\n", [Event("message", b"x")]),
-        (b"id: 7\nretry: 10\ndata: x\nnonsense\n\n", [Event("message", b"x")]),
+        (b"event: a\nevent: b\ndata: x\n\n", [ServerSentEvent("b", b"x")]),
+        (b"event: a\n\ndata: x\n\n", [ServerSentEvent("message", b"x")]),
+        (b"id: 7\nretry: 10\ndata: x\nnonsense\n\n", [ServerSentEvent("message", b"x")]),
         (b"data: cut off\n", []),
         (b"data: cut off", []),
-        (b"data: x\r\r", [Event("message", b"x")]),
-        (b"\xef\xbb\xbfdata: x\n\n", [Event("message", b"x")]),
-        (b"data: x\n\xef\xbb\xbfdata: y\n\n", [Event("message", b"x")]),
-        ("data: Grüße 🧵\n\n".encode(), [Event("message", "Grüße 🧵".encode())]),
+        (b"data: x\r\r", [ServerSentEvent("message", b"x")]),
+        (b"\xef\xbb\xbfdata: x\n\n", [ServerSentEvent("message", b"x")]),
+        (b"data: x\n\xef\xbb\xbfdata: y\n\n", [ServerSentEvent("message", b"x")]),
+        ("data: Grüße 🧵\n\n".encode(), [ServerSentEvent("message", "Grüße 🧵".encode())]),
         (b"", []),
     ],
 )
-def test_the_corners_of_the_standard(stream: bytes, events: list[Event]) -> None:
+def test_the_corners_of_the_standard(stream: bytes, events: list[ServerSentEvent]) -> None:
     assert read(stream) == events
     assert read(*(bytes([b]) for b in stream)) == events
 
 
 def test_a_reader_knows_that_it_is_amid_an_event() -> None:
-    reader = Reader()
+    reader = SseReader()
     assert not reader.is_amid
     assert [*reader.feed(b"data: x\n")] == [] and reader.is_amid
-    assert [*reader.feed(b"\n")] == [Event("message", b"x")] and not reader.is_amid
+    assert [*reader.feed(b"\n")] == [ServerSentEvent("message", b"x")] and not reader.is_amid
 
 
 def test_a_line_without_an_end_is_refused_at_last() -> None:
-    reader = Reader(longest=1000)
+    reader = SseReader(longest=1000)
     with pytest.raises(TooLong):
         for _ in range(20):
             assert reader.feed(b"x" * 100) == []
@@ -128,4 +128,4 @@ def test_a_huge_event_in_small_pieces_is_read_in_linear_time() -> None:
     data = b"y" * 8_000_000
     stream = b"data: " + data + b"\n\n"
     pieces = [stream[i : i + 1000] for i in range(0, len(stream), 1000)]
-    assert read(*pieces) == [Event("message", data)]
+    assert read(*pieces) == [ServerSentEvent("message", data)]

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Fault, Rule, Step
+from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat import events
 from clew.chat.engine import Engine
 from clew.chat.permission.decision import Decision
 from clew.chat.tools.builtin.background import BASH_OUTPUT, TASK_OUTPUT, TASK_STOP
 from clew.chat.tools.builtin.bash import BASH
-from clew.chat.tools.tool import Json, Result, Scene
-from clew.chat.tools.tool_spec import FLAG, TEXT, Made, fields, needed, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext
+from clew.chat.tools.tool_spec import FLAG, TEXT, SpecTool, fields, needed, optional
 from clew.errors import NotFound
 from clew.facts.token_usage import usage
 from clew.wire.json_codec import decode
@@ -30,7 +30,7 @@ from tests.chat.test_resume import ask
 from tests.chat.tools.helper import call, stage
 from tests.chat.world import AGENT, ECHO, SAVE, World, counts, sound, use, waiting, world
 
-TASK = Made(
+TASK = SpecTool(
     "Task",
     "Sends an agent.",
     fields(
@@ -45,7 +45,7 @@ def task(prompt: str, **more: Any) -> Any:
     return use("Task", description="do it", prompt=prompt, run_in_background=True, **more)
 
 
-def drive(made: World, run: Callable[[Engine, asyncio.Event], Awaitable[Any]], *more: Made) -> Any:
+def drive(made: World, run: Callable[[Engine, asyncio.Event], Awaitable[Any]], *more: SpecTool) -> Any:
     """Run something with an engine whose agents wait in the tool Wait until the event is set; then close it."""
 
     async def all_of_it(engine: Engine) -> Any:
@@ -79,12 +79,16 @@ def field_of(text: str, name: str) -> str:
     return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0]
 
 
-INNER = Rule(prompt="inner", steps=[[use("Wait")], "Inner <b>done</b>."])
+INNER = ScriptRule(prompt="inner", steps=[[use("Wait")], "Inner <b>done</b>."])
 
 
 @pytest.mark.req("R252")
 def test_an_agent_in_the_background_is_told_of_when_the_engine_is_idle(tmp_path: Path) -> None:
-    rules = [INNER, Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    rules = [
+        INNER,
+        ScriptRule(prompt="task-id", steps=["Heard."]),
+        ScriptRule(prompt="go", steps=[[task("inner work")], "Outer."]),
+    ]
     with world(tmp_path, rules=rules, strict="advice") as made:
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
@@ -128,20 +132,20 @@ def test_an_agent_in_the_background_is_told_of_when_the_engine_is_idle(tmp_path:
 
 def test_while_the_engine_is_busy_it_comes_with_the_next_results(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="inner", steps=["Inner."]),
-        Rule(prompt="go", steps=[[task("inner work")], [use("Hold")], "Outer."]),
+        ScriptRule(prompt="inner", steps=["Inner."]),
+        ScriptRule(prompt="go", steps=[[task("inner work")], [use("Hold")], "Outer."]),
     ]
     with world(tmp_path, rules=rules) as made:
 
-        async def hold(input: Json, scene: Scene) -> Result:
+        async def hold(input: Json, scene: ToolContext) -> CallResult:
             while not made.of(events.TaskEnded):
                 await asyncio.sleep(0.01)
-            return Result("held")
+            return CallResult("held")
 
-        async def run(engine: Engine, release: asyncio.Event) -> events.Finished:
+        async def run(engine: Engine, release: asyncio.Event) -> events.TurnFinished:
             return await engine.submit("go")
 
-        assert drive(made, run, Made("Hold", "Holds.", fields(), hold)).text == "Outer."
+        assert drive(made, run, SpecTool("Hold", "Holds.", fields(), hold)).text == "Outer."
     last = made.sent[-1]["messages"][-1]["content"]
     assert [block["type"] for block in last] == ["tool_result", "text"]
     assert last[1]["text"] == notices(made)[0]
@@ -150,10 +154,14 @@ def test_while_the_engine_is_busy_it_comes_with_the_next_results(tmp_path: Path)
 
 
 def test_what_nobody_heeded_is_said_before_the_next_prompt(tmp_path: Path) -> None:
-    rules = [INNER, Rule(prompt="more", steps=["More."]), Rule(prompt="go", steps=[[task("inner")], "Outer."])]
+    rules = [
+        INNER,
+        ScriptRule(prompt="more", steps=["More."]),
+        ScriptRule(prompt="go", steps=[[task("inner")], "Outer."]),
+    ]
     with world(tmp_path, rules=rules) as made:
 
-        async def run(engine: Engine, release: asyncio.Event) -> events.Finished:
+        async def run(engine: Engine, release: asyncio.Event) -> events.TurnFinished:
             await engine.submit("go")
             release.set()
             await engine.news.wait()
@@ -167,19 +175,19 @@ def test_what_nobody_heeded_is_said_before_the_next_prompt(tmp_path: Path) -> No
 
 def test_several_and_those_that_fail_are_told_of_each(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="good", steps=["Good."]),
-        Rule(prompt="bad", steps=[Step(content="x", fault=Fault(status=400))]),
-        Rule(prompt="task-id", steps=["Heard.", "Heard."]),
-        Rule(prompt="go", steps=[[task("good 1"), task("bad"), task("good 2")], "Outer."]),
+        ScriptRule(prompt="good", steps=["Good."]),
+        ScriptRule(prompt="bad", steps=[ScriptStep(content="x", fault=Fault(status=400))]),
+        ScriptRule(prompt="task-id", steps=["Heard.", "Heard."]),
+        ScriptRule(prompt="go", steps=[[task("good 1"), task("bad"), task("good 2")], "Outer."]),
     ]
     with world(tmp_path, rules=rules) as made:
 
-        async def run(engine: Engine, release: asyncio.Event) -> events.Finished | None:
+        async def run(engine: Engine, release: asyncio.Event) -> events.TurnFinished | None:
             await engine.submit("go")
             return await engine.settle()
 
         done = drive(made, run)
-        assert counts(made.of(events.Finished)[-1].usage) == made.charged
+        assert counts(made.of(events.TurnFinished)[-1].usage) == made.charged
     assert done is None or done.text in ("Heard.", "Outer.")
     assert sorted(field_of(text, "status") for text in notices(made)) == ["completed", "completed", "failed"]
     [failed] = [text for text in notices(made) if "<status>failed" in text]
@@ -189,10 +197,10 @@ def test_several_and_those_that_fail_are_told_of_each(tmp_path: Path) -> None:
 
 
 def test_breaking_off_leaves_them_alone_and_closing_stops_them(tmp_path: Path) -> None:
-    rules = [INNER, Rule(prompt="go", steps=[[task("inner work")], [use("Wait")], "Never."])]
+    rules = [INNER, ScriptRule(prompt="go", steps=[[task("inner work")], [use("Wait")], "Never."])]
     with world(tmp_path, rules=rules) as made:
 
-        async def run(engine: Engine, release: asyncio.Event) -> events.Finished:
+        async def run(engine: Engine, release: asyncio.Event) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
             while [told.name for told in made.of(events.Called)].count("Wait") < 2:
                 await asyncio.sleep(0.01)
@@ -210,7 +218,7 @@ def test_breaking_off_leaves_them_alone_and_closing_stops_them(tmp_path: Path) -
 
 
 def test_the_model_reads_and_stops_an_agent_and_is_not_told_again(tmp_path: Path) -> None:
-    rules = [INNER, Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    rules = [INNER, ScriptRule(prompt="go", steps=[[task("inner work")], "Outer."])]
     with world(tmp_path, rules=rules) as made:
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
@@ -233,8 +241,8 @@ def test_the_model_reads_and_stops_an_agent_and_is_not_told_again(tmp_path: Path
 def test_the_person_puts_an_agent_aside(tmp_path: Path) -> None:
     rules = [
         INNER,
-        Rule(prompt="task-id", steps=["Heard."]),
-        Rule(
+        ScriptRule(prompt="task-id", steps=["Heard."]),
+        ScriptRule(
             prompt="go", steps=[[use("Task", description="do it", prompt="inner")], [use("Echo", text="a")], "Outer."]
         ),
     ]
@@ -263,16 +271,16 @@ def test_the_person_puts_an_agent_aside(tmp_path: Path) -> None:
 
 def test_an_agent_waits_for_the_agents_that_it_sent(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="deepest", steps=[[use("Wait")], "Deep."]),
-        Rule(prompt="task-id", steps=["Heard deep."]),
-        Rule(prompt="middle", steps=[[task("deepest")], "Middle."]),
-        Rule(prompt="go", steps=[[use("Task", description="m", prompt="middle")], "Top."]),
+        ScriptRule(prompt="deepest", steps=[[use("Wait")], "Deep."]),
+        ScriptRule(prompt="task-id", steps=["Heard deep."]),
+        ScriptRule(prompt="middle", steps=[[task("deepest")], "Middle."]),
+        ScriptRule(prompt="go", steps=[[use("Task", description="m", prompt="middle")], "Top."]),
     ]
     with world(tmp_path, rules=rules) as made:
 
-        async def run(engine: Engine, release: asyncio.Event) -> events.Finished:
+        async def run(engine: Engine, release: asyncio.Event) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
-            while "Middle." not in str([told.message for told in made.of(events.Said)]):
+            while "Middle." not in str([told.message for told in made.of(events.BlockSaid)]):
                 await asyncio.sleep(0.01)
             assert not turn.done()
             release.set()
@@ -293,7 +301,7 @@ def test_an_agent_waits_for_the_agents_that_it_sent(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_a_command_in_the_background_is_told_of(tmp_path: Path, command: str, status: str, end: str) -> None:
     begun = use("Bash", command=command, description="Say out", run_in_background=True)
-    rules = [Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[begun], "Outer."])]
+    rules = [ScriptRule(prompt="task-id", steps=["Heard."]), ScriptRule(prompt="go", steps=[[begun], "Outer."])]
     with world(tmp_path, rules=rules) as made:
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
@@ -343,8 +351,8 @@ def resumed(made: World, data: bytes) -> list[str]:
 def test_who_resumes_is_told_of_what_the_last_program_left(tmp_path: Path, case: str, status: str) -> None:
     rules = [
         INNER,
-        Rule(prompt="NEXT", steps=["Next."]),
-        Rule(prompt="go", steps=[[task("inner work")], "Outer."]),
+        ScriptRule(prompt="NEXT", steps=["Next."]),
+        ScriptRule(prompt="go", steps=[[task("inner work")], "Outer."]),
     ]
     with world(tmp_path, rules=rules) as made:
         data = left_running(made, is_told=case == "ended", is_closed=case == "closed")
@@ -358,13 +366,16 @@ def test_who_resumes_is_told_of_what_the_last_program_left(tmp_path: Path, case:
 
 
 @pytest.mark.parametrize("tool", [TASK_OUTPUT, BASH_OUTPUT, TASK_STOP], ids=lambda tool: tool.name)
-def test_what_the_model_asked_for_itself_is_not_told_to_who_resumes(tmp_path: Path, tool: Made) -> None:
+def test_what_the_model_asked_for_itself_is_not_told_to_who_resumes(tmp_path: Path, tool: SpecTool) -> None:
     is_stop = tool is TASK_STOP
     begun = use("Bash", command="sleep 600" if is_stop else "echo out", run_in_background=True)
-    rules = [Rule(prompt="NEXT", steps=["Next."]), Rule(prompt="go", steps=[[begun], [use("Look")], "Outer."])]
+    rules = [
+        ScriptRule(prompt="NEXT", steps=["Next."]),
+        ScriptRule(prompt="go", steps=[[begun], [use("Look")], "Outer."]),
+    ]
     with world(tmp_path, rules=rules) as made:
 
-        async def look(input: Json, scene: Scene) -> Result:
+        async def look(input: Json, scene: ToolContext) -> CallResult:
             [(name, running)] = scene.state.background.items()
             if not is_stop:
                 await running.wait()
@@ -374,17 +385,17 @@ def test_what_the_model_asked_for_itself_is_not_told_to_who_resumes(tmp_path: Pa
             await engine.submit("go")
             assert not engine.has_news
 
-        drive(made, run, Made("Look", "Looks.", fields(), look))
+        drive(made, run, SpecTool("Look", "Looks.", fields(), look))
         if not notices(made):  # unless it ended before the model could ask
             assert resumed(made, made.path().read_bytes()) == ["NEXT"]
 
 
 def test_killed_behind_any_write_it_is_gone_on_from(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."]),
-        Rule(prompt="NEXT", steps=["Next."]),
-        Rule(prompt="task-id", steps=["Heard.", "Heard."]),
-        Rule(prompt="go", steps=[[task("inner 1"), task("inner 2"), use("Echo", text="a")], "Outer."]),
+        ScriptRule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."]),
+        ScriptRule(prompt="NEXT", steps=["Next."]),
+        ScriptRule(prompt="task-id", steps=["Heard.", "Heard."]),
+        ScriptRule(prompt="go", steps=[[task("inner 1"), task("inner 2"), use("Echo", text="a")], "Outer."]),
     ]
 
     def work(made: World, number: int, log: Path) -> None:
@@ -409,7 +420,7 @@ def test_killed_behind_any_write_it_is_gone_on_from(tmp_path: Path) -> None:
 
 
 def test_what_a_person_takes_back_is_their_own(tmp_path: Path) -> None:
-    rules = [INNER, Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    rules = [INNER, ScriptRule(prompt="go", steps=[[task("inner work")], "Outer."])]
     with world(tmp_path, rules=rules) as made:
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
@@ -424,7 +435,11 @@ def test_what_a_person_takes_back_is_their_own(tmp_path: Path) -> None:
 
 
 def test_the_person_stops_a_task_and_the_model_hears_of_it(tmp_path: Path) -> None:
-    rules = [INNER, Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    rules = [
+        INNER,
+        ScriptRule(prompt="task-id", steps=["Heard."]),
+        ScriptRule(prompt="go", steps=[[task("inner work")], "Outer."]),
+    ]
     with world(tmp_path, rules=rules) as made:
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
@@ -443,7 +458,11 @@ def test_the_person_stops_a_task_and_the_model_hears_of_it(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("is_early", [True, False])
 def test_an_sdk_gets_the_turn_that_an_agent_begins(tmp_path: Path, is_early: bool) -> None:
-    rules = [INNER, Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[task("inner work")], "Outer."])]
+    rules = [
+        INNER,
+        ScriptRule(prompt="task-id", steps=["Heard."]),
+        ScriptRule(prompt="go", steps=[[task("inner work")], "Outer."]),
+    ]
     release = asyncio.Event()
     with world(tmp_path, rules=rules) as made:
 
@@ -470,9 +489,9 @@ def test_an_sdk_gets_the_turn_that_an_agent_begins(tmp_path: Path, is_early: boo
 
 def test_an_agent_asks_while_no_turn_runs(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="inner", steps=[[use("Save", path="x", text="y")], "Inner."]),
-        Rule(prompt="task-id", steps=["Heard."]),
-        Rule(prompt="go", steps=[[task("inner work")], "Outer."]),
+        ScriptRule(prompt="inner", steps=[[use("Save", path="x", text="y")], "Inner."]),
+        ScriptRule(prompt="task-id", steps=["Heard."]),
+        ScriptRule(prompt="go", steps=[[task("inner work")], "Outer."]),
     ]
     with world(tmp_path, rules=rules) as made:
 
@@ -498,8 +517,10 @@ def test_the_person_puts_a_command_aside_and_only_that_one(tmp_path: Path) -> No
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     rules = [
-        Rule(prompt="task-id", steps=["Heard."]),
-        Rule(prompt="go", steps=[[use("Bash", command=f"cat {gate}"), use("Bash", command="echo two")], "Outer."]),
+        ScriptRule(prompt="task-id", steps=["Heard."]),
+        ScriptRule(
+            prompt="go", steps=[[use("Bash", command=f"cat {gate}"), use("Bash", command="echo two")], "Outer."]
+        ),
     ]
     with world(tmp_path, rules=rules) as made:
 
@@ -527,7 +548,7 @@ def test_a_door_that_asks_once_waits_for_commands_too_but_not_for_ever(
     tmp_path: Path, command: str, patience: float, status: str
 ) -> None:
     begun = use("Bash", command=command, run_in_background=True)
-    rules = [Rule(prompt="task-id", steps=["Heard."]), Rule(prompt="go", steps=[[begun], "Outer."])]
+    rules = [ScriptRule(prompt="task-id", steps=["Heard."]), ScriptRule(prompt="go", steps=[[begun], "Outer."])]
     with world(tmp_path, rules=rules) as made:
 
         async def run(engine: Engine, release: asyncio.Event) -> None:
@@ -543,9 +564,9 @@ def test_closing_ends_agents_below_agents_and_their_commands(tmp_path: Path) -> 
     pids = tmp_path / "pids"
     command = use("Bash", command=f"echo $$ >> {pids}; sleep 600")
     rules = [
-        Rule(prompt="deepest", steps=[[command], "Never."]),
-        Rule(prompt="middle", steps=[[task("deepest 1"), task("deepest 2")], [command], "Never."]),
-        Rule(prompt="go", steps=[[task("middle")], "Outer."]),
+        ScriptRule(prompt="deepest", steps=[[command], "Never."]),
+        ScriptRule(prompt="middle", steps=[[task("deepest 1"), task("deepest 2")], [command], "Never."]),
+        ScriptRule(prompt="go", steps=[[task("middle")], "Outer."]),
     ]
     with world(tmp_path, rules=rules) as made:
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Fault, Rule, Step
+from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.api.token_estimate import tokens
 from clew.chat import events
 from clew.chat.engine import Engine
@@ -17,22 +17,22 @@ from clew.conversation.load import read, request
 from tests.chat.world import ECHO, World, counts, sound, use, waiting, world
 from tests.oracle.verbatim import comparable
 
-SUMMARY = Rule(prompt="Sum up this conversation", steps=["All that was said."])
+SUMMARY = ScriptRule(prompt="Sum up this conversation", steps=["All that was said."])
 
 NEXT = tokens([{"role": "user", "content": [{"type": "text", "text": "next one"}]}])
 
 
-def filled(size: int) -> Step:
-    return Step(content="Long.", usage={"input_tokens": size - 1, "output_tokens": 1})
+def filled(size: int) -> ScriptStep:
+    return ScriptStep(content="Long.", usage={"input_tokens": size - 1, "output_tokens": 1})
 
 
 @pytest.mark.req("R255", "R269")
 @pytest.mark.parametrize(("size", "compacts"), [(166_999 - NEXT, False), (167_000 - NEXT, True)])
 def test_the_threshold_is_that_of_the_original(tmp_path: Path, size: int, compacts: bool) -> None:
-    rules = [SUMMARY, Rule(prompt="first", steps=[filled(size)]), Rule(prompt="next", steps=["Short."])]
+    rules = [SUMMARY, ScriptRule(prompt="first", steps=[filled(size)]), ScriptRule(prompt="next", steps=["Short."])]
     with world(tmp_path, rules=rules) as made:
         done = made.run("first", "next one")
-    assert done.text == "Short." and bool(made.of(events.Compacted)) is compacts
+    assert done.text == "Short." and bool(made.of(events.CompactionDone)) is compacts
     assert threshold(200_000) == 167_000 and threshold(1_000_000) == 967_000
     if compacts:
         check_boundary(made, "auto", size)
@@ -59,13 +59,13 @@ def check_boundary(made: World, trigger: str, size: int) -> None:
 
 
 def test_by_hand_with_a_preview_and_a_wish(tmp_path: Path) -> None:
-    rules = [SUMMARY, Rule(prompt="first", steps=["One."]), Rule(prompt="next", steps=["Two."])]
+    rules = [SUMMARY, ScriptRule(prompt="first", steps=["One."]), ScriptRule(prompt="next", steps=["Two."])]
     with world(tmp_path, rules=rules) as made:
 
         async def drive(engine: Engine) -> None:
             await engine.submit("first")
             assert await engine.preview("the numbers") == "All that was said."
-            assert not made.of(events.Compacted) and "compact_boundary" not in made.kinds()
+            assert not made.of(events.CompactionDone) and "compact_boundary" not in made.kinds()
             assert await engine.compact(summary="All that was said. By me.")
             await engine.submit("next")
 
@@ -76,27 +76,27 @@ def test_by_hand_with_a_preview_and_a_wish(tmp_path: Path) -> None:
 
 
 def test_a_summary_that_fails_leaves_all_as_it_is_and_is_not_tried_for_ever(tmp_path: Path) -> None:
-    failing = Rule(prompt="Sum up this conversation", steps=[Step(content="x", fault=Fault(status=400))])
-    rules = [failing, *(Rule(prompt=f"p{i}", steps=[filled(170_000)]) for i in range(6))]
+    failing = ScriptRule(prompt="Sum up this conversation", steps=[ScriptStep(content="x", fault=Fault(status=400))])
+    rules = [failing, *(ScriptRule(prompt=f"p{i}", steps=[filled(170_000)]) for i in range(6))]
     with world(tmp_path, rules=rules) as made:
         made.run(*[f"p{i}" for i in range(6)])
-    assert len(made.of(events.Noted)) == 3 and not made.of(events.Compacted)
+    assert len(made.of(events.Noted)) == 3 and not made.of(events.CompactionDone)
     assert len([row for row in made.server.rows if row["status"] == 400]) == 3
     sound(made.path())
 
 
 def test_a_prompt_that_is_too_long_is_compacted_once(tmp_path: Path) -> None:
-    rules = [SUMMARY, Rule(prompt="first", steps=["One. " * 300]), Rule(prompt="next", steps=["Two."])]
+    rules = [SUMMARY, ScriptRule(prompt="first", steps=["One. " * 300]), ScriptRule(prompt="next", steps=["Two."])]
     with world(tmp_path, rules=rules, window=700) as made:
         done = made.run("first", "next " * 200)
-    assert len(made.of(events.Compacted)) == 1 and done.text == "Two."
+    assert len(made.of(events.CompactionDone)) == 1 and done.text == "Two."
     assert "word for word" in made.sent[-1]["messages"][0]["content"][0]["text"]
     sound(made.path())
 
 
 def test_the_summary_quotes_the_users_words_and_not_the_marker_of_an_interrupt(tmp_path: Path) -> None:
     begun = asyncio.Event()
-    rules = [SUMMARY, Rule(prompt="please wait", steps=[[use("Wait")]])]
+    rules = [SUMMARY, ScriptRule(prompt="please wait", steps=[[use("Wait")]])]
     with world(tmp_path, rules=rules) as made:
 
         async def drive(engine: Engine) -> None:
@@ -115,10 +115,10 @@ def test_the_summary_quotes_the_users_words_and_not_the_marker_of_an_interrupt(t
 def test_old_results_are_left_out_before_that(tmp_path: Path) -> None:
     big = "x" * 120_000  # 30,000 tokens
     steps: list[Any] = [[use("Echo", text=f"{i} {big}")] for i in range(4)]
-    steps[3] = Step(content=[use("Echo", text="3")], usage={"input_tokens": 150_000})
+    steps[3] = ScriptStep(content=[use("Echo", text="3")], usage={"input_tokens": 150_000})
     with world(tmp_path, *steps, "Done.") as made:
         done = made.run("go", tools=(ECHO,))
-    assert done.text == "Done." and not made.of(events.Compacted)
+    assert done.text == "Done." and not made.of(events.CompactionDone)
     results = [b["content"] for m in made.sent[-1]["messages"] for b in m["content"] if b["type"] == "tool_result"]
     assert [text == LEFT_OUT for text in results] == [True, True, False, False]
     kept = [b["content"] for m in sound(made.path()) for b in m["content"] if b["type"] == "tool_result"]
@@ -126,9 +126,9 @@ def test_old_results_are_left_out_before_that(tmp_path: Path) -> None:
 
 
 def test_breaking_off_a_compaction_leaves_all_as_it_is(tmp_path: Path) -> None:
-    slow = Rule(prompt="Sum up this conversation", steps=[Step(content="x", delay=30.0)])
+    slow = ScriptRule(prompt="Sum up this conversation", steps=[ScriptStep(content="x", delay=30.0)])
     with world(
-        tmp_path, rules=[slow, Rule(prompt="first", steps=["One."]), Rule(prompt="next", steps=["Two."])]
+        tmp_path, rules=[slow, ScriptRule(prompt="first", steps=["One."]), ScriptRule(prompt="next", steps=["Two."])]
     ) as made:
 
         async def drive(engine: Engine) -> None:
@@ -147,7 +147,7 @@ def test_breaking_off_a_compaction_leaves_all_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.req("R256", "R269")
 def test_a_file_that_ends_with_a_compaction_goes_on_from_its_summary(tmp_path: Path) -> None:
-    with world(tmp_path, rules=[SUMMARY, Rule(prompt="first", steps=["One."])]) as made:
+    with world(tmp_path, rules=[SUMMARY, ScriptRule(prompt="first", steps=["One."])]) as made:
 
         async def drive(engine: Engine) -> None:
             await engine.submit("first")

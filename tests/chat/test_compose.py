@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 
 from clew.api.endpoint import PROFILES, Endpoint
-from clew.api.mock.scripts import AnyStep, Rule
+from clew.api.mock.scripts import AnyStep, ScriptRule
 from clew.chat import events
-from clew.chat.assemble_session import Options
+from clew.chat.assemble_session import SessionOptions
 from clew.chat.permission.decision import Decision
-from clew.chat.session_factory import Session, Wishes, session
+from clew.chat.session_factory import ChatSession, Wishes, session
 from tests.chat.test_mcp import SERVER
 from tests.chat.world import MODEL, SESSION, World, sound, use, world
 
 
 def wish(made: World, **more: Any) -> Wishes:
     made.project.mkdir(parents=True, exist_ok=True)
-    options = Options(
+    options = SessionOptions(
         cwd=made.project,
         claude=made.root / "claude",
         session_id=SESSION,
@@ -33,20 +33,20 @@ def wish(made: World, **more: Any) -> Wishes:
         durability="off",
         entrypoint="sdk-cli",
     )
-    options = replace(options, **{k: more.pop(k) for k in list(more) if k in Options.__dataclass_fields__})
+    options = replace(options, **{k: more.pop(k) for k in list(more) if k in SessionOptions.__dataclass_fields__})
     endpoint = Endpoint(made.server.url, key="sk-ant-test", profile=PROFILES["anthropic"])
     return Wishes(options=options, endpoint=endpoint, **more)
 
 
-def say(made: World, *prompts: str, **more: Any) -> events.Finished:
-    async def run(opened: Session) -> events.Finished:
+def say(made: World, *prompts: str, **more: Any) -> events.TurnFinished:
+    async def run(opened: ChatSession) -> events.TurnFinished:
         return [await opened.say(prompt) for prompt in prompts][-1]
 
-    finished: events.Finished = within(made, run, **more)
+    finished: events.TurnFinished = within(made, run, **more)
     return finished
 
 
-def within(made: World, work: Callable[[Session], Awaitable[Any]], **more: Any) -> Any:
+def within(made: World, work: Callable[[ChatSession], Awaitable[Any]], **more: Any) -> Any:
     async def run() -> Any:
         async with session(wish(made, **more), made.events.append) as opened:
             return await work(opened)
@@ -155,9 +155,9 @@ def test_a_prompt_that_waits_in_the_queue_is_told_to_hooks_too(tmp_path: Path) -
     settings = hooked(tmp_path / "hooks", UserPromptSubmit=refuses)
     with world(tmp_path, [use("Bash", command="true")], "Done.") as made:
 
-        async def work(opened: Session) -> None:
+        async def work(opened: ChatSession) -> None:
             turn = asyncio.create_task(opened.say("go"))
-            while not made.of(events.Said):
+            while not made.of(events.BlockSaid):
                 await asyncio.sleep(0)
             opened.engine.queue("bad")
             opened.engine.queue("good")
@@ -168,10 +168,12 @@ def test_a_prompt_that_waits_in_the_queue_is_told_to_hooks_too(tmp_path: Path) -
     sound(made.path())
 
 
-def answering(made: World, answers: Callable[[events.Event], None]) -> Callable[[Session], Awaitable[events.Finished]]:
+def answering(
+    made: World, answers: Callable[[events.Event], None]
+) -> Callable[[ChatSession], Awaitable[events.TurnFinished]]:
     """Say go, and answer what is asked."""
 
-    async def work(opened: Session) -> events.Finished:
+    async def work(opened: ChatSession) -> events.TurnFinished:
         turn = asyncio.create_task(opened.say("go"))
         seen = 0
         while not turn.done():
@@ -272,8 +274,10 @@ def test_memory_of_a_folder_comes_when_a_file_in_it_is_read(tmp_path: Path) -> N
 
 def test_a_kind_of_agent_from_a_file(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="judge this", steps=["Guilty."]),
-        Rule(prompt="go", steps=[[use("Task", description="d", prompt="judge this", subagent_type="judge")], "Done."]),
+        ScriptRule(prompt="judge this", steps=["Guilty."]),
+        ScriptRule(
+            prompt="go", steps=[[use("Task", description="d", prompt="judge this", subagent_type="judge")], "Done."]
+        ),
     ]
     with world(tmp_path, rules=rules) as made:
         header = "---\nname: judge\ndescription: Judges.\ntools: Read\nmodel: haiku\n---\nYou judge."
@@ -323,9 +327,9 @@ def test_git_starts_no_program_of_a_repository_that_is_not_trusted(tmp_path: Pat
 
 def test_compact_is_a_command(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="Sum up", steps=["In short."]),
-        Rule(prompt="first", steps=["One."]),
-        Rule(prompt="more", steps=["Two."]),
+        ScriptRule(prompt="Sum up", steps=["In short."]),
+        ScriptRule(prompt="first", steps=["One."]),
+        ScriptRule(prompt="more", steps=["Two."]),
     ]
     with world(tmp_path, rules=rules) as made:
         done = say(made, "first", "/compact the names", "more")
@@ -343,7 +347,7 @@ def test_what_runs_in_the_background_ends_with_the_session(tmp_path: Path) -> No
     command = f"sleep 60 & echo $! > {tmp_path}/pid; wait"
     with world(tmp_path, [use("Bash", command=command, run_in_background=True)], "Started.") as made:
 
-        async def work(opened: Session) -> None:
+        async def work(opened: ChatSession) -> None:
             await opened.say("go")
             while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
                 await asyncio.sleep(0.01)

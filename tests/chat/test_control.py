@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Rule
+from clew.api.mock.scripts import ScriptRule
 from clew.chat.config.settings import Settings
-from clew.chat.deps import Means
+from clew.chat.deps import Deps
 from clew.chat.engine import Engine
-from clew.chat.events import Finished, Tell
+from clew.chat.events import Tell, TurnFinished
 from clew.chat.hooks.runner import Hooks
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision, Mode
@@ -26,7 +26,7 @@ from clew.wire.json_codec import decode, encode
 from tests.chat.world import TOOLS, World, use, waiting, world
 
 HELLO = {"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize", "hooks": None}}
-GOES = Rule(prompt="go", steps=[[use("Wait")], "done"])
+GOES = ScriptRule(prompt="go", steps=[[use("Wait")], "done"])
 Answer = Callable[[Json], Json | None]
 
 
@@ -52,7 +52,7 @@ class Plain:
     engine: Engine
     permissions: Permissions
 
-    async def say(self, text: str) -> Finished:
+    async def say(self, text: str) -> TurnFinished:
         return await self.engine.submit(text)
 
 
@@ -115,7 +115,7 @@ class Sdk:
             async with self.world.client() as client:
 
                 async def start(brought: Brought, tell: Tell) -> Plain:
-                    def changed(means: Means) -> Means:
+                    def changed(means: Deps) -> Deps:
                         known = {**means.tools, **{tool.name: tool for tool in brought.tools}}
                         hooks = Hooks(Settings(), self.world.project, brought.hooks)
                         made = replace(means, tools=known, tell=tell, permits=permits or AskFirst(), hooks=hooks)
@@ -259,7 +259,7 @@ def test_an_interrupt_is_answered_at_once_and_ends_the_turn(tmp_path: Path) -> N
 
 
 def test_what_is_said_while_a_call_runs_is_heard_with_its_result(tmp_path: Path) -> None:
-    with world(tmp_path, rules=[Rule(prompt="also", steps=["both"]), GOES]) as here:
+    with world(tmp_path, rules=[ScriptRule(prompt="also", steps=["both"]), GOES]) as here:
         sdk = Sdk(here)
 
         async def drive(sdk: Sdk) -> None:
@@ -278,7 +278,7 @@ def test_what_is_said_while_a_call_runs_is_heard_with_its_result(tmp_path: Path)
 
 
 def test_what_is_said_while_a_call_is_broken_off_is_said_next(tmp_path: Path) -> None:
-    with world(tmp_path, rules=[Rule(prompt="also", steps=["Next."]), GOES]) as here:
+    with world(tmp_path, rules=[ScriptRule(prompt="also", steps=["Next."]), GOES]) as here:
         sdk = Sdk(here)
 
         async def drive(sdk: Sdk) -> None:

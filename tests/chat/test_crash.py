@@ -20,7 +20,7 @@ from typing import Any, Literal
 import pytest
 
 from clew.api.lint import lint
-from clew.api.mock.scripts import AnyStep, Fault, Rule, Step
+from clew.api.mock.scripts import AnyStep, Fault, ScriptRule, ScriptStep
 from clew.api.retry import Retry
 from clew.chat.assemble_session import Parts, opened
 from clew.chat.deps import Anything, Unhooked
@@ -39,18 +39,18 @@ BACK = timedelta(hours=-9)
 FAULTS: tuple[Literal["error", "cut", "garbage", "hang", "close"], ...] = ("error", "cut", "garbage", "hang", "close")
 LAST = 3  # lines that are cut at every byte
 RULES = [
-    Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."]),
-    Rule(
+    ScriptRule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."]),
+    ScriptRule(
         prompt="first",
         steps=[
             [{"thinking": "Hm."}, "Look:", use("Echo", text="a"), use("Save", path="x", text="y")],
             [use("Task", description="d", prompt="inner one"), use("Task", description="d", prompt="inner two")],
-            Step(content="One.", fault=Fault(status=529, times=1)),
+            ScriptStep(content="One.", fault=Fault(status=529, times=1)),
         ],
     ),
-    Rule(prompt="second", steps=[[use("Nothing"), use("Save", path="x", text="z")], "Two."]),
-    Rule(prompt="Sum up", steps=["Summed up."]),
-    Rule(prompt="NEXT", steps=["Next."]),
+    ScriptRule(prompt="second", steps=[[use("Nothing"), use("Save", path="x", text="z")], "Two."]),
+    ScriptRule(prompt="Sum up", steps=["Summed up."]),
+    ScriptRule(prompt="NEXT", steps=["Next."]),
 ]
 
 
@@ -205,7 +205,8 @@ def test_after_a_write_that_failed_the_file_says_what_was_said(tmp_path: Path) -
     steps: list[AnyStep] = [["Look:", use("Echo", text="a"), use("Save", path="x", text="y")], "One."]
     for number in range(1, 12):
         with world(
-            tmp_path / str(number), rules=[Rule(prompt="go", steps=steps), Rule(prompt="NEXT", steps=["Next."])]
+            tmp_path / str(number),
+            rules=[ScriptRule(prompt="go", steps=steps), ScriptRule(prompt="NEXT", steps=["Next."])],
         ) as made:
             count = 0
 
@@ -265,8 +266,10 @@ def test_a_full_disk_ends_the_turn_and_loses_nothing(tmp_path: Path, limit: int)
 )
 def test_behind_any_fault_of_the_api_another_process_goes_on(tmp_path: Path, fault: Fault) -> None:
     rules = [
-        Rule(prompt="go", steps=[["Look:", use("Echo", text="a")], Step(content=["Kept.", "Lost."], fault=fault)]),
-        Rule(prompt="NEXT", steps=["Next."]),
+        ScriptRule(
+            prompt="go", steps=[["Look:", use("Echo", text="a")], ScriptStep(content=["Kept.", "Lost."], fault=fault)]
+        ),
+        ScriptRule(prompt="NEXT", steps=["Next."]),
     ]
     with world(tmp_path, rules=rules) as made:
         made.run("go", retry=Retry(tries=1, idle=2.0 if fault.stream == "hang" else 60.0))

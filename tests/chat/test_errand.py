@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Fault, Rule, Step
+from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat import events
 from clew.chat.assemble_session import Parts, opened
 from clew.chat.config.agent_files import definitions
@@ -18,7 +18,7 @@ from clew.chat.config.agent_kind import Kind
 from clew.chat.deps import Anything, Unhooked
 from clew.chat.engine import Engine
 from clew.chat.tools.builtin.todo_write import TODO_WRITE
-from clew.chat.tools.builtin.use_skill import Body
+from clew.chat.tools.builtin.use_skill import SkillBody
 from clew.facts.token_usage import usage
 from clew.wire.json_codec import decode
 from clew.wire.layout import Tree
@@ -38,8 +38,8 @@ def task(prompt: str, **more: str) -> Any:
 @pytest.mark.req("R252", "R250", "R194")
 def test_an_agent_has_a_file_of_its_own_and_totals(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="inner", steps=[[use("Echo", text="a"), use("Save", path="x", text="y")], "Inner done."]),
-        Rule(prompt="go", steps=[[task("inner work")], "Outer done."]),
+        ScriptRule(prompt="inner", steps=[[use("Echo", text="a"), use("Save", path="x", text="y")], "Inner done."]),
+        ScriptRule(prompt="go", steps=[[task("inner work")], "Outer done."]),
     ]
     with world(tmp_path, rules=rules, strict="advice") as made:
         done = made.run("go")
@@ -72,9 +72,9 @@ def test_an_agent_has_a_file_of_its_own_and_totals(tmp_path: Path) -> None:
 
 def test_agents_run_side_by_side_and_one_may_fail(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="good", steps=["Good."]),
-        Rule(prompt="bad", steps=[Step(content="x", fault=Fault(status=400))]),
-        Rule(prompt="go", steps=[[task("good"), task("bad"), task("x", subagent_type="nobody")], "Done."]),
+        ScriptRule(prompt="good", steps=["Good."]),
+        ScriptRule(prompt="bad", steps=[ScriptStep(content="x", fault=Fault(status=400))]),
+        ScriptRule(prompt="go", steps=[[task("good"), task("bad"), task("x", subagent_type="nobody")], "Done."]),
     ]
     with world(tmp_path, rules=rules) as made:
         done = made.run("go")
@@ -89,9 +89,9 @@ def test_agents_run_side_by_side_and_one_may_fail(tmp_path: Path) -> None:
 
 def test_agents_send_agents(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="deepest", steps=["Deep."]),
-        Rule(prompt="middle", steps=[[task("deepest")], "Middle."]),
-        Rule(prompt="go", steps=[[task("middle")], "Top."]),
+        ScriptRule(prompt="deepest", steps=["Deep."]),
+        ScriptRule(prompt="middle", steps=[[task("deepest")], "Middle."]),
+        ScriptRule(prompt="go", steps=[[task("middle")], "Top."]),
     ]
     with world(tmp_path, rules=rules) as made:
         assert made.run("go").text == "Top."
@@ -101,12 +101,12 @@ def test_agents_send_agents(tmp_path: Path) -> None:
 
 def test_breaking_off_ends_the_agents_and_leaves_all_files_whole(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="inner", steps=[[use("Wait")], "Never."]),
-        Rule(prompt="go", steps=[[task("inner one"), task("inner two")], "Never."]),
+        ScriptRule(prompt="inner", steps=[[use("Wait")], "Never."]),
+        ScriptRule(prompt="go", steps=[[task("inner one"), task("inner two")], "Never."]),
     ]
     with world(tmp_path, rules=rules) as made:
 
-        async def drive(engine: Engine) -> events.Finished:
+        async def drive(engine: Engine) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
             await begun.wait()
             engine.interrupt()
@@ -152,8 +152,8 @@ class Shelf:
     def names(self) -> Sequence[str]:
         return ["sorting"]
 
-    async def body(self, name: str, arguments: str) -> Body | None:
-        return Body("Sort by size.", Path("/shelf")) if name == "sorting" else None
+    async def body(self, name: str, arguments: str) -> SkillBody | None:
+        return SkillBody("Sort by size.", Path("/shelf")) if name == "sorting" else None
 
 
 @pytest.mark.req("R252")
@@ -166,9 +166,9 @@ def test_what_a_definition_says_is_heeded(tmp_path: Path) -> None:
     kinds, notices = definitions(tmp_path / "project", tmp_path / "home", True)
     assert notices == []
     rules = [
-        Rule(prompt="inner", steps=[[use("Echo", text="a")], [use("Echo", text="b")], "Never."]),
-        Rule(prompt="task-id", steps=["Heard."]),
-        Rule(prompt="go", steps=[[task("inner work", subagent_type="keeper")], "Outer."]),
+        ScriptRule(prompt="inner", steps=[[use("Echo", text="a")], [use("Echo", text="b")], "Never."]),
+        ScriptRule(prompt="task-id", steps=["Heard."]),
+        ScriptRule(prompt="go", steps=[[task("inner work", subagent_type="keeper")], "Outer."]),
     ]
     with world(tmp_path, rules=rules) as made:
 
@@ -198,8 +198,8 @@ def test_an_agent_sends_only_the_kinds_that_it_may(tmp_path: Path) -> None:
         "other": Kind("other", "Other things.", "You are another."),
     }
     rules = [
-        Rule(prompt="inner", steps=[[task("x"), task("y", subagent_type="other")], "Inner."]),
-        Rule(prompt="go", steps=[[task("inner")], "Outer."]),
+        ScriptRule(prompt="inner", steps=[[task("x"), task("y", subagent_type="other")], "Inner."]),
+        ScriptRule(prompt="go", steps=[[task("inner")], "Outer."]),
     ]
     with world(tmp_path, rules=rules) as made:
         made.run("go", kinds=kinds)
@@ -226,8 +226,8 @@ def test_tools_are_known_by_all_their_names(tool: str, may: bool) -> None:
 
 def test_agents_share_the_budget(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="inner", steps=[[use("Echo", text="a")], [use("Echo", text="b")], "Inner."]),
-        Rule(prompt="go", steps=[[task("inner 1"), task("inner 2")], "Never."]),
+        ScriptRule(prompt="inner", steps=[[use("Echo", text="a")], [use("Echo", text="b")], "Inner."]),
+        ScriptRule(prompt="go", steps=[[task("inner 1"), task("inner 2")], "Never."]),
     ]
     with world(tmp_path, rules=rules) as made:
         done = made.run("go", change=limited(dollars=0.00001))
@@ -242,8 +242,8 @@ def test_lists_are_kept_in_files_of_their_own(tmp_path: Path) -> None:
         return use("TodoWrite", todos=[{"content": "Sort", "status": status, "activeForm": "Sorting"}])
 
     rules = [
-        Rule(prompt="inner", steps=[[todo("in_progress")], "Inner."]),
-        Rule(prompt="go", steps=[[todo("pending")], [task("inner")], [todo("completed")], "Outer."]),
+        ScriptRule(prompt="inner", steps=[[todo("in_progress")], "Inner."]),
+        ScriptRule(prompt="go", steps=[[todo("pending")], [task("inner")], [todo("completed")], "Outer."]),
     ]
     with world(tmp_path, rules=rules) as made:
 

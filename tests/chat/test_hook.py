@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.settings import Json, Settings, Source
+from clew.chat.config.settings import Json, Settings, SettingsSource
 from clew.chat.hooks.runner import Hook, HookOutcome, Hooks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="hooks are written for a POSIX shell")
 
 
 def hooks(folder: Path, **events: object) -> Hooks:
-    return Hooks(Settings((Source("user", folder, {"hooks": events}),)), folder)
+    return Hooks(Settings((SettingsSource("user", folder, {"hooks": events}),)), folder)
 
 
 def command(text: str, matcher: str = "", **more: object) -> Json:
@@ -199,11 +199,11 @@ def test_what_is_no_hook_is_named_and_not_run(tmp_path: Path) -> None:
 
 
 def test_an_administrator_may_allow_no_hooks_but_their_own(tmp_path: Path) -> None:
-    mine = Source("user", tmp_path, {"hooks": {"Stop": [command("mine")]}})
+    mine = SettingsSource("user", tmp_path, {"hooks": {"Stop": [command("mine")]}})
     theirs: Json = {"hooks": {"Stop": [command("theirs")]}, "allowManagedHooksOnly": True}
-    known = Hooks(Settings((Source("managed", tmp_path, theirs), mine)), tmp_path)
+    known = Hooks(Settings((SettingsSource("managed", tmp_path, theirs), mine)), tmp_path)
     assert [hook.name for hook in known.hooks] == ["theirs"]
-    assert Hooks(Settings((Source("user", tmp_path, {"disableAllHooks": True}), mine)), tmp_path).hooks == ()
+    assert Hooks(Settings((SettingsSource("user", tmp_path, {"disableAllHooks": True}), mine)), tmp_path).hooks == ()
 
 
 def test_much_output_and_deaf_hooks_are_no_harm(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from uuid import RFC_4122, UUID
 
 import pytest
 
-from clew.api.stream_assembly import Reply
+from clew.api.stream_assembly import ApiReply
 from clew.chat.config.repository import branch_of
 from clew.chat.config.session_name import name_of
 from clew.chat.store import journal_lines
@@ -20,7 +20,7 @@ from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.journal import Journal, Replying, forget
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.store.session_lock import held, lock_of
-from clew.chat.tools.tool import Result
+from clew.chat.tools.tool import CallResult
 from clew.conversation.load import read, request
 from clew.errors import Busy
 from clew.wire.json_codec import decode
@@ -39,10 +39,10 @@ def lines(folder: Path) -> list[dict[str, object]]:
     return [decode(line) for line in (folder / f"{SESSION}.jsonl").read_bytes().splitlines()]
 
 
-def reply(*blocks: dict[str, str], stop: str | None = "end_turn") -> Reply:
+def reply(*blocks: dict[str, str], stop: str | None = "end_turn") -> ApiReply:
     usage = {"input_tokens": 10, "output_tokens": 7}
     data = {"id": "msg_1", "model": "claude-sonnet-4-5", "content": list(blocks), "stop_reason": stop, "usage": usage}
-    return Reply(data, "req_1")
+    return ApiReply(data, "req_1")
 
 
 @pytest.mark.req("R242", "R243", "R244")
@@ -92,8 +92,8 @@ def test_a_reply_is_one_line_per_block_and_only_the_last_tells_how_it_ended(tmp_
 @pytest.mark.req("R247")
 def test_a_result_is_one_line_with_its_record(tmp_path: Path) -> None:
     made = journal(tmp_path)
-    made.add(journal_lines.result("toolu_1", Result("ok", {"stdout": "ok", "interrupted": False}), "line"))
-    made.add(journal_lines.result("toolu_2", Result("bad", is_error=True), "line"))
+    made.add(journal_lines.result("toolu_1", CallResult("ok", {"stdout": "ok", "interrupted": False}), "line"))
+    made.add(journal_lines.result("toolu_2", CallResult("bad", is_error=True), "line"))
     good, bad = lines(tmp_path)
     assert good["toolUseResult"] == {"stdout": "ok", "interrupted": False}
     assert good["sourceToolAssistantUUID"] == "line"

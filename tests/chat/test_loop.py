@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Fault, Rule, Step
+from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.api.retry import Retry
 from clew.chat import events
 from clew.chat.engine import Engine
@@ -155,7 +155,7 @@ def test_the_person_is_asked(tmp_path: Path, answer: Decision, result: str) -> N
 def test_breaking_off_at_a_question_declines_it(tmp_path: Path) -> None:
     with world(tmp_path, [use("Echo", text="a")], "Well.") as made:
 
-        async def drive(engine: Engine) -> events.Finished:
+        async def drive(engine: Engine) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
             while not made.of(events.PermissionAsked):
                 await asyncio.sleep(0)
@@ -168,14 +168,14 @@ def test_breaking_off_at_a_question_declines_it(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_in_the_middle_of_a_text_keeps_what_was_shown(tmp_path: Path) -> None:
-    step = Step(content=[{"thinking": "Hm."}, "One.", "Two and more."], pace=0.05, chunk=1)
+    step = ScriptStep(content=[{"thinking": "Hm."}, "One.", "Two and more."], pace=0.05, chunk=1)
     with world(tmp_path, step, "Again.") as made:
 
         def shown() -> str:
             deltas = [each.event.get("delta", {}) for each in made.of(events.Streamed)]
             return "".join(delta.get("text", "") for delta in deltas)
 
-        async def drive(engine: Engine) -> tuple[events.Finished, str]:
+        async def drive(engine: Engine) -> tuple[events.TurnFinished, str]:
             turn = asyncio.create_task(engine.submit("go"))
             while not shown().startswith("One.Two"):
                 await asyncio.sleep(0)
@@ -191,7 +191,7 @@ def test_an_interrupt_in_the_middle_of_a_text_keeps_what_was_shown(tmp_path: Pat
     assert [line.get("isAbortedMidStream") for line in made.lines()[2:5]] == [None, None, True]
     partial = {"type": "text", "text": text.removeprefix("One.")}
     assert made.sent[-1]["messages"][1]["content"][1:] == [{"type": "text", "text": "One."}, partial]
-    assert [said.message["content"] for said in made.of(events.Said)][2] == [partial]
+    assert [said.message["content"] for said in made.of(events.BlockSaid)][2] == [partial]
     agrees(made)
 
 
@@ -218,7 +218,7 @@ def test_breaking_off_in_a_tool_leaves_every_call_with_a_result(tmp_path: Path, 
 def test_what_is_said_while_busy_goes_with_the_next_results(tmp_path: Path) -> None:
     with world(tmp_path, [use("Wait")], "Both.") as made:
 
-        async def drive(engine: Engine) -> events.Finished:
+        async def drive(engine: Engine) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
             await begun.wait()
             engine.queue("and this")
@@ -240,7 +240,7 @@ def test_what_is_said_while_busy_goes_with_the_next_results(tmp_path: Path) -> N
 def test_what_is_taken_back_while_busy_is_removed_from_the_queue(tmp_path: Path) -> None:
     with world(tmp_path, [use("Wait")], "Alone.") as made:
 
-        async def drive(engine: Engine) -> events.Finished:
+        async def drive(engine: Engine) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
             await begun.wait()
             engine.queue("and this")
@@ -260,12 +260,12 @@ def test_what_is_taken_back_while_busy_is_removed_from_the_queue(tmp_path: Path)
 
 
 def test_what_is_said_at_the_end_is_a_turn_of_its_own(tmp_path: Path) -> None:
-    rules = [Rule(prompt="go", steps=["One."]), Rule(prompt="more", steps=["Two."])]
+    rules = [ScriptRule(prompt="go", steps=["One."]), ScriptRule(prompt="more", steps=["Two."])]
     with world(tmp_path, rules=rules) as made:
 
-        async def drive(engine: Engine) -> events.Finished:
+        async def drive(engine: Engine) -> events.TurnFinished:
             turn = asyncio.create_task(engine.submit("go"))
-            while not made.of(events.Said):
+            while not made.of(events.BlockSaid):
                 await asyncio.sleep(0)
             engine.queue("more")
             return await turn
@@ -291,14 +291,14 @@ def test_the_limit_of_turns_ends_behind_the_results(tmp_path: Path) -> None:
 
 
 def test_the_budget_ends_behind_the_results(tmp_path: Path) -> None:
-    step = Step(content=[use("Echo", text="a")], usage={"input_tokens": 100_000})
+    step = ScriptStep(content=[use("Echo", text="a")], usage={"input_tokens": 100_000})
     with world(tmp_path, step, "no") as made:
         done = made.run("go", change=limited(dollars=0.25))
     assert done.ending == "error_max_budget_usd" and done.cost is not None and 0.3 <= done.cost < 0.301
 
 
 def test_a_reply_cut_by_its_limit_goes_on_three_times(tmp_path: Path) -> None:
-    with world(tmp_path, *[Step(content="More", stop_reason="max_tokens")] * 5) as made:
+    with world(tmp_path, *[ScriptStep(content="More", stop_reason="max_tokens")] * 5) as made:
         done = made.run("go")
     assert done.turns == 4 and "cut" in done.errors[0]
     assert made.kinds().count("note") == 3
@@ -306,7 +306,7 @@ def test_a_reply_cut_by_its_limit_goes_on_three_times(tmp_path: Path) -> None:
 
 
 def test_a_call_cut_by_the_limit_is_not_run(tmp_path: Path) -> None:
-    step = Step(content=["Look:", use("Save", path="x", text="y")], stop_reason="max_tokens")
+    step = ScriptStep(content=["Look:", use("Save", path="x", text="y")], stop_reason="max_tokens")
     with world(tmp_path, step, "Smaller.") as made:
         assert made.run("go").text == "Smaller."
     assert not (made.project / "x").exists()
@@ -316,12 +316,12 @@ def test_a_call_cut_by_the_limit_is_not_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "text", "error"),
     [
-        (Step(content="No.", stop_reason="refusal"), "No.", "refused"),
-        (Step(content="Hm.", stop_reason="news"), "Hm.", "news"),
-        (Step(content="Bye.", stop_reason="stop_sequence", stop_sequence="."), "Bye.", ""),
+        (ScriptStep(content="No.", stop_reason="refusal"), "No.", "refused"),
+        (ScriptStep(content="Hm.", stop_reason="news"), "Hm.", "news"),
+        (ScriptStep(content="Bye.", stop_reason="stop_sequence", stop_sequence="."), "Bye.", ""),
     ],
 )
-def test_other_reasons_to_stop(tmp_path: Path, step: Step, text: str, error: str) -> None:
+def test_other_reasons_to_stop(tmp_path: Path, step: ScriptStep, text: str, error: str) -> None:
     with world(tmp_path, step, "More.") as made:
         done = made.run("go")
     assert done.text == text and done.turns == 1
@@ -329,14 +329,14 @@ def test_other_reasons_to_stop(tmp_path: Path, step: Step, text: str, error: str
 
 
 def test_a_pause_goes_on_with_the_same_reply(tmp_path: Path) -> None:
-    rules = [Rule(prompt="go", steps=[Step(content="One", stop_reason="pause_turn"), "Two"])]
+    rules = [ScriptRule(prompt="go", steps=[ScriptStep(content="One", stop_reason="pause_turn"), "Two"])]
     with world(tmp_path, rules=rules) as made:
         done = made.run("go")
     assert done.turns == 2 and [m["role"] for m in made.sent[-1]["messages"]] == ["user", "assistant"]
 
 
 def test_an_empty_reply_is_asked_again_once(tmp_path: Path) -> None:
-    with world(tmp_path, Step(content=[]), Step(content=[]), "Never.") as made:
+    with world(tmp_path, ScriptStep(content=[]), ScriptStep(content=[]), "Never.") as made:
         done = made.run("go")
     assert done.turns == 2 and made.kinds().count("note") == 1
     assert counts(done.usage) == made.charged
@@ -390,7 +390,7 @@ def test_whoever_is_cancelled_leaves_every_call_with_a_result(tmp_path: Path) ->
     ],
 )
 def test_faults_of_the_api(tmp_path: Path, fault: Fault, retries: int, ending: str) -> None:
-    with world(tmp_path, Step(content="Here.", fault=fault)) as made:
+    with world(tmp_path, ScriptStep(content="Here.", fault=fault)) as made:
         done = made.run("go")
         assert done.ending == ending
         assert len(made.of(events.Retried)) == retries == made.kinds().count("api_error")
@@ -402,8 +402,8 @@ def test_faults_of_the_api(tmp_path: Path, fault: Fault, retries: int, ending: s
         sound(made.path())
 
 
-@pytest.mark.parametrize("step", [Step(content="Here.", fault=Fault(stream="hang", after=3, times=1))])
-def test_a_server_that_falls_silent_is_asked_again(tmp_path: Path, step: Step) -> None:
+@pytest.mark.parametrize("step", [ScriptStep(content="Here.", fault=Fault(stream="hang", after=3, times=1))])
+def test_a_server_that_falls_silent_is_asked_again(tmp_path: Path, step: ScriptStep) -> None:
     with world(tmp_path, step) as made:
         done = made.run("go", retry=Retry(idle=0.3))
     assert done.text == "Here." and len(made.of(events.Retried)) == 1
@@ -411,14 +411,14 @@ def test_a_server_that_falls_silent_is_asked_again(tmp_path: Path, step: Step) -
 
 
 def test_a_server_that_trickles_is_heard_to_the_end(tmp_path: Path) -> None:
-    with world(tmp_path, Step(content="Slowly.", trickle=40, pace=0.005)) as made:
+    with world(tmp_path, ScriptStep(content="Slowly.", trickle=40, pace=0.005)) as made:
         assert made.run("go", retry=Retry(idle=0.5)).text == "Slowly."
 
 
 def test_a_fallback_is_asked_when_the_model_stays_overloaded(tmp_path: Path) -> None:
     rules = [
-        Rule(model="haiku", steps=["I am small."]),
-        Rule(steps=[Step(content="x", fault=Fault(status=529))]),
+        ScriptRule(model="haiku", steps=["I am small."]),
+        ScriptRule(steps=[ScriptStep(content="x", fault=Fault(status=529))]),
     ]
     with world(tmp_path, rules=rules) as made:
         done = made.run("go", change=lambda means: replace(means, fallback="claude-haiku-4-5"))
@@ -428,8 +428,10 @@ def test_a_fallback_is_asked_when_the_model_stays_overloaded(tmp_path: Path) -> 
 
 def test_a_fallback_inside_a_turn_gets_no_thinking_of_the_overloaded_model(tmp_path: Path) -> None:
     rules = [
-        Rule(model="haiku", steps=["", "I am small."]),
-        Rule(steps=[[{"thinking": "Hm."}, use("Echo", text="a")], Step(content="x", fault=Fault(status=529))]),
+        ScriptRule(model="haiku", steps=["", "I am small."]),
+        ScriptRule(
+            steps=[[{"thinking": "Hm."}, use("Echo", text="a")], ScriptStep(content="x", fault=Fault(status=529))]
+        ),
     ]
     budget = {"type": "enabled", "budget_tokens": 1024}
     with world(tmp_path, rules=rules) as made:
@@ -441,7 +443,7 @@ def test_a_fallback_inside_a_turn_gets_no_thinking_of_the_overloaded_model(tmp_p
 
 
 def test_a_reply_that_breaks_off_behind_a_block_is_kept_and_gone_on_from(tmp_path: Path) -> None:
-    step = Step(content=["Kept.", use("Save", path="x", text="y"), "Lost."], fault=Fault(stream="cut", after=16))
+    step = ScriptStep(content=["Kept.", use("Save", path="x", text="y"), "Lost."], fault=Fault(stream="cut", after=16))
     with world(tmp_path, step, "Rest.") as made:
         done = made.run("go")
     assert done.text == "Rest." and not (made.project / "x").exists()
@@ -452,8 +454,8 @@ def test_a_reply_that_breaks_off_behind_a_block_is_kept_and_gone_on_from(tmp_pat
 
 def test_hooks_and_all_lines_are_linear_over_several_turns(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="first", steps=[[use("Echo", text="a")], "One."]),
-        Rule(prompt="second", steps=[[use("Echo", text="b"), use("Echo", text="c")], "Two."]),
+        ScriptRule(prompt="first", steps=[[use("Echo", text="a")], "One."]),
+        ScriptRule(prompt="second", steps=[[use("Echo", text="b"), use("Echo", text="c")], "Two."]),
     ]
     with world(tmp_path, rules=rules, strict="advice", cache=True) as made:
         done = made.run("first", "second")
@@ -468,7 +470,7 @@ def test_hooks_and_all_lines_are_linear_over_several_turns(tmp_path: Path) -> No
 def test_messages_that_break_a_rule_are_mended_and_told(tmp_path: Path) -> None:
     with world(tmp_path, "Fine.") as made:
 
-        async def drive(engine: Engine) -> events.Finished:
+        async def drive(engine: Engine) -> events.TurnFinished:
             call = {"type": "tool_use", "id": "t1", "name": "Echo", "input": {}}
             engine.dialogue.messages = [{"role": "user", "content": [{"type": "text", "text": "x"}]}]
             engine.dialogue.messages.append({"role": "assistant", "content": [call]})
@@ -480,7 +482,7 @@ def test_messages_that_break_a_rule_are_mended_and_told(tmp_path: Path) -> None:
 
 def test_a_reply_may_be_as_long_as_the_model_allows(tmp_path: Path) -> None:
     told = "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for this model"
-    with world(tmp_path, Step(content="Short.", fault=Fault(status=400, message=told, times=1))) as made:
+    with world(tmp_path, ScriptStep(content="Short.", fault=Fault(status=400, message=told, times=1))) as made:
         done = made.run("go")
     assert done.text == "Short." and [body["max_tokens"] for body in made.sent] == [32_000, 8_192]
 

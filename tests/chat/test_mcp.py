@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from clew.chat.mcp.mcp_client import Server, configured, full_name, serving
-from clew.chat.tools.tool import Failed, Result, Scene, State
+from clew.chat.mcp.mcp_client import McpServer, configured, full_name, serving
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed, ToolState
 from tests.chat.world import use, world
 
 SERVER = """
@@ -51,20 +51,20 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def scene(folder: Path) -> Scene:
-    return Scene("toolu_1", "s", folder, State(folder, folder, (folder,)), asyncio.Event())
+def scene(folder: Path) -> ToolContext:
+    return ToolContext("toolu_1", "s", folder, ToolState(folder, folder, (folder,)), asyncio.Event())
 
 
 def with_server(config: dict[str, Any], folder: Path, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
     async def run() -> list[Any]:
         async with serving({"calc": config}, folder, dict(os.environ)) as [server]:
-            assert isinstance(server, Server)
+            assert isinstance(server, McpServer)
             tools = {tool.name: tool for tool in server.tools}
             found: list[Any] = [server.state, sorted(tools), server.error]
             for name, given in calls:
                 try:
                     found.append(await tools[f"mcp__calc__{name}"].call(given, scene(folder)))
-                except Failed as failed:
+                except ToolFailed as failed:
                     found.append(failed.text)
             return found
 
@@ -81,7 +81,7 @@ def test_a_program_brings_tools(tmp_path: Path, program: Path) -> None:
     assert (state, error) == ("connected", "") and tools == [
         full_name("calc", n) for n in ("add", "die", "fail", "long")
     ]
-    assert isinstance(added, Result) and added.content == [{"type": "text", "text": "3"}]
+    assert isinstance(added, CallResult) and added.content == [{"type": "text", "text": "3"}]
     assert "fail" in failed
     assert "200000 characters" in long.content[0]["text"]
     assert len((tmp_path / "tool-results" / "toolu_1.txt").read_text()) == 200_000

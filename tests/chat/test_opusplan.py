@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from clew.api.mock.scripts import AnyStep, Rule
+from clew.api.mock.scripts import AnyStep, ScriptRule
 from clew.chat import events
 from clew.chat.config.agent_kind import Kind
 from clew.chat.config.model_alias import choose, in_mode, named, offered
 from clew.chat.engine import Engine
 from clew.chat.permission.decision import MODES, Decision, Mode
 from clew.chat.sdk.sdk_listing import context
-from clew.chat.session_factory import Session
+from clew.chat.session_factory import ChatSession
 from clew.console.status_bar import Status
 from clew.demo.talk import talk
 from tests.chat.test_compose import steps, within, write
@@ -27,7 +27,7 @@ from tests.chat.test_resume import ask
 from tests.chat.world import KINDS, World, use, world
 
 OPUS, SONNET = "claude-opus-5-5", "claude-sonnet-5-5"
-NEXT = [Rule(prompt="NEXT", steps=["Next."])]
+NEXT = [ScriptRule(prompt="NEXT", steps=["Next."])]
 THOUGHT = {"thinking": "Hm."}
 BUDGET = 2048  # tokens of thinking
 
@@ -79,7 +79,7 @@ def test_planning_inside_a_turn_switches_the_model_and_sends_each_its_own_thinki
         "Done.",
     ]
 
-    async def run(opened: Session) -> events.Finished:
+    async def run(opened: ChatSession) -> events.TurnFinished:
         return await opened.say("go")
 
     def allow(each: events.Event) -> None:
@@ -106,13 +106,13 @@ def test_a_change_of_the_mode_between_turns_changes_request_status_and_context(t
     shown: list[tuple[str, str]] = []
     modes: tuple[Mode, ...] = ("default", "plan", "acceptEdits")
 
-    async def run(opened: Session) -> None:
+    async def run(opened: ChatSession) -> None:
         for mode in modes:
             opened.engine.use_mode(mode)  # as Shift+Tab does
             shown.append((Status.of(opened).model, context(opened.engine)["model"]))
             await opened.say("go")
 
-    with world(tmp_path, rules=[Rule(prompt="go", steps=["One.", "Two.", "Three."])]) as made:
+    with world(tmp_path, rules=[ScriptRule(prompt="go", steps=["One.", "Two.", "Three."])]) as made:
         within(made, run, model="opusplan")
     assert models(made) == [SONNET, OPUS, SONNET]
     assert shown == [(SONNET, SONNET), (OPUS, OPUS), (SONNET, SONNET)]
@@ -125,7 +125,7 @@ def test_a_change_of_the_mode_during_a_reply_counts_from_the_next_request(tmp_pa
             engine.use_model("opusplan")
 
             def plan(each: events.Event) -> None:
-                if isinstance(each, events.Said):
+                if isinstance(each, events.BlockSaid):
                     engine.use_mode("plan")
 
             answering.answer = plan
@@ -139,7 +139,7 @@ def test_a_change_of_the_mode_during_a_reply_counts_from_the_next_request(tmp_pa
 
 
 def test_the_sdk_chooses_it_and_changes_the_mode(tmp_path: Path) -> None:
-    with world(tmp_path, rules=[Rule(prompt="go", steps=["One.", "Two.", "Three."])]) as here:
+    with world(tmp_path, rules=[ScriptRule(prompt="go", steps=["One.", "Two.", "Three."])]) as here:
         sdk = Sdk(here)
 
         async def drive(sdk: Sdk) -> None:
@@ -163,8 +163,8 @@ def test_an_agent_takes_the_model_that_the_session_has_when_it_starts(
 ) -> None:
     kind: Kind = replace(KINDS["general-purpose"], model=name, mode="plan")  # its own mode decides nothing
     rules = [
-        Rule(prompt="inner", steps=["Inner."]),
-        Rule(
+        ScriptRule(prompt="inner", steps=["Inner."]),
+        ScriptRule(
             prompt="go",
             steps=[[use("Task", description="a", prompt="inner", subagent_type="general-purpose")], "Outer."],
         ),
@@ -182,7 +182,7 @@ def test_an_agent_takes_the_model_that_the_session_has_when_it_starts(
 
 @pytest.mark.parametrize(("mode", "model"), [(None, SONNET), ("plan", OPUS)])
 def test_the_settings_name_it(tmp_path: Path, mode: Mode | None, model: str) -> None:
-    async def run(opened: Session) -> None:
+    async def run(opened: ChatSession) -> None:
         await opened.say("go")
 
     with world(tmp_path, "Done.") as made:
@@ -202,7 +202,7 @@ def test_the_settings_name_it(tmp_path: Path, mode: Mode | None, model: str) -> 
 def test_the_settings_name_the_model_of_a_new_session(
     tmp_path: Path, given: object, options: dict[str, str], model: str
 ) -> None:
-    async def run(opened: Session) -> None:
+    async def run(opened: ChatSession) -> None:
         await opened.say("go")
 
     with world(tmp_path, "Done.") as made:
@@ -212,7 +212,7 @@ def test_the_settings_name_the_model_of_a_new_session(
 
 
 def test_the_settings_of_a_folder_that_is_not_trusted_name_no_model(tmp_path: Path) -> None:
-    async def run(opened: Session) -> None:
+    async def run(opened: ChatSession) -> None:
         await opened.say("go")
 
     with world(tmp_path, "Done.") as made:

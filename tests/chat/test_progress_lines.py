@@ -13,7 +13,7 @@ import pytest
 
 from clew.chat.tools.builtin.background import TASK_OUTPUT
 from clew.chat.tools.builtin.bash import BASH
-from clew.chat.tools.builtin.web_search import Hit, SearchFailed, web_search
+from clew.chat.tools.builtin.web_search import SearchFailed, WebHit, web_search
 from clew.chat.tools.tool import Json
 from tests.chat.test_journal import journal, lines
 from tests.chat.tools.helper import call, good, stage
@@ -22,10 +22,10 @@ from tests.chat.tools.helper import call, good, stage
 class Engine:
     """A search engine that knows two pages."""
 
-    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[Hit]:
+    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[WebHit]:
         if query == "broken":
             raise SearchFailed("it is down")
-        return [Hit("Tides", "https://tides.example/a"), Hit("Moon", "https://moon.example/b")]
+        return [WebHit("Tides", "https://tides.example/a"), WebHit("Moon", "https://moon.example/b")]
 
 
 def written(folder: Path, *, tool: Any, **input: Any) -> list[Json]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Fault, Rule, Step
+from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.api.retry import Retry
 from clew.chat import events
 from clew.chat.engine import Engine
 from clew.chat.hooks.runner import HookOutcome
-from clew.chat.replay.live_tools import Live, permissions
+from clew.chat.replay.live_tools import LiveTools, permissions
 from clew.chat.replay.load_recording import cassette
 from clew.chat.replay.replay_diff import FOREIGN, OURS, UNSENT, WORDS, Likeness, compare, stamped
 from clew.chat.replay.replay_run import Played, play
@@ -54,17 +54,19 @@ TALKS: dict[str, list[Any]] = {
     ],
     "redacted": [[{"redacted": "xyz"}, "Well."]],
     "calls that fail": [[use("Echo"), use("Nothing", a=1)], "Done."],
-    "cut short": [Step(content="Half", stop_reason="max_tokens"), "whole."],
-    "paused": [Step(content="Hm", stop_reason="pause_turn"), "Done."],
-    "refused": [Step(content="No.", stop_reason="refusal")],
+    "cut short": [ScriptStep(content="Half", stop_reason="max_tokens"), "whole."],
+    "paused": [ScriptStep(content="Hm", stop_reason="pause_turn"), "Done."],
+    "refused": [ScriptStep(content="No.", stop_reason="refusal")],
     "nothing": [[], "Well."],
-    "odd stop": [Step(content="Hm", stop_reason="novel")],
+    "odd stop": [ScriptStep(content="Hm", stop_reason="novel")],
     "agents": [
         [use("Task", description="d", prompt="sub one"), use("Task", description="e", prompt="sub two")],
         "Done.",
     ],
     "the same call again and again": [*([use("Echo", text="a")] for _ in range(7)), "Done."],
-    "usage": [Step(content=["a", "b"], usage={"output_tokens": 0, "strange": {"deep": [1, 2]}, "service_tier": None})],
+    "usage": [
+        ScriptStep(content=["a", "b"], usage={"output_tokens": 0, "strange": {"deep": [1, 2]}, "service_tier": None})
+    ],
 }
 
 
@@ -72,13 +74,13 @@ TALKS: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", TALKS)
 def test_what_clew_wrote_comes_out_to_the_byte(tmp_path: Path, name: str, entrypoint: str) -> None:
     rules = [
-        Rule(
+        ScriptRule(
             prompt="sub one", steps=[[{"thinking": "?"}, use("Echo", text="in"), use("Save", path="z", text="1")], "1"]
         ),
-        Rule(prompt="sub two", steps=[[use("Task", description="f", prompt="sub three")], "2"]),
-        Rule(prompt="sub three", steps=["3"]),
-        Rule(prompt="go", steps=TALKS[name]),
-        Rule(prompt="again", steps=["Again."]),
+        ScriptRule(prompt="sub two", steps=[[use("Task", description="f", prompt="sub three")], "2"]),
+        ScriptRule(prompt="sub three", steps=["3"]),
+        ScriptRule(prompt="go", steps=TALKS[name]),
+        ScriptRule(prompt="again", steps=["Again."]),
     ]
     with world(tmp_path, rules=rules) as made:
         made.run("go", "again", entrypoint=entrypoint)
@@ -87,14 +89,17 @@ def test_what_clew_wrote_comes_out_to_the_byte(tmp_path: Path, name: str, entryp
 
 def test_breaking_off_in_a_stream(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="again", steps=["Again."]),
-        Rule(prompt="go", steps=[Step(content=["a", use("Echo", text="b"), "c"], fault=Fault(stream="hang", after=9))]),
+        ScriptRule(prompt="again", steps=["Again."]),
+        ScriptRule(
+            prompt="go",
+            steps=[ScriptStep(content=["a", use("Echo", text="b"), "c"], fault=Fault(stream="hang", after=9))],
+        ),
     ]
     with world(tmp_path, rules=rules) as made:
 
         async def drive(engine: Engine) -> None:
             going = asyncio.create_task(engine.submit("go"))
-            while not made.of(events.Said):
+            while not made.of(events.BlockSaid):
                 await asyncio.sleep(0.01)
             engine.interrupt()
             await going
@@ -106,8 +111,8 @@ def test_breaking_off_in_a_stream(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_in_the_middle_of_a_text(tmp_path: Path) -> None:
-    stalled = Step(content=["One.", "Two three."], chunk=2, fault=Fault(stream="hang", after=9))
-    rules = [Rule(prompt="again", steps=["Again."]), Rule(prompt="go", steps=[stalled])]
+    stalled = ScriptStep(content=["One.", "Two three."], chunk=2, fault=Fault(stream="hang", after=9))
+    rules = [ScriptRule(prompt="again", steps=["Again."]), ScriptRule(prompt="go", steps=[stalled])]
     with world(tmp_path, rules=rules) as made:
 
         async def drive(engine: Engine) -> None:
@@ -124,7 +129,7 @@ def test_an_interrupt_in_the_middle_of_a_text(tmp_path: Path) -> None:
 
 
 def test_breaking_off_before_a_word(tmp_path: Path) -> None:
-    with world(tmp_path, Step(content="a", fault=Fault(stream="hang", after=1))) as made:
+    with world(tmp_path, ScriptStep(content="a", fault=Fault(stream="hang", after=1))) as made:
 
         async def drive(engine: Engine) -> None:
             going = asyncio.create_task(engine.submit("go"))
@@ -155,7 +160,7 @@ def test_breaking_off_in_a_tool(tmp_path: Path) -> None:
 
 def test_what_is_said_meanwhile(tmp_path: Path) -> None:
     release, begun = asyncio.Event(), asyncio.Event()
-    rules = [Rule(prompt="wait", steps=["Now."]), Rule(prompt="go", steps=[[use("Wait")], "Done."])]
+    rules = [ScriptRule(prompt="wait", steps=["Now."]), ScriptRule(prompt="go", steps=[[use("Wait")], "Done."])]
     with world(tmp_path, rules=rules) as made:
 
         async def drive(engine: Engine) -> None:
@@ -172,9 +177,11 @@ def test_what_is_said_meanwhile(tmp_path: Path) -> None:
 
 def test_compactions(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="Sum up", steps=["What was said."], tools=False),
-        Rule(prompt="What was said", steps=["Done."]),
-        Rule(prompt="go", steps=[Step(content=[use("Echo", text="a")], usage={"input_tokens": 190_000}), "Done."]),
+        ScriptRule(prompt="Sum up", steps=["What was said."], tools=False),
+        ScriptRule(prompt="What was said", steps=["Done."]),
+        ScriptRule(
+            prompt="go", steps=[ScriptStep(content=[use("Echo", text="a")], usage={"input_tokens": 190_000}), "Done."]
+        ),
     ]
     with world(tmp_path, rules=rules) as made:
 
@@ -196,13 +203,13 @@ def test_compactions(tmp_path: Path) -> None:
     ids=lambda f: str(f.status),
 )
 def test_failures_of_the_api(tmp_path: Path, fault: Fault) -> None:
-    with world(tmp_path, Step(content="Hello.", fault=fault)) as made:
+    with world(tmp_path, ScriptStep(content="Hello.", fault=fault)) as made:
         made.run("go", "again", retry=Retry(tries=3))
     is_the_same(made)
 
 
 def test_a_connection_that_broke_off(tmp_path: Path) -> None:
-    with world(tmp_path, Step(content=["a", "b"], fault=Fault(stream="cut", after=7, times=1)), "Done.") as made:
+    with world(tmp_path, ScriptStep(content=["a", "b"], fault=Fault(stream="cut", after=7, times=1)), "Done.") as made:
         made.run("go")
     is_the_same(made)
 
@@ -231,11 +238,11 @@ def test_a_limit_of_turns(tmp_path: Path) -> None:
 
 def test_a_shell_that_moves_and_a_way_back(tmp_path: Path) -> None:
     rules = [
-        Rule(
+        ScriptRule(
             prompt="go",
             steps=[[use("Bash", command="mkdir -p in && cd in && pwd")], [use("Bash", command="pwd")], "Done."],
         ),
-        Rule(prompt="other", steps=["Another way."]),
+        ScriptRule(prompt="other", steps=["Another way."]),
     ]
     with world(tmp_path, rules=rules) as made:
 
@@ -430,9 +437,9 @@ def live_session(tmp_path: Path) -> tuple[Path, Session]:
         return before.resolve(), made.session()
 
 
-def run_live(session: Session, folder: Path, home: Path) -> Live:
+def run_live(session: Session, folder: Path, home: Path) -> LiveTools:
     recorded = cassette(session)
-    live = Live(recorded, folder, permissions(folder, home / "claude", home, ()))
+    live = LiveTools(recorded, folder, permissions(folder, home / "claude", home, ()))
     asyncio.run(play(recorded, live))
     return live
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Rule, Step
-from clew.chat.assemble_session import Options, Parts, opened
-from clew.chat.deps import Anything, Limits, Unhooked
+from clew.api.mock.scripts import ScriptRule, ScriptStep
+from clew.chat.assemble_session import Parts, SessionOptions, opened
+from clew.chat.deps import Anything, ConversationLimits, Unhooked
 from clew.chat.engine import Engine
-from clew.chat.events import Finished
+from clew.chat.events import TurnFinished
 from clew.chat.store.resume_session import find, latest, resume
 from clew.chat.store.session_lock import held
 from clew.conversation.load import read, request
@@ -29,22 +29,24 @@ from tests.foreign import logs
 from tests.oracle.verbatim import comparable, without_clew_opening
 
 RULES = [
-    Rule(prompt="first", steps=[[{"thinking": "Hm."}, use("Echo", text="a"), use("Save", path="x", text="y")], "One."]),
-    Rule(prompt="second", steps=["Two."]),
-    Rule(prompt="NEXT", steps=["Next."]),
+    ScriptRule(
+        prompt="first", steps=[[{"thinking": "Hm."}, use("Echo", text="a"), use("Save", path="x", text="y")], "One."]
+    ),
+    ScriptRule(prompt="second", steps=["Two."]),
+    ScriptRule(prompt="NEXT", steps=["Next."]),
 ]
 
 
-def options(made: World, **more: Any) -> Options:
+def options(made: World, **more: Any) -> SessionOptions:
     made.project.mkdir(parents=True, exist_ok=True)
     cwd = more.pop("cwd", made.project)
-    return Options(cwd=cwd, claude=made.root / "claude", durability="off", entrypoint="sdk-cli", **more)
+    return SessionOptions(cwd=cwd, claude=made.root / "claude", durability="off", entrypoint="sdk-cli", **more)
 
 
-def ask(made: World, prompt: str, **more: Any) -> tuple[Finished, Path]:
+def ask(made: World, prompt: str, **more: Any) -> tuple[TurnFinished, Path]:
     """Start a session as it is asked for, and say something in it."""
 
-    async def run() -> tuple[Finished, Path]:
+    async def run() -> tuple[TurnFinished, Path]:
         async with made.client() as client:
             parts = Parts(client, TOOLS, Anything(), Unhooked())
             async with opened(options(made, **more), parts, made.events.append) as engine:
@@ -224,15 +226,15 @@ def test_another_model_gets_no_thinking_of_the_first(tmp_path: Path) -> None:
 
 
 def test_a_long_session_is_compacted_before_the_first_prompt(tmp_path: Path) -> None:
-    long = Step(content="Long.", usage={"input_tokens": 190_000})
+    long = ScriptStep(content="Long.", usage={"input_tokens": 190_000})
     rules = [
-        Rule(prompt="Sum up", steps=["Summed up."]),
-        Rule(prompt="first", steps=[long]),
-        Rule(prompt="NEXT", steps=["Next."]),
+        ScriptRule(prompt="Sum up", steps=["Summed up."]),
+        ScriptRule(prompt="first", steps=[long]),
+        ScriptRule(prompt="NEXT", steps=["Next."]),
     ]
     with world(tmp_path, rules=rules) as made:
         _, path = ask(made, "first", session_id=SESSION, model=MODEL)
-        ask(made, "NEXT", resume=SESSION, limits=Limits())
+        ask(made, "NEXT", resume=SESSION, limits=ConversationLimits())
     assert "Summed up." in made.sent[-1]["messages"][0]["content"][1]["text"]
     sound(path)
 
@@ -244,7 +246,7 @@ def test_nothing_is_kept_if_that_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_an_engine_says_when_it_is_busy(tmp_path: Path) -> None:
-    with world(tmp_path, Step(content="Slow.", delay=5.0)) as made:
+    with world(tmp_path, ScriptStep(content="Slow.", delay=5.0)) as made:
 
         async def drive(engine: Engine) -> None:
             turn = asyncio.create_task(engine.submit("go"))

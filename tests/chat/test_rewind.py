@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Rule
+from clew.api.mock.scripts import ScriptRule
 from clew.chat.assemble_session import Parts, opened
 from clew.chat.deps import Anything, Unhooked
 from clew.chat.engine import Engine
@@ -44,8 +44,8 @@ def made(tmp_path: Path) -> Iterator[World]:
     (project / "old.txt").write_text("old\n")
     (project / "old.txt").chmod(0o755)
     rules = [
-        Rule(prompt="first", steps=[[use("Write", file_path=str(project / "a.txt"), content="one\n")], "One."]),
-        Rule(
+        ScriptRule(prompt="first", steps=[[use("Write", file_path=str(project / "a.txt"), content="one\n")], "One."]),
+        ScriptRule(
             prompt="second",
             steps=[
                 [use("Read", file_path=str(project / "old.txt"))],
@@ -56,8 +56,10 @@ def made(tmp_path: Path) -> Iterator[World]:
                 "Two.",
             ],
         ),
-        Rule(prompt="third", steps=[[use("Write", file_path=str(project / "b/c.txt"), content="new\n")], "Three."]),
-        Rule(prompt="again", steps=["Again."]),
+        ScriptRule(
+            prompt="third", steps=[[use("Write", file_path=str(project / "b/c.txt"), content="new\n")], "Three."]
+        ),
+        ScriptRule(prompt="again", steps=["Again."]),
     ]
     with world(tmp_path, rules=rules) as found:
         yield found
@@ -323,7 +325,7 @@ def test_a_link_that_is_edited_through_stays_a_link(made: World) -> None:
     (project / "link").symlink_to("old.txt")
     rules = [use("Read", file_path=str(project / "link"))]
     edit = [use("Edit", file_path=str(project / "link"), old_string="old", new_string="new")]
-    with world(made.root, rules=[Rule(prompt="go", steps=[rules, edit, "Done."])]) as other:
+    with world(made.root, rules=[ScriptRule(prompt="go", steps=[rules, edit, "Done."])]) as other:
 
         async def work(engine: Engine) -> None:
             await engine.submit("go")
@@ -339,8 +341,8 @@ def test_agents_edits_are_taken_back_too(tmp_path: Path) -> None:
     project = (tmp_path / "project").resolve()
     project.mkdir()
     rules = [
-        Rule(prompt="inner", steps=[[use("Write", file_path=str(project / "a.txt"), content="one\n")], "Inner."]),
-        Rule(prompt="go", steps=[[use("Task", description="d", prompt="inner")], "One."]),
+        ScriptRule(prompt="inner", steps=[[use("Write", file_path=str(project / "a.txt"), content="one\n")], "Inner."]),
+        ScriptRule(prompt="go", steps=[[use("Task", description="d", prompt="inner")], "One."]),
     ]
 
     async def work(engine: Engine) -> None:
@@ -383,9 +385,9 @@ def test_what_the_model_knows_follows(tmp_path: Path) -> None:
     (project / "a.txt").write_text("one\n")
     edit = [use("Edit", file_path=str(project / "a.txt"), old_string="one", new_string="two")]
     rules = [
-        Rule(prompt="first", steps=[[todo("plan")], [use("Read", file_path=str(project / "a.txt"))], "One."]),
-        Rule(prompt="second", steps=[[todo("build")], edit, "Two."]),
-        Rule(prompt="again", steps=[edit, "Three."]),
+        ScriptRule(prompt="first", steps=[[todo("plan")], [use("Read", file_path=str(project / "a.txt"))], "One."]),
+        ScriptRule(prompt="second", steps=[[todo("build")], edit, "Two."]),
+        ScriptRule(prompt="again", steps=[edit, "Three."]),
     ]
 
     async def work(engine: Engine) -> None:

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from clew.api.mock.scripts import Rule
+from clew.api.mock.scripts import ScriptRule
 from clew.chat.engine import Engine
 from clew.chat.rewind import project_inventory
-from clew.chat.session_factory import Session
+from clew.chat.session_factory import ChatSession
 from clew.cli import main
-from clew.console.menu import Answer, Menu
+from clew.console.menu import Menu, MenuAnswer
 from clew.console.rewind_dialog import rewind
 from clew.view.rows import Row
 from tests.chat.rewind_cases import CASES, Case, fill
@@ -94,16 +94,16 @@ class Script:
     def put(self, row: Row) -> None:
         self.rows += row.text.splitlines()
 
-    async def choose(self, menu: Menu) -> Answer | None:
+    async def choose(self, menu: Menu) -> MenuAnswer | None:
         self.asked += [menu.title, *(f"{option.label}: {option.about}" for option in menu.options)]
         if menu.title.startswith("Go back"):
             prompts = [option for option in menu.options if option.value != "undo"]
-            return Answer((prompts[-1].value,))
+            return MenuAnswer((prompts[-1].value,))
         values = [option.value for option in menu.options]
         if "keep" in values and "delete" not in values:
             return None  # someone else changed these files
         wanted = next((value for value in ("code", "delete") if value in values), None)
-        return Answer((wanted,)) if wanted else None
+        return MenuAnswer((wanted,)) if wanted else None
 
 
 def run_session(made: World) -> None:
@@ -137,7 +137,7 @@ def by_console(case: Case, made: World, root: Path, before: State, after: State)
     face = Script()
 
     async def work(engine: Engine) -> None:
-        holder = cast(Session, type("Holder", (), {"engine": engine})())
+        holder = cast(ChatSession, type("Holder", (), {"engine": engine})())
         await rewind(holder, cast(Any, face))
 
     drive(made, work, resume=SESSION, is_watched=True)
@@ -168,7 +168,7 @@ def test_a_rewind_restores_or_reports(
     for limit, value in case.limits:
         monkeypatch.setattr(project_inventory, limit, value)
     before = snapshot(tmp_path)
-    with world(tmp_path, rules=[Rule(prompt="go", steps=[*case.steps(project), "Done."])]) as made:
+    with world(tmp_path, rules=[ScriptRule(prompt="go", steps=[*case.steps(project), "Done."])]) as made:
         run_session(made)
         if case.later:
             case.later(project)

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Rule
+from clew.api.mock.scripts import ScriptRule
 from clew.chat.engine import Engine
 from clew.chat.rewind.carry_out import carry_out
-from clew.chat.rewind.project_inventory import Inventory, Survey, Unkept
+from clew.chat.rewind.project_inventory import ProjectInventory, Survey, Unkept
 from clew.chat.rewind.protected_paths import refuse_folder
 from clew.chat.rewind.rewind_conversation import rewind_files
 from clew.chat.rewind.rewind_plan import ground_of, places, plan
@@ -272,7 +272,7 @@ def test_what_cannot_be_listed_is_not_known_to_be_absent(tmp_path: Path, monkeyp
 
 
 def test_absence_is_known_only_where_everything_was_listed() -> None:
-    known = Inventory({"a": 0o755}, {"a/x": Unkept("ignored", ""), "b/": Unkept("ignored", "")})
+    known = ProjectInventory({"a": 0o755}, {"a/x": Unkept("ignored", ""), "b/": Unkept("ignored", "")})
     assert [name for name in ("c", "a/y", "c/d", "bb") if not known.is_absent(name)] == []
     assert [name for name in ("a/x", "b", "b/c", "b/c/d") if known.is_absent(name)] == []
 
@@ -285,7 +285,7 @@ def test_a_program_is_told_of_deletions_and_of_what_is_left(tmp_path: Path) -> N
     (tmp_path / "project/.gitignore").write_text("*.big\n")
     (tmp_path / "project/x.big").write_bytes(b"x" * 300_000)
     command = "mv ../only.txt only.txt; echo x > made.txt; rm x.big"
-    rules = [Rule(prompt="go", steps=[[use("Bash", command=command, description="Do it")], "Done."])]
+    rules = [ScriptRule(prompt="go", steps=[[use("Bash", command=command, description="Do it")], "Done."])]
 
     async def work(engine: Engine) -> None:
         await engine.submit("go")
@@ -335,7 +335,7 @@ def test_records_of_an_earlier_version_delete_nothing(made: World, tmp_path: Pat
 
 def test_commands_of_other_programs_are_reported_as_not_recorded(made: World, run: Run) -> None:
     command = use("Bash", command="rm old.txt", description="Do it")
-    with world(made.root, rules=[Rule(prompt="go", steps=[[command], "Done."])]) as other:
+    with world(made.root, rules=[ScriptRule(prompt="go", steps=[[command], "Done."])]) as other:
 
         async def work(engine: Engine) -> None:
             await asyncio.wait_for(engine.submit("go"), 60)

@@ -32,8 +32,8 @@ from claude_agent_sdk import (
 )
 
 import clew
-from clew.api.mock.scripts import Rule, Script
-from clew.api.mock.server import Server, running
+from clew.api.mock.scripts import MockScript, ScriptRule
+from clew.api.mock.server import MockServer, running
 from tests.chat.world import use
 
 AGENT = str(Path(sys.executable).with_name("clew-agent"))
@@ -50,14 +50,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def options(server: Server, project: Path, **more: Any) -> ClaudeAgentOptions:
+def options(server: MockServer, project: Path, **more: Any) -> ClaudeAgentOptions:
     assert shutil.which(AGENT), "install the package: pip install -e ."
     known = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "sk-ant-not-a-key"}
     return ClaudeAgentOptions(cli_path=AGENT, cwd=str(project), env=known, **more)
 
 
-def script(*steps: Any) -> Script:
-    return Script(rules=[Rule(prompt="go", steps=list(steps)), Rule(prompt="again", steps=["Again."])])
+def script(*steps: Any) -> MockScript:
+    return MockScript(rules=[ScriptRule(prompt="go", steps=list(steps)), ScriptRule(prompt="again", steps=["Again."])])
 
 
 async def answers(messages: AsyncIterator[Any]) -> list[Any]:
@@ -108,7 +108,7 @@ def test_a_client_with_hooks_permissions_and_tools_of_its_own(project: Path) -> 
         "Done.",
     ]
 
-    async def talk(server: Server) -> tuple[list[Any], list[Any]]:
+    async def talk(server: MockServer) -> tuple[list[Any], list[Any]]:
         chosen = options(
             server,
             project,
@@ -152,18 +152,18 @@ def test_a_request_names_the_whole_input_the_agent_and_the_folder(project: Path)
 
     send = use("Task", description="tidy", prompt="tidy the project", subagent_type="general-purpose")
     rules = [
-        Rule(prompt="tidy the project", steps=[[use("Bash", command=command)], "Tidied."]),
-        Rule(prompt="go", steps=[[use("Bash", command="touch hidden")], [send], "Done."]),
+        ScriptRule(prompt="tidy the project", steps=[[use("Bash", command=command)], "Tidied."]),
+        ScriptRule(prompt="go", steps=[[use("Bash", command="touch hidden")], [send], "Done."]),
     ]
 
-    async def talk(server: Server) -> list[Any]:
+    async def talk(server: MockServer) -> list[Any]:
         every: Any = {"type": "preset", "preset": "claude_code"}
         async with ClaudeSDKClient(options=options(server, project, can_use_tool=may, tools=every)) as client:
             await client.query("go")
             found = await answers(client.receive_response())
         return found
 
-    with running(Script(rules=rules)) as server:
+    with running(MockScript(rules=rules)) as server:
         found = drive(lambda: talk(server))
     (main, agent) = asked
     assert (main[0], main[1], main[2].agent_id) == ("Bash", {"command": "touch hidden"}, None)
@@ -190,7 +190,7 @@ def test_what_is_suggested_can_be_kept_and_what_there_is_is_listed(project: Path
 
     make = [use("Bash", command="make all", description="Build")]
 
-    async def talk(server: Server) -> tuple[Any, list[Any], list[Any]]:
+    async def talk(server: MockServer) -> tuple[Any, list[Any], list[Any]]:
         every: Any = {"type": "preset", "preset": "claude_code"}
         async with ClaudeSDKClient(options=options(server, project, can_use_tool=may, tools=every)) as client:
             await client.query("go")
@@ -235,7 +235,7 @@ def test_an_interrupt_ends_the_turn_and_the_session_goes_on(project: Path) -> No
     begun = project / "begun"
     steps = [[use("Bash", command=f"touch {begun}; sleep 600", description="Wait")], "Done."]
 
-    async def talk(server: Server) -> tuple[list[Any], list[Any]]:
+    async def talk(server: MockServer) -> tuple[list[Any], list[Any]]:
         chosen = options(server, project, allowed_tools=["Bash"], permission_mode="bypassPermissions")
         async with ClaudeSDKClient(options=chosen) as client:
             await client.query("go")
@@ -258,12 +258,12 @@ def test_an_interrupt_ends_the_turn_and_the_session_goes_on(project: Path) -> No
 def test_a_store_of_the_sdk_gets_every_line(project: Path) -> None:
     store = InMemorySessionStore()
     steps: list[Any] = [[use("Task", description="Look", prompt="errand", subagent_type="general-purpose")], "Done."]
-    rules = [Rule(prompt="errand", steps=["Seen."]), Rule(prompt="go", steps=steps)]
+    rules = [ScriptRule(prompt="errand", steps=["Seen."]), ScriptRule(prompt="go", steps=steps)]
 
-    async def talk(server: Server) -> list[Any]:
+    async def talk(server: MockServer) -> list[Any]:
         return await answers(query(prompt="go", options=options(server, project, session_store=store)))
 
-    with running(Script(rules=rules)) as server:
+    with running(MockScript(rules=rules)) as server:
         found = drive(lambda: talk(server))
     session = clew.find(found[-1].session_id)
     assert session.path is not None
@@ -277,7 +277,7 @@ def test_a_store_of_the_sdk_gets_every_line(project: Path) -> None:
 
 
 def test_the_session_functions_read_what_was_written(project: Path) -> None:
-    async def talk(server: Server) -> list[Any]:
+    async def talk(server: MockServer) -> list[Any]:
         return await answers(query(prompt="go", options=options(server, project)))
 
     with running(script([use("Glob", pattern="*.none")], "Nothing there.")) as server:
@@ -316,7 +316,7 @@ def test_files_are_rewound_by_the_uuid_of_a_prompt(project: Path) -> None:
         "Done.",
     ]
 
-    async def talk(server: Server) -> str:
+    async def talk(server: MockServer) -> str:
         chosen = options(
             server,
             project,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Rule
+from clew.api.mock.scripts import ScriptRule
 from clew.chat.engine import Engine
 from clew.chat.events import Noted
 from clew.chat.rewind import project_inventory, shadow_git
@@ -85,7 +85,7 @@ def told(made: World) -> list[str]:
 
 def ran(folder: Path, command: str, drill: Any, **more: Any) -> World:
     """A session in which a command was run, and what is done behind it."""
-    with world(folder, rules=[Rule(prompt="go", steps=[[bash(command)], "Done."])]) as made:
+    with world(folder, rules=[ScriptRule(prompt="go", steps=[[bash(command)], "Done."])]) as made:
 
         async def work(engine: Engine) -> None:
             await engine.submit("go")
@@ -119,8 +119,8 @@ def test_commands_and_edits_of_several_turns_are_taken_back_turn_by_turn(tmp_pat
     project = (tmp_path / "project").resolve()
     fill(project)
     steps = [
-        Rule(prompt="one", steps=[[bash("echo 1 > a; echo 1 > b")], "One."]),
-        Rule(
+        ScriptRule(prompt="one", steps=[[bash("echo 1 > a; echo 1 > b")], "One."]),
+        ScriptRule(
             prompt="two",
             steps=[
                 [use("Read", file_path=str(project / "a"))],
@@ -129,7 +129,7 @@ def test_commands_and_edits_of_several_turns_are_taken_back_turn_by_turn(tmp_pat
                 "Two.",
             ],
         ),
-        Rule(prompt="three", steps=[[bash("rm a; echo 3 > c")], "Three."]),
+        ScriptRule(prompt="three", steps=[[bash("rm a; echo 3 > c")], "Three."]),
     ]
     states = []
 
@@ -320,7 +320,7 @@ def test_projects_that_nobody_works_in_are_forgotten(tmp_path: Path) -> None:
 
 def test_it_can_be_left_out(tmp_path: Path, state: Path) -> None:
     fill(tmp_path / "project")
-    with world(tmp_path, rules=[Rule(prompt="go", steps=[[bash("rm old.txt")], "Done."])]) as made:
+    with world(tmp_path, rules=[ScriptRule(prompt="go", steps=[[bash("rm old.txt")], "Done."])]) as made:
 
         async def work(engine: Engine) -> None:
             await engine.submit("go")
@@ -335,8 +335,8 @@ def test_a_command_in_the_background_is_taken_back_and_nobody_is_sure(tmp_path: 
     fill(project)
     command = "while [ ! -e ../go ]; do sleep 0.05; done; echo x > late; touch ../done"
     rules = [
-        Rule(prompt="go", steps=[[bash(command, run_in_background=True)], "Done."]),
-        Rule(prompt="more", steps=["More."]),
+        ScriptRule(prompt="go", steps=[[bash(command, run_in_background=True)], "Done."]),
+        ScriptRule(prompt="more", steps=["More."]),
     ]
 
     async def work(engine: Engine) -> None:
@@ -354,7 +354,7 @@ def test_a_command_in_the_background_is_taken_back_and_nobody_is_sure(tmp_path: 
 def test_a_command_that_still_runs_is_named(tmp_path: Path) -> None:
     fill(tmp_path / "project")
     command = "touch ../begun; while [ ! -e ../go ]; do sleep 0.05; done"
-    rules = [Rule(prompt="go", steps=[[bash(command, run_in_background=True)], "Done."])]
+    rules = [ScriptRule(prompt="go", steps=[[bash(command, run_in_background=True)], "Done."])]
 
     async def work(engine: Engine) -> None:
         await engine.submit("go")
@@ -408,7 +408,7 @@ def test_a_command_that_was_broken_off_is_taken_back(tmp_path: Path) -> None:
     project = tmp_path / "project"
     fill(project)
     before = tree(project)
-    rules = [Rule(prompt="go", steps=[[bash("rm old.txt; touch ../begun; sleep 600")], "Done."])]
+    rules = [ScriptRule(prompt="go", steps=[[bash("rm old.txt; touch ../begun; sleep 600")], "Done."])]
 
     async def work(engine: Engine) -> None:
         turn = asyncio.create_task(engine.submit("go"))
@@ -429,8 +429,8 @@ def test_commands_of_agents_are_taken_back(tmp_path: Path) -> None:
     fill(project)
     before = tree(project)
     rules = [
-        Rule(prompt="inner", steps=[[bash("rm old.txt link; echo x > made")], "Inner."]),
-        Rule(prompt="go", steps=[[use("Task", description="d", prompt="inner")], "Done."]),
+        ScriptRule(prompt="inner", steps=[[bash("rm old.txt link; echo x > made")], "Inner."]),
+        ScriptRule(prompt="go", steps=[[use("Task", description="d", prompt="inner")], "Done."]),
     ]
 
     async def work(engine: Engine) -> None:

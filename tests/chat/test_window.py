@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Fault, Rule, Step
+from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.chat import events
 from clew.chat.config.model_alias import named
 from clew.chat.sdk.result_json import result
@@ -21,9 +21,9 @@ from clew.demo.talk import talk
 from tests.chat.test_resume import ask
 from tests.chat.world import World, sound, world
 
-SUMMARY = Rule(prompt="Sum up this conversation", steps=["All that was said."])
-RULES = [SUMMARY, Rule(prompt="NEXT", steps=["Next."])]
-WAITING = [SUMMARY, Rule(prompt="NEXT", steps=[Step(content="Next.", fault=Fault(stream="hang", after=0))])]
+SUMMARY = ScriptRule(prompt="Sum up this conversation", steps=["All that was said."])
+RULES = [SUMMARY, ScriptRule(prompt="NEXT", steps=["Next."])]
+WAITING = [SUMMARY, ScriptRule(prompt="NEXT", steps=[ScriptStep(content="Next.", fault=Fault(stream="hang", after=0))])]
 
 
 def lay(made: World, model: str, tokens: int) -> Path:
@@ -54,7 +54,7 @@ def test_a_large_session_is_compacted_only_if_its_model_is_full(
         path = lay(made, model, tokens)
         before = path.read_bytes()
         done, _ = ask(made, "NEXT", resume=path.stem)
-    assert done.text == "Next." and bool(made.of(events.Compacted)) is compacts
+    assert done.text == "Next." and bool(made.of(events.CompactionDone)) is compacts
     assert path.read_bytes().startswith(before)
     assert (b"compact_boundary" in path.read_bytes()) is compacts
     sound(path)

@@ -11,20 +11,20 @@ from typing import Any
 
 from clew.api.client import Client
 from clew.api.endpoint import PROFILES, Endpoint
-from clew.api.mock.scripts import AnyStep, Rule, Script
-from clew.api.mock.server import Server, running
+from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
+from clew.api.mock.server import MockServer, running
 from clew.api.retry import Retry
 from clew.chat.config.agent_kind import Kind
-from clew.chat.cost import Tally
-from clew.chat.deps import Means
+from clew.chat.cost import ConversationCost
+from clew.chat.deps import Deps
 from clew.chat.engine import Engine
-from clew.chat.events import Event, Finished
+from clew.chat.events import Event, TurnFinished
 from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.journal import Journal
 from clew.chat.store.journal_lines import Envelope
-from clew.chat.store.live_conversation import Dialogue
-from clew.chat.tools.tool import Json, Result, Scene, State, Tool
-from clew.chat.tools.tool_spec import TEXT, Made, fields, needed, optional
+from clew.chat.store.live_conversation import LiveConversation
+from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext, ToolState
+from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed, optional
 from clew.conversation.load import read, request
 from clew.conversation.session import Session
 from clew.wire.json_codec import decode
@@ -35,26 +35,26 @@ SESSION = "5b5d0c1e-93a1-4c5e-8a4e-0d6f1d8f2a11"
 KINDS = {"general-purpose": Kind("general-purpose", "Anything.", "You are an agent.")}
 
 
-async def _echo(input: Json, scene: Scene) -> Result:
-    return Result(str(input["text"]), {"text": input["text"]})
+async def _echo(input: Json, scene: ToolContext) -> CallResult:
+    return CallResult(str(input["text"]), {"text": input["text"]})
 
 
-async def _save(input: Json, scene: Scene) -> Result:
+async def _save(input: Json, scene: ToolContext) -> CallResult:
     path = scene.state.cwd / str(input["path"])
     scene.before_change(path)
     path.write_text(str(input["text"]))
     await scene.progress({"type": "bash_progress", "output": "half", "elapsedTimeSeconds": 2})
-    return Result("saved", {"type": "create", "filePath": str(path)})
+    return CallResult("saved", {"type": "create", "filePath": str(path)})
 
 
-async def _send(input: Json, scene: Scene) -> Result:
+async def _send(input: Json, scene: ToolContext) -> CallResult:
     assert scene.send is not None
     return await scene.send(input, scene)
 
 
-ECHO = Made("Echo", "Says it again.", fields(text=needed(TEXT, "what")), _echo, reads=True)
-SAVE = Made("Save", "Saves.", fields(path=needed(TEXT, "where"), text=needed(TEXT, "what")), _save)
-AGENT = Made(
+ECHO = SpecTool("Echo", "Says it again.", fields(text=needed(TEXT, "what")), _echo, reads=True)
+SAVE = SpecTool("Save", "Saves.", fields(path=needed(TEXT, "where"), text=needed(TEXT, "what")), _save)
+AGENT = SpecTool(
     "Task",
     "Sends an agent.",
     fields(description=needed(TEXT, "a"), prompt=needed(TEXT, "b"), subagent_type=optional(TEXT, "c")),
@@ -67,18 +67,18 @@ def use(tool: str, **given: Any) -> str | Json:
     return {"tool": tool, "input": given}
 
 
-def waiting(release: asyncio.Event, begun: asyncio.Event, heeds: bool = True) -> Made:
+def waiting(release: asyncio.Event, begun: asyncio.Event, heeds: bool = True) -> SpecTool:
     """A tool that waits until it is let go, or stopped."""
 
-    async def wait(input: Json, scene: Scene) -> Result:
+    async def wait(input: Json, scene: ToolContext) -> CallResult:
         begun.set()
         watched = [asyncio.create_task(release.wait())] + [asyncio.create_task(scene.stopped.wait())] * heeds
         await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
         for task in watched:
             task.cancel()
-        return Result("waited")
+        return CallResult("waited")
 
-    return Made("Wait", "Waits.", fields(), wait)
+    return SpecTool("Wait", "Waits.", fields(), wait)
 
 
 @dataclass
@@ -86,7 +86,7 @@ class World:
     """One project, one server, and the sessions in it."""
 
     root: Path
-    server: Server
+    server: MockServer
     events: list[Event] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
 
@@ -122,7 +122,7 @@ class World:
         client: Client,
         tools: tuple[Tool, ...] = TOOLS,
         *,
-        change: Callable[[Means], Means] = lambda means: means,
+        change: Callable[[Deps], Deps] = lambda means: means,
         journal: Mapping[str, Any] | None = None,
         session: str = SESSION,
         entrypoint: str = "cli",
@@ -130,20 +130,20 @@ class World:
     ) -> Engine:
         self.project.mkdir(parents=True, exist_ok=True)
         envelope = Envelope(session, str(self.project), "main", entrypoint=entrypoint)
-        state = State(self.project, self.project, (self.project,))
+        state = ToolState(self.project, self.project, (self.project,))
         kept = Journal(self.path(session), envelope, **(journal or {"durability": "off"}))
         backups = Backups(self.root / "claude" / "file-history" / session, self.project)
-        dialogue = Dialogue(kept, state, MODEL, backups=backups)
-        means = Means(client, {tool.name: tool for tool in tools}, self.events.append, Tally())
+        dialogue = LiveConversation(kept, state, MODEL, backups=backups)
+        means = Deps(client, {tool.name: tool for tool in tools}, self.events.append, ConversationCost())
         return Engine(dialogue, change(means), kinds)
 
-    def run(self, *prompts: str, **more: Any) -> Finished:
+    def run(self, *prompts: str, **more: Any) -> TurnFinished:
         """A fresh session with these prompts; how the last one ended."""
 
-        async def all_of_them(engine: Engine) -> Finished:
+        async def all_of_them(engine: Engine) -> TurnFinished:
             return [await engine.submit(prompt) for prompt in prompts][-1]
 
-        done: Finished = self.drive(all_of_them, **more)
+        done: TurnFinished = self.drive(all_of_them, **more)
         return done
 
     def drive(self, drive: Callable[[Engine], Awaitable[Any]], retry: Retry | None = None, **more: Any) -> Any:
@@ -173,9 +173,9 @@ def counts(usage: Json) -> Json:
 
 
 @contextmanager
-def world(folder: Path, *steps: AnyStep, rules: list[Rule] | None = None, **more: Any) -> Iterator[World]:
+def world(folder: Path, *steps: AnyStep, rules: list[ScriptRule] | None = None, **more: Any) -> Iterator[World]:
     """A world whose model says these steps to the first prompt that holds `go`, or as the rules tell."""
-    script = Script(rules=rules or [Rule(prompt="go", steps=list(steps))], **more)
+    script = MockScript(rules=rules or [ScriptRule(prompt="go", steps=list(steps))], **more)
     with running(script, keeps_bodies=True) as server:
         yield World(folder.resolve(), server)
 
@@ -210,5 +210,5 @@ def _kind(line: Json) -> str:
     return "snapshot" if line["type"] == "file-history-snapshot" else str(line["type"])
 
 
-def limited(**limits: Any) -> Callable[[Means], Means]:
+def limited(**limits: Any) -> Callable[[Deps], Deps]:
     return lambda means: replace(means, limits=replace(means.limits, **limits))

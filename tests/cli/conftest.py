@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.cli import main
-from clew.demo.demo_tree import Summary, write_demo
+from clew.demo.demo_tree import DemoSummary, write_demo
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -35,7 +35,7 @@ def clew(claude: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def demo(claude: Path) -> Summary:
+def demo(claude: Path) -> DemoSummary:
     return write_demo(claude, NOW)
 
 

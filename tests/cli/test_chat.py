@@ -15,25 +15,29 @@ from uuid import UUID
 
 import pytest
 
-from clew.api.mock.scripts import Fault, Rule, Script, Step
-from clew.api.mock.server import Server, running
+from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
+from clew.api.mock.server import MockServer, running
 from clew.conversation.load import find, sessions
 
-SCRIPT = Script(
+SCRIPT = MockScript(
     rules=[
-        Rule(prompt="hello", steps=[["Look:", {"tool": "Bash", "input": {"command": "echo hi"}}], "Hello, world."]),
-        Rule(prompt="again", steps=["Again, world."]),
-        Rule(prompt="tides", steps=[[{"tool": "WebSearch", "input": {"query": "tide tables"}}], "High."]),
-        Rule(prompt="slow", steps=[Step(content=[{"tool": "Bash", "input": {"command": "sleep 60"}}])]),
-        Rule(prompt="broken", steps=[Step(content="x", fault=Fault(status=401))]),
-        Rule(prompt="colour", steps=["\x1b[31mred"]),
-        Rule(prompt="hidden", steps=[[{"tool": "Bash", "input": {"command": "ls \x1b]0;x\x07; touch ran"}}], "Well."]),
+        ScriptRule(
+            prompt="hello", steps=[["Look:", {"tool": "Bash", "input": {"command": "echo hi"}}], "Hello, world."]
+        ),
+        ScriptRule(prompt="again", steps=["Again, world."]),
+        ScriptRule(prompt="tides", steps=[[{"tool": "WebSearch", "input": {"query": "tide tables"}}], "High."]),
+        ScriptRule(prompt="slow", steps=[ScriptStep(content=[{"tool": "Bash", "input": {"command": "sleep 60"}}])]),
+        ScriptRule(prompt="broken", steps=[ScriptStep(content="x", fault=Fault(status=401))]),
+        ScriptRule(prompt="colour", steps=["\x1b[31mred"]),
+        ScriptRule(
+            prompt="hidden", steps=[[{"tool": "Bash", "input": {"command": "ls \x1b]0;x\x07; touch ran"}}], "Well."]
+        ),
     ]
 )
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server() -> Iterator[MockServer]:
     with running(SCRIPT, keeps_bodies=True) as made:
         yield made
 
@@ -42,13 +46,15 @@ def words(*typed: str) -> list[str]:
     return [sys.executable, "-m", "clew", "chat", *typed]
 
 
-def surroundings(server: Server, folder: Path, **more: str) -> Mapping[str, str]:
+def surroundings(server: MockServer, folder: Path, **more: str) -> Mapping[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("CLAUDE", "ANTHROPIC"))}
     home = {"HOME": str(folder), "CLAUDE_CONFIG_DIR": str(folder / "claude"), "XDG_DATA_HOME": str(folder / "data")}
     return {**kept, **home, "ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "sk-ant-test", **more}
 
 
-def chat(server: Server, folder: Path, *typed: str, piped: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+def chat(
+    server: MockServer, folder: Path, *typed: str, piped: str = "", **more: str
+) -> subprocess.CompletedProcess[str]:
     (folder / "project").mkdir(exist_ok=True)
     return subprocess.run(
         words(*typed),
@@ -62,7 +68,7 @@ def chat(server: Server, folder: Path, *typed: str, piped: str = "", **more: str
 
 @pytest.mark.parametrize("form", ["text", "stream-json"])
 def test_a_command_with_control_characters_is_not_run_even_where_nothing_is_asked(
-    server: Server, tmp_path: Path, form: str
+    server: MockServer, tmp_path: Path, form: str
 ) -> None:
     done = chat(server, tmp_path, "-p", "hidden", "--dangerously-skip-permissions", "--output-format", form)
     assert done.returncode == 0, done.stderr
@@ -79,7 +85,7 @@ def test_a_command_with_control_characters_is_not_run_even_where_nothing_is_aske
     ],
 )
 def test_a_search_engine_is_named_by_an_option(
-    server: Server, tmp_path: Path, more: tuple[str, ...], told: str
+    server: MockServer, tmp_path: Path, more: tuple[str, ...], told: str
 ) -> None:
     done = chat(server, tmp_path, "-p", "tides", "--allowedTools", "WebSearch", *more)
     assert (done.returncode, done.stdout) == (0, "High.\n"), done.stderr
@@ -88,7 +94,7 @@ def test_a_search_engine_is_named_by_an_option(
 
 
 @pytest.mark.req("R240")
-def test_the_answer_is_printed_and_kept(server: Server, tmp_path: Path) -> None:
+def test_the_answer_is_printed_and_kept(server: MockServer, tmp_path: Path) -> None:
     done = chat(server, tmp_path, "-p", "say hello", "--model", "claude-sonnet-4-5")
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello, world.\n", "")
     [session] = sessions(claude=tmp_path / "claude")
@@ -99,7 +105,7 @@ def test_the_answer_is_printed_and_kept(server: Server, tmp_path: Path) -> None:
     assert next(e for e in session.entries if e.type == "user").data["entrypoint"] == "sdk-cli"
 
 
-def test_a_plain_prompt_loads_nothing_that_it_has_no_use_for(server: Server, tmp_path: Path) -> None:
+def test_a_plain_prompt_loads_nothing_that_it_has_no_use_for(server: MockServer, tmp_path: Path) -> None:
     """Loading takes most of the time of a short turn: see docs/benchmarks.md."""
     script = "import sys; from clew.cli import main; main(sys.argv[1:]); print(*sys.modules)"
     done = subprocess.run(
@@ -134,7 +140,7 @@ def test_a_plain_prompt_loads_nothing_that_it_has_no_use_for(server: Server, tmp
     assert (heavy | ours) & set(loaded.split()) == set()
 
 
-def test_the_result_is_an_object_with_its_usage(server: Server, tmp_path: Path) -> None:
+def test_the_result_is_an_object_with_its_usage(server: MockServer, tmp_path: Path) -> None:
     done = chat(server, tmp_path, "-p", "say hello", "--output-format", "json", "--model", "sonnet")
     result = json.loads(done.stdout)
     assert (result["type"], result["subtype"], result["result"], result["num_turns"]) == (
@@ -150,7 +156,7 @@ def test_the_result_is_an_object_with_its_usage(server: Server, tmp_path: Path) 
     assert (versioned["clew"], versioned["kind"], versioned["result"]) == (1, "result", "Again, world.")
 
 
-def test_what_is_piped_in_stands_behind_the_prompt(server: Server, tmp_path: Path) -> None:
+def test_what_is_piped_in_stands_behind_the_prompt(server: MockServer, tmp_path: Path) -> None:
     chat(server, tmp_path, "-p", "say hello", piped="the text\n")
     assert prompts(server.rows[0]) == ["say hello\n\nthe text"]
     chat(server, tmp_path, "-p", piped="again\n")
@@ -162,7 +168,7 @@ def prompts(row: Mapping[str, Any]) -> list[str]:
     return [text for text in texts if not text.startswith("<system-reminder>")]
 
 
-def test_a_session_is_gone_on_with(server: Server, tmp_path: Path) -> None:
+def test_a_session_is_gone_on_with(server: MockServer, tmp_path: Path) -> None:
     first = json.loads(chat(server, tmp_path, "-p", "say hello", "--output-format", "json", "-n", "Tale").stdout)
     number = first["session_id"]
     second = json.loads(chat(server, tmp_path, "-p", "again", "-c", "--output-format", "json").stdout)
@@ -175,7 +181,7 @@ def test_a_session_is_gone_on_with(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_breaking_off_leaves_a_session_that_goes_on(server: Server, tmp_path: Path, number: signal.Signals) -> None:
+def test_breaking_off_leaves_a_session_that_goes_on(server: MockServer, tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "project").mkdir()
     running_one = subprocess.Popen(
         words("-p", "slow", "--dangerously-skip-permissions", "--output-format", "json"),
@@ -210,20 +216,22 @@ def test_breaking_off_leaves_a_session_that_goes_on(server: Server, tmp_path: Pa
         (("-p", "x", "--mcp-config", "{}x"), 2, "mcpServers"),
     ],
 )
-def test_what_is_wrong_is_said(server: Server, tmp_path: Path, typed: tuple[str, ...], code: int, told: str) -> None:
+def test_what_is_wrong_is_said(
+    server: MockServer, tmp_path: Path, typed: tuple[str, ...], code: int, told: str
+) -> None:
     done = chat(server, tmp_path, *typed)
     assert done.returncode == code and told in done.stderr and "Traceback" not in done.stderr
 
 
-def test_without_a_key_nothing_is_asked(server: Server, tmp_path: Path) -> None:
+def test_without_a_key_nothing_is_asked(server: MockServer, tmp_path: Path) -> None:
     done = chat(server, tmp_path, "-p", "hello", ANTHROPIC_BASE_URL="https://api.anthropic.com", ANTHROPIC_API_KEY="")
     assert done.returncode == 2 and "There is no key" in done.stderr and not (tmp_path / "claude").exists()
 
 
-def test_a_terminal_gets_no_control_codes(server: Server, tmp_path: Path) -> None:
+def test_a_terminal_gets_no_control_codes(server: MockServer, tmp_path: Path) -> None:
     assert chat(server, tmp_path, "-p", "colour").stdout == "red\n"
 
 
-def test_nothing_is_kept_if_that_is_asked_for(server: Server, tmp_path: Path) -> None:
+def test_nothing_is_kept_if_that_is_asked_for(server: MockServer, tmp_path: Path) -> None:
     done = chat(server, tmp_path, "-p", "say hello", "--no-session-persistence")
     assert done.stdout == "Hello, world.\n" and not (tmp_path / "claude").exists()

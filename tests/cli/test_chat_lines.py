@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pytest
 
-from clew.api.mock.scripts import Rule, Script
+from clew.api.mock.scripts import MockScript, ScriptRule
 from clew.api.mock.server import running
 from tests.cli.side_tree import SESSION, entry, prompt, reply, text, uuid, write_lines
 from tests.cli.test_chat import surroundings
@@ -26,16 +26,16 @@ def tool(name: str, **given: Any) -> Json:
 
 
 LINK = "https://github.com/mira/plates/pull/7"
-SCRIPT = Script(
+SCRIPT = MockScript(
     rules=[
-        Rule(prompt="greet", steps=["Hello."]),
-        Rule(
+        ScriptRule(prompt="greet", steps=["Hello."]),
+        ScriptRule(
             prompt="publish",
             steps=[[tool("Bash", command=f"echo {LINK}")], [tool("Bash", command=f"echo {LINK}")], "Out."],
         ),
-        Rule(prompt="go on", steps=["On we go."]),
-        Rule(prompt="inner", steps=[[tool("Bash", command="echo inner")], "Seven."]),
-        Rule(
+        ScriptRule(prompt="go on", steps=["On we go."]),
+        ScriptRule(prompt="inner", steps=[[tool("Bash", command="echo inner")], "Seven."]),
+        ScriptRule(
             prompt="work",
             steps=[
                 ["I look.", tool("Bash", command="echo one"), tool("Bash", command="echo two")],

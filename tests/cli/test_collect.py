@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clew.collect.collector_lock import alone
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from tests.cli.conftest import Run
 
 
@@ -23,7 +23,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-def test_collecting_twice_takes_everything_once(clew: Run, demo: Summary, data: Path) -> None:
+def test_collecting_twice_takes_everything_once(clew: Run, demo: DemoSummary, data: Path) -> None:
     code, out, _ = clew("collect", "--json")
     first = json.loads(out)
     assert (code, first["kind"]) == (0, "collected")
@@ -32,7 +32,7 @@ def test_collecting_twice_takes_everything_once(clew: Run, demo: Summary, data: 
     assert json.loads(clew("collect", "--json")[1])["lines"] == 0
 
 
-def test_a_preview_writes_nothing(clew: Run, demo: Summary, data: Path) -> None:
+def test_a_preview_writes_nothing(clew: Run, demo: DemoSummary, data: Path) -> None:
     code, out, err = clew("collect", "--dry-run")
     assert code == 0
     assert "history.jsonl" in out.splitlines()
@@ -40,7 +40,7 @@ def test_a_preview_writes_nothing(clew: Run, demo: Summary, data: Path) -> None:
     assert not data.exists()
 
 
-def test_a_second_collector_is_told_so(clew: Run, demo: Summary, data: Path) -> None:
+def test_a_second_collector_is_told_so(clew: Run, demo: DemoSummary, data: Path) -> None:
     clew("collect")
     with alone(str(data / "clew" / "archive" / "archive.lock")):
         code, out, err = clew("collect")
@@ -49,7 +49,9 @@ def test_a_second_collector_is_told_so(clew: Run, demo: Summary, data: Path) -> 
     assert "Another collector is at work" in err
 
 
-def test_a_deleted_session_is_restored_byte_for_byte(clew: Run, demo: Summary, claude: Path, tmp_path: Path) -> None:
+def test_a_deleted_session_is_restored_byte_for_byte(
+    clew: Run, demo: DemoSummary, claude: Path, tmp_path: Path
+) -> None:
     before = {p.relative_to(claude): p.read_bytes() for p in claude.rglob("*") if p.is_file()}
     session = next(p for p in before if p.suffix == ".jsonl" and (claude / p).with_suffix("").is_dir())
     clew("collect")
@@ -67,7 +69,7 @@ def test_a_deleted_session_is_restored_byte_for_byte(clew: Run, demo: Summary, c
     assert (tmp_path / "else" / session).stat().st_mode & 0o777 == 0o600
 
 
-def test_sessions_that_will_be_deleted_are_told_of(clew: Run, demo: Summary, claude: Path) -> None:
+def test_sessions_that_will_be_deleted_are_told_of(clew: Run, demo: DemoSummary, claude: Path) -> None:
     (claude / "settings.json").write_text('{"cleanupPeriodDays": 20}')
     for path in claude.glob("projects/*/*.jsonl"):
         os.utime(path, (time.time() - 18 * 86_400,) * 2)
@@ -76,7 +78,7 @@ def test_sessions_that_will_be_deleted_are_told_of(clew: Run, demo: Summary, cla
     assert "Claude Code will delete" not in clew("collect", "--quiet")[2]
 
 
-def test_no_room_for_what_is_gone_stops_nothing(clew: Run, demo: Summary, claude: Path, tmp_path: Path) -> None:
+def test_no_room_for_what_is_gone_stops_nothing(clew: Run, demo: DemoSummary, claude: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_bytes(b"a file where a folder should be")
     code, out, err = clew("collect")
     assert code == 0
@@ -84,7 +86,7 @@ def test_no_room_for_what_is_gone_stops_nothing(clew: Run, demo: Summary, claude
     assert "could not be laid out" in err
 
 
-def test_an_unknown_session_is_not_found(clew: Run, demo: Summary) -> None:
+def test_an_unknown_session_is_not_found(clew: Run, demo: DemoSummary) -> None:
     code, _, err = clew("restore", "ffff")
     assert code == 2
     assert "make one with: clew collect" in err
@@ -92,7 +94,7 @@ def test_an_unknown_session_is_not_found(clew: Run, demo: Summary) -> None:
     assert clew("restore", "ffff")[0] == 1
 
 
-def test_an_archive_that_is_none_is_left_as_it_is(clew: Run, demo: Summary, tmp_path: Path) -> None:
+def test_an_archive_that_is_none_is_left_as_it_is(clew: Run, demo: DemoSummary, tmp_path: Path) -> None:
     other = tmp_path / "notes.db"
     other.write_bytes(b"no database at all, but somebody's notes" * 40)
     code, _, err = clew("collect", "--archive", str(other))
@@ -113,7 +115,9 @@ def _lose(claude: Path, id: str) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def test_a_session_that_is_gone_is_listed_and_shown_from_the_archive(clew: Run, demo: Summary, claude: Path) -> None:
+def test_a_session_that_is_gone_is_listed_and_shown_from_the_archive(
+    clew: Run, demo: DemoSummary, claude: Path
+) -> None:
     rows = [row for row in map(json.loads, clew("ls", "--json")[1].splitlines()) if "kept" not in row]
     id = rows[0]["id"]
     shown = clew("show", id)[1]
@@ -146,7 +150,7 @@ def _body(text: str) -> list[str]:
     return text.splitlines()[3:]
 
 
-def test_what_writes_is_told_to_restore_first(clew: Run, demo: Summary, claude: Path) -> None:
+def test_what_writes_is_told_to_restore_first(clew: Run, demo: DemoSummary, claude: Path) -> None:
     id = json.loads(clew("ls", "--json", "--limit", "1")[1])["id"]
     clew("collect")
     _lose(claude, id)
@@ -157,7 +161,7 @@ def test_what_writes_is_told_to_restore_first(clew: Run, demo: Summary, claude: 
 
 
 def test_a_session_that_was_lost_before_is_reconstructed_from_what_is_left(
-    clew: Run, demo: Summary, claude: Path
+    clew: Run, demo: DemoSummary, claude: Path
 ) -> None:
     history = [json.loads(row) for row in (claude / "history.jsonl").read_bytes().splitlines()]
     id = next(row["sessionId"] for row in history if row.get("sessionId"))
@@ -176,13 +180,13 @@ def test_a_session_that_was_lost_before_is_reconstructed_from_what_is_left(
 
 
 @pytest.mark.req("R316")
-def test_a_state_file_is_written_when_asked_for(clew: Run, demo: Summary, claude: Path, tmp_path: Path) -> None:
+def test_a_state_file_is_written_when_asked_for(clew: Run, demo: DemoSummary, claude: Path, tmp_path: Path) -> None:
     clew("collect", "--state", str(tmp_path / "state.json"))
     files = json.loads((tmp_path / "state.json").read_bytes())["claude_code"]["files"]
     assert str(claude / "history.jsonl") in files
 
 
-def test_records_go_to_a_file_once(clew: Run, demo: Summary, tmp_path: Path) -> None:
+def test_records_go_to_a_file_once(clew: Run, demo: DemoSummary, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     assert clew("collect", "--to", str(out))[0] == 0
     rows = [json.loads(row) for row in out.read_bytes().splitlines()]
@@ -191,14 +195,14 @@ def test_records_go_to_a_file_once(clew: Run, demo: Summary, tmp_path: Path) -> 
     assert len(out.read_bytes().splitlines()) == len(rows)
 
 
-def test_a_sink_that_is_none_is_told(clew: Run, demo: Summary) -> None:
+def test_a_sink_that_is_none_is_told(clew: Run, demo: DemoSummary) -> None:
     code, _, err = clew("collect", "--to", "ftp://example.com")
     assert code == 2
     assert "is no place that records can go to" in err
     assert clew("collect", "--state", "s", "--to", "a.jsonl", "--to", "b.jsonl")[0] == 2
 
 
-def test_installing_shows_first_and_asks(clew: Run, demo: Summary, claude: Path) -> None:
+def test_installing_shows_first_and_asks(clew: Run, demo: DemoSummary, claude: Path) -> None:
     before = (claude / "settings.json").read_bytes()
     code, out, _ = clew("collect", "install", "--hook", "--dry-run")
     assert code == 0
@@ -215,7 +219,7 @@ def test_installing_shows_first_and_asks(clew: Run, demo: Summary, claude: Path)
 
 
 def test_a_timer_is_started_by_the_system(
-    clew: Run, demo: Summary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    clew: Run, demo: DemoSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     program = tmp_path / "bin" / "systemctl"
@@ -231,7 +235,7 @@ def test_a_timer_is_started_by_the_system(
     ]
 
 
-def test_the_status_counts_what_is_there(clew: Run, demo: Summary) -> None:
+def test_the_status_counts_what_is_there(clew: Run, demo: DemoSummary) -> None:
     clew("collect")
     found = json.loads(clew("collect", "status", "--scrub", "--json")[1])
     assert found["is_sound"] is True

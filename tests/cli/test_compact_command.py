@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import clew as package
-from clew.api.mock.scripts import Fault, Script, Step
+from clew.api.mock.scripts import Fault, MockScript, ScriptStep
 from clew.api.mock.server import running
 from clew.conversation.load import request
 from clew.demo.talk import talk
@@ -66,7 +66,7 @@ def test_with_extracts(clew: Run, path: Path) -> None:
 
 @pytest.mark.usefixtures("key")
 def test_with_a_model(clew: Run, path: Path) -> None:
-    with running(Script(otherwise=["ALL OF IT"]), keeps_bodies=True) as server:
+    with running(MockScript(otherwise=["ALL OF IT"]), keeps_bodies=True) as server:
         code, out, err = clew("compact", path.stem, "--keep-last", "1", "--base-url", server.url, "--json")
     assert (code, err) == (0, "")
     assert "ALL OF IT" in first_text(out)
@@ -77,7 +77,7 @@ def test_with_a_model(clew: Run, path: Path) -> None:
 
 @pytest.mark.usefixtures("key")
 def test_a_model_that_fails(clew: Run, path: Path, claude: Path) -> None:
-    with running(Script(otherwise=[Step(fault=Fault(status=401))])) as server:
+    with running(MockScript(otherwise=[ScriptStep(fault=Fault(status=401))])) as server:
         code, out, err = clew("compact", path.stem, "--base-url", server.url)
     assert (code, out) == (2, "")
     assert err.startswith("clew: invalid x-api-key.\nLook whether ANTHROPIC_API_KEY")

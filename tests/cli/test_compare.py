@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from clew.api.mock.scripts import Rule, Script
+from clew.api.mock.scripts import MockScript, ScriptRule
 from clew.api.mock.server import running
 from clew.chat.replay.scratch_folder import copy
 from clew.conversation.load import read
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk, write
 
 ID = "3f2a0000-0000-4000-8000-000000000000"
 Run = Callable[..., tuple[int, str, str]]
 
-SCRIPT = Script(
+SCRIPT = MockScript(
     rules=[
-        Rule(
+        ScriptRule(
             prompt="make b.txt",
             model=model,
             steps=[[{"tool": "Write", "input": {"file_path": "b.txt", "content": f"{text}\n"}}], f"It says {text}."],
@@ -32,7 +32,7 @@ SCRIPT = Script(
 )
 
 
-def test_the_branches_of_a_session_are_compared(clew: Run, demo: Summary) -> None:
+def test_the_branches_of_a_session_are_compared(clew: Run, demo: DemoSummary) -> None:
     code, out, err = clew("compare", "b5d5")
     assert (code, err) == (0, "")
     assert out.startswith("1 turn is the same in b5d583b5@b2 and b5d583b5@b3.\n")
@@ -42,7 +42,7 @@ def test_the_branches_of_a_session_are_compared(clew: Run, demo: Summary) -> Non
     assert only.splitlines()[0].strip() == "--- b5d583b5@1/src/orders/hours.py"
 
 
-def test_a_comparison_as_json(clew: Run, demo: Summary) -> None:
+def test_a_comparison_as_json(clew: Run, demo: DemoSummary) -> None:
     code, out, _ = clew("compare", "b5d5@b1", "b5d5@b2", "--json")
     rows = [json.loads(line) for line in out.splitlines()]
     assert code == 0
@@ -51,7 +51,7 @@ def test_a_comparison_as_json(clew: Run, demo: Summary) -> None:
     assert rows[2]["path"] == "src/orders/hours.py"
 
 
-def test_what_is_the_same_has_nothing_to_tell(clew: Run, demo: Summary) -> None:
+def test_what_is_the_same_has_nothing_to_tell(clew: Run, demo: DemoSummary) -> None:
     code, out, err = clew("compare", "b5d5@1", "b5d5@1")
     assert code == 1
     assert "No file differs" in err and "---" not in out

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import clew as package
-from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
 from clew.conversation.load import request
 from clew.demo.talk import bash, talk
@@ -88,10 +88,12 @@ def test_without_a_model(clew: Run, path: Path) -> None:
 @pytest.mark.usefixtures("key")
 def test_with_a_model_of_which_one_answer_fails_and_one_is_late(clew: Run, path: Path) -> None:
     rules = [
-        Rule(prompt="prompt 2", steps=[Step(fault=Fault(status=400, message="I would rather not"))]),
-        Rule(prompt="prompt 3", steps=[Step(content="LATE", fault=Fault(status=529, times=1, retry_after=0.01))]),
+        ScriptRule(prompt="prompt 2", steps=[ScriptStep(fault=Fault(status=400, message="I would rather not"))]),
+        ScriptRule(
+            prompt="prompt 3", steps=[ScriptStep(content="LATE", fault=Fault(status=529, times=1, retry_after=0.01))]
+        ),
     ]
-    with running(Script(rules=rules, otherwise=["SUMMED UP"]), keeps_bodies=True) as server:
+    with running(MockScript(rules=rules, otherwise=["SUMMED UP"]), keeps_bodies=True) as server:
         code, out, _ = clew("compress", path.stem, *BANDS, "--base-url", server.url, "--model", "some-model", "--json")
     made = value(out)
     assert code == 0
@@ -108,7 +110,7 @@ def test_with_a_model_of_which_one_answer_fails_and_one_is_late(clew: Run, path:
 
 @pytest.mark.usefixtures("key")
 def test_when_nothing_answers_nothing_is_written(clew: Run, path: Path, claude: Path) -> None:
-    with running(Script(otherwise=[Step(fault=Fault(status=400, message="No"))])) as server:
+    with running(MockScript(otherwise=[ScriptStep(fault=Fault(status=400, message="No"))])) as server:
         code, out, err = clew("compress", path.stem, *BANDS, "--base-url", server.url)
     assert (code, out, err.splitlines()[0]) == (2, "", "clew: No.")
     assert len(list(claude.glob("projects/*/*.jsonl"))) == 1

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from clew.conversation.session import Session
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, bash, talk
 from clew.wire.layout import session_at
 
@@ -47,7 +47,7 @@ def test_json_is_the_session_and_its_turns_without_secrets(clew: Run, path: Path
 
 
 @pytest.mark.req("R237")
-def test_every_session_of_the_demo_can_be_exported(clew: Run, demo: Summary) -> None:
+def test_every_session_of_the_demo_can_be_exported(clew: Run, demo: DemoSummary) -> None:
     for number in demo.sessions.values():
         code, out, _ = clew("export", number)
         head, *turns = values(out)
@@ -55,7 +55,7 @@ def test_every_session_of_the_demo_can_be_exported(clew: Run, demo: Summary) -> 
 
 
 @pytest.mark.req("R235")
-def test_no_secret_of_the_demo_gets_out(clew: Run, demo: Summary, claude: Path) -> None:
+def test_no_secret_of_the_demo_gets_out(clew: Run, demo: DemoSummary, claude: Path) -> None:
     canaries = ("ghp_" + "Demo", "AKIA" + "DEMO", "sk_live_" + "51Demo", "correct-" + "horse-42")
     stored = "".join(p.read_text(errors="replace") for p in claude.rglob("*.jsonl"))
     assert all(canary in stored for canary in canaries)
@@ -217,7 +217,7 @@ def test_the_file_as_it_is_has_no_parts(clew: Run, path: Path) -> None:
 # -- several
 
 
-def test_a_project_becomes_a_folder_of_pages_with_an_index(clew: Run, demo: Summary, tmp_path: Path) -> None:
+def test_a_project_becomes_a_folder_of_pages_with_an_index(clew: Run, demo: DemoSummary, tmp_path: Path) -> None:
     folder = tmp_path / "site"
     code, out, _ = clew("export", "--project", "bakery-orders", "-o", str(folder))
     made = [Path(line) for line in out.splitlines()]
@@ -233,7 +233,7 @@ def test_a_project_becomes_a_folder_of_pages_with_an_index(clew: Run, demo: Summ
 
 
 @pytest.mark.req("R235")
-def test_no_secret_of_the_demo_gets_into_an_archive(clew: Run, demo: Summary, tmp_path: Path) -> None:
+def test_no_secret_of_the_demo_gets_into_an_archive(clew: Run, demo: DemoSummary, tmp_path: Path) -> None:
     canaries = ("ghp_" + "Demo", "AKIA" + "DEMO", "sk_live_" + "51Demo", "correct-" + "horse-42")
     for form in ("html", "markdown", "json"):
         assert clew("export", "--since", "2000-01-01", "--format", form, "-o", str(tmp_path / form))[0] == 0
@@ -280,7 +280,7 @@ def test_nothing_to_export(clew: Run, claude: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.req("R237")
-def test_json_read_back_is_the_session_to_the_letter(clew: Run, demo: Summary, claude: Path) -> None:
+def test_json_read_back_is_the_session_to_the_letter(clew: Run, demo: DemoSummary, claude: Path) -> None:
     for number in demo.sessions.values():
         session = Session(path := next(claude.rglob(f"{number}.jsonl")), file=session_at(path))
         head, *turns = values(clew("export", number, "--reveal")[1])
@@ -298,7 +298,7 @@ def test_json_read_back_is_the_session_to_the_letter(clew: Run, demo: Summary, c
 
 
 @pytest.mark.req("R237")
-def test_the_files_as_they_are_are_the_exact_bytes(clew: Run, demo: Summary, claude: Path, tmp_path: Path) -> None:
+def test_the_files_as_they_are_are_the_exact_bytes(clew: Run, demo: DemoSummary, claude: Path, tmp_path: Path) -> None:
     ids = [demo.sessions[story] for story in ("damaged", "agents", "languages", "drift")]
     assert clew("export", *ids, "--format", "jsonl", "--reveal", "-o", str(tmp_path / "raw"))[0] == 0
     made = {path.read_bytes() for path in (tmp_path / "raw").iterdir()}

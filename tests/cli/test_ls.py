@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, talk, task
 
 Run = Callable[..., tuple[int, str, str]]
@@ -81,7 +81,7 @@ def test_the_common_options(clew: Run, claude: Path) -> None:
 
 
 @pytest.mark.req("R350")
-def test_the_order_is_the_same_every_time_also_among_equals(clew: Run, demo: Summary, claude: Path) -> None:
+def test_the_order_is_the_same_every_time_also_among_equals(clew: Run, demo: DemoSummary, claude: Path) -> None:
     for path in (claude / "projects").rglob("*.jsonl"):
         os.utime(path, (1_000, 1_000))
     for kind in ("sessions", "projects", "agents", "prompts"):
@@ -91,7 +91,7 @@ def test_the_order_is_the_same_every_time_also_among_equals(clew: Run, demo: Sum
 
 
 @pytest.mark.req("R015")
-def test_files_without_a_conversation_are_not_listed(clew: Run, demo: Summary) -> None:
+def test_files_without_a_conversation_are_not_listed(clew: Run, demo: DemoSummary) -> None:
     ids = [row["id"] for row in values(clew("ls", "--json")[1]) if "kept" not in row]
     assert demo.sessions["empty"] not in ids and len(ids) == len(demo.sessions) - 1
     projects = values(clew("ls", "projects", "--json")[1])
@@ -99,7 +99,7 @@ def test_files_without_a_conversation_are_not_listed(clew: Run, demo: Summary) -
 
 
 @pytest.mark.req("R236")
-def test_projects_with_paths_of_every_system(clew: Run, demo: Summary) -> None:
+def test_projects_with_paths_of_every_system(clew: Run, demo: DemoSummary) -> None:
     code, out, _ = clew("ls", "projects")
     assert code == 0
     shown = {line.split("  ")[-1].strip() for line in out.splitlines()[1:]}
@@ -157,7 +157,7 @@ def test_the_type_of_an_agent_is_that_of_its_call_where_the_meta_file_has_none(
 
 
 @pytest.mark.req("R336")
-def test_prompts_by_project_and_date_joined_to_their_sessions(clew: Run, demo: Summary) -> None:
+def test_prompts_by_project_and_date_joined_to_their_sessions(clew: Run, demo: DemoSummary) -> None:
     everything = values(clew("ls", "prompts", "--json")[1])
     assert [row["time"] for row in everything] == sorted((row["time"] for row in everything), reverse=True)
     folders = {row["id"]: row["project"] for row in values(clew("ls", "--json")[1]) if "kept" not in row}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk
 
 Run = Callable[..., tuple[int, str, str]]
@@ -22,7 +22,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.req("R017", "R225")
-def test_saved_listed_and_loaded(clew: Run, demo: Summary, claude: Path) -> None:
+def test_saved_listed_and_loaded(clew: Run, demo: DemoSummary, claude: Path) -> None:
     folder = claude / "recalls"
     assert not folder.exists()
     code, out, err = clew("recall", "list")
@@ -37,7 +37,7 @@ def test_saved_listed_and_loaded(clew: Run, demo: Summary, claude: Path) -> None
 
 
 @pytest.mark.req("R221", "R222", "R225")
-def test_a_result_says_all_that_helps_to_know_it(clew: Run, demo: Summary, utc: None) -> None:
+def test_a_result_says_all_that_helps_to_know_it(clew: Run, demo: DemoSummary, utc: None) -> None:
     clew("recall", "save", "absolute URLs")
     code, out, _ = clew("recall", "load", "1")
     assert code == 0
@@ -57,7 +57,7 @@ def test_a_result_says_all_that_helps_to_know_it(clew: Run, demo: Summary, utc: 
 
 
 @pytest.mark.req("R225")
-def test_nothing_is_written_over(clew: Run, demo: Summary, claude: Path) -> None:
+def test_nothing_is_written_over(clew: Run, demo: DemoSummary, claude: Path) -> None:
     for _ in range(3):
         assert clew("recall", "save", "feed", "-q")[0] == 0
     assert clew("recall", "save", "sensor", "--name", "Feed: ../escaping!")[0] == 0
@@ -71,25 +71,25 @@ def test_nothing_is_written_over(clew: Run, demo: Summary, claude: Path) -> None
     assert {p.name: p.read_bytes() for p in (claude / "recalls").iterdir()} == names
 
 
-def test_a_dry_run_keeps_nothing(clew: Run, demo: Summary, claude: Path) -> None:
+def test_a_dry_run_keeps_nothing(clew: Run, demo: DemoSummary, claude: Path) -> None:
     assert clew("recall", "save", "feed", "--dry-run") == (0, "Would keep 2 sessions.\n", "")
     assert not (claude / "recalls").exists()
 
 
-def test_what_is_not_found_is_not_kept(clew: Run, demo: Summary, claude: Path) -> None:
+def test_what_is_not_found_is_not_kept(clew: Run, demo: DemoSummary, claude: Path) -> None:
     code, out, err = clew("recall", "save", "in:title", "project:nowhere")
     assert (code, out) == (1, "") and "nothing is kept" in err
     assert not (claude / "recalls").exists()
 
 
-def test_a_word_that_was_mistyped_is_kept_as_it_was_found(clew: Run, demo: Summary, claude: Path) -> None:
+def test_a_word_that_was_mistyped_is_kept_as_it_was_found(clew: Run, demo: DemoSummary, claude: Path) -> None:
     code, out, err = clew("recall", "save", "rouding")
     assert (code, out) == (0, f"{claude / 'recalls' / 'rounding.json'}: 1 session.\n")
     assert err.startswith("Nothing holds 'rouding'; these sessions hold 'rounding'.\n")
 
 
 @pytest.mark.req("R225")
-def test_exported_as_markdown_or_json(clew: Run, demo: Summary, tmp_path: Path) -> None:
+def test_exported_as_markdown_or_json(clew: Run, demo: DemoSummary, tmp_path: Path) -> None:
     clew("recall", "save", "feed")
     page, data = tmp_path / "feed.md", tmp_path / "copy.json"
     assert clew("recall", "export", "feed", "-o", str(page)) == (0, f"{page}\n", "")
@@ -103,7 +103,7 @@ def test_exported_as_markdown_or_json(clew: Run, demo: Summary, tmp_path: Path) 
     assert clew("recall", "export", "feed")[1] == text
 
 
-def test_recalls_that_are_not_there(clew: Run, demo: Summary) -> None:
+def test_recalls_that_are_not_there(clew: Run, demo: DemoSummary) -> None:
     clew("recall", "save", "feed")
     assert clew("recall", "load", "7") == (
         1,
@@ -126,7 +126,7 @@ def test_a_file_that_is_no_recall_is_shown_as_one(clew: Run, claude: Path) -> No
 
 @pytest.mark.req("R226")
 def test_the_session_that_asks_is_not_kept(
-    clew: Run, demo: Summary, claude: Path, monkeypatch: pytest.MonkeyPatch
+    clew: Run, demo: DemoSummary, claude: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", demo.sessions["titled"])
     clew("recall", "save", "feed")

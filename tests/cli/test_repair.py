@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import ABSENT, talk
 from clew.wire.layout import Project
 from clew.wire.side_files import compare, read_index
@@ -61,7 +61,7 @@ def test_the_index_is_rebuilt_from_the_files_and_the_old_one_kept(clew: Run, cla
 
 
 @pytest.mark.req("R043")
-def test_every_index_of_the_demo_is_fresh_afterwards(clew: Run, demo: Summary, claude: Path) -> None:
+def test_every_index_of_the_demo_is_fresh_afterwards(clew: Run, demo: DemoSummary, claude: Path) -> None:
     for folder in (claude / "projects").iterdir():
         assert clew("repair", "--index", "-p", folder.name)[0] == 0
         files = [file for file in Project(folder).sessions() if not file.is_empty]
@@ -71,7 +71,7 @@ def test_every_index_of_the_demo_is_fresh_afterwards(clew: Run, demo: Summary, c
 
 
 @pytest.mark.req("R043")
-def test_a_dry_run_writes_nothing(clew: Run, demo: Summary, claude: Path) -> None:
+def test_a_dry_run_writes_nothing(clew: Run, demo: DemoSummary, claude: Path) -> None:
     before = {p: p.read_bytes() for p in claude.rglob("*") if p.is_file()}
     code, out, _ = clew("repair", "--index", "-p", "drip", "--dry-run")
     assert code == 0 and out.startswith("Would write ") and out.endswith("sessions-index.json: 5 sessions.\n")

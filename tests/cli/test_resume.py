@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from clew.cli.chat import resume
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, talk
 
 Run = Callable[..., tuple[int, str, str]]
@@ -59,7 +59,7 @@ def options(claude: Path, *words: str) -> object:
 
 
 @pytest.mark.req("R221")
-def test_the_command_of_a_session_by_its_id(clew: Run, demo: Summary, claude: Path) -> None:
+def test_the_command_of_a_session_by_its_id(clew: Run, demo: DemoSummary, claude: Path) -> None:
     session = demo.sessions["rounding"]
     line = f"cd /home/ada/work/bakery-orders && CLAUDE_CONFIG_DIR={claude} claude -r {session}\n"
     assert clew("resume", session, "--print") == (0, line, "")
@@ -69,7 +69,7 @@ def test_the_command_of_a_session_by_its_id(clew: Run, demo: Summary, claude: Pa
 
 @pytest.mark.req("R221")
 def test_the_default_folder_needs_no_name(
-    demo: Summary, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    demo: DemoSummary, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from clew.cli import main
 
@@ -78,7 +78,7 @@ def test_the_default_folder_needs_no_name(
     assert capsys.readouterr().out == f"cd /home/ada/src/drip && claude -r {demo.sessions['sensor']}\n"
 
 
-def test_a_session_by_what_was_said_in_it(clew: Run, demo: Summary) -> None:
+def test_a_session_by_what_was_said_in_it(clew: Run, demo: DemoSummary) -> None:
     code, out, err = clew("resume", "override", "--json")
     [value] = map(json.loads, out.splitlines())
     assert (code, err, value["session"]) == (0, "", demo.sessions["agents"])
@@ -110,7 +110,7 @@ def test_what_is_executed(
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_folder_that_is_gone(clew: Run, demo: Summary, program: Path) -> None:
+def test_a_folder_that_is_gone(clew: Run, demo: DemoSummary, program: Path) -> None:
     code, out, err = clew("resume", demo.sessions["rounding"])
     assert code == 2
     assert err == "clew: the folder of this session is gone: /home/ada/work/bakery-orders\n"

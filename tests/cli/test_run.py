@@ -17,7 +17,7 @@ import pytest
 
 from clew.cli import main
 from clew.cli.run_command import COMMANDS
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, bash, edit, plan, talk, task, todo, tool
 from clew.version import __version__
 
@@ -79,7 +79,7 @@ def test_words_that_mean_nothing(words: list[str], says: str, step: str, capsys:
 
 
 def test_nothing_typed_lists_the_sessions(
-    demo: Summary, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    demo: DemoSummary, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(claude))
     assert main([]) == 0
@@ -120,7 +120,7 @@ def test_a_folder_that_is_missing_or_none_is_nothing_matched(
     assert not (tmp_path / "missing").exists()
 
 
-def test_a_project_by_the_name_of_its_folder_which_begins_with_a_dash(clew: Run, demo: Summary) -> None:
+def test_a_project_by_the_name_of_its_folder_which_begins_with_a_dash(clew: Run, demo: DemoSummary) -> None:
     assert clew("ls", "-p", "-home-ada-src-drip") == clew("ls", "--project=-home-ada-src-drip")
     assert clew("ls", "--project", "-home-ada-src-drip")[0] == 0
     assert clew("ls", "-p", "-n", "1")[0] == clew("ls", "-p", "--json")[0] == 2
@@ -129,7 +129,7 @@ def test_a_project_by_the_name_of_its_folder_which_begins_with_a_dash(clew: Run,
 # -- every command as JSON
 
 
-def test_json_is_json_everywhere(clew: Run, demo: Summary) -> None:
+def test_json_is_json_everywhere(clew: Run, demo: DemoSummary) -> None:
     number = demo.sessions["agents"]
     for words in (
         *(("ls", kind) for kind in ("sessions", "projects", "agents", "prompts")),
@@ -234,7 +234,7 @@ class Interrupted(io.StringIO):
 
 
 def test_an_interrupt_is_130_and_says_one_word(
-    clew: Run, demo: Summary, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    clew: Run, demo: DemoSummary, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdout", Interrupted())
     for name in ("ls", "show", "check"):
@@ -284,7 +284,9 @@ def test_letters_that_the_terminal_does_not_have_are_replaced(claude: Path) -> N
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
 @pytest.mark.parametrize("words", [("ls",), ("show", "rounding"), ("show", "languages")])
-def test_a_real_terminal_gets_colour_and_lines_that_fit(demo: Summary, claude: Path, words: tuple[str, ...]) -> None:
+def test_a_real_terminal_gets_colour_and_lines_that_fit(
+    demo: DemoSummary, claude: Path, words: tuple[str, ...]
+) -> None:
     import fcntl
     import pty
     import termios

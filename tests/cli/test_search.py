@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import bash, talk, task
 from tests.cli.conftest import Run
 
@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.req("R221", "R222")
-def test_a_result_says_where_when_what_and_how_to_go_on(clew: Run, demo: Summary) -> None:
+def test_a_result_says_where_when_what_and_how_to_go_on(clew: Run, demo: DemoSummary) -> None:
     code, out, _ = clew("search", "rounding", "cent", "-n", "1")
     assert code == 0
     heading, *passages, resume = out.strip().splitlines()
@@ -33,7 +33,7 @@ def test_a_result_says_where_when_what_and_how_to_go_on(clew: Run, demo: Summary
     assert resume.startswith(f"    cd /home/ada/work/bakery-orders && claude -r {ROUNDING}-")
 
 
-def test_json_has_the_same_and_where_each_passage_stands(clew: Run, demo: Summary) -> None:
+def test_json_has_the_same_and_where_each_passage_stands(clew: Run, demo: DemoSummary) -> None:
     code, out, _ = clew("search", "rounding", "--json")
     (first, *_) = map(json.loads, out.splitlines())
     assert (code, first["clew"], first["kind"]) == (0, 1, "result")
@@ -43,19 +43,19 @@ def test_json_has_the_same_and_where_each_passage_stands(clew: Run, demo: Summar
         assert passage["offset"] < 0 or Path(passage["path"]).read_bytes()[passage["offset"] :].startswith(b"{")
 
 
-def test_nothing_found_is_exit_code_1_and_a_bad_query_2_with_a_caret(clew: Run, demo: Summary) -> None:
+def test_nothing_found_is_exit_code_1_and_a_bad_query_2_with_a_caret(clew: Run, demo: DemoSummary) -> None:
     assert clew("search", "zzzzqqqqxxxx") == (1, "", "Nothing matches 'zzzzqqqqxxxx'.\n")
     code, out, err = clew("search", 'feed "not closed')
     assert (code, out) == (2, "")
     assert err.splitlines()[1:] == ['  feed "not closed', "       ^"]
 
 
-def test_a_slip_of_the_pen_is_forgiven_and_said(clew: Run, demo: Summary) -> None:
+def test_a_slip_of_the_pen_is_forgiven_and_said(clew: Run, demo: DemoSummary) -> None:
     code, out, err = clew("search", "roundng", "-n", "1")
     assert code == 0 and ROUNDING in out and "'rounding'" in err
 
 
-def test_substrings_and_regular_expressions_search_the_text_itself(clew: Run, demo: Summary) -> None:
+def test_substrings_and_regular_expressions_search_the_text_itself(clew: Run, demo: DemoSummary) -> None:
     assert "test_half_a_cent" in clew("search", "--substring", "alf_a_ce")[1]
     assert "fn dst_runs_once" in clew("search", "--regex", r"fn dst_\w+\(")[1]
     assert clew("search", "--regex", "(")[0] == 2
@@ -63,7 +63,7 @@ def test_substrings_and_regular_expressions_search_the_text_itself(clew: Run, de
 
 
 @pytest.mark.req("R217")
-def test_context_shows_the_turns_around_the_best_passage(clew: Run, demo: Summary) -> None:
+def test_context_shows_the_turns_around_the_best_passage(clew: Run, demo: DemoSummary) -> None:
     alone = clew("search", '"half a cent"', "--context", "0")[1]
     around = clew("search", '"half a cent"', "--context", "1")[1]
     assert alone.count("❯ ") == 1 and around.count("❯ ") == 2
@@ -71,14 +71,14 @@ def test_context_shows_the_turns_around_the_best_passage(clew: Run, demo: Summar
 
 
 @pytest.mark.req("R235")
-def test_secrets_are_masked_unless_revealed(clew: Run, demo: Summary) -> None:
+def test_secrets_are_masked_unless_revealed(clew: Run, demo: DemoSummary) -> None:
     hidden = clew("search", "shared", "secrets", "repo")[1]
     shown = clew("search", "shared", "secrets", "repo", "--reveal")[1]
     assert "[REDACTED:" in hidden and "ghp_" not in hidden and "ghp_" in shown
 
 
 @pytest.mark.req("R226")
-def test_the_session_that_asks_is_left_out(clew: Run, demo: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_session_that_asks_is_left_out(clew: Run, demo: DemoSummary, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = json.loads(clew("search", "rounding", "cent", "--json")[1].splitlines()[0])["session"]
     monkeypatch.setenv("CLAUDE_SESSION_ID", whole)
     assert ROUNDING not in clew("search", "rounding", "cent")[1]
@@ -114,20 +114,20 @@ def test_a_snippet_holds_the_match_however_late_it_stands(clew: Run, claude: Pat
 
 
 @pytest.mark.req("R219")
-def test_a_date_leaves_out_what_is_older_or_newer(clew: Run, demo: Summary) -> None:
+def test_a_date_leaves_out_what_is_older_or_newer(clew: Run, demo: DemoSummary) -> None:
     assert ROUNDING in clew("search", "rounding", "--since", "2026-01-01", "--until", "2026-06-02")[1]
     assert ROUNDING not in clew("search", "rounding", "--since", "2026-06-02")[1]
     assert ROUNDING not in clew("search", "rounding", "--until", "2026-01-01")[1]
 
 
 @pytest.mark.req("R219", "R220")
-def test_filters_may_be_options_or_words(clew: Run, demo: Summary) -> None:
+def test_filters_may_be_options_or_words(clew: Run, demo: DemoSummary) -> None:
     by_option = clew("search", "valve", "-p", "drip", "--since", "2026-05-30")[1]
     assert by_option == clew("search", "valve", "project:drip", "since:2026-05-30")[1] != ""
     assert clew("search", "valve", "-p", "bakery-orders")[0] == 1
 
 
-def test_a_search_of_an_index_that_is_current_imports_nothing_heavy(clew: Run, demo: Summary) -> None:
+def test_a_search_of_an_index_that_is_current_imports_nothing_heavy(clew: Run, demo: DemoSummary) -> None:
     clew("search", "valve")
     heavy = "{'msgspec', 'argparse', 'rich', 'dataclasses', 'pathlib', 'json'}"
     script = (

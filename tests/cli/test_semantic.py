@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clew.cli.find.embedding_progress import embed
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.index.semantic import semantic_search
 from clew.index.session_index import Index
 from clew.system.environment import cache_home
@@ -27,7 +27,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def test_other_words_find_it_and_the_similarity_is_told(clew: Run, demo: Summary) -> None:
+def test_other_words_find_it_and_the_similarity_is_told(clew: Run, demo: DemoSummary) -> None:
     code, out, _ = clew(*ASKED, "-n", "1")
     heading, first, *_ = out.splitlines()
     assert code == 0 and heading.startswith(f"{ROUNDING}  Fix one-cent rounding difference in order totals  ")
@@ -38,13 +38,13 @@ def test_other_words_find_it_and_the_similarity_is_told(clew: Run, demo: Summary
     assert plain["similarity"] is plain["passages"][0]["similarity"] is None
 
 
-def test_options_are_filters_and_secrets_are_masked(clew: Run, demo: Summary) -> None:
+def test_options_are_filters_and_secrets_are_masked(clew: Run, demo: DemoSummary) -> None:
     assert ROUNDING not in clew(*ASKED, "--project", "drip")[1]
     asked = ("search", "--semantic", "give me access to the hidden passwords project:bakery in:prompt")
     assert "[REDACTED:" in clew(*asked)[1] and "ghp_" not in clew(*asked)[1] and "ghp_" in clew(*asked, "--reveal")[1]
 
 
-def test_what_is_gone_is_found_by_meaning_too(clew: Run, demo: Summary) -> None:
+def test_what_is_gone_is_found_by_meaning_too(clew: Run, demo: DemoSummary) -> None:
     def found(*words: str) -> dict[str, dict[str, Any]]:
         return {row["session"]: row for row in map(json.loads, clew(*words, "--json")[1].splitlines())}
 
@@ -60,7 +60,7 @@ def test_what_is_gone_is_found_by_meaning_too(clew: Run, demo: Summary) -> None:
     assert (row["gone"], row["title"], row["resume"]) == ("index", "Which oven does the order go to", None)
 
 
-def test_nothing_is_embedded_without_leave(clew: Run, demo: Summary) -> None:
+def test_nothing_is_embedded_without_leave(clew: Run, demo: DemoSummary) -> None:
     assert clew(*ASKED, "--budget", "0")[0] == 1
     clew("search", "bread")
     assert clew(*ASKED, "--no-refresh")[0] == 1
@@ -68,7 +68,7 @@ def test_nothing_is_embedded_without_leave(clew: Run, demo: Summary) -> None:
     assert clew(*ASKED, "--no-refresh")[0] == 0
 
 
-def test_what_is_left_is_said(claude: Path, demo: Summary, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_left_is_said(claude: Path, demo: DemoSummary, capsys: pytest.CaptureFixture[str]) -> None:
     with Index.open(claude) as index:
         index.refresh()
         embed(index, 0, quiet=False)
@@ -77,7 +77,7 @@ def test_what_is_left_is_said(claude: Path, demo: Summary, capsys: pytest.Captur
         assert not capsys.readouterr().err
 
 
-def test_what_makes_no_sense_is_refused(clew: Run, demo: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_makes_no_sense_is_refused(clew: Run, demo: DemoSummary, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = clew(*ASKED, "--regex")
     assert (code, out) == (2, "") and "leave out --semantic" in err
     assert clew(*ASKED, "--budget", "soon")[0] == 2

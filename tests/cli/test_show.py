@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, talk, task, todo
 
 Run = Callable[..., tuple[int, str, str]]
@@ -145,19 +145,19 @@ def test_each_kind_of_call_in_the_demo(clew: Run, claude: Path) -> None:
 
 
 @pytest.mark.req("R236")
-def test_windows_paths_are_short_inside_their_project(clew: Run, demo: Summary) -> None:
+def test_windows_paths_are_short_inside_their_project(clew: Run, demo: DemoSummary) -> None:
     out = clew("show", demo.sessions["drift"])[1]
     assert out.splitlines()[1].startswith("C:\\Users\\ada\\source\\repos\\ChessClock · master · ")
     assert "\n● Read src\\Ticker.cs" in out and "\n● Edit src\\Ticker.cs" in out
 
 
 @pytest.mark.req("R234")
-def test_the_compaction_of_the_demo_is_marked(clew: Run, demo: Summary) -> None:
+def test_the_compaction_of_the_demo_is_marked(clew: Run, demo: DemoSummary) -> None:
     assert "──── compacted (auto, 171.2k tokens before" in clew("show", demo.sessions["compacted"])[1]
 
 
 @pytest.mark.req("R051")
-def test_damage_is_a_remark_and_what_was_saved_is_shown(clew: Run, claude: Path, demo: Summary) -> None:
+def test_damage_is_a_remark_and_what_was_saved_is_shown(clew: Run, claude: Path, demo: DemoSummary) -> None:
     code, out, err = clew("show", demo.sessions["damaged"])
     assert (code, len(asked(out))) == (0, 5)
     assert err == "5 damaged lines, 4 entries saved from them. See: clew check b4908dd9\n"
@@ -173,13 +173,13 @@ def test_a_session_that_lost_its_first_prompt_shows_the_rest(clew: Run, claude: 
 
 
 @pytest.mark.req("R015")
-def test_an_empty_session_is_said_to_be_so(clew: Run, demo: Summary) -> None:
+def test_an_empty_session_is_said_to_be_so(clew: Run, demo: DemoSummary) -> None:
     code, out, err = clew("show", demo.sessions["empty"])
     assert (code, out.splitlines()[0], err) == (0, "(no prompt)", "Nobody asks anything in this session.\n")
 
 
 @pytest.mark.req("R010")
-def test_a_result_that_was_too_long_for_the_file_is_shown_as_far_as_it_is_there(clew: Run, demo: Summary) -> None:
+def test_a_result_that_was_too_long_for_the_file_is_shown_as_far_as_it_is_there(clew: Run, demo: DemoSummary) -> None:
     code, out, err = clew("show", demo.sessions["overflow"], "--full")
     assert (code, err) == (0, "") and "tool-results" in out
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk
 from tests.cli.conftest import Run
 
@@ -24,7 +24,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def kept(clew: Run, demo: Summary) -> None:
+def kept(clew: Run, demo: DemoSummary) -> None:
     clew("collect")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from clew.cli.cost.usage import quick
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import bash, talk
 from tests.cli.conftest import Run
 
@@ -35,7 +35,7 @@ def told(clew: Run, *words: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.req("R124")
-def test_by_day(demo: Summary, clew: Run) -> None:
+def test_by_day(demo: DemoSummary, clew: Run) -> None:
     code, out, err = clew("usage")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -47,7 +47,7 @@ def test_by_day(demo: Summary, clew: Run) -> None:
 @pytest.mark.parametrize(
     "by", ["hourly", "daily", "weekly", "monthly", "model", "project", "session", "tool", "agent", "branch"]
 )
-def test_every_way_gives_the_same_total(demo: Summary, clew: Run, by: str) -> None:
+def test_every_way_gives_the_same_total(demo: DemoSummary, clew: Run, by: str) -> None:
     *rows, total = told(clew, by)
     assert total["kind"] == "total" and total["replies"] == 338 and total["output"] == 12224
     assert sum(row["output"] for row in rows) == total["output"]
@@ -55,7 +55,7 @@ def test_every_way_gives_the_same_total(demo: Summary, clew: Run, by: str) -> No
     assert abs(sum(row["cost_micros"] for row in rows) - total["cost_micros"]) <= len(rows)
 
 
-def test_the_short_way_and_the_long_way_say_the_same(demo: Summary, clew: Run) -> None:
+def test_the_short_way_and_the_long_way_say_the_same(demo: DemoSummary, clew: Run) -> None:
     """Plain arguments are understood without the parser; `--limit` sends the same question through it."""
     for by in ("daily", "weekly", "model"):
         for flags in ([], ["--json"], ["--compact"], ["--breakdown"]):
@@ -63,12 +63,12 @@ def test_the_short_way_and_the_long_way_say_the_same(demo: Summary, clew: Run) -
     assert quick(["--limit", "3"]) is None and quick(["--help"]) is None and quick(["blocks"]) is None
 
 
-def test_the_second_time_says_the_same(demo: Summary, clew: Run) -> None:
+def test_the_second_time_says_the_same(demo: DemoSummary, clew: Run) -> None:
     assert clew("usage") == clew("usage")
     assert clew("usage", "session") == clew("usage", "session")
 
 
-def test_filters(demo: Summary, clew: Run) -> None:
+def test_filters(demo: DemoSummary, clew: Run) -> None:
     everything = told(clew)[-1]
     some = told(clew, "--project", "drip")[-1]
     assert 0 < some["output"] < everything["output"]
@@ -84,7 +84,7 @@ def test_filters(demo: Summary, clew: Run) -> None:
     assert len(told(clew, "session", "--session", row["name"][:8])) == 2
 
 
-def test_times(demo: Summary, clew: Run) -> None:
+def test_times(demo: DemoSummary, clew: Run) -> None:
     days = [row["name"] for row in told(clew)[:-1]]
     assert [row["name"] for row in told(clew, "--since", days[-2])[:-1]] == days[-2:]
     assert [row["name"] for row in told(clew, "--until", days[1])[:-1]] == days[:1]
@@ -100,14 +100,14 @@ def test_a_time_zone(claude: Path, clew: Run) -> None:
     assert code == 2 and "is no time zone" in err
 
 
-def test_comma_separated_values(demo: Summary, clew: Run) -> None:
+def test_comma_separated_values(demo: DemoSummary, clew: Run) -> None:
     code, out, _ = clew("usage", "model", "--csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0 and len(rows) == 6
     assert sum(int(row["output"]) for row in rows) == 12224
 
 
-def test_a_line_for_each_model(demo: Summary, clew: Run) -> None:
+def test_a_line_for_each_model(demo: DemoSummary, clew: Run) -> None:
     _, out, _ = clew("usage", "monthly", "--breakdown")
     assert "\n  claude-opus-5 " in out
     assert {part["name"] for part in told(clew, "monthly", "--breakdown")[0]["models"]} >= {"claude-opus-5"}
@@ -184,7 +184,7 @@ def test_secrets_in_titles_are_masked(claude: Path, clew: Run) -> None:
 # -- views
 
 
-def test_blocks(demo: Summary, clew: Run) -> None:
+def test_blocks(demo: DemoSummary, clew: Run) -> None:
     rows = told(clew, "blocks")
     assert {row["kind"] for row in rows} == {"block"}
     assert sum(row["output"] for row in rows) == 12224
@@ -193,7 +193,7 @@ def test_blocks(demo: Summary, clew: Run) -> None:
     assert len(out.splitlines()) == 2
 
 
-def test_the_window_of_a_session(demo: Summary, clew: Run) -> None:
+def test_the_window_of_a_session(demo: DemoSummary, clew: Run) -> None:
     code, out, _ = clew("usage", "context", "a922")
     assert code == 0 and out.splitlines()[0].split()[:2] == ["TURN", "TOKENS"] and "The till says" in out
     rows = told(clew, "context", "a922")
@@ -202,13 +202,13 @@ def test_the_window_of_a_session(demo: Summary, clew: Run) -> None:
     assert clew("usage", "context", "a922", "--plot")[1].count("█") > 10
 
 
-def test_the_turns_of_a_session(demo: Summary, clew: Run) -> None:
+def test_the_turns_of_a_session(demo: DemoSummary, clew: Run) -> None:
     *rows, total = told(clew, "turns", "a922")
     assert sum(row["output"] for row in rows) == total["output"] > 0
     assert "The till says" in clew("usage", "turns", "a922")[1]
 
 
-def test_waste(demo: Summary, clew: Run) -> None:
+def test_waste(demo: DemoSummary, clew: Run) -> None:
     rows = told(clew, "waste")
     assert {row["what"] for row in rows} == {"failed", "repeated", "expired", "compacted", "retried"}
     assert clew("usage", "waste")[1].splitlines()[0].split() == ["WASTE", "TIMES", "TOKENS", "COST"]
@@ -216,7 +216,7 @@ def test_waste(demo: Summary, clew: Run) -> None:
 
 
 @pytest.mark.req("R338")
-def test_reconcile(demo: Summary, clew: Run) -> None:
+def test_reconcile(demo: DemoSummary, clew: Run) -> None:
     code, out, _ = clew("usage", "--reconcile")
     assert code == 0 and out.splitlines()[-1].endswith("numbers agree.")
     rows = told(clew, "--reconcile")
@@ -234,7 +234,7 @@ def test_nothing_to_reconcile_with(claude: Path, clew: Run) -> None:
 
 
 def test_what_claude_code_cleans_up_still_counts_once_it_is_in_the_archive(
-    demo: Summary, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clew: Run
+    demo: DemoSummary, claude: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clew: Run
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     before, by_session = told(clew)[-1], told(clew, "session")[:-1]
@@ -251,13 +251,13 @@ def test_what_claude_code_cleans_up_still_counts_once_it_is_in_the_archive(
 # -- plots
 
 
-def test_bars_and_a_heat_map_in_the_terminal(demo: Summary, clew: Run) -> None:
+def test_bars_and_a_heat_map_in_the_terminal(demo: DemoSummary, clew: Run) -> None:
     code, out, _ = clew("usage", "weekly", "--plot")
     assert code == 0 and "█" in out and "\nMon" in out and max(map(len, out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("ending", ["svg", "html"])
-def test_pictures_in_files(demo: Summary, clew: Run, tmp_path: Path, ending: str) -> None:
+def test_pictures_in_files(demo: DemoSummary, clew: Run, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x.{ending}"
     code, _, err = clew("usage", "--plot", str(path))
     assert code == 0 and str(path) in err and path.read_text().count("<svg") == (2 if ending == "html" else 1)
@@ -265,7 +265,7 @@ def test_pictures_in_files(demo: Summary, clew: Run, tmp_path: Path, ending: str
     assert clew("usage", "--plot", str(path))[0] == 2  # nothing is written over
 
 
-def test_a_picture_of_an_unknown_kind(demo: Summary, clew: Run, tmp_path: Path) -> None:
+def test_a_picture_of_an_unknown_kind(demo: DemoSummary, clew: Run, tmp_path: Path) -> None:
     code, _, err = clew("usage", "--plot", str(tmp_path / "x.gif"))
     assert code == 2 and ".svg, .html or .png" in err
 
@@ -273,7 +273,7 @@ def test_a_picture_of_an_unknown_kind(demo: Summary, clew: Run, tmp_path: Path) 
 # -- light
 
 
-def test_a_second_look_loads_nothing_heavy(demo: Summary, claude: Path, clew: Run) -> None:
+def test_a_second_look_loads_nothing_heavy(demo: DemoSummary, claude: Path, clew: Run) -> None:
     clew("usage")
     heavy = ("msgspec", "apsw", "argparse", "rich", "dataclasses", "typing", "pathlib", "datetime")
     script = (

@@ -21,14 +21,14 @@ from clew.collect.masking import Policy
 from clew.collect.sinks.lake.delta_tables import Lake
 from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
-from clew.collect.sinks.postgres.connection import Link
+from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.query_engine import PostgresEngine
 from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
 from clew.collect.sql.archive_engine import SqliteEngine, refreshed
 from clew.collect.sql.fact_cursor import FactCursor
 from clew.collect.sql.fact_tables import TABLES
 from clew.collect.sql.open_store import engine_at
-from clew.collect.sql.query_result import Engine
+from clew.collect.sql.query_result import QueryEngine
 from clew.facts.prices import load
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
 
@@ -56,7 +56,7 @@ def queries() -> list[str]:
 
 
 @contextmanager
-def sqlite(archive: apsw.Connection) -> Iterator[Engine]:
+def sqlite(archive: apsw.Connection) -> Iterator[QueryEngine]:
     with TemporaryDirectory() as folder:
         connection = refreshed(archive, f"{folder}/facts.db", load())
         try:
@@ -65,7 +65,7 @@ def sqlite(archive: apsw.Connection) -> Iterator[Engine]:
             connection.close()
 
 
-def send(archive: apsw.Connection, link: Link, policy: Policy) -> list[Any]:
+def send(archive: apsw.Connection, link: PostgresConnection, policy: Policy) -> list[Any]:
     """All that waits for a store, lines and facts; what became of it."""
     lines, facts = PostgresLines(link), PostgresFacts(link)
     sent = Delivery(lines, SequenceCursor(archive, lines.name), archive, policy).run(0.0)
@@ -75,7 +75,7 @@ def send(archive: apsw.Connection, link: Link, policy: Policy) -> list[Any]:
 
 @contextmanager
 def reading(store: Store, user: str = "rio") -> Iterator[PostgresEngine]:
-    link = Link(store.address(user), PASSWORD)
+    link = PostgresConnection(store.address(user), PASSWORD)
     try:
         yield PostgresEngine(link)
     finally:
@@ -83,12 +83,12 @@ def reading(store: Store, user: str = "rio") -> Iterator[PostgresEngine]:
 
 
 @contextmanager
-def postgresql(archive: apsw.Connection) -> Iterator[Engine]:
+def postgresql(archive: apsw.Connection) -> Iterator[QueryEngine]:
     """A server of its own: the values are compared with secrets and all, as nothing else would be the same."""
     cluster = Cluster.make()
     try:
         store = furnished(cluster.start(), "same")
-        link = Link(store.address("ada"), PASSWORD)
+        link = PostgresConnection(store.address("ada"), PASSWORD)
         for outcome in send(archive, link, Policy()):
             assert outcome.error is None and not outcome.rejected
         link.close()
@@ -113,13 +113,13 @@ def lake(archive: apsw.Connection) -> Iterator[str]:
 
 
 @contextmanager
-def duckdb(archive: apsw.Connection) -> Iterator[Engine]:
+def duckdb(archive: apsw.Connection) -> Iterator[QueryEngine]:
     with lake(archive) as address, engine_at(address) as engine:
         yield engine
 
 
 @contextmanager
-def spark(archive: apsw.Connection) -> Iterator[Engine]:
+def spark(archive: apsw.Connection) -> Iterator[QueryEngine]:
     """One small session; the tables are read as Parquet files, since Spark brings no library for Delta."""
     if shutil.which("java") is None:
         if os.environ.get("CI"):
@@ -138,13 +138,13 @@ def spark(archive: apsw.Connection) -> Iterator[Engine]:
             session.stop()
 
 
-OTHERS: dict[str, Callable[[apsw.Connection], AbstractContextManager[Engine]]] = {
+OTHERS: dict[str, Callable[[apsw.Connection], AbstractContextManager[QueryEngine]]] = {
     "postgresql": postgresql,
     "duckdb": duckdb,
     "spark": spark,
 }
 
 
-def answer(engine: Engine, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def answer(engine: QueryEngine, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     with engine.run(query) as found:
         return found.columns, list(found.rows)

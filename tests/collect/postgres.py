@@ -195,11 +195,11 @@ class Store:
 
 
 def furnished(cluster: Cluster, name: str) -> Store:
-    from clew.collect.sinks.postgres.connection import Link
+    from clew.collect.sinks.postgres.connection import PostgresConnection
     from clew.collect.sinks.postgres.setup import setup
 
     cluster.ask(f"CREATE DATABASE {name}")
-    link = Link(f"postgresql://postgres@/{name}?host={cluster.folder}&port={cluster.port}")
+    link = PostgresConnection(f"postgresql://postgres@/{name}?host={cluster.folder}&port={cluster.port}")
     setup(link)
     link.close()
     if not cluster.ask("SELECT 1 FROM pg_roles WHERE rolname = 'ada'"):

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from clew.collect.archive.reader import Archive
-from clew.collect.job import Job, collecting
+from clew.collect.job import CollectJob, collecting
 from clew.errors import StoreError
 from tests.collect.world import line, session
 
@@ -18,21 +18,21 @@ ONE = session(1)
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path: Path) -> CollectJob:
     path = tmp_path / "claude" / ONE
     path.parent.mkdir(parents=True)
     path.write_bytes(b"".join(line(n, "x" * 40) for n in range(500)))
-    made = Job(str(tmp_path / "claude"), str(tmp_path / "archive" / "archive.db"))
+    made = CollectJob(str(tmp_path / "claude"), str(tmp_path / "archive" / "archive.db"))
     poll(made)
     return made
 
 
-def poll(job: Job) -> int:
+def poll(job: CollectJob) -> int:
     with collecting(job) as collector:
         return collector.poll().lines
 
 
-def kept(job: Job) -> list[tuple[int, bytes]]:
+def kept(job: CollectJob) -> list[tuple[int, bytes]]:
     with Archive.open(job.archive) as archive:
         [file] = archive.files()
         return [(each.number, archive.read(each)) for each in archive.generations(file)]
@@ -67,7 +67,7 @@ REFUSED: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_a_broken_archive_is_refused_and_left_as_it_is(job: Job, how: str) -> None:
+def test_a_broken_archive_is_refused_and_left_as_it_is(job: CollectJob, how: str) -> None:
     path = Path(job.archive)
     REFUSED[how](path)
     before = path.read_bytes()
@@ -77,12 +77,12 @@ def test_a_broken_archive_is_refused_and_left_as_it_is(job: Job, how: str) -> No
     assert path.read_bytes() == before
 
 
-def test_an_empty_archive_begins_anew(job: Job) -> None:
+def test_an_empty_archive_begins_anew(job: CollectJob) -> None:
     Path(job.archive).write_bytes(b"")
     assert poll(job) == 500
 
 
-def test_without_its_key_all_is_read_again_and_nothing_is_lost(job: Job) -> None:
+def test_without_its_key_all_is_read_again_and_nothing_is_lost(job: CollectJob) -> None:
     Path(job.key).write_bytes(b"short")
     assert poll(job) == 500
     whole = Path(job.root, ONE).read_bytes()
@@ -90,7 +90,7 @@ def test_without_its_key_all_is_read_again_and_nothing_is_lost(job: Job) -> None
     assert poll(job) == 0
 
 
-def test_a_lock_that_was_left_behind_holds_nobody_up(job: Job) -> None:
+def test_a_lock_that_was_left_behind_holds_nobody_up(job: CollectJob) -> None:
     from clew.collect.job import locked
 
     Path(job.lock).write_bytes(b"99999999 2020-01-01T00:00:00.000Z")
@@ -99,6 +99,6 @@ def test_a_lock_that_was_left_behind_holds_nobody_up(job: Job) -> None:
 
 
 def test_an_archive_where_none_can_be_is_told() -> None:
-    job = Job("/", "/proc/clew/archive.db")
+    job = CollectJob("/", "/proc/clew/archive.db")
     with pytest.raises(OSError):
         poll(job)

@@ -22,7 +22,7 @@ from clew.collect.sinks.lake.delta_tables import NAMES, Lake
 from clew.collect.sinks.lake.duckdb_engine import DuckEngine
 from clew.collect.sinks.lake.maintenance import compact
 from clew.collect.sinks.lake.sink import EVERY, LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
-from clew.collect.sinks.outbox import Delivery, Outcome, SequenceCursor
+from clew.collect.sinks.outbox import Delivery, DeliveryOutcome, SequenceCursor
 from clew.collect.sinks.parquet import ParquetFiles
 from clew.demo.demo_tree import write_demo
 from clew.errors import BadQuery, StoreError
@@ -57,7 +57,7 @@ def lake(world: World) -> Lake:
     return Lake(f"delta:{world.folder}/lake", "", {})
 
 
-def send(world: World, lake: Lake, policy: Policy | None = None, clock: int = 10**18) -> list[Outcome]:
+def send(world: World, lake: Lake, policy: Policy | None = None, clock: int = 10**18) -> list[DeliveryOutcome]:
     lines, facts = LakeLines(lake), LakeFacts(lake, clock=lambda: clock)
     cursors = LakeLineCursor(world.connection, lines.name), LakeFactCursor(world.connection, facts.name, load())
     kept = policy or Policy(KEY)

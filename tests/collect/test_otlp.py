@@ -28,7 +28,7 @@ from clew.cli import main
 from clew.collect.masking import Policy
 from clew.collect.sinks.otlp.exporter import OtlpSink
 from clew.collect.sinks.otlp.span_cursor import QUIET, SpanCursor
-from clew.collect.sinks.outbox import Delivery, Outcome
+from clew.collect.sinks.outbox import Delivery, DeliveryOutcome
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import Talk, talk
@@ -118,7 +118,7 @@ def world() -> Iterator[World]:
 
 def send(
     world: World, receiver: Receiver, address: str = "", clock: int = LATER, policy: Policy | None = None
-) -> Outcome:
+) -> DeliveryOutcome:
     sink = OtlpSink(address or receiver.address)
     cursor = SpanCursor(world.connection, sink.name, load(), sink.content, clock=lambda: clock)
     outcome = Delivery(sink, cursor, world.connection, policy or Policy(KEY)).run(0.0)

@@ -13,7 +13,7 @@ import pytest
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
-from clew.collect.sinks.postgres.connection import Link
+from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.setup import setup, setup_text
 from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
 from clew.errors import BadQuery, StoreError
@@ -51,7 +51,7 @@ def world() -> Iterator[World]:
 
 
 def deliver(world: World, store: Store, user: str = "ada", policy: Policy | None = None, port: int = 0) -> list[Any]:
-    link = Link(store.address(user, port), PASSWORD)
+    link = PostgresConnection(store.address(user, port), PASSWORD)
     try:
         return send(world.connection, link, policy or Policy(KEY))
     finally:
@@ -125,7 +125,7 @@ def test_facts_that_come_late_do_not_replace_newer_ones(world: World, store: Sto
     world.append(ONE, said(1))
     world.poll()
     deliver(world, store)
-    link = Link(store.address("ada"), PASSWORD)
+    link = PostgresConnection(store.address("ada"), PASSWORD)
     PostgresFacts(link).write([old])
     link.close()
     assert store.ask("SELECT count(*) FROM clew.fact_turn") == [(2,)]
@@ -135,7 +135,7 @@ def test_facts_that_come_late_do_not_replace_newer_ones(world: World, store: Sto
 
 
 def failure(address: str, password: str = PASSWORD, deadline: float = 30.0) -> StoreError:
-    link = Link(address, password, deadline)
+    link = PostgresConnection(address, password, deadline)
     try:
         with pytest.raises(StoreError) as caught, link.use() as connection:
             connection.execute("SELECT 1 FROM clew.line LIMIT 1")
@@ -169,7 +169,7 @@ def test_each_failure_has_a_kind_a_sentence_and_a_next_step(
 
 def test_a_bad_address_does_not_tell_its_password() -> None:
     with pytest.raises(StoreError) as caught:
-        Link("postgresql://ada:hunter2@host/db?nonsense=1&x")
+        PostgresConnection("postgresql://ada:hunter2@host/db?nonsense=1&x")
     assert "hunter2" not in f"{caught.value} {caught.value.hint} {caught.value.__cause__}"
     assert caught.value.kind == "unknown"
 
@@ -185,14 +185,14 @@ def test_a_bad_address_does_not_tell_its_password() -> None:
     ],
 )
 def test_what_leaves_the_machine_is_encrypted_unless_the_address_says_otherwise(address: str, mode: str | None) -> None:
-    assert Link(address).options.get("sslmode") == mode
+    assert PostgresConnection(address).options.get("sslmode") == mode
 
 
 def test_a_server_that_the_environment_names_is_asked_with_encryption(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGHOST", "db.example.org")
-    assert Link("postgresql:///x").options.get("sslmode") == "verify-full"
+    assert PostgresConnection("postgresql:///x").options.get("sslmode") == "verify-full"
     monkeypatch.setenv("PGHOST", "/run/postgresql")
-    assert "sslmode" not in Link("postgresql:///x").options
+    assert "sslmode" not in PostgresConnection("postgresql:///x").options
 
 
 def test_a_missing_table_stops_the_delivery_and_nothing_is_lost(world: World, store: Store) -> None:
@@ -219,7 +219,7 @@ def test_a_record_that_the_server_cannot_take_is_put_aside(world: World, store: 
 
 def test_a_cut_network_loses_nothing_and_repeats_nothing(world: World, store: Store) -> None:
     proxy = Proxy(store.cluster.port)
-    link = Link(store.address("ada", proxy.port), PASSWORD)
+    link = PostgresConnection(store.address("ada", proxy.port), PASSWORD)
     sink = PostgresLines(link)
     delivery = Delivery(sink, SequenceCursor(world.connection, sink.name), world.connection, Policy(KEY))
     try:
@@ -256,7 +256,7 @@ def test_an_unknown_outcome_is_sent_again_and_counts_once(world: World, store: S
 
 def test_a_network_that_swallows_everything_is_given_up(store: Store) -> None:
     proxy = Proxy(store.cluster.port)
-    link = Link(store.address("ada", proxy.port), PASSWORD, deadline=1.0)
+    link = PostgresConnection(store.address("ada", proxy.port), PASSWORD, deadline=1.0)
     try:
         with link.use() as connection:
             connection.execute("SELECT 1")
@@ -391,7 +391,7 @@ def test_a_query_cannot_write_even_as_the_one_who_owns_everything(standing: Stor
 
     standing.ask("INSERT INTO clew.host VALUES('h', 1) ON CONFLICT DO NOTHING")
     folder, port = standing.cluster.folder, standing.cluster.port
-    link = Link(f"postgresql://postgres@/{standing.name}?host={folder}&port={port}")
+    link = PostgresConnection(f"postgresql://postgres@/{standing.name}?host={folder}&port={port}")
     try:
         with pytest.raises(BadQuery) as caught, PostgresEngine(link).run(query) as found:
             list(found.rows)
@@ -410,7 +410,7 @@ def test_what_a_query_does_on_the_side_is_undone(standing: Store) -> None:
 
 def test_the_tables_can_be_made_again_and_from_what_is_printed(store: Store, tmp_path: Path) -> None:
     folder, port = store.cluster.folder, store.cluster.port
-    link = Link(f"postgresql://postgres@/{store.name}?host={folder}&port={port}")
+    link = PostgresConnection(f"postgresql://postgres@/{store.name}?host={folder}&port={port}")
     setup(link)
     link.close()
     script = tmp_path / "setup.sql"
@@ -446,7 +446,7 @@ def test_tables_of_version_1_are_brought_up_to_date_and_keep_their_rows(world: W
     refused = deliver(world, earlier)
     assert all("has tables of another version of clew" in str(each.error) for each in refused), refused
     assert rows(earlier) == (0, 0)
-    link = Link(address)
+    link = PostgresConnection(address)
     setup(link)
     setup(link)
     link.close()
@@ -491,7 +491,7 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
         cluster.start()
         cluster.ask(f"CREATE ROLE ada LOGIN PASSWORD '{PASSWORD}'")
         address = f"postgresql://ada@localhost:{cluster.port}/postgres?sslmode=verify-full&sslrootcert={tmp_path}"
-        link = Link(f"{address}/ours.crt", PASSWORD)
+        link = PostgresConnection(f"{address}/ours.crt", PASSWORD)
         with link.use() as connection:
             [found] = connection.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").fetchall()
         link.close()

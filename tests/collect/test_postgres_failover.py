@@ -14,7 +14,7 @@ import pytest
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
-from clew.collect.sinks.postgres.connection import Link
+from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
 from clew.collect.sql.fact_cursor import FactCursor
 from clew.errors import StoreError
@@ -57,7 +57,7 @@ class Host:
         self.accepted = 0
         self.errors: list[str] = []
         self.is_done = False
-        link = Link(address, PASSWORD, deadline=10.0)
+        link = PostgresConnection(address, PASSWORD, deadline=10.0)
         lines, facts = PostgresLines(link), PostgresFacts(link)
         archive = self.world.connection
         self.deliveries: list[Delivery[Any]] = [
@@ -125,7 +125,7 @@ def fail_over(hosts: int, rounds: int, pairs: int, moment: float) -> None:
 
 def refusal(store: Store) -> tuple[str, bool]:
     world = World()
-    link = Link(store.address("ada"), PASSWORD)
+    link = PostgresConnection(store.address("ada"), PASSWORD)
     try:
         world.write(session(1), said(0))
         world.poll()

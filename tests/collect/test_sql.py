@@ -19,7 +19,7 @@ from clew.collect.sql.archive_engine import SqliteEngine, archive_engine, cache_
 from clew.collect.sql.dataframes import frame
 from clew.collect.sql.fact_cursor import FactCursor
 from clew.collect.sql.fact_rows import name, text
-from clew.collect.sql.fact_tables import Facts
+from clew.collect.sql.fact_tables import FileFacts
 from clew.collect.sql.open_store import engine_at
 from clew.collect.sql.query_result import plain, result
 from clew.demo.demo_tree import write_demo
@@ -246,9 +246,9 @@ class Shelf:
     leaves = True
 
     def __init__(self) -> None:
-        self.facts: list[Facts] = []
+        self.facts: list[FileFacts] = []
 
-    def write(self, batch: Sequence[Facts], /) -> None:
+    def write(self, batch: Sequence[FileFacts], /) -> None:
         self.facts += batch
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clew.collect.sql.query_result import Engine
+from clew.collect.sql.query_result import QueryEngine
 from clew.demo.demo_tree import write_demo
 from tests.collect.engines import OTHERS, answer, queries, sqlite
 from tests.collect.world import World, session
@@ -66,7 +66,7 @@ def world() -> Iterator[World]:
 
 
 @pytest.fixture(scope="module")
-def judge(world: World) -> Iterator[Engine]:
+def judge(world: World) -> Iterator[QueryEngine]:
     with sqlite(world.connection) as engine:
         yield engine
 
@@ -78,7 +78,7 @@ def test_the_page_has_queries_on_every_view() -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_every_engine_gives_the_same_values(name: str, world: World, judge: Engine) -> None:
+def test_every_engine_gives_the_same_values(name: str, world: World, judge: QueryEngine) -> None:
     """All queries in one test: an engine takes long to start, and tests are spread over processes."""
     different = []
     with OTHERS[name](world.connection) as engine:
@@ -90,6 +90,6 @@ def test_every_engine_gives_the_same_values(name: str, world: World, judge: Engi
     assert different == []
 
 
-def test_a_reply_in_two_files_counts_once(judge: Engine) -> None:
+def test_a_reply_in_two_files_counts_once(judge: QueryEngine) -> None:
     [(rows, output)] = answer(judge, "SELECT count(*), sum(output) FROM replies WHERE model = 'somebody-else'")[1]
     assert (rows, output) == (4, 6)

@@ -11,7 +11,7 @@ import pytest
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import Delivery
-from clew.collect.sinks.state_file import Point, StateCursor, name_of, note_collected, read_state, write_state
+from clew.collect.sinks.state_file import DeliveredUpTo, StateCursor, name_of, note_collected, read_state, write_state
 from clew.errors import StoreError
 from tests.collect.cases import Shelf
 from tests.collect.world import KEY, World, line, session
@@ -61,7 +61,7 @@ def test_files_below_the_home_folder_are_named_from_there(monkeypatch: pytest.Mo
 @pytest.mark.req("R316", "R312")
 def test_what_the_state_says_was_delivered_is_not_delivered_again(world: World, state: Path) -> None:
     world.write(ONE, line(1) + line(2) + line(3))
-    write_state(state, {str(world.root / ONE): Point(len(line(1) + line(2)), 1)})
+    write_state(state, {str(world.root / ONE): DeliveredUpTo(len(line(1) + line(2)), 1)})
     shelf = Shelf({})
     run(world, state, shelf)
     assert shelf.taken == [line(3)[:-1]]
@@ -95,15 +95,15 @@ def test_a_broken_state_is_a_clean_start(world: World, state: Path, broken: byte
 
 @pytest.mark.req("R318")
 def test_the_state_is_replaced_as_a_whole_and_what_is_not_ours_stays(state: Path) -> None:
-    write_state(state, {"a": Point(1, 2)})
+    write_state(state, {"a": DeliveredUpTo(1, 2)})
     held = state.open("rb")
     state.write_bytes(state.read_bytes().replace(b"{", b'{"cursor":{"files":{}},', 1))
-    write_state(state, {"b": Point(3, 4)})
+    write_state(state, {"b": DeliveredUpTo(3, 4)})
     with held:
         assert b'"b"' not in held.read(), "a reader that has it open sees the old one whole"
     value = json.loads(state.read_bytes())
     assert value["cursor"] == {"files": {}}
-    assert read_state(state) == {"b": Point(3, 4)}
+    assert read_state(state) == {"b": DeliveredUpTo(3, 4)}
     assert [path.name for path in state.parent.iterdir()] == [state.name]
 
 

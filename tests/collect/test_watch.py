@@ -12,8 +12,8 @@ import pytest
 
 from clew.collect.archive.reader import Archive
 from clew.collect.collector import Collector
-from clew.collect.job import Job
-from clew.collect.poll_report import Report
+from clew.collect.job import CollectJob
+from clew.collect.poll_report import PollReport
 from clew.collect.watch_loop import Pace, polled, watch, woken
 from clew.errors import StoreError
 from tests.collect.world import line, session
@@ -22,9 +22,9 @@ ONE = session(1)
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path: Path) -> CollectJob:
     (tmp_path / "claude" / ONE).parent.mkdir(parents=True)
-    return Job(str(tmp_path / "claude"), str(tmp_path / "archive" / "archive.db"))
+    return CollectJob(str(tmp_path / "claude"), str(tmp_path / "archive" / "archive.db"))
 
 
 def long_line(number: int) -> bytes:
@@ -32,7 +32,7 @@ def long_line(number: int) -> bytes:
     return line(number, "".join(sha256(bytes([number, part])).hexdigest() for part in range(250)))
 
 
-def grown(job: Job, count: int) -> Iterator[None]:
+def grown(job: CollectJob, count: int) -> Iterator[None]:
     """A poll is due each time after a line was written."""
     for number in range(count):
         with open(Path(job.root, ONE), "ab") as file:
@@ -40,24 +40,24 @@ def grown(job: Job, count: int) -> Iterator[None]:
         yield
 
 
-def test_each_poll_takes_what_came(job: Job) -> None:
+def test_each_poll_takes_what_came(job: CollectJob) -> None:
     heard: list[int] = []
 
     @contextmanager
-    def attend(collector: Collector) -> Iterator[Callable[[Report], None]]:
+    def attend(collector: Collector) -> Iterator[Callable[[PollReport], None]]:
         yield lambda report: heard.append(report.lines)
 
     watch(job, grown(job, 5), attend, lambda error: None)
     assert heard == [1, 1, 1, 1, 1]
 
 
-def test_a_full_disk_loses_nothing_and_the_next_poll_goes_on(job: Job) -> None:
+def test_a_full_disk_loses_nothing_and_the_next_poll_goes_on(job: CollectJob) -> None:
     """The archive is opened anew after the failure, and takes what it could not."""
     failures: list[str] = []
     collectors: list[Collector] = []
 
     @contextmanager
-    def attend(collector: Collector) -> Iterator[Callable[[Report], None]]:
+    def attend(collector: Collector) -> Iterator[Callable[[PollReport], None]]:
         if not collectors:  # the disk has no room for another page
             collector.connection.pragma("max_page_count", collector.connection.pragma("page_count"))
         collectors.append(collector)
@@ -70,9 +70,9 @@ def test_a_full_disk_loses_nothing_and_the_next_poll_goes_on(job: Job) -> None:
         assert archive.read(file) == b"".join(map(long_line, range(3)))
 
 
-def test_a_failure_that_will_not_pass_ends_it(job: Job) -> None:
+def test_a_failure_that_will_not_pass_ends_it(job: CollectJob) -> None:
     @contextmanager
-    def attend(collector: Collector) -> Iterator[Callable[[Report], None]]:
+    def attend(collector: Collector) -> Iterator[Callable[[PollReport], None]]:
         collector.connection.execute("PRAGMA query_only=1")
         yield lambda report: None
 
@@ -86,16 +86,16 @@ def test_polls_become_rarer_while_nothing_happens() -> None:
     due = polled(pace, waits.append)
     for _ in range(10):
         next(due)
-        pace.heard(Report())
+        pace.heard(PollReport())
     assert waits[0] == 3.0
     assert waits == sorted(waits)
     assert waits[-1] == 16.0
-    pace.heard(Report(lines=1))
+    pace.heard(PollReport(lines=1))
     next(due)
     assert waits[-1] == 2.0
 
 
-def test_a_change_wakes_the_watcher(job: Job) -> None:
+def test_a_change_wakes_the_watcher(job: CollectJob) -> None:
     pytest.importorskip("watchfiles")
     due = woken(job.root)
     next(due)

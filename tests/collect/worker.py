@@ -9,13 +9,13 @@ import itertools
 import sys
 import time
 
-from clew.collect.job import Job, collecting, locked
+from clew.collect.job import CollectJob, collecting, locked
 from clew.collect.sinks.address import deliveries
 
 
 def work(root: str, archive: str, sink: str, polls: int | None = None) -> None:
     """Poll and deliver, again and again or so many times."""
-    job = Job(root, archive)
+    job = CollectJob(root, archive)
     with locked(job), collecting(job) as collector, deliveries(collector, [sink], reveal=True) as waiting:
         for _ in itertools.count() if polls is None else range(polls):
             collector.poll()

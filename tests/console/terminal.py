@@ -19,8 +19,8 @@ from typing import Any
 
 import pyte
 
-from clew.api.mock.scripts import Rule, Script
-from clew.api.mock.server import Server, running
+from clew.api.mock.scripts import MockScript, ScriptRule
+from clew.api.mock.server import MockServer, running
 from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.wire.json_codec import decode
@@ -37,7 +37,7 @@ class World:
     """A project, a folder of Claude Code, and a model that follows a script."""
 
     root: Path
-    server: Server
+    server: MockServer
     more: Mapping[str, str] = field(default_factory=dict)
     program: tuple[str, ...] = (sys.executable, "-m", "clew")
 
@@ -215,8 +215,10 @@ class Console:
 
 
 @contextmanager
-def world(folder: Path, rules: list[Rule], more: Mapping[str, str] | None = None, **script: Any) -> Iterator[World]:
-    with running(Script(rules=rules, **script), keeps_bodies=True) as server:
+def world(
+    folder: Path, rules: list[ScriptRule], more: Mapping[str, str] | None = None, **script: Any
+) -> Iterator[World]:
+    with running(MockScript(rules=rules, **script), keeps_bodies=True) as server:
         made = World(folder.resolve(), server, more or {})
         made.project.mkdir()
         yield made

@@ -20,7 +20,9 @@ SIZES = [(80, 24), (40, 20), (120, 40), (36, 14)]
 HOSTILE = "a\x1b]0;x\x07b\u202ec\u200bd\U000e0041e\u0430f\rg\x9bh"
 
 
-def asked(name: str, folder: str = "/p", asker: events.Asker | None = None, **given: Any) -> events.PermissionAsked:
+def asked(
+    name: str, folder: str = "/p", asker: events.AskingAgent | None = None, **given: Any
+) -> events.PermissionAsked:
     waiting: Any = None
     decision = Decision("ask", f"{name} is not allowed yet", suggestions=(f"{name}(x)",))
     return events.PermissionAsked(
@@ -43,12 +45,12 @@ def pages(menu: Menu, columns: int, rows: int) -> list[list[str]]:
         menu.top = shown.top + shown.page
 
 
-def told(name: str, folder: str = "/p", asker: events.Asker | None = None, **given: Any) -> str:
+def told(name: str, folder: str = "/p", asker: events.AskingAgent | None = None, **given: Any) -> str:
     return "\n".join(f"{d.mark} {d.text}" for d in describe(asked(name, folder, asker, **given)))
 
 
 def test_a_command_is_shown_whole_with_who_asks_where_and_why() -> None:
-    asker = events.Asker("a1", "Explore", "find the configuration")
+    asker = events.AskingAgent("a1", "Explore", "find the configuration")
     shown = told("Bash", "/p/sub", asker, command="cat > x <<'E'\nrm -rf ~\nE", description="Look", timeout=5)
     for line in (
         "Tool: Bash",
@@ -151,7 +153,7 @@ def test_a_plan_a_page_and_a_search_are_shown() -> None:
 )
 def test_nothing_hidden_reaches_the_screen_and_nothing_is_removed(given: tuple[str, dict[str, Any]]) -> None:
     name, arguments = given
-    asker = events.Asker("a", HOSTILE, HOSTILE)
+    asker = events.AskingAgent("a", HOSTILE, HOSTILE)
     menu = permission_menu(asked(name, f"/p/{HOSTILE}", asker, **arguments), "default")
     for columns, rows in SIZES:
         menu.top = 0

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from clew.console.completion import MOST, Named, offers, project_files
+from clew.console.completion import MOST, NamedCommand, offers, project_files
 
-COMMANDS = [Named("compact", "go on from a summary", "[what]"), Named("context", "the window"), Named("cost", "money")]
+COMMANDS = [
+    NamedCommand("compact", "go on from a summary", "[what]"),
+    NamedCommand("context", "the window"),
+    NamedCommand("cost", "money"),
+]
 FILES = ["src/", "docs/", "src/main.py", "src/domain.py", "a file.txt", "docs/guide.md"]
 
 

@@ -12,10 +12,10 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from clew.console.completion import Named
-from clew.console.input_line import Line
+from clew.console.completion import NamedCommand
+from clew.console.input_line import InputLine
 from clew.console.key_bindings import Actions
-from clew.console.menu import Answer, Detail, Menu, Option
+from clew.console.menu import Menu, MenuAnswer, Option, QuestionLine
 from clew.console.pasted_text import Pastes
 from clew.console.screen import Screen
 from clew.console.ui import Typed
@@ -33,8 +33,8 @@ class Desk:
         self.done: list[str] = []
         self.is_busy = False
         history = InMemoryHistory(["older", "newer"])
-        commands = [Named("status", "how it is"), Named("stop", "an end")]
-        self.line = Line(cwd, history, lambda: commands, lambda: ["notes.txt", "src/"], Pastes())
+        commands = [NamedCommand("status", "how it is"), NamedCommand("stop", "an end")]
+        self.line = InputLine(cwd, history, lambda: commands, lambda: ["notes.txt", "src/"], Pastes())
 
         def told(word: str) -> Callable[[], None]:
             return lambda: self.done.append(word)
@@ -159,7 +159,7 @@ def test_the_history_is_walked(tmp_path: Path) -> None:
 
 def test_a_question_is_answered_by_number_by_arrows_or_with_words(tmp_path: Path) -> None:
     options = [Option("Yes", "yes", takes="add a word"), Option("No", "no", takes="say why", opens=True)]
-    answers: list[Answer | None] = []
+    answers: list[MenuAnswer | None] = []
 
     async def ask(desk: Desk, keys: tuple[str, ...]) -> None:
         asking = asyncio.create_task(desk.screen.choose(Menu("May it?", options)))
@@ -187,10 +187,10 @@ def test_a_question_is_answered_by_number_by_arrows_or_with_words(tmp_path: Path
 
     at(tmp_path, drive)
     assert answers == [
-        Answer(("yes",)),
-        Answer(("yes",)),
-        Answer(("yes",), "and quickly"),
-        Answer(("no",), "not now"),
+        MenuAnswer(("yes",)),
+        MenuAnswer(("yes",)),
+        MenuAnswer(("yes",), "and quickly"),
+        MenuAnswer(("no",), "not now"),
         None,
     ]
 
@@ -277,7 +277,7 @@ def test_a_number_selects_and_enter_confirms(tmp_path: Path) -> None:
         await desk.press("2", lambda: menu.at == 1)
         assert not asking.done()
         desk.keyboard.send_text("\r")
-        assert await asking == Answer((2,))
+        assert await asking == MenuAnswer((2,))
         assert desk.text == ""
 
     at(tmp_path, drive)
@@ -302,7 +302,7 @@ def test_a_key_that_is_pressed_twice_does_not_answer_the_next_menu_too(tmp_path:
         asking = asyncio.create_task(desk.screen.choose(Menu("Restore?", [Option("a", 1), Option("b", 2)])))
         await desk.until(lambda: desk.screen.menu is not None)
         desk.keyboard.send_text("2\r")
-        assert await asking == Answer((2,))
+        assert await asking == MenuAnswer((2,))
         asking = asyncio.create_task(desk.screen.choose(Menu("Delete?", [Option("No", 1), Option("Yes", 2)])))
         await desk.until(lambda: desk.screen.menu is not None)
         await desk.press(f"{DOWN}\r2", lambda: desk.text == "2")
@@ -352,7 +352,7 @@ def test_a_question_takes_the_place_of_an_open_menu(tmp_path: Path) -> None:
         assert desk.screen.menu is menu
         desk.listen()
         desk.keyboard.send_text("1\r")
-        assert await second == Answer((1,))
+        assert await second == MenuAnswer((1,))
 
     at(tmp_path, drive)
 
@@ -360,7 +360,7 @@ def test_a_question_takes_the_place_of_an_open_menu(tmp_path: Path) -> None:
 def test_a_long_question_is_scrolled(tmp_path: Path) -> None:
     async def drive(desk: Desk) -> None:
         menu = sudden()
-        menu.details = [Detail(f"line {n}", "│") for n in range(200)]
+        menu.details = [QuestionLine(f"line {n}", "│") for n in range(200)]
         asking = asyncio.create_task(desk.screen.choose(menu))
         await desk.until(lambda: desk.screen.menu is menu)
         await desk.press("\x1b[6~", lambda: menu.top > 0)
@@ -381,12 +381,12 @@ def test_many_answers_are_marked_and_sessions_sought(tmp_path: Path) -> None:
         await desk.until(lambda: desk.screen.menu is not None)
         await desk.press(f"{DOWN} {DOWN}{DOWN} ", lambda: many.chosen == {0, 2})
         desk.keyboard.send_text(ENTER)
-        assert await asking == Answer(("a", "c"))
+        assert await asking == MenuAnswer(("a", "c"))
         sought = Menu("Which?", [Option("red one", 1), Option("blue one", 2)], is_sought=True)
         asking = asyncio.create_task(desk.screen.choose(sought))
         await desk.until(lambda: desk.screen.menu is sought)
         await desk.press("blx\x7fu", lambda: sought.sought == "blu")
         desk.keyboard.send_text(ENTER)
-        assert await asking == Answer((2,))
+        assert await asking == MenuAnswer((2,))
 
     at(tmp_path, drive)

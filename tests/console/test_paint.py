@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from clew.chat.tools.tool import Result
+from clew.chat.tools.tool import CallResult
 from clew.console.call_result import rows_of
 from clew.console.plain_ui import told
 from clew.console.render import Painter
@@ -54,7 +54,7 @@ def test_a_diff_has_the_numbers_of_its_lines() -> None:
 
 
 def test_results_are_short_unless_everything_is_wanted() -> None:
-    long = Result("\n".join(map(str, range(50))), {"stdout": "", "stderr": "", "interrupted": False})
+    long = CallResult("\n".join(map(str, range(50))), {"stdout": "", "stderr": "", "interrupted": False})
     (row,) = rows_of("Bash", {}, long, "/p")
     assert "+44 lines" in plain(Painter(60).paint(row))
     (row,) = rows_of("Bash", {}, long, "/p", is_verbose=True)

@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from clew.api.mock.scripts import Rule
+from clew.api.mock.scripts import ScriptRule
 from tests.console.terminal import ENTER, Console, use, world
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -29,7 +29,7 @@ The total ignores what a line was **ordered** with. I change `total` so that it 
 2. an empty cart costs nothing
 """
 RULES = [
-    Rule(
+    ScriptRule(
         prompt="total",
         steps=[
             [use("Read", file_path="cart.py")],

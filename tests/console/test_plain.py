@@ -13,9 +13,9 @@ from typing import Any, TextIO, cast
 
 import pytest
 
-from clew.api.mock.scripts import Rule
+from clew.api.mock.scripts import ScriptRule
 from clew.console.menu import Menu, Option
-from clew.console.plain_ui import Lines
+from clew.console.plain_ui import PlainUi
 from tests.console.terminal import MODEL, PATIENCE, World, use, world
 
 
@@ -35,8 +35,8 @@ def talk(made: World, said: str, *words: str, **changed: str) -> subprocess.Comp
 
 def test_a_talk_in_lines_with_a_question_answered_by_number(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="make", steps=[["I will.", use("Bash", command="mkdir sub; echo made")], "It is made."]),
-        Rule(prompt="greet", steps=["# Hello\n\nyou"]),
+        ScriptRule(prompt="make", steps=[["I will.", use("Bash", command="mkdir sub; echo made")], "It is made."]),
+        ScriptRule(prompt="greet", steps=["# Hello\n\nyou"]),
     ]
     with world(tmp_path, rules) as made:
         done = talk(made, "greet me\nmake it\n1\n", "--plain")
@@ -55,8 +55,8 @@ def test_a_question_in_lines_holds_all_that_is_asked_for(tmp_path: Path) -> None
     send = use("Task", description="tidy up", prompt="tidy the project", subagent_type="general-purpose")
     write = use("Write", file_path="new.txt", content="".join(f"line {n}\n" for n in range(1, 401)))
     rules = [
-        Rule(prompt="tidy the project", steps=[[use("Bash", command=command)], "Tidied."]),
-        Rule(prompt="begin", steps=[[send], [write, use("Bash", command="touch other")], "Done."]),
+        ScriptRule(prompt="tidy the project", steps=[[use("Bash", command=command)], "Tidied."]),
+        ScriptRule(prompt="begin", steps=[[send], [write, use("Bash", command="touch other")], "Done."]),
     ]
     with world(tmp_path, rules) as made:
         done = talk(made, "begin\n2 not so\n3 not so\n3 not so\n", "--plain")
@@ -75,8 +75,8 @@ def test_a_question_in_lines_holds_all_that_is_asked_for(tmp_path: Path) -> None
 @pytest.mark.parametrize("said", ["1 apple please", "fix the bug", "yes", "1.", "\u0661", "01"])
 def test_a_line_that_is_no_number_answers_nothing_and_is_said_later(tmp_path: Path, said: str) -> None:
     rules = [
-        Rule(prompt="make", steps=[[use("Bash", command="mkdir sub")], "It is made."]),
-        Rule(steps=["Heard that."]),
+        ScriptRule(prompt="make", steps=[[use("Bash", command="mkdir sub")], "It is made."]),
+        ScriptRule(steps=["Heard that."]),
     ]
     with world(tmp_path, rules) as made:
         done = talk(made, f"make it\n{said}\n2\n", "--plain")
@@ -105,7 +105,7 @@ def test_a_line_typed_before_a_question_can_be_read_does_not_answer_it(pause: fl
         below, above = os.pipe()
         shown = StringIO()
         with os.fdopen(below) as source, os.fdopen(above, "w") as typing:
-            lines = Lines(cast(TextIO, Keyboard(source)), shown, pause)
+            lines = PlainUi(cast(TextIO, Keyboard(source)), shown, pause)
             menu = Menu("May it?", [Option("Yes", True), Option("No", False)], is_sudden=True)
             typing.write("1\n\n")
             typing.flush()
@@ -125,7 +125,7 @@ def test_a_line_typed_before_a_question_can_be_read_does_not_answer_it(pause: fl
 
 
 def test_a_simple_terminal_gets_lines_too_and_a_pipe_is_told_what_to_do(tmp_path: Path) -> None:
-    with world(tmp_path, [Rule(prompt="hi", steps=["hello"])]) as made:
+    with world(tmp_path, [ScriptRule(prompt="hi", steps=["hello"])]) as made:
         assert "hello" in talk(made, "hi\n", TERM="dumb").stdout
         done = talk(made, "hi\n")
         assert done.returncode == 2
@@ -141,7 +141,7 @@ def test_without_a_key_it_says_what_is_missing(tmp_path: Path) -> None:
 
 def test_every_command_says_something(tmp_path: Path) -> None:
     todos = [{"content": "Mend it", "status": "pending", "activeForm": "Mending"}]
-    rules = [Rule(prompt="plan", steps=[[use("TodoWrite", todos=todos)], "Planned."])]
+    rules = [ScriptRule(prompt="plan", steps=[[use("TodoWrite", todos=todos)], "Planned."])]
     with world(tmp_path, rules) as made:
         (made.project / "CLAUDE.md").write_text("Be brief.\n")
         (made.project / ".claude" / "commands").mkdir(parents=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Rule
+from clew.api.mock.scripts import ScriptRule
 from tests.console.terminal import DOWN, ENTER, ESC, Console, use, world
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -48,8 +48,8 @@ CALLS: dict[str, list[str | dict[str, Any]]] = {
     "write": [use("Write", file_path="values.py", content=FILE)],
 }
 RULES = [
-    Rule(prompt="tidy the project", steps=[[use("Bash", command=SCRIPT)], "Tidied."]),
-    *(Rule(prompt=f"run {name}", steps=[[*calls], "Done."]) for name, calls in CALLS.items()),
+    ScriptRule(prompt="tidy the project", steps=[[use("Bash", command=SCRIPT)], "Tidied."]),
+    *(ScriptRule(prompt=f"run {name}", steps=[[*calls], "Done."]) for name, calls in CALLS.items()),
 ]
 
 
@@ -131,7 +131,7 @@ def test_each_of_two_calls_is_asked_for_by_itself(tmp_path: Path) -> None:
 
 def test_a_command_with_control_characters_is_refused_in_every_mode(tmp_path: Path) -> None:
     command = "ls src \x1b]0;touch HIDDEN;: \x07"
-    rules = [Rule(prompt="look", steps=[[use("Bash", command=command)], "As you like."])]
+    rules = [ScriptRule(prompt="look", steps=[[use("Bash", command=command)], "As you like."])]
     for mode in ("default", "bypassPermissions"):
         folder = tmp_path / mode
         folder.mkdir()
@@ -149,7 +149,7 @@ HOSTILE_HOOK = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "to
 
 @pytest.mark.parametrize("typed", ["fix the bug", "1 apple", "yes"])
 def test_a_prompt_typed_at_the_trust_question_trusts_nothing(tmp_path: Path, typed: str) -> None:
-    rules = [Rule(prompt="", regex="(?s).*", steps=["Heard."])]
+    rules = [ScriptRule(prompt="", regex="(?s).*", steps=["Heard."])]
     with world(tmp_path, rules) as made:
         (made.project / ".claude").mkdir()
         (made.project / ".claude" / "settings.json").write_text(json.dumps(HOSTILE_HOOK))

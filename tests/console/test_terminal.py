@@ -7,7 +7,7 @@ import re
 from base64 import b64decode
 from pathlib import Path
 
-from clew.api.mock.scripts import Fault, Rule, Step
+from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.conversation.load import request
 from tests.console.terminal import (
     CTRL_B,
@@ -25,7 +25,7 @@ from tests.console.terminal import (
     world,
 )
 
-HANG = Step(content="One two three.", chunk=4, fault=Fault(stream="hang", after=5))
+HANG = ScriptStep(content="One two three.", chunk=4, fault=Fault(stream="hang", after=5))
 BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"
 DOT = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 WAIT = "while [ ! -e go ]; do sleep 0.05; done; echo went"
@@ -37,10 +37,12 @@ def texts(body: object) -> str:
 
 def test_a_session_with_tools_and_questions(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="greet", steps=["# Title\n\nSome **bold** words.\n\n- one\n- two"]),
-        Rule(prompt="list", steps=[["I look.", use("Bash", command="echo found; touch made")], "It is listed."]),
-        Rule(prompt="write", steps=[[use("Write", file_path="a.txt", content="one\ntwo\n")], "It is written."]),
-        Rule(prompt="change", steps=[[use("Edit", file_path="a.txt", old_string="two", new_string="2")], "Changed."]),
+        ScriptRule(prompt="greet", steps=["# Title\n\nSome **bold** words.\n\n- one\n- two"]),
+        ScriptRule(prompt="list", steps=[["I look.", use("Bash", command="echo found; touch made")], "It is listed."]),
+        ScriptRule(prompt="write", steps=[[use("Write", file_path="a.txt", content="one\ntwo\n")], "It is written."]),
+        ScriptRule(
+            prompt="change", steps=[[use("Edit", file_path="a.txt", old_string="two", new_string="2")], "Changed."]
+        ),
     ]
     with world(tmp_path, rules) as made, made.console() as console:
         console.idle()
@@ -71,9 +73,9 @@ def test_a_session_with_tools_and_questions(tmp_path: Path) -> None:
 
 def test_what_is_not_to_be_asked_again_is_remembered_and_a_no_can_say_why(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="again", steps=[[use("Bash", command="mkdir -p sub")], "Made again."]),
-        Rule(prompt="sub", steps=[[use("Bash", command="mkdir -p sub")], "Made."]),
-        Rule(prompt="push", steps=[[use("Bash", command="git push")], "As you like."]),
+        ScriptRule(prompt="again", steps=[[use("Bash", command="mkdir -p sub")], "Made again."]),
+        ScriptRule(prompt="sub", steps=[[use("Bash", command="mkdir -p sub")], "Made."]),
+        ScriptRule(prompt="push", steps=[[use("Bash", command="git push")], "As you like."]),
     ]
     with world(tmp_path, rules) as made, made.console() as console:
         console.idle()
@@ -104,7 +106,7 @@ def test_what_is_not_to_be_asked_again_is_remembered_and_a_no_can_say_why(tmp_pa
 
 
 def test_esc_interrupts_and_takes_the_queue_back(tmp_path: Path) -> None:
-    with world(tmp_path, [Rule(prompt="tell", steps=[HANG])]) as made, made.console() as console:
+    with world(tmp_path, [ScriptRule(prompt="tell", steps=[HANG])]) as made, made.console() as console:
         console.idle()
         console.say("tell me")
         console.see("● One two", "esc to interrupt")
@@ -126,8 +128,8 @@ def test_esc_interrupts_and_takes_the_queue_back(tmp_path: Path) -> None:
 
 def test_what_is_said_meanwhile_is_heard_with_the_results(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="begin", steps=[[use("Bash", command=WAIT)], "unheard"]),
-        Rule(prompt="besides", steps=["Both are done."]),
+        ScriptRule(prompt="begin", steps=[[use("Bash", command=WAIT)], "unheard"]),
+        ScriptRule(prompt="besides", steps=["Both are done."]),
     ]
     with world(tmp_path, rules) as made, made.console("--allowedTools", "Bash") as console:
         console.idle()
@@ -145,8 +147,8 @@ def test_what_is_said_meanwhile_is_heard_with_the_results(tmp_path: Path) -> Non
 
 def test_a_running_command_is_put_aside(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="task-notification", steps=["I heard that it ended."]),
-        Rule(prompt="begin", steps=[[use("Bash", command=WAIT)], "It runs on."]),
+        ScriptRule(prompt="task-notification", steps=["I heard that it ended."]),
+        ScriptRule(prompt="begin", steps=[[use("Bash", command=WAIT)], "It runs on."]),
     ]
     with world(tmp_path, rules) as made, made.console("--allowedTools", "Bash") as console:
         console.idle()
@@ -163,9 +165,9 @@ def test_a_running_command_is_put_aside(tmp_path: Path) -> None:
 
 def test_going_back_leaves_turns_behind_and_brings_files_back(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="first", steps=["First answer."]),
-        Rule(prompt="second", steps=[[use("Write", file_path="b.txt", content="b\n")], "Second answer."]),
-        Rule(prompt="third", steps=["Third answer."]),
+        ScriptRule(prompt="first", steps=["First answer."]),
+        ScriptRule(prompt="second", steps=[[use("Write", file_path="b.txt", content="b\n")], "Second answer."]),
+        ScriptRule(prompt="third", steps=["Third answer."]),
     ]
     with world(tmp_path, rules) as made, made.console("--permission-mode", "acceptEdits") as console:
         console.idle()
@@ -203,9 +205,9 @@ def test_going_back_leaves_turns_behind_and_brings_files_back(tmp_path: Path) ->
 
 def test_compacting_going_on_and_a_new_session(tmp_path: Path) -> None:
     rules = [
-        Rule(prompt="Sum up", steps=["The summary of it."]),
-        Rule(prompt="colour", steps=["It is blue."]),
-        Rule(prompt="next", steps=["Going on."]),
+        ScriptRule(prompt="Sum up", steps=["The summary of it."]),
+        ScriptRule(prompt="colour", steps=["It is blue."]),
+        ScriptRule(prompt="next", steps=["Going on."]),
     ]
     with world(tmp_path, rules) as made:
         with made.console() as console:
@@ -250,7 +252,7 @@ def test_questions_of_the_model(tmp_path: Path) -> None:
         ],
         "multiSelect": False,
     }
-    rules = [Rule(prompt="ask", steps=[[use("AskUserQuestion", questions=[question])], "Thank you."])]
+    rules = [ScriptRule(prompt="ask", steps=[[use("AskUserQuestion", questions=[question])], "Thank you."])]
     with world(tmp_path, rules) as made, made.console() as console:
         console.idle()
         console.say("ask me")
@@ -267,7 +269,7 @@ def test_questions_of_the_model(tmp_path: Path) -> None:
 
 
 def test_the_shell_files_commands_and_pastes(tmp_path: Path) -> None:
-    rules = [Rule(prompt="", regex="(?s).*", steps=["Heard."])]
+    rules = [ScriptRule(prompt="", regex="(?s).*", steps=["Heard."])]
     with world(tmp_path, rules) as made:
         (made.project / "notes.txt").write_text("the notes\n")
         (made.project / "dot.png").write_bytes(DOT)
@@ -320,7 +322,7 @@ def test_the_shell_files_commands_and_pastes(tmp_path: Path) -> None:
 
 def test_a_flood_arrives_whole_and_once_and_nothing_drives_the_terminal(tmp_path: Path) -> None:
     flood = "```\n" + "\n".join(f"row {n} end" for n in range(1500)) + "\n```\n\n\x1b]0;owned\x07\x1b[2Jbad\x1b[31mred"
-    rules = [Rule(prompt="flood", steps=[Step(content=flood, chunk=200)])]
+    rules = [ScriptRule(prompt="flood", steps=[ScriptStep(content=flood, chunk=200)])]
     with world(tmp_path, rules, {"NO_COLOR": "1"}) as made, made.console(columns=40, rows=16) as console:
         console.idle()
         console.say("flood me")

@@ -10,7 +10,7 @@ import pytest
 from clew.demo.talk import NIL, Talk, bash, talk
 from clew.wire.entry import Damaged, Entry
 from clew.wire.entry import read as read_items
-from clew.wire.entry_types import Compaction, Snapshot
+from clew.wire.entry_types import Compaction, FileHistorySnapshot
 
 
 def blocks(entry: dict[str, Any]) -> list[dict[str, Any]]:
@@ -83,7 +83,7 @@ def test_attachments_and_system_notes_are_links() -> None:
 
 def test_a_snapshot_names_the_next_prompt_and_keeps_the_file(tmp_path: Path) -> None:
     told = talk().snapshot({"a.py": "x\n", "new.py": None}).user("go")
-    found = Snapshot.of(told.entries[0])
+    found = FileHistorySnapshot.of(told.entries[0])
     assert found.message_id == found.inner_message_id == told.data()[1]["uuid"]
     assert found.backups["new.py"].name is None
     told.write(tmp_path)

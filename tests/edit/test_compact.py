@@ -17,7 +17,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk
 from clew.edit.plan import Plan, plan
 from clew.edit.summary import compact_session
-from clew.edit.summary.summariser import Piece, extractive
+from clew.edit.summary.summariser import SummaryTask, extractive
 from clew.errors import ApiError, NotFound, Refused
 from clew.facts.context_size import given as given_tokens
 from clew.wire.entry_types import Compaction
@@ -118,9 +118,9 @@ def test_the_last_reply_tells_the_new_size() -> None:
 
 def test_an_earlier_summary_is_part_of_what_is_summed_up() -> None:
     told = chat(2, chat(2).compact("The first half.", keep=3), first=3)
-    asked: list[Piece] = []
+    asked: list[SummaryTask] = []
 
-    def recorded(pieces: Sequence[Piece]) -> list[str | ApiError]:
+    def recorded(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
         asked.extend(pieces)
         return ["All of it."]
 
@@ -168,7 +168,7 @@ def test_a_call_is_not_parted_from_its_result() -> None:
 
 
 def test_a_failed_piece_is_an_error() -> None:
-    def failing(pieces: Sequence[Piece]) -> list[str | ApiError]:
+    def failing(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
         return [ApiError("Overloaded.", "overloaded_error", 529)]
 
     with pytest.raises(ApiError, match="Overloaded"):

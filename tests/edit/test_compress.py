@@ -17,11 +17,11 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
 from clew.edit.plan import Plan, plan
 from clew.edit.summary.compact_boundary import MARK
-from clew.edit.summary.summariser import Piece, extractive
+from clew.edit.summary.summariser import SummaryTask, extractive
 from clew.errors import ApiError
 from clew.facts.context_size import given
 from clew.wire.entry import Entry
-from clew.wire.entry_types import Compaction, Summary
+from clew.wire.entry_types import Compaction, SummaryDetail
 from clew.wire.json_splice import part
 from tests.edit.talks import talks
 
@@ -48,7 +48,7 @@ def session(told: Talk) -> Session:
     return Session(told.bytes())
 
 
-def shouted(pieces: Sequence[Piece]) -> list[str | ApiError]:
+def shouted(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
     """A summariser that says which piece it was given."""
     return [f"SUM of {piece.name} in {piece.limit}" for piece in pieces]
 
@@ -57,9 +57,9 @@ class Recorder:
     """Extracts, and what was asked for."""
 
     def __init__(self) -> None:
-        self.pieces: list[Piece] = []
+        self.pieces: list[SummaryTask] = []
 
-    def __call__(self, pieces: Sequence[Piece]) -> list[str | ApiError]:
+    def __call__(self, pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
         self.pieces.extend(pieces)
         return extractive(pieces)
 
@@ -143,7 +143,7 @@ def test_a_boundary_marks_the_place_and_summary_lines_tell_what_was_removed() ->
     assert (last.type, last.text) == ("assistant", f"{REPORT} Last 2.")
     assert boundary.logical_parent not in made.graph.nodes
     lines = [entry for entry in made.entries if entry.type == "summary"]
-    assert [Summary.of(line).summary for line in lines][:2] == [
+    assert [SummaryDetail.of(line).summary for line in lines][:2] == [
         f"SUM of turn {number} in 240 [Calls left out: Bash, Read]" for number in (1, 2)
     ]
     assert [line.leaf for line in lines][:2] == [entry.uuid for entry in texts(made)]
@@ -212,7 +212,7 @@ def test_a_summary_that_is_no_shorter_is_not_taken() -> None:
 
 
 def test_a_failed_piece_stays_as_it_was_and_is_told() -> None:
-    def half(pieces: Sequence[Piece]) -> list[str | ApiError]:
+    def half(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
         return ["SUM", ApiError("Overloaded.", "overloaded_error", 529)]
 
     before = session(worked(3))

@@ -18,7 +18,7 @@ from clew.demo.talk import Talk, bash, talk, task
 from clew.edit.merge_sessions import merge
 from clew.edit.plan import plan
 from clew.errors import Refused
-from clew.wire.entry_types import Snapshot
+from clew.wire.entry_types import FileHistorySnapshot
 from tests.edit.talks import talks
 
 SAVED = "/home/ada/garden/gate.py"
@@ -107,7 +107,7 @@ def test_the_files_of_both_come_along(tmp_path: Path) -> None:
     assert Path(output["persistedOutputPath"]).read_text() == "right"
     saved = {p.name: p.read_text() for p in (tmp_path / "a" / "file-history" / written.id).iterdir()}
     assert sorted(saved.values()) == ["gate = 'left'\n", "gate = 'right'\n", "gate = 1\n"]
-    told = [Snapshot.of(e).backups[SAVED].name for e in copy.entries if e.type == "file-history-snapshot"]
+    told = [FileHistorySnapshot.of(e).backups[SAVED].name for e in copy.entries if e.type == "file-history-snapshot"]
     assert [saved[str(name)] for name in told] == ["gate = 1\n", "gate = 'left'\n", "gate = 'right'\n"]
     assert len(found.renamed) == 1 and found.renamed[0].endswith("@v3")
     assert {p: p.read_bytes() for p in before} == before

@@ -13,7 +13,7 @@ import clew
 from clew.demo.talk import Talk, talk
 from clew.edit.plan import plan
 from clew.edit.rename_session import retitle, tag
-from clew.edit.undo_journal import Journal, take_back
+from clew.edit.undo_journal import UndoJournal, take_back
 from clew.errors import Busy, NotFound, Refused
 from clew.wire.entry_types import Tag
 
@@ -33,7 +33,7 @@ def tag_of(path: Path) -> str:
 
 
 def undo(asked: str | None = None) -> tuple[Path, ...]:
-    journal = Journal()
+    journal = UndoJournal()
     return take_back(journal.find(asked), journal)
 
 
@@ -115,7 +115,7 @@ def test_what_was_noted_and_never_added_is_only_crossed_out(tmp_path: Path) -> N
     path = told().write(tmp_path)
     before = path.read_bytes()
     line = {"type": "tag", "tag": "x", "sessionId": path.stem}
-    Journal().note("tag x", path.stem, path, line, {**line, "tag": ""})
+    UndoJournal().note("tag x", path.stem, path, line, {**line, "tag": ""})
     undo()
     assert path.read_bytes() == before
 
@@ -125,7 +125,7 @@ def test_the_same_name_again_adds_nothing(tmp_path: Path) -> None:
     before = path.read_bytes()
     assert retitle(clew.read(path), "First").number == ""
     assert retitle(clew.read(path), "Other", dry_run=True).former["customTitle"] == "First"
-    assert path.read_bytes() == before and Journal().records() == ()
+    assert path.read_bytes() == before and UndoJournal().records() == ()
 
 
 def test_a_title_is_one_line_of_words(tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_what_an_interrupted_writing_left_is_cleaned_up(tmp_path: Path) -> None:
     agent.parent.mkdir(parents=True)
     for made in (draft, agent):
         made.write_bytes(b"half")
-    Journal().begin("clone", path.stem, target.stem, [agent, target])
-    assert set(take_back(Journal().find(None), Journal(), dry_run=True)) == {agent, draft} and draft.exists()
+    UndoJournal().begin("clone", path.stem, target.stem, [agent, target])
+    assert set(take_back(UndoJournal().find(None), UndoJournal(), dry_run=True)) == {agent, draft} and draft.exists()
     assert set(undo()) == {agent, draft}
     assert not draft.exists() and not (path.parent / target.stem).exists() and path.exists()
 
@@ -153,7 +153,7 @@ def test_a_writing_that_still_goes_on_is_not_taken_back(tmp_path: Path) -> None:
     heard, said = os.pipe()
     child = os.fork()
     if child == 0:
-        Journal().begin("clone", "a", "b", [tmp_path / "b.jsonl"])
+        UndoJournal().begin("clone", "a", "b", [tmp_path / "b.jsonl"])
         os.write(said, b".")
         signal.pause()
     try:

@@ -14,7 +14,7 @@ import clew
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
 from clew.edit.plan import plan
-from clew.edit.undo_journal import Journal, take_back
+from clew.edit.undo_journal import UndoJournal, take_back
 from clew.errors import NotFound, Refused
 
 SAVED = "/home/ada/garden/gate.py"
@@ -167,7 +167,7 @@ def test_what_was_written_can_be_taken_back(root: Path) -> None:
     before = files(root)
     made = plan(source).write()
     assert files(root) > before
-    journal = Journal()
+    journal = UndoJournal()
     take_back(journal.find(made.id[:8]), journal)
     assert files(root) == before
     assert not (root / "file-history" / made.id).exists()
@@ -179,7 +179,7 @@ def test_what_was_gone_on_with_is_not_taken_back(root: Path) -> None:
     made = plan(saved(root, full())).write()
     with made.path.open("ab") as file:
         file.write(b'{"type":"never-seen"}\n')
-    journal = Journal()
+    journal = UndoJournal()
     with pytest.raises(Refused, match="changed since"):
         take_back(journal.find(None), journal)
     assert made.path.exists()
@@ -187,7 +187,7 @@ def test_what_was_gone_on_with_is_not_taken_back(root: Path) -> None:
 
 def test_a_broken_journal_is_read_as_far_as_it_goes(root: Path, data: Path) -> None:
     made = plan(saved(root, full())).write()
-    journal = Journal()
+    journal = UndoJournal()
     with journal.path.open("ab") as file:
         file.write(b'{"number": "cut')
     assert journal.find(None).made == made.id

@@ -16,10 +16,10 @@ from clew.api.lint import lint
 from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.errors import Refused
-from clew.foreign.conversation_steps import Conversation, Prompt
+from clew.foreign.conversation_steps import Conversation, ForeignPrompt
 from clew.foreign.formats import FORMATS, detect, within
-from clew.foreign.session_builder import KEPT, Place, lines, session_id
-from clew.foreign.write_import import Draft, draft, there, write
+from clew.foreign.session_builder import KEPT, ImportTarget, lines, session_id
+from clew.foreign.write_import import ImportDraft, draft, there, write
 from clew.wire.json_codec import encode
 from clew.wire.layout import Tree
 from tests.foreign.logs import FIRST, SECOND, WRITERS
@@ -35,7 +35,7 @@ def made(path: Path) -> Conversation:
     return next(talk for talk in form.read(file) if not talk.is_empty)
 
 
-def drafted(name: str, folder: Path) -> Draft:
+def drafted(name: str, folder: Path) -> ImportDraft:
     return draft(made(WRITERS[name][1](folder / "log")), Tree(folder / "claude"), "/home/ada/garden")
 
 
@@ -119,7 +119,9 @@ def test_nothing_of_it_is_lost(name: str, tmp_path: Path) -> None:
     session = b"".join(
         encode(line)
         for talk in form.read(path)
-        for line in lines(talk, Place(session_id(talk), "/", datetime(2026, 1, 1, tzinfo=UTC), datetime.now(UTC)))
+        for line in lines(
+            talk, ImportTarget(session_id(talk), "/", datetime(2026, 1, 1, tzinfo=UTC), datetime.now(UTC))
+        )
     )
     words = {word for value in _loaded(path) for word in _texts(value)}
     missing = [word for word in words if json.dumps(word)[1:-1].encode() not in session]
@@ -206,7 +208,7 @@ def test_what_is_whole_of_a_document_that_breaks_off_is_read(name: str, tmp_path
     whole = path.read_text()
     path.write_text(whole[: whole.index(SECOND)])
     [talk] = FORMATS[tool].read(path)
-    first = next(step.content for step in talk.steps if isinstance(step, Prompt) and not step.is_note)
+    first = next(step.content for step in talk.steps if isinstance(step, ForeignPrompt) and not step.is_note)
     assert first in (FIRST, ({"type": "text", "text": FIRST},))
     assert talk.problems == (f"{path.name}: it breaks off or is damaged; what could be read of it was",)
 

@@ -241,10 +241,10 @@ def pages(case: Case) -> None:
     """The pages of `clew serve`."""
     from starlette.testclient import TestClient
 
-    from clew.web.access_control import Door
+    from clew.web.access_control import EntryToken
     from clew.web.routes import make_app
 
-    door = Door(8080, lambda address: None)
+    door = EntryToken(8080, lambda address: None)
     base = f"/session/{case.id}"
     parts = (
         "",
@@ -275,7 +275,7 @@ def pages(case: Case) -> None:
 
 def tools(case: Case) -> None:
     """The tools of `clew mcp`."""
-    from clew.mcp.session_tools import Failure, call
+    from clew.mcp.session_tools import McpToolError, call
     from clew.wire.layout import Tree
 
     questions: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -287,7 +287,7 @@ def tools(case: Case) -> None:
         ("search_sessions", {"query": "pears"}),
     )
     for name, asked in questions:
-        with contextlib.suppress(Failure):
+        with contextlib.suppress(McpToolError):
             call(Tree(case.root), name, asked)
 
 

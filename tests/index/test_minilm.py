@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from clew.errors import ClewError
-from clew.index.semantic.minilm import CHECKSUMS, SIZE, Model, model_folder, verify
+from clew.index.semantic.minilm import CHECKSUMS, SIZE, MiniLm, model_folder, verify
 from clew.index.semantic.wordpiece import LONGEST, MOST
 
 JUDGED = {  # by sentence-transformers 6.2.0 on torch 2.13.0, in a byte for each number
@@ -47,8 +47,8 @@ JUDGED = {  # by sentence-transformers 6.2.0 on torch 2.13.0, in a byte for each
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
-    return Model.load()
+def model() -> MiniLm:
+    return MiniLm.load()
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def model() -> Model:
         ("unaffable tokenisation", [14477, 20961, 3468, 19204, 6648]),
     ],
 )
-def test_word_pieces_are_those_of_the_library(model: Model, text: str, pieces: list[int]) -> None:
+def test_word_pieces_are_those_of_the_library(model: MiniLm, text: str, pieces: list[int]) -> None:
     (only,) = model.words.stretches(text)
     assert only.pieces == [101, *pieces, 102]
     assert text[only.start : only.stop] == text.strip()
 
 
-def test_a_long_text_is_cut_between_words_and_loses_none(model: Model) -> None:
+def test_a_long_text_is_cut_between_words_and_loses_none(model: MiniLm) -> None:
     text = "  ".join(f"word{number}" for number in range(400))
     made = list(model.words.stretches(text))
     assert len(made) > 2
@@ -87,19 +87,19 @@ def test_a_long_text_is_cut_between_words_and_loses_none(model: Model) -> None:
     assert all(len(one.pieces) <= LONGEST + 2 for one in made)
 
 
-def test_a_text_is_cut_between_paragraphs_where_it_can_be(model: Model) -> None:
+def test_a_text_is_cut_between_paragraphs_where_it_can_be(model: MiniLm) -> None:
     text = "one " * 40 + "\n\n" + "two " * 40 + "\n\n" + "three " * 40
     assert [text[one.start : one.stop].split()[0] for one in model.words.stretches(text)] == ["one", "three"]
 
 
-def test_of_a_pasted_text_the_beginning_counts(model: Model) -> None:
+def test_of_a_pasted_text_the_beginning_counts(model: MiniLm) -> None:
     assert len(list(model.words.stretches("apple pear " * 10_000))) == MOST
     assert list(model.words.stretches(" \n ")) == []
     (one,) = model.words.stretches("-" * 5000)  # one word of more pieces than the model takes
     assert len(one.pieces) == LONGEST + 2
 
 
-def test_embeddings_are_those_of_the_library(model: Model) -> None:
+def test_embeddings_are_those_of_the_library(model: MiniLm) -> None:
     judged = np.stack([np.frombuffer(b64decode(packed), np.int8) for packed in JUDGED.values()]).astype(np.float32)
     judged /= np.linalg.norm(judged, axis=1, keepdims=True)
     made = model.embed([next(model.words.stretches(text)) for text in JUDGED])
@@ -108,7 +108,7 @@ def test_embeddings_are_those_of_the_library(model: Model) -> None:
     assert (made * judged).sum(axis=1).min() > 0.9995
 
 
-def test_the_company_of_a_text_does_not_change_its_embedding(model: Model) -> None:
+def test_the_company_of_a_text_does_not_change_its_embedding(model: MiniLm) -> None:
     stretches = [
         next(model.words.stretches("tide " * size + "gauge")) for size in (1, 120, 3, 50, 120, 40, 120, 99)
     ] * 6
@@ -134,27 +134,27 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_another_copy_of_the_model_can_be_named(copy: Path) -> None:
     assert model_folder() == str(copy)
-    Model.load()
+    MiniLm.load()
 
 
 @pytest.mark.parametrize("name", CHECKSUMS)
 def test_a_model_with_another_checksum_is_refused(copy: Path, tmp_path: Path, name: str) -> None:
     stamp = tmp_path / "model.verified"
-    Model.load(str(stamp))
+    MiniLm.load(str(stamp))
     with open(copy / name, "r+b") as file:
         file.seek(-1, os.SEEK_END)
         last = file.read(1)
         file.seek(-1, os.SEEK_END)
         file.write(bytes([last[0] ^ 1]))
     with pytest.raises(ClewError, match="SHA-256 differs") as refused:
-        Model.load(str(stamp))
+        MiniLm.load(str(stamp))
     assert "CLEW_MODEL" in refused.value.hint
 
 
 def test_a_model_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_MODEL", str(tmp_path / "none"))
     with pytest.raises(ClewError, match="No such file"):
-        Model.load()
+        MiniLm.load()
 
 
 def test_a_verified_model_is_not_read_again(copy: Path, tmp_path: Path) -> None:

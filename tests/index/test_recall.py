@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import Ambiguous, NotFound
-from clew.index.results import Result
+from clew.index.results import SearchResult
 from clew.index.saved_searches import Recall, find, recall, save, saved, slug
 from clew.index.snippet import Passage
 from clew.wire.layout import Tree
@@ -19,8 +19,8 @@ from clew.wire.layout import Tree
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
-def found(title: str = "Roses", text: str = "Prune the roses.") -> Result:
-    result = Result("3f2a0000-0000-4000-8000-000000000001")
+def found(title: str = "Roses", text: str = "Prune the roses.") -> SearchResult:
+    result = SearchResult("3f2a0000-0000-4000-8000-000000000001")
     result.title, result.cwd, result.branch, result.path = title, "/home/ada/garden", "main", "/x/3f2a.jsonl"
     result.started, result.ended, result.messages, result.matches = 1_780_000_000, 1_780_000_100, 4, 2
     result.passages = [Passage(result.path, 120, "prompt", text=text)]

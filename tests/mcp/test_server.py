@@ -17,7 +17,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, InitializeResult, ListToolsResult, TextContent
 
-from clew.demo.demo_tree import Summary, write_demo
+from clew.demo.demo_tree import DemoSummary, write_demo
 from clew.mcp.quoted_text import NOTE
 from clew.mcp.session_tools import TOOLS
 
@@ -25,17 +25,17 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def demo(tmp_path: Path) -> Summary:
+def demo(tmp_path: Path) -> DemoSummary:
     return write_demo(tmp_path / "claude", NOW)
 
 
-def environment(demo: Summary, **more: str) -> dict[str, str]:
+def environment(demo: DemoSummary, **more: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("CLAUDE")}
     return {**kept, "XDG_CACHE_HOME": str(demo.root.parent / "cache"), **more}
 
 
 async def talk_to(
-    demo: Summary, calls: list[tuple[str, dict[str, Any]]], env: Mapping[str, str]
+    demo: DemoSummary, calls: list[tuple[str, dict[str, Any]]], env: Mapping[str, str]
 ) -> tuple[InitializeResult, ListToolsResult, list[CallToolResult]]:
     words = ["-m", "clew", "mcp", "--claude-dir", str(demo.root)]
     server = StdioServerParameters(command=sys.executable, args=words, env=dict(env))
@@ -45,7 +45,7 @@ async def talk_to(
         return begun, tools, [await client.call_tool(name, arguments) for name, arguments in calls]
 
 
-def asked(demo: Summary, *calls: tuple[str, dict[str, Any]], **env: str) -> list[tuple[bool, str]]:
+def asked(demo: DemoSummary, *calls: tuple[str, dict[str, Any]], **env: str) -> list[tuple[bool, str]]:
     """Ask a server of its own; for each call whether it failed, and the text."""
     _, _, results = asyncio.run(talk_to(demo, list(calls), environment(demo, **env)))
     return [(result.is_error, said(result)) for result in results]
@@ -57,7 +57,7 @@ def said(result: CallToolResult) -> str:
     return content.text
 
 
-def test_the_tools_are_told_with_their_arguments(demo: Summary) -> None:
+def test_the_tools_are_told_with_their_arguments(demo: DemoSummary) -> None:
     begun, tools, _ = asyncio.run(talk_to(demo, [], environment(demo)))
     assert begun.server_info.name == "clew" and "data" in (begun.instructions or "")
     assert [tool.name for tool in tools.tools] == list(TOOLS)
@@ -68,7 +68,7 @@ def test_the_tools_are_told_with_their_arguments(demo: Summary) -> None:
         assert all(each["description"] for each in tool.input_schema["properties"].values())
 
 
-def test_from_a_question_to_the_passage(demo: Summary) -> None:
+def test_from_a_question_to_the_passage(demo: DemoSummary) -> None:
     session = demo.sessions["rounding"]
     [(found_wrong, found), (read_wrong, read), (turn_wrong, turn), (used_wrong, used)] = asked(
         demo,
@@ -87,7 +87,7 @@ def test_from_a_question_to_the_passage(demo: Summary) -> None:
 
 
 @pytest.mark.req("R226")
-def test_the_session_that_asks_is_left_out(demo: Summary) -> None:
+def test_the_session_that_asks_is_left_out(demo: DemoSummary) -> None:
     call = ("search_sessions", {"query": "override"})
     [(failed, text)] = asked(demo, call)
     assert not failed and demo.sessions["agents"] in text
@@ -95,7 +95,7 @@ def test_the_session_that_asks_is_left_out(demo: Summary) -> None:
     assert demo.sessions["agents"] not in text
 
 
-def test_errors_are_answers_with_a_next_step(demo: Summary) -> None:
+def test_errors_are_answers_with_a_next_step(demo: DemoSummary) -> None:
     answers = asked(
         demo,
         ("read_session", {"id": "ffffffff"}),
@@ -112,7 +112,7 @@ def test_errors_are_answers_with_a_next_step(demo: Summary) -> None:
 
 
 @pytest.mark.parametrize("missing", ["mcp", "mcp_types", "anyio"])
-def test_without_the_package_it_says_how_to_get_it(demo: Summary, missing: str) -> None:
+def test_without_the_package_it_says_how_to_get_it(demo: DemoSummary, missing: str) -> None:
     script = f"import sys; sys.modules[{missing!r}] = None; from clew.cli import main; sys.exit(main(['mcp']))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
@@ -121,7 +121,7 @@ def test_without_the_package_it_says_how_to_get_it(demo: Summary, missing: str) 
     )
 
 
-def test_the_end_of_input_is_the_end_and_an_interrupt_is_quiet(demo: Summary) -> None:
+def test_the_end_of_input_is_the_end_and_an_interrupt_is_quiet(demo: DemoSummary) -> None:
     words = [sys.executable, "-m", "clew", "mcp", "--claude-dir", str(demo.root)]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, env=environment(demo), check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

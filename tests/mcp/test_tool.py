@@ -11,11 +11,11 @@ import pytest
 
 from clew.cli import main
 from clew.conversation.load import read
-from clew.demo.demo_tree import Summary, write_demo
+from clew.demo.demo_tree import DemoSummary, write_demo
 from clew.demo.talk import bash, talk, task
 from clew.index.surrounding_turns import context
 from clew.mcp.quoted_text import LONGEST, MARK, NOTE, back, page, quote
-from clew.mcp.session_tools import TOOLS, Failure, call
+from clew.mcp.session_tools import TOOLS, McpToolError, call
 from clew.wire.layout import Tree
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -35,12 +35,12 @@ def tree(tmp_path: Path) -> Tree:
 
 
 @pytest.fixture
-def demo(tree: Tree) -> Summary:
+def demo(tree: Tree) -> DemoSummary:
     return write_demo(tree.root, NOW)
 
 
 def fails(tree: Tree, name: str, **arguments: Any) -> str:
-    with pytest.raises(Failure) as failure:
+    with pytest.raises(McpToolError) as failure:
         call(tree, name, arguments)
     return str(failure.value)
 
@@ -53,7 +53,7 @@ def quoted(answer: str) -> list[str]:
 
 
 @pytest.mark.req("R221", "R222")
-def test_a_result_says_all_that_helps_to_know_it(tree: Tree, demo: Summary) -> None:
+def test_a_result_says_all_that_helps_to_know_it(tree: Tree, demo: DemoSummary) -> None:
     answer = call(tree, "search_sessions", {"query": "absolute URLs", "limit": 1})
     session = demo.sessions["research"]
     assert f"session {session}  (resume: claude -r {session})" in answer
@@ -63,7 +63,7 @@ def test_a_result_says_all_that_helps_to_know_it(tree: Tree, demo: Summary) -> N
     assert any(passage.startswith("prompt: Is it still true") for passage in passages)
 
 
-def test_a_session_without_its_transcript_is_found_and_marked(tree: Tree, demo: Summary) -> None:
+def test_a_session_without_its_transcript_is_found_and_marked(tree: Tree, demo: DemoSummary) -> None:
     answer = call(tree, "search_sessions", {"query": "which oven"})
     note = "only in the index: the transcript is gone; its title and first prompt are all that is left"
     assert re.search(rf"^session d1bb8283-\S+  \({note}\)$", answer, re.MULTILINE)
@@ -93,11 +93,11 @@ def test_an_archived_session_is_named_with_the_command_that_restores_it(
     assert f"clew restore {path.stem}" in fails(tree, "read_session", id=path.stem)
 
 
-def test_the_list_says_how_many_transcripts_are_gone(tree: Tree, demo: Summary) -> None:
+def test_the_list_says_how_many_transcripts_are_gone(tree: Tree, demo: DemoSummary) -> None:
     assert "whose transcript is gone are not listed (1): search_sessions" in call(tree, "list_sessions", {"limit": 50})
 
 
-def test_pages_of_results_are_the_whole_list(tree: Tree, demo: Summary) -> None:
+def test_pages_of_results_are_the_whole_list(tree: Tree, demo: DemoSummary) -> None:
     whole = re.findall(r"^session (\S+)", call(tree, "search_sessions", {"query": "test", "limit": 50}), re.MULTILINE)
     pages: list[str] = []
     cursor = 0
@@ -112,7 +112,7 @@ def test_pages_of_results_are_the_whole_list(tree: Tree, demo: Summary) -> None:
     assert "further session" in fails(tree, "search_sessions", query="test", cursor=99)
 
 
-def test_sessions_are_listed_in_pages_newest_first(tree: Tree, demo: Summary) -> None:
+def test_sessions_are_listed_in_pages_newest_first(tree: Tree, demo: DemoSummary) -> None:
     first = call(tree, "list_sessions", {"limit": 3})
     assert "Sessions 1-3, newest first." in first and "cursor=3" in first
     ids = re.findall(r"^session (\S+)", first, re.MULTILINE)
@@ -130,7 +130,7 @@ def test_sessions_are_listed_in_pages_newest_first(tree: Tree, demo: Summary) ->
 # -- reading
 
 
-def test_some_turns_and_how_to_go_on(tree: Tree, demo: Summary) -> None:
+def test_some_turns_and_how_to_go_on(tree: Tree, demo: DemoSummary) -> None:
     session = demo.sessions["stations"]
     answer = call(tree, "read_session", {"id": session, "turns": "2-3", "depth": "prompts"})
     assert re.match(rf"Turns 2-3 of \d+ of session {session}\.", answer)
@@ -141,7 +141,7 @@ def test_some_turns_and_how_to_go_on(tree: Tree, demo: Summary) -> None:
 @pytest.mark.parametrize(
     ("turns", "numbers"), [("2", "2-2"), ("2-", "2-3"), ("2-99", "2-3"), ("last 2", "2-3"), (" 1 - 2 ", "1-2")]
 )
-def test_ranges_of_turns(tree: Tree, demo: Summary, turns: str, numbers: str) -> None:
+def test_ranges_of_turns(tree: Tree, demo: DemoSummary, turns: str, numbers: str) -> None:
     answer = call(tree, "read_session", {"id": demo.sessions["rounding"], "turns": turns, "depth": "prompts"})
     assert answer.startswith(f"Turns {numbers} of 3 ")
 
@@ -240,7 +240,7 @@ def test_a_passage_deep_in_a_long_turn_is_on_the_page(tree: Tree) -> None:
 # -- counting
 
 
-def test_tokens_are_counted_once_and_from_a_time_on(tree: Tree, demo: Summary) -> None:
+def test_tokens_are_counted_once_and_from_a_time_on(tree: Tree, demo: DemoSummary) -> None:
     answer = call(tree, "usage", {})
     rows = [int(n.replace(",", "")) for n in re.findall(r"^(?:> \S+|total): ([\d,]+) tokens", answer, re.MULTILINE)]
     assert len(rows) > 3 and sum(rows[:-1]) == rows[-1]
@@ -252,7 +252,7 @@ def test_tokens_are_counted_once_and_from_a_time_on(tree: Tree, demo: Summary) -
 # -- what is not let through
 
 
-def test_secrets_are_masked_in_every_tool(tree: Tree, demo: Summary) -> None:
+def test_secrets_are_masked_in_every_tool(tree: Tree, demo: DemoSummary) -> None:
     session = demo.sessions["secrets"]
     secrets = ("51DemoDemoDemo", "DemoDemoDemoDemo", "DEMO7DEMO7", "correct-horse-42")
     answers = [
@@ -286,7 +286,7 @@ def test_a_transcript_cannot_speak_for_us(tree: Tree) -> None:
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029]", answer), name
 
 
-def test_no_way_out_of_the_folder(tree: Tree, demo: Summary, tmp_path: Path) -> None:
+def test_no_way_out_of_the_folder(tree: Tree, demo: DemoSummary, tmp_path: Path) -> None:
     outside = talk().user("outside").reply("hello").write(tmp_path / "other")
     link = tree.root / "projects" / "link.jsonl"
     link.symlink_to(outside)
@@ -299,7 +299,7 @@ def test_no_way_out_of_the_folder(tree: Tree, demo: Summary, tmp_path: Path) -> 
     assert "either an id or a path" in fails(tree, "context", offset=0)
 
 
-def test_nothing_below_the_claude_folder_is_written(tree: Tree, demo: Summary) -> None:
+def test_nothing_below_the_claude_folder_is_written(tree: Tree, demo: DemoSummary) -> None:
     before = {path: path.stat().st_mtime_ns for path in tree.root.rglob("*")}
     call(tree, "search_sessions", {"query": "feed"})
     call(tree, "usage", {})
@@ -321,12 +321,12 @@ def test_nothing_below_the_claude_folder_is_written(tree: Tree, demo: Summary) -
         ("usage", {"project": "\x1b[31mx"}, "No project answers to"),
     ],
 )
-def test_wrong_arguments(tree: Tree, demo: Summary, name: str, arguments: dict[str, Any], says: str) -> None:
+def test_wrong_arguments(tree: Tree, demo: DemoSummary, name: str, arguments: dict[str, Any], says: str) -> None:
     text = fails(tree, name, **arguments)
     assert says in text and "\x1b" not in text and len(text.splitlines()) <= 2
 
 
-def test_numbers_may_be_written_as_text(tree: Tree, demo: Summary) -> None:
+def test_numbers_may_be_written_as_text(tree: Tree, demo: DemoSummary) -> None:
     assert call(tree, "list_sessions", {"limit": "2"}) == call(tree, "list_sessions", {"limit": 2})
 
 

@@ -133,7 +133,9 @@ def archived_restart_is_at_the_end(patch: Patch) -> None:
     @patch.wrap(fingerprint.judge)
     def wrong(original, file, now, before, old, key, limits, *, doubted):
         found = original(file, now, before, old, key, limits, doubted=doubted)
-        return fingerprint.Verdict(fingerprint.Place(now.size, old.lines, old.chain)) if found.reason else found
+        return (
+            fingerprint.ReadVerdict(fingerprint.ReadPosition(now.size, old.lines, old.chain)) if found.reason else found
+        )
 
 
 @violates("R322", "without an archive empty files are opened")

@@ -88,7 +88,7 @@ def snapshots_of_removed_stay(patch: Patch) -> None:
 def thinking_stays(patch: Patch) -> None:
     @patch.wrap(strip.cut_thinking)
     def wrong(original, session):
-        return removals.Cut()
+        return removals.Removals()
 
 
 @violates("R295", "recent replies are summarised too")

@@ -38,10 +38,10 @@ def lose_field(patch: Patch, name: str, value: Any = None) -> None:
     change_entries(patch, lambda found: force_setattr(found, name, value))
 
 
-def change_detail(patch: Patch, shape: type[entry_types.Detail], **values: Any) -> None:
+def change_detail(patch: Patch, shape: type[entry_types.EntryDetail], **values: Any) -> None:
     """Change the typed view of one kind of entry."""
 
-    @patch.wrap(entry_types.Detail.of)
+    @patch.wrap(entry_types.EntryDetail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
         return replace(made, **values) if cls is shape else made
@@ -137,7 +137,7 @@ def user_type_is_required(patch: Patch) -> None:
 
 @violates("R065", "a queue operation without uuid says nothing")
 def queue_needs_a_uuid(patch: Patch) -> None:
-    @patch.wrap(entry_types.Detail.of)
+    @patch.wrap(entry_types.EntryDetail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
         return replace(made, operation="") if cls is entry_types.QueueOperation and not found.uuid else made
@@ -145,7 +145,7 @@ def queue_needs_a_uuid(patch: Patch) -> None:
 
 @violates("R066", "only enqueue and dequeue are operations")
 def few_operations(patch: Patch) -> None:
-    @patch.wrap(entry_types.Detail.of)
+    @patch.wrap(entry_types.EntryDetail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
         known = cls is not entry_types.QueueOperation or made.operation in ("enqueue", "dequeue")
@@ -168,7 +168,7 @@ def strays_are_lost(patch: Patch) -> None:
 
 @violates("R068", "a snapshot does not name its message")
 def snapshot_names_no_message(patch: Patch) -> None:
-    change_detail(patch, entry_types.Snapshot, message_id=None)
+    change_detail(patch, entry_types.FileHistorySnapshot, message_id=None)
 
 
 @violates("R069", "the version of a backup is lost")
@@ -187,14 +187,14 @@ def string_is_a_name(patch: Patch) -> None:
 
 @violates("R071", "an empty snapshot tracks the folder itself")
 def empty_snapshot_tracks_something(patch: Patch) -> None:
-    @patch.wrap(entry_types.Snapshot.backups)
+    @patch.wrap(entry_types.FileHistorySnapshot.backups)
     def wrong(original, self):
         return original(self) or {".": entry_types.Backup()}
 
 
 @violates("R072", "every snapshot is a first one")
 def updates_are_first_snapshots(patch: Patch) -> None:
-    change_detail(patch, entry_types.Snapshot, is_update=False)
+    change_detail(patch, entry_types.FileHistorySnapshot, is_update=False)
 
 
 @violates("R073", "the files of a message are those of its first snapshot")
@@ -208,7 +208,7 @@ def updates_change_nothing(patch: Patch) -> None:
 @violates("R074", "a summary does not name its leaf")
 @violates("R075", "a summary names no leaf if that is elsewhere")
 def summary_names_no_leaf(patch: Patch) -> None:
-    change_detail(patch, entry_types.Summary, leaf=None)
+    change_detail(patch, entry_types.SummaryDetail, leaf=None)
 
 
 @violates("R077", "a trigger that is not known is called auto")
@@ -220,7 +220,7 @@ def triggers_are_auto(patch: Patch) -> None:
 
 @violates("R078", "durations of turns are seconds")
 def durations_are_seconds(patch: Patch) -> None:
-    @patch.wrap(entry_types.Detail.of)
+    @patch.wrap(entry_types.EntryDetail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
         return replace(made, duration_ms=made.duration_ms // 1000) if cls is entry_types.TurnDuration else made
@@ -235,12 +235,12 @@ def arguments_are_the_message(patch: Patch) -> None:
 
 @violates("R080", "the description of a waiting task is lost")
 def task_is_not_described(patch: Patch) -> None:
-    change_detail(patch, entry_types.Progress, task_description="")
+    change_detail(patch, entry_types.ProgressDetail, task_description="")
 
 
 @violates("R080", "progress of a command has no output")
 def progress_has_no_output(patch: Patch) -> None:
-    change_detail(patch, entry_types.Progress, output="", full_output="")
+    change_detail(patch, entry_types.ProgressDetail, output="", full_output="")
 
 
 @violates("R081", "progress is linked by its own id")

@@ -25,7 +25,7 @@ def history_is_searched(patch: Patch) -> None:
             return original(root, missed)
         stat = Path(path).stat()
         session = "5e551011-aaaa-4bbb-8ccc-00000000000f"
-        found = tree_walk.Found(path, "history", session, "", stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        found = tree_walk.TranscriptFile(path, "history", session, "", stat.st_size, stat.st_mtime_ns, stat.st_ino)
         return [*original(root, missed), found]
 
 
@@ -51,7 +51,7 @@ def command_is_a_notice(patch: Patch) -> None:
 
 @violates("R076", "the fields of boundaries and durations are not read")
 def subtypes_have_no_fields(patch: Patch) -> None:
-    @patch.wrap(entry_types.Detail.of)
+    @patch.wrap(entry_types.EntryDetail.of)
     def wrong(original, cls, found):
         made = original(cls, found)
         return cls() if found.subtype in ("compact_boundary", "turn_duration") else made
@@ -99,7 +99,7 @@ def duration_is_nothing(patch: Patch) -> None:
 
 @violates("R253", "what is taken back leaves no line")
 def removal_is_not_written(patch: Patch) -> None:
-    @patch.wrap(live_conversation.Dialogue._queue_line)
+    @patch.wrap(live_conversation.LiveConversation._queue_line)
     def wrong(original, self, operation, content=None):
         return None if operation == "remove" else original(self, operation, content)
 

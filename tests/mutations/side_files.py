@@ -31,7 +31,7 @@ def gone_entries_are_not_flagged(patch: Patch) -> None:
     @patch.wrap(side_files.compare)
     def wrong(original, index, files):
         found = original(index, files)
-        return side_files.Comparison(found.fresh, found.stale, (), found.unlisted)
+        return side_files.IndexComparison(found.fresh, found.stale, (), found.unlisted)
 
 
 @violates("R170", "a turn is open again after a compaction")

@@ -43,7 +43,7 @@ def each_line_is_paid(patch: Patch) -> None:
 
 @violates("R122", "the lowest count of a reply counts")
 def lowest_counts(patch: Patch) -> None:
-    @patch.wrap(token_usage._Telling.is_outranked)
+    @patch.wrap(token_usage._ReplyUsage.is_outranked)
     def wrong(original, self, *args):
         return not original(self, *args)
 
@@ -64,7 +64,7 @@ def report_has_one_day(patch: Patch) -> None:
 
 @violates("R124", "a report by model has one model")
 def report_has_one_model(patch: Patch) -> None:
-    @patch.wrap(token_usage._Telling.take)
+    @patch.wrap(token_usage._ReplyUsage.take)
     def wrong(original, self, tokens, time, model):
         return original(self, tokens, time, model and "claude-opus-4-5-20251101")
 

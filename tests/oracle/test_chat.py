@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Fault, Rule, Step
-from clew.chat.assemble_session import Options, Parts, opened
+from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
+from clew.chat.assemble_session import Parts, SessionOptions, opened
 from clew.chat.deps import Anything, Unhooked
 from clew.chat.engine import Engine
-from clew.chat.events import Said
+from clew.chat.events import BlockSaid
 from clew.conversation.load import read, request
 from tests.chat.world import MODEL, SAVE, TOOLS, World, limited, use, waiting, world
 from tests.oracle.claude import LATEST
@@ -21,8 +21,8 @@ from tests.oracle.conftest import Claude
 from tests.oracle.judge import PROMPT, bench, shown
 from tests.oracle.verbatim import comparable, without_clew_opening
 
-SUMMARY = Rule(prompt="Sum up this conversation", steps=["All that was said."])
-INNER = Rule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."])
+SUMMARY = ScriptRule(prompt="Sum up this conversation", steps=["All that was said."])
+INNER = ScriptRule(prompt="inner", steps=[[use("Echo", text="inside")], "Inner."])
 
 
 def plain(*prompts: str, **more: Any) -> Callable[[World], object]:
@@ -32,7 +32,7 @@ def plain(*prompts: str, **more: Any) -> Callable[[World], object]:
 def broken_off_in_a_text(made: World) -> None:
     async def drive(engine: Engine) -> None:
         turn = asyncio.create_task(engine.submit("go"))
-        while len(made.of(Said)) < 1:
+        while len(made.of(BlockSaid)) < 1:
             await asyncio.sleep(0)
         engine.interrupt()
         await turn
@@ -78,13 +78,13 @@ def killed(behind: bytes) -> Callable[[World], None]:
 
 
 TWO: list[str | dict[str, Any]] = [{"thinking": "Hm."}, "Look:", use("Echo", text="a"), use("Save", path="x", text="y")]
-MORE = Rule(prompt="more", steps=[["Again:", use("Echo", text="c")], "Two."])
-SCENARIOS: dict[str, tuple[list[Rule], Callable[[World], object]]] = {
-    "two turns with parallel calls": ([Rule(prompt="go", steps=[TWO, "One."]), MORE], plain("go", "more")),
+MORE = ScriptRule(prompt="more", steps=[["Again:", use("Echo", text="c")], "Two."])
+SCENARIOS: dict[str, tuple[list[ScriptRule], Callable[[World], object]]] = {
+    "two turns with parallel calls": ([ScriptRule(prompt="go", steps=[TWO, "One."]), MORE], plain("go", "more")),
     "agents": (
         [
             INNER,
-            Rule(
+            ScriptRule(
                 prompt="go",
                 steps=[
                     [use("Task", description="d", prompt="inner 1"), use("Task", description="d", prompt="inner 2")],
@@ -94,28 +94,28 @@ SCENARIOS: dict[str, tuple[list[Rule], Callable[[World], object]]] = {
         ],
         plain("go"),
     ),
-    "compacted": ([SUMMARY, Rule(prompt="go", steps=[TWO, "One."]), MORE], compacted("more")),
-    "compacted at the end": ([SUMMARY, Rule(prompt="go", steps=[TWO, "One."])], compacted()),
+    "compacted": ([SUMMARY, ScriptRule(prompt="go", steps=[TWO, "One."]), MORE], compacted("more")),
+    "compacted at the end": ([SUMMARY, ScriptRule(prompt="go", steps=[TWO, "One."])], compacted()),
     "broken off in a text": (
-        [Rule(prompt="go", steps=[Step(content=["One.", "Two and more."], pace=0.05, chunk=1)]), MORE],
+        [ScriptRule(prompt="go", steps=[ScriptStep(content=["One.", "Two and more."], pace=0.05, chunk=1)]), MORE],
         broken_off_in_a_text,
     ),
     "broken off in a tool": (
-        [Rule(prompt="go", steps=[[use("Wait"), use("Save", path="x", text="y")]])],
+        [ScriptRule(prompt="go", steps=[[use("Wait"), use("Save", path="x", text="y")]])],
         broken_off_in_a_tool,
     ),
     "failed": (
-        [Rule(prompt="go", steps=[TWO, Step(content="x", fault=Fault(status=400))]), MORE],
+        [ScriptRule(prompt="go", steps=[TWO, ScriptStep(content="x", fault=Fault(status=400))]), MORE],
         plain("go", "more"),
     ),
-    "too many turns": ([Rule(prompt="go", steps=[TWO, TWO, TWO])], plain("go", change=limited(turns=1))),
+    "too many turns": ([ScriptRule(prompt="go", steps=[TWO, TWO, TWO])], plain("go", change=limited(turns=1))),
     "asked again": (
-        [Rule(prompt="go", steps=[Step(content=TWO, fault=Fault(status=529, times=2)), "One."])],
+        [ScriptRule(prompt="go", steps=[ScriptStep(content=TWO, fault=Fault(status=529, times=2)), "One."])],
         plain("go"),
     ),
-    "killed behind a thought": ([Rule(prompt="go", steps=[TWO, "One."])], killed(b'"thinking":')),
-    "killed behind a call": ([Rule(prompt="go", steps=[TWO, "One."])], killed(b'"tool_use","id"')),
-    "killed behind a result": ([Rule(prompt="go", steps=[TWO, "One."])], killed(b'"tool_result"')),
+    "killed behind a thought": ([ScriptRule(prompt="go", steps=[TWO, "One."])], killed(b'"thinking":')),
+    "killed behind a call": ([ScriptRule(prompt="go", steps=[TWO, "One."])], killed(b'"tool_use","id"')),
+    "killed behind a result": ([ScriptRule(prompt="go", steps=[TWO, "One."])], killed(b'"tool_result"')),
 }
 OLD = (
     *("two turns with parallel calls", "agents", "compacted", "broken off in a tool"),
@@ -169,7 +169,7 @@ def resumed(path: Path, made: World, prompt: str = PROMPT) -> tuple[Any, Any]:
     async def run() -> None:
         async with made.client() as client:
             parts = Parts(client, TOOLS, Anything(), Unhooked())
-            wished = Options(cwd=made.project, claude=made.root / "claude", resume=str(path), durability="off")
+            wished = SessionOptions(cwd=made.project, claude=made.root / "claude", resume=str(path), durability="off")
             async with opened(wished, parts, made.events.append) as engine:
                 await engine.submit(prompt)
 
@@ -184,7 +184,7 @@ def test_clew_goes_on_with_what_the_real_program_wrote(shared: Path, tmp_path: P
     samples = sorted((shared / "oracle" / "samples").glob("*/*/.claude/projects/*/*.jsonl"))
     samples = [path for path in samples if not path.name.startswith("agent-") and path.stat().st_size]
     good, wrong, refused = 0, [], 0
-    with world(tmp_path, rules=[Rule(prompt=PROMPT, steps=["ok"])], strict=False) as made:
+    with world(tmp_path, rules=[ScriptRule(prompt=PROMPT, steps=["ok"])], strict=False) as made:
         for number, sample in enumerate(samples):
             if not request(read(sample)).is_resumable:
                 refused += 1
@@ -213,7 +213,7 @@ def test_a_session_is_handed_to_and_fro(claude: Claude, tmp_path: Path) -> None:
             theirs = box.write(session, data)
             assert box.resume(session, f"theirs {number}").rc == 0
             path.write_bytes(theirs.read_bytes())
-        with world(tmp_path / version, rules=[Rule(prompt="ours", steps=[TWO, "Ours."])]) as made:
+        with world(tmp_path / version, rules=[ScriptRule(prompt="ours", steps=[TWO, "Ours."])]) as made:
             sent, said = resumed(path, made, f"ours {number}")
             assert sent[: len(said)] == said
         data = path.read_bytes()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import Rule
+from clew.api.mock.scripts import ScriptRule
 from clew.chat import events
 from clew.chat.engine import Engine
 from tests.chat.test_beside import INNER, drive, left_running, task
@@ -18,8 +18,8 @@ from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
 from tests.oracle.judge import bench
 
-HEARD = Rule(prompt="task-id", steps=["Heard."])
-GO = Rule(prompt="go", steps=[[task("inner work"), use("Echo", text="a")], "Outer."])
+HEARD = ScriptRule(prompt="task-id", steps=["Heard."])
+GO = ScriptRule(prompt="go", steps=[[task("inner work"), use("Echo", text="a")], "Outer."])
 
 
 def heeded(made: World) -> bytes:
@@ -50,9 +50,9 @@ def commanded(made: World) -> bytes:
 
 
 COMMAND = use("Bash", command="echo out", description="Say out", run_in_background=True)
-SCENARIOS: dict[str, tuple[list[Rule], Callable[[World], bytes]]] = {
-    "told when idle": ([INNER, HEARD, Rule(prompt="more", steps=["More."]), GO], heeded),
-    "a command": ([HEARD, Rule(prompt="go", steps=[[COMMAND], [use("Echo", text="b")], "Outer."])], commanded),
+SCENARIOS: dict[str, tuple[list[ScriptRule], Callable[[World], bytes]]] = {
+    "told when idle": ([INNER, HEARD, ScriptRule(prompt="more", steps=["More."]), GO], heeded),
+    "a command": ([HEARD, ScriptRule(prompt="go", steps=[[COMMAND], [use("Echo", text="b")], "Outer."])], commanded),
     "closed": ([INNER, GO], lambda made: left_running(made)),
     "killed": ([INNER, GO], lambda made: left_running(made, is_closed=False)),
     "ended and not told": ([INNER, GO], lambda made: left_running(made, is_told=True, is_closed=False)),

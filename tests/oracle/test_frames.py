@@ -22,7 +22,7 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
-from clew.api.mock.scripts import AnyStep, Fault, Rule, Script, Step
+from clew.api.mock.scripts import AnyStep, Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
 from tests.chat.world import use
 from tests.oracle.conftest import Claude
@@ -68,10 +68,12 @@ def steps(project: Path) -> dict[str, list[AnyStep]]:
         "allowed": [write("allowed.txt"), "Done."],
         "server": [[use("mcp__calc__add", a=1, b=2)], "Done."],
         "question": [[use("AskUserQuestion", questions=[question])], "Done."],
-        "retry": [Step(content="Hello.", fault=Fault(status=529, kind="overloaded_error", message="Busy", times=1))],
-        "long": [Step(content="Half", stop_reason="max_tokens"), "whole."],
-        "refused": [Step(content="No.", stop_reason="refusal"), "After all."],
-        "broken": [Step(fault=Fault(status=400, kind="invalid_request_error", message="No such thing."))],
+        "retry": [
+            ScriptStep(content="Hello.", fault=Fault(status=529, kind="overloaded_error", message="Busy", times=1))
+        ],
+        "long": [ScriptStep(content="Half", stop_reason="max_tokens"), "whole."],
+        "refused": [ScriptStep(content="No.", stop_reason="refusal"), "After all."],
+        "broken": [ScriptStep(fault=Fault(status=400, kind="invalid_request_error", message="No such thing."))],
         "always": [write("first.txt"), write("second.txt"), "Done."],
         "waits": [waiting, "Done."],
         "moved": ["Moved."],
@@ -142,7 +144,7 @@ def _frames(program: str, folder: Path) -> dict[str, list[str]]:
     (project / "a.txt").write_text("one\n")
     said = steps(project)
     # What failed before is still told to the model with the next prompt, so the newer ones are looked for first.
-    rules = [Rule(prompt=prompt, steps=answers) for prompt, answers in reversed(said.items())]
+    rules = [ScriptRule(prompt=prompt, steps=answers) for prompt, answers in reversed(said.items())]
 
     async def talk(url: str) -> dict[str, list[Json]]:
         known = {name: str(folder / name) for name in ("HOME", "CLAUDE_CONFIG_DIR", "XDG_DATA_HOME")}
@@ -167,7 +169,7 @@ def _frames(program: str, folder: Path) -> dict[str, list[str]]:
             found |= await _talk(client, tap, list(said), project)
         return found
 
-    with running(Script(rules=rules)) as server:
+    with running(MockScript(rules=rules)) as server:
         found = asyncio.run(asyncio.wait_for(talk(server.url), LIMIT))
     return {prompt: _turn(prompt, frames) for prompt, frames in found.items()}
 

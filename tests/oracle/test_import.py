@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.foreign.formats import within
-from clew.foreign.write_import import Draft, draft
+from clew.foreign.write_import import ImportDraft, draft
 from clew.wire.layout import Tree
 from tests.foreign.logs import FIRST, WRITERS
 from tests.oracle.claude import LATEST
@@ -27,7 +27,7 @@ CHOSEN = {  # those in SAME say what another form says; all of them where there 
 }
 
 
-def imported(folder: Path, names: tuple[str, ...]) -> dict[str, Draft]:
+def imported(folder: Path, names: tuple[str, ...]) -> dict[str, ImportDraft]:
     found = {}
     for name in names:
         [form, path], *_ = within(WRITERS[name][1](folder / name))

@@ -12,7 +12,7 @@ import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 from claude_agent_sdk.types import StreamEvent
 
-from clew.api.mock.scripts import Fault, Rule, Script, Step
+from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
 from tests.chat.world import use
 from tests.oracle.conftest import Claude
@@ -71,8 +71,8 @@ def _leave_behind(program: str, folder: Path, case: str) -> tuple[list[Json], li
     for name in ("project", "HOME"):
         (folder / name).mkdir(parents=True)
     content, after = CASES[case]
-    step = Step(content=content, chunk=5, fault=Fault(stream="hang", after=after))
-    script = Script(rules=[Rule(prompt="NEXT", steps=["Fine."]), Rule(prompt="go", steps=[step])])
+    step = ScriptStep(content=content, chunk=5, fault=Fault(stream="hang", after=after))
+    script = MockScript(rules=[ScriptRule(prompt="NEXT", steps=["Fine."]), ScriptRule(prompt="go", steps=[step])])
     with running(script, keeps_bodies=True) as server:
         talk = _interrupt_and_continue(program, folder, server.url, max(1, after - 1))
         asyncio.run(asyncio.wait_for(talk, SECONDS))

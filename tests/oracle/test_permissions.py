@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import AnyStep, Rule, Script
+from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
 from clew.api.mock.server import running
 from tests.chat.world import use
 from tests.oracle.claude import command
@@ -163,7 +163,7 @@ def _outcomes(program: Sequence[str], folder: Path, table: str, name: str) -> di
     calls = make_calls(project)
     steps: list[AnyStep] = [[call] for call in calls.values()]
     quiet = ("DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER", "IS_SANDBOX")
-    with running(Script(rules=[Rule(prompt="go", steps=[*steps, "Done."])]), keeps_bodies=True) as server:
+    with running(MockScript(rules=[ScriptRule(prompt="go", steps=[*steps, "Done."])]), keeps_bodies=True) as server:
         known = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "ANTHROPIC_API_KEY": "sk-ant-not-a-key"}
         silent = dict.fromkeys((*quiet, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"), "1")
         done = subprocess.run(

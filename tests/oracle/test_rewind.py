@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
 
-from clew.api.mock.scripts import AnyStep, Rule
+from clew.api.mock.scripts import AnyStep, ScriptRule
 from clew.chat.engine import Engine
 from clew.chat.rewind.path_state import Held
 from clew.chat.rewind.rewind_plan import places
@@ -196,7 +196,7 @@ def held_by_clew(box: Box, binary: bytes) -> Stage:
         [use("Bash", command=COMMAND)],
         "Done.",
     ]
-    rules = [Rule(prompt="FIRST", steps=["Hello."]), Rule(prompt="SECOND", steps=second)]
+    rules = [ScriptRule(prompt="FIRST", steps=["Hello."]), ScriptRule(prompt="SECOND", steps=second)]
     before = tree(project)
 
     async def talk(engine: Engine) -> None:
@@ -237,7 +237,7 @@ def test_the_program_takes_back_what_clew_did(claude: Claude, version: str) -> N
 
 def test_the_program_goes_on_where_clew_went_back_to(claude: Claude) -> None:
     """Right behind the rewind for the new one, which heeds pins; behind the next prompt for the old one too."""
-    rules = [Rule(prompt=prompt, steps=["Hello."]) for prompt in ("FIRST", "SECOND", "THIRD")]
+    rules = [ScriptRule(prompt=prompt, steps=["Hello."]) for prompt in ("FIRST", "SECOND", "THIRD")]
 
     async def back(engine: Engine) -> None:
         for prompt in ("FIRST", "SECOND"):

@@ -14,7 +14,7 @@ import pytest
 
 from clew.chat.tools.builtin.background import close
 from clew.chat.tools.input_schema import check, failure, unknown
-from clew.chat.tools.tool import Failed, Scene, State
+from clew.chat.tools.tool import ToolContext, ToolFailed, ToolState
 from clew.chat.tools.toolbox import toolbox
 from tests.oracle.conftest import Claude
 from tests.oracle.mock_api import Json, Reply, text, tool_use
@@ -154,14 +154,14 @@ def theirs(claude: Claude) -> list[Told]:
 async def ours(folder: Path) -> list[Told]:
     project = folder / "project"
     furnish(project)
-    state, tools, told = State(project, project, (project,)), toolbox(), []
+    state, tools, told = ToolState(project, project, (project,)), toolbox(), []
     for number, (_, name, input) in enumerate(CALLS):
-        scene = Scene(f"toolu_{number}", "sid", folder / "session", state, asyncio.Event())
+        scene = ToolContext(f"toolu_{number}", "sid", folder / "session", state, asyncio.Event())
         try:
             if name not in tools:
                 raise unknown(name)
             result = await tools[name].call(check(tools[name], put_in(input, project)), scene)
-        except Failed as failed:
+        except ToolFailed as failed:
             result = failure(failed)
         told.append(plain((result.content, result.is_error, result.detail), project))
     await close(state)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.api.mock.scripts import AnyStep, Rule, Script
+from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
 from clew.api.mock.server import running
 from tests.chat.world import use
 from tests.oracle.npm import Unavailable, installed, need
@@ -55,13 +55,13 @@ def test_a_whole_talk(modules: Path, tmp_path: Path) -> None:
     calls: list[AnyStep] = [write("a"), write("b"), [use("Write", file_path=str(root / "secret"), content="x\n")]]
     waiting = use("Bash", command=f"touch {root}/begun; sleep 600", description="Wait")
     rules = [
-        Rule(prompt="again", steps=["Again."]),
-        Rule(prompt="wait", steps=[[waiting], "Done."]),
-        Rule(prompt="tools", steps=[*calls, [use("mcp__calc__add", a=2, b=3)], "Done."]),
-        Rule(prompt="hello", steps=["Hello."]),
+        ScriptRule(prompt="again", steps=["Again."]),
+        ScriptRule(prompt="wait", steps=[[waiting], "Done."]),
+        ScriptRule(prompt="tools", steps=[*calls, [use("mcp__calc__add", a=2, b=3)], "Done."]),
+        ScriptRule(prompt="hello", steps=["Hello."]),
     ]
     folders = {name: str(root / name) for name in ("HOME", "CLAUDE_CONFIG_DIR", "XDG_DATA_HOME")}
-    with running(Script(rules=rules), keeps_bodies=True) as server:
+    with running(MockScript(rules=rules), keeps_bodies=True) as server:
         known = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "sk-ant-not-a-key", "PATH": os.environ["PATH"]}
         done = subprocess.run(
             [need("node"), str(program), AGENT, str(project), str(root / "begun")],

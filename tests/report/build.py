@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from clew.report.usage_bucket import Cell, Place
+from clew.report.usage_bucket import Cell, ReplyContext
 from clew.wire.json_codec import encode
 
 TREE = "claude"
@@ -65,6 +65,6 @@ def cell(
     write_5m: int = 0,
     mode: str = "",
     missing: int = 0,
-    place: Place | None = None,
+    place: ReplyContext | None = None,
 ) -> Cell:
     return Cell(when, model, mode, 0, not missing, 1, given, output, write_5m, 0, read, 0, 0, missing, place)

@@ -21,7 +21,7 @@ from benchmarks.corpus.truth import Manifest
 from clew.demo.demo_tree import write_demo
 from clew.facts.prices import MICRO, load
 from clew.report.collect_buckets import gather
-from clew.report.usage_row import Row
+from clew.report.usage_row import UsageRow
 from clew.report.usage_table import Wanted, table
 from clew.wire.json_codec import encode
 from tests.cli.conftest import NOW
@@ -43,12 +43,12 @@ def judge() -> None:
         pytest.skip(f"ccusage cannot be run: {why}")
 
 
-def ours(root: Path) -> dict[str, Row]:
+def ours(root: Path) -> dict[str, UsageRow]:
     cells = gather(str(root), None, places=False).cells
     return {row.name: row for row in table(cells, Wanted(by="model"), PRICES).rows}
 
 
-def spent(row: Row) -> Spent:
+def spent(row: UsageRow) -> Spent:
     return Spent(row.input, row.output, row.write, row.read, row.cost / MICRO**2)
 
 

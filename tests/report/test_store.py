@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clew.demo.talk import bash, talk, task
-from clew.report.collect_buckets import Kept, gather
+from clew.report.collect_buckets import ArchivedTranscript, gather
 from clew.report.reply_store import Store
 from clew.report.usage_bucket import Cell
 from clew.report.usage_summary import folder_of, load
@@ -188,7 +188,9 @@ def test_files_from_elsewhere_count_too(tmp_path: Path, cache: Path) -> None:
     write(tmp_path / "archive", session(2), line("b", output=5))
     write(tmp_path, session(2), line("b", output=5), line("c", output=1))
     found = walk(str(tmp_path / "archive" / "claude"))
-    kept = [Kept(each._replace(path=f"archive:{each.path}"), Path(each.path).read_bytes) for each in found]
+    kept = [
+        ArchivedTranscript(each._replace(path=f"archive:{each.path}"), Path(each.path).read_bytes) for each in found
+    ]
     assert totals(gather(str(tmp_path / TREE), str(cache), places=False, kept=kept).cells) == (3, 16)
 
 

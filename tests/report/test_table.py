@@ -13,8 +13,8 @@ from clew.facts.prices import load
 from clew.report.five_hour_blocks import LENGTH, blocks
 from clew.report.text_table import block_lines, short, table_lines
 from clew.report.timezone import NO_TIME, Zone
-from clew.report.usage_bucket import QUARTER, Cell, Place, merge, seconds
-from clew.report.usage_row import Row, share, summed
+from clew.report.usage_bucket import QUARTER, Cell, ReplyContext, merge, seconds
+from clew.report.usage_row import UsageRow, share, summed
 from clew.report.usage_table import BY, Wanted, chosen_of, needs_places, table
 from tests.report.build import NOON_SECONDS, cell
 
@@ -78,7 +78,7 @@ def test_a_zone_that_there_is_not_is_named() -> None:
 
 
 def placed(output: int, **place: str) -> Cell:
-    return cell(output=output, place=Place(**place))
+    return cell(output=output, place=ReplyContext(**place))
 
 
 def test_by_place() -> None:
@@ -117,7 +117,7 @@ CELLS = st.builds(
     mode=st.sampled_from(["", "batch", "fast"]),
     missing=st.integers(0, 9),
     place=st.builds(
-        Place,
+        ReplyContext,
         project=st.sampled_from(["-a", "-b"]),
         session=st.sampled_from(["s", "t"]),
         branch=st.sampled_from(["", "main"]),
@@ -248,5 +248,5 @@ def test_times_in_every_form(timestamp: str, expected: int) -> None:
 
 
 def test_a_row_begins_empty() -> None:
-    row = Row("x")
+    row = UsageRow("x")
     assert (row.total, row.hits, row.cost) == (0, 0.0, 0)

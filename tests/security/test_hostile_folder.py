@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 import clew
-from clew.api.mock.scripts import Rule, Script
-from clew.api.mock.server import Server, running
+from clew.api.mock.scripts import MockScript, ScriptRule
+from clew.api.mock.server import MockServer, running
 from clew.cli.run_command import COMMANDS
 from clew.conversation.load import sessions
 from clew.demo.demo_tree import write_demo
@@ -33,9 +33,9 @@ AGENT = str(Path(sys.executable).with_name("clew-agent"))
 MAIN = str(Path(clew.__file__).with_name("__main__.py"))
 PATIENCE = 120  # seconds
 
-SCRIPT = Script(
+SCRIPT = MockScript(
     rules=[
-        Rule(
+        ScriptRule(
             prompt="work",
             steps=[
                 [{"tool": "Bash", "input": {"command": "ls; cat notes.txt; pwd"}}],
@@ -45,7 +45,7 @@ SCRIPT = Script(
                 "Done.",
             ],
         ),
-        Rule(
+        ScriptRule(
             prompt="send",
             steps=[
                 [
@@ -64,7 +64,7 @@ SCRIPT = Script(
 class Place:
     """A home, a hostile folder to work in, and a model that calls tools."""
 
-    def __init__(self, root: Path, server: Server) -> None:
+    def __init__(self, root: Path, server: MockServer) -> None:
         self.root = root
         self.server = server
         self.folder: HostileFolder = build(root / "project", root / "TRIPPED")

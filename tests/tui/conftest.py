@@ -8,18 +8,18 @@ import pytest
 
 pytest.importorskip("textual")
 
-from clew.demo.demo_tree import Summary, write_demo
+from clew.demo.demo_tree import DemoSummary, write_demo
 from clew.index.session_index import Index
 from tests.tui.pilot import NOW
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Summary:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> DemoSummary:
     return write_demo(tmp_path_factory.mktemp("demo") / "claude", NOW)
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory, demo: Summary) -> Path:
+def cache(tmp_path_factory: pytest.TempPathFactory, demo: DemoSummary) -> Path:
     folder = tmp_path_factory.mktemp("cache")
     with Index.open(demo.root, folder) as index:
         index.refresh()

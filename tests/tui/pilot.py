@@ -10,19 +10,19 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from clew.tui.browser_app import Browser
-from clew.tui.external_programs import Outside, Resume
-from clew.tui.reader_screen import Reader
-from clew.tui.search_thread import Place
+from clew.tui.external_programs import Outside, ResumeCommand
+from clew.tui.reader_screen import ReaderScreen
+from clew.tui.search_thread import SearchLocation
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
-Steps = Callable[[Browser, Pilot[Resume]], Awaitable[None]]
+Steps = Callable[[Browser, Pilot[ResumeCommand]], Awaitable[None]]
 
 
 def drive(
     claude: Path, cache: Path, steps: Steps, size: tuple[int, int] = (80, 24), outside: Outside | None = None
 ) -> Browser:
     """Run the browser without a terminal, with the clock standing still, through some steps."""
-    app = Browser(Place(str(claude), str(cache)), outside=outside, clock=lambda: NOW)
+    app = Browser(SearchLocation(str(claude), str(cache)), outside=outside, clock=lambda: NOW)
 
     async def run() -> None:
         async with app.run_test(size=size) as pilot:
@@ -33,7 +33,7 @@ def drive(
     return app
 
 
-async def until(pilot: Pilot[Resume], holds: Callable[[], object]) -> None:
+async def until(pilot: Pilot[ResumeCommand], holds: Callable[[], object]) -> None:
     """Wait for what a thread is about to bring."""
     for _ in range(500):
         await pilot.pause()
@@ -43,13 +43,13 @@ async def until(pilot: Pilot[Resume], holds: Callable[[], object]) -> None:
     raise AssertionError(f"it did not come about; the screen is\n{screen(pilot.app)}")
 
 
-async def settled(app: Browser, pilot: Pilot[Resume]) -> None:
+async def settled(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
     """Until the index is built and the list is that of the query."""
     await until(pilot, lambda: app.seeker.is_built and app.home.answered == app.home.number > 1)
     await pilot.pause()
 
 
-async def search(app: Browser, pilot: Pilot[Resume], text: str) -> None:
+async def search(app: Browser, pilot: Pilot[ResumeCommand], text: str) -> None:
     number = app.home.number
     await pilot.press(*("space" if c == " " else c for c in text))
     await until(pilot, lambda: app.home.answered == app.home.number > number and app.home.query_text == text)
@@ -58,17 +58,17 @@ async def search(app: Browser, pilot: Pilot[Resume], text: str) -> None:
     await pilot.pause()
 
 
-async def opened(app: Browser, pilot: Pilot[Resume]) -> Reader:
+async def opened(app: Browser, pilot: Pilot[ResumeCommand]) -> ReaderScreen:
     """The reader, once all rows are there."""
-    await until(pilot, lambda: isinstance(app.screen, Reader) and app.screen.view.rows)
+    await until(pilot, lambda: isinstance(app.screen, ReaderScreen) and app.screen.view.rows)
     reader = app.screen
-    assert isinstance(reader, Reader)
+    assert isinstance(reader, ReaderScreen)
     await until(pilot, lambda: "…" not in said(reader))
     await pilot.pause()
     return reader
 
 
-def said(reader: Reader) -> str:
+def said(reader: ReaderScreen) -> str:
     """The line below the rows."""
     from textual.widgets import Static
 

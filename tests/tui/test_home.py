@@ -13,22 +13,22 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from clew.cli import main
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import talk
 from clew.tui.browser_app import Browser
 from clew.tui.dialogs import Help
-from clew.tui.external_programs import Resume
+from clew.tui.external_programs import ResumeCommand
 from clew.tui.preview_pane import PreviewRows
-from clew.tui.search_thread import Place
-from clew.tui.session_item import Hit, filtered, next_since
+from clew.tui.search_thread import SearchLocation
+from clew.tui.session_item import SessionItem, filtered, next_since
 from clew.tui.session_list import HitList
 from tests.tui.pilot import NOW, drive, lines, opened, screen, search, settled, until
 
 WIDE = (140, 40)
 
 
-def test_newest_sessions_come_first(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_newest_sessions_come_first(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         text = lines(app)
         assert "22 sessions and 1 without transcript, newest first" in text[1]
         assert text[2].startswith("▌Fix one-cent rounding")
@@ -39,8 +39,8 @@ def test_newest_sessions_come_first(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_typing_finds_and_marks(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_typing_finds_and_marks(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await search(app, pilot, "tax office")
         text = lines(app)
         assert "1 session, best first" in text[1]
@@ -55,8 +55,8 @@ def test_typing_finds_and_marks(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_the_preview_shows_the_place_that_was_found(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_the_preview_shows_the_place_that_was_found(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await until(pilot, lambda: "The till says 2.68" in screen(app))
         await search(app, pilot, "lettuce")
         await until(pilot, lambda: "so the override is the only way" in "\n".join(line[64:] for line in lines(app)))
@@ -67,8 +67,8 @@ def test_the_preview_shows_the_place_that_was_found(demo: Summary, cache: Path) 
     drive(demo.root, cache, steps, WIDE)
 
 
-def test_a_bad_query_says_why_and_keeps_the_list(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_a_bad_query_says_why_and_keeps_the_list(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await search(app, pilot, "in:nowhere")
         assert "in: takes title, prompt" in lines(app)[1]
         assert "Fix one-cent" in screen(app)
@@ -78,16 +78,16 @@ def test_a_bad_query_says_why_and_keeps_the_list(demo: Summary, cache: Path) -> 
     drive(demo.root, cache, steps)
 
 
-def test_a_time_that_is_none_says_so(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_a_time_that_is_none_says_so(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await search(app, pilot, "since:soonish")
         assert "since: takes 7d, 2h, yesterday" in lines(app)[1]
 
     drive(demo.root, cache, steps)
 
 
-def test_nothing_matches(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_nothing_matches(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await search(app, pilot, "zzyzxq")
         assert "Nothing matches" in lines(app)[1]
         await pilot.press("enter", "down", "f2", "ctrl+r", "pagedown")
@@ -101,15 +101,15 @@ def test_an_empty_tree(tmp_path: Path, there: bool) -> None:
     if there:
         (tmp_path / "claude" / "projects").mkdir(parents=True)
 
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         assert "No sessions" in screen(app)
         await pilot.press("down", "enter", "f3")
 
     drive(tmp_path / "claude", tmp_path / "cache", steps)
 
 
-def test_the_first_start_builds_the_index(demo: Summary, tmp_path: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_the_first_start_builds_the_index(demo: DemoSummary, tmp_path: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         assert "22 sessions" in screen(app)
         await search(app, pilot, "tax office")
         assert "1 session" in screen(app)
@@ -117,8 +117,8 @@ def test_the_first_start_builds_the_index(demo: Summary, tmp_path: Path) -> None
     drive(demo.root, tmp_path, steps)
 
 
-def test_keys_for_filters(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_keys_for_filters(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await pilot.press("down", "f2")
         await until(pilot, lambda: "4 sessions" in lines(app)[1])
         assert "project:tide-gauge" in lines(app)[0]
@@ -140,8 +140,8 @@ def test_filters_are_part_of_the_query() -> None:
     assert spans == ["valve", "valve since:7d", "valve since:30d", "valve"]
 
 
-def test_help_by_both_keys(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_help_by_both_keys(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         for key in ("f1", "question_mark"):
             await pilot.press(key)
             await until(pilot, lambda: isinstance(app.screen, Help) and "empty the search" in screen(app))
@@ -154,8 +154,8 @@ def test_help_by_both_keys(demo: Summary, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 16), (110, 30), (200, 60)])
-def test_no_line_is_wider_than_the_screen(demo: Summary, cache: Path, size: tuple[int, int]) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_no_line_is_wider_than_the_screen(demo: DemoSummary, cache: Path, size: tuple[int, int]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         for key in ("f6", "f6", "down", "pagedown"):
             await pilot.press(key)
             await pilot.pause()
@@ -167,8 +167,8 @@ def test_no_line_is_wider_than_the_screen(demo: Summary, cache: Path, size: tupl
     drive(demo.root, cache, steps, size)
 
 
-def test_light_and_dark(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_light_and_dark(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         before = app.theme
         await pilot.press("ctrl+t")
         assert (before, app.theme) == ("clew-dark", "clew-light")
@@ -178,8 +178,8 @@ def test_light_and_dark(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_the_mouse_selects_and_opens(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_the_mouse_selects_and_opens(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await pilot.click(HitList, offset=(5, 2))
         assert app.home.hits.cursor == 2
         await pilot.click(HitList, offset=(5, 2), times=2)
@@ -199,8 +199,11 @@ class Counting(HitList):
 
 
 def test_of_ten_thousand_sessions_only_those_on_the_screen_are_drawn(tmp_path: Path) -> None:
-    hits = [Hit(f"{n:08}", f"/none/{n}", f"session {n}", "/home/ada/src/drip", "", "main", NOW) for n in range(10_000)]
-    app = Browser(Place(str(tmp_path), str(tmp_path)), clock=lambda: NOW)
+    hits = [
+        SessionItem(f"{n:08}", f"/none/{n}", f"session {n}", "/home/ada/src/drip", "", "main", NOW)
+        for n in range(10_000)
+    ]
+    app = Browser(SearchLocation(str(tmp_path), str(tmp_path)), clock=lambda: NOW)
 
     async def run() -> None:
         async with app.run_test(size=(80, 24)) as pilot:
@@ -227,8 +230,8 @@ def test_of_ten_thousand_sessions_only_those_on_the_screen_are_drawn(tmp_path: P
     asyncio.run(run())
 
 
-def test_what_is_typed_while_a_search_runs_is_what_is_answered(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_what_is_typed_while_a_search_runs_is_what_is_answered(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         box = app.home.query_one("#query", Input)
         for text in ("valve", "lettuce", "till", "tax office"):
             box.value = text
@@ -278,7 +281,7 @@ TYPED = "644ef223-00e7-4a77-bcad-d89361ee209c"
 
 
 def test_gone_sessions_are_listed_found_and_marked(stale: Path, tmp_path: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         assert "1 session and 2 without transcript, newest first · 1 more in the prompt history" in lines(app)[1]
         marked = [line for line in lines(app) if " gone  " in line]
         assert len(marked) == 2 and "okapi" in screen(app) and "\x1b" not in screen(app)
@@ -295,7 +298,7 @@ def test_gone_sessions_are_listed_found_and_marked(stale: Path, tmp_path: Path) 
 
 
 def test_an_archived_session_is_read_and_not_resumed(stale: Path, tmp_path: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await search(app, pilot, "wombat")
         await until(pilot, lambda: "bring it back with: clew" in " ".join(screen(app).replace("│", " ").split()))
         await pilot.press("ctrl+r")

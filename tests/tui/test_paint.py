@@ -8,12 +8,12 @@ from rich.cells import cell_len
 
 from clew.tui import folding
 from clew.tui.line_wrap import fit, wrap
-from clew.tui.row_text import State, height, layout, marked, overlaid, spans
+from clew.tui.row_text import RowState, height, layout, marked, overlaid, spans
 from clew.view.rows import Row
 
 KINDS = ("prompt", "reply", "call", "result", "failure", "diff", "agent", "thinking", "note", "summary", "todo", "plan")
 TEXT = st.text(max_size=300) | st.text("ab \n\t`#*-+▸", max_size=200)
-STATES = st.sampled_from([State(), State(whole=True)])
+STATES = st.sampled_from([RowState(), RowState(whole=True)])
 
 
 @given(TEXT, st.integers(4, 60))
@@ -30,7 +30,7 @@ def test_what_is_cut_fits(text: str, width: int) -> None:
 
 @given(st.sampled_from(KINDS), TEXT, st.integers(20, 100), STATES, st.sampled_from([None, 0, 3]), st.integers(0, 2))
 def test_the_height_is_that_of_the_layout(
-    kind: str, text: str, width: int, state: State, limit: int | None, depth: int
+    kind: str, text: str, width: int, state: RowState, limit: int | None, depth: int
 ) -> None:
     row = Row(kind, text, depth, limit=limit)
     made = layout(row, width, state)
@@ -42,7 +42,7 @@ def test_the_height_is_that_of_the_layout(
 @given(st.sampled_from(["call", "agent"]), TEXT, st.integers(30, 100))
 def test_a_closed_fold_is_one_line(kind: str, text: str, width: int) -> None:
     facts = {"failed": True, "seconds": 75.0}
-    made = layout(Row(kind, text, facts=facts), width, State("closed"))
+    made = layout(Row(kind, text, facts=facts), width, RowState("closed"))
     assert len(made) == 1
     assert cell_len(made[0].front + made[0].text) <= width
     if kind == "call":

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.tui.browser_app import Browser
-from clew.tui.external_programs import Resume
+from clew.tui.external_programs import ResumeCommand
 from tests.tui.pilot import drive, screen, search, until
 
 PICTURE = Path(__file__).parents[2] / "docs" / "tui.svg"
@@ -25,10 +25,10 @@ def texts(svg: str) -> str:
     return unescape("\n".join(found)).replace("\xa0", " ")
 
 
-def taken(demo: Summary, cache: Path) -> str:
+def taken(demo: DemoSummary, cache: Path) -> str:
     made: list[str] = []
 
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await search(app, pilot, "valve")
         await until(pilot, lambda: "Where could a valve stay open" in screen(app))
         await pilot.pause()
@@ -38,7 +38,7 @@ def taken(demo: Summary, cache: Path) -> str:
     return re.sub(r"terminal-\d+-", "clew-", made[0])
 
 
-def test_the_picture_shows_the_browser(demo: Summary, cache: Path) -> None:
+def test_the_picture_shows_the_browser(demo: DemoSummary, cache: Path) -> None:
     svg = taken(demo, cache)
     words = texts(svg).replace("\n", "")
     for text in SEEN:

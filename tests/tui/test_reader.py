@@ -12,18 +12,18 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from clew.conversation.session import Session
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.tui.browser_app import Browser
 from clew.tui.dialogs import Branches, FileName
-from clew.tui.external_programs import Outside, Resume, go_on
+from clew.tui.external_programs import Outside, ResumeCommand, go_on
 from clew.tui.load_rows import session_rows
-from clew.tui.reader_screen import Reader
-from clew.view.rows import Options
+from clew.tui.reader_screen import ReaderScreen
+from clew.view.rows import ViewOptions
 from clew.wire.json_codec import encode
 from tests.tui.pilot import drive, lines, opened, said, screen, search, until
 
 
-async def read(app: Browser, pilot: Pilot[Resume], query: str = "") -> Reader:
+async def read(app: Browser, pilot: Pilot[ResumeCommand], query: str = "") -> ReaderScreen:
     """Open the first session for a query."""
     if query:
         await search(app, pilot, query)
@@ -31,15 +31,15 @@ async def read(app: Browser, pilot: Pilot[Resume], query: str = "") -> Reader:
     return await opened(app, pilot)
 
 
-async def reloaded(pilot: Pilot[Resume], reader: Reader, key: str) -> None:
+async def reloaded(pilot: Pilot[ResumeCommand], reader: ReaderScreen, key: str) -> None:
     before = reader._number
     await pilot.press(key)
     await until(pilot, lambda: reader._number > before and not reader._is_loading)
     await pilot.pause()
 
 
-def test_calls_are_folded_and_open(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_calls_are_folded_and_open(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await read(app, pilot)
         assert "▸ Read src/orders/pricing.py" in screen(app)
         assert "Prices of orders" not in screen(app)
@@ -64,8 +64,8 @@ def test_calls_are_folded_and_open(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_depth_goes_round(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_depth_goes_round(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         reader = await read(app, pilot)
         seen = []
         for _ in range(4):
@@ -77,8 +77,8 @@ def test_depth_goes_round(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_thinking_and_agents(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_thinking_and_agents(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         reader = await read(app, pilot, "lettuce")
         assert "Reading the valve first" not in screen(app)
         await pilot.press("g", "a")
@@ -96,8 +96,8 @@ def test_thinking_and_agents(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_find_goes_from_match_to_match_and_into_folds(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_find_goes_from_match_to_match_and_into_folds(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         reader = await read(app, pilot)
         await pilot.press("slash", *"def", "enter")
         await pilot.pause()
@@ -122,8 +122,8 @@ def test_find_goes_from_match_to_match_and_into_folds(demo: Summary, cache: Path
     drive(demo.root, cache, steps)
 
 
-def test_a_search_opens_at_what_was_found(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_a_search_opens_at_what_was_found(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         reader = await read(app, pilot, "tax office")
         await until(pilot, lambda: "match " in said(reader))
         assert reader.view.row is not None
@@ -134,8 +134,8 @@ def test_a_search_opens_at_what_was_found(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_prompts_and_ends(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_prompts_and_ends(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         reader = await read(app, pilot)
         for key, turn in (("]", 2), ("]", 3), ("]", 3), ("[", 2), ("G", 3), ("g", 1)):
             await pilot.press({"]": "right_square_bracket", "[": "left_square_bracket"}.get(key, key))
@@ -145,8 +145,8 @@ def test_prompts_and_ends(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_branches_are_switched(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_branches_are_switched(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         reader = await read(app, pilot, "exactly closing time")
         assert "default of None" not in screen(app)
         await pilot.press("b")
@@ -163,8 +163,8 @@ def test_branches_are_switched(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_one_branch_is_no_choice(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_one_branch_is_no_choice(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         reader = await read(app, pilot)
         await pilot.press("b")
         await pilot.pause()
@@ -173,8 +173,8 @@ def test_one_branch_is_no_choice(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_secrets_are_masked_until_they_are_asked_for(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_secrets_are_masked_until_they_are_asked_for(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         reader = await read(app, pilot, "payments staging 401")
         await pilot.press("x")
         assert "[REDACTED:" in reader.text()
@@ -186,8 +186,8 @@ def test_secrets_are_masked_until_they_are_asked_for(demo: Summary, cache: Path)
     drive(demo.root, cache, steps)
 
 
-def test_copy(demo: Summary, cache: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_copy(demo: DemoSummary, cache: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await read(app, pilot)
         await pilot.press("y")
         assert app.clipboard.startswith("The till says 2.68")
@@ -199,14 +199,14 @@ def test_copy(demo: Summary, cache: Path) -> None:
     drive(demo.root, cache, steps)
 
 
-def test_pager_and_editor(demo: Summary, cache: Path) -> None:
+def test_pager_and_editor(demo: DemoSummary, cache: Path) -> None:
     asked: list[tuple[Sequence[str], str | None]] = []
 
     def run(words: Sequence[str], text: str | None) -> int:
         asked.append((words, text))
         return 0
 
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await pilot.press("tab", "o")
         await read(app, pilot)
         await pilot.press("o", "O")
@@ -218,14 +218,14 @@ def test_pager_and_editor(demo: Summary, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["ctrl+r", "r"])
-def test_resume_ends_with_the_session(demo: Summary, cache: Path, key: str) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_resume_ends_with_the_session(demo: DemoSummary, cache: Path, key: str) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         if key == "r":
             await read(app, pilot)
         await pilot.press(key)
 
     app = drive(demo.root, cache, steps)
-    assert app.return_value == Resume(demo.sessions["rounding"], "/home/ada/work/bakery-orders")
+    assert app.return_value == ResumeCommand(demo.sessions["rounding"], "/home/ada/work/bakery-orders")
 
 
 def test_resume_becomes_claude_in_the_folder(
@@ -235,7 +235,7 @@ def test_resume_becomes_claude_in_the_folder(
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "a project"
     place.mkdir()
-    resume = Resume("8abbce1f", str(place))
+    resume = ResumeCommand("8abbce1f", str(place))
 
     def execute(file: str, words: Sequence[str], variables: Mapping[str, str]) -> None:
         asked.append((file, list(words), str(Path.cwd())))
@@ -243,7 +243,7 @@ def test_resume_becomes_claude_in_the_folder(
     assert go_on(resume, execute, lambda _: "/bin/claude") == 0
     assert asked == [("/bin/claude", ["claude", "-r", "8abbce1f"], str(place.resolve()))]
     assert go_on(resume, execute, lambda _: None) == 2
-    assert go_on(Resume("8abbce1f", str(tmp_path / "gone")), execute, lambda _: "/bin/claude") == 2
+    assert go_on(ResumeCommand("8abbce1f", str(tmp_path / "gone")), execute, lambda _: "/bin/claude") == 2
     assert len(asked) == 1
     told = capsys.readouterr()
     assert f"cd '{place}' && claude -r 8abbce1f" in told.out
@@ -251,10 +251,10 @@ def test_resume_becomes_claude_in_the_folder(
     assert "gone is gone." in told.err
 
 
-def test_export_writes_a_new_file(demo: Summary, cache: Path, tmp_path: Path) -> None:
+def test_export_writes_a_new_file(demo: DemoSummary, cache: Path, tmp_path: Path) -> None:
     made = tmp_path / "made.json"
 
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         for _ in range(2):
             await pilot.press("tab", "e")
             await until(pilot, lambda: isinstance(app.screen, FileName))
@@ -267,8 +267,8 @@ def test_export_writes_a_new_file(demo: Summary, cache: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60)])
-def test_every_line_fits(demo: Summary, cache: Path, size: tuple[int, int]) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_every_line_fits(demo: DemoSummary, cache: Path, size: tuple[int, int]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         for query in ("", "slug"):
             if app.screen is not app.home:
                 await pilot.press("q")
@@ -285,13 +285,13 @@ def test_every_line_fits(demo: Summary, cache: Path, size: tuple[int, int]) -> N
     drive(demo.root, cache, steps, size)
 
 
-def test_a_file_that_is_gone(demo: Summary, cache: Path, tmp_path: Path) -> None:
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+def test_a_file_that_is_gone(demo: DemoSummary, cache: Path, tmp_path: Path) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         from dataclasses import replace
 
         app.home.hits.hits = [replace(hit, path=str(tmp_path / "gone.jsonl")) for hit in app.home.hits.hits]
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Reader) and not app.screen._is_loading)
+        await until(pilot, lambda: isinstance(app.screen, ReaderScreen) and not app.screen._is_loading)
         await pilot.press("enter", "d", "b", "y", "n", "G", "o", "q")
         assert app.screen is app.home
 
@@ -326,7 +326,7 @@ def hostile(root: Path, text: str, replies: int = 1) -> None:
 def test_hostile_text_is_shown_as_it_is(tmp_path: Path) -> None:
     hostile(tmp_path / "claude", HOSTILE)
 
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await until(pilot, lambda: "• [bold]" in screen(app))
         await read(app, pilot)
         text = screen(app)
@@ -342,15 +342,15 @@ def test_hostile_text_is_shown_as_it_is(tmp_path: Path) -> None:
 def test_a_large_session_opens_with_its_beginning(tmp_path: Path) -> None:
     hostile(tmp_path / "claude", "word " * 200, replies=6000)
     session = Session(next(tmp_path.glob("claude/projects/*/*.jsonl")))
-    first = next(iter(session_rows(session, Options(), None, False)))
+    first = next(iter(session_rows(session, ViewOptions(), None, False)))
     assert first.text.startswith("word")
     assert "items" not in vars(session), "the file was read before the first row was there"
 
-    async def steps(app: Browser, pilot: Pilot[Resume]) -> None:
+    async def steps(app: Browser, pilot: Pilot[ResumeCommand]) -> None:
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Reader) and app.screen.view.rows)
+        await until(pilot, lambda: isinstance(app.screen, ReaderScreen) and app.screen.view.rows)
         reader = app.screen
-        assert isinstance(reader, Reader)
+        assert isinstance(reader, ReaderScreen)
         await until(pilot, lambda: len(reader.view.rows) == 6001)
         await pilot.press("G")
         await pilot.pause()

@@ -19,15 +19,15 @@ from clew.view.html_page import page
 from clew.view.playback.frames import frames, player_rows
 from clew.view.playback.player_page import player_page
 from clew.view.row_html import fragments
-from clew.view.rows import Options, rows
-from clew.view.static_site import Exported, Words, index_page
+from clew.view.rows import ViewOptions, rows
+from clew.view.static_site import Exported, WordIndex, index_page
 from tests.view.payloads import PAYLOADS, everywhere
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 sync = pytest.importorskip("playwright.sync_api")
-WHOLE = Options(depth="full", thinking=True, meta=True, lines=None, diff_lines=None, details=True)
+WHOLE = ViewOptions(depth="full", thinking=True, meta=True, lines=None, diff_lines=None, details=True)
 PICTURE = Path(__file__).parents[2] / "docs/export.png"
 WATCH = """
 window.ran = [];
@@ -114,10 +114,10 @@ def test_a_page_reads_without_scripts(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_an_index_searches_from_a_file(tab: Page, tmp_path: Path) -> None:
-    words, made = Words(), []
+    words, made = WordIndex(), []
     for number, text in enumerate(("Dig the beds", "Sow the seeds", "修复日本語の種")):
         session = Session(talk(seed=number).user(text).reply("ok").bytes())
-        list(words.passing(rows(session, session.turns, Options()), number))
+        list(words.passing(rows(session, session.turns, ViewOptions()), number))
         made.append(Exported(about(session, None), f"{number}.html"))
     path = tmp_path / "index.html"
     path.write_text("".join(index_page("All", made, words)), encoding="utf-8")
@@ -177,7 +177,7 @@ def test_the_docs_show_a_page(tab: Page, tmp_path: Path) -> None:
     demo = write_demo(tmp_path / "claude", datetime(2026, 6, 1, 12, tzinfo=UTC))
     session = Session(next((tmp_path / "claude").rglob(f"{demo.sessions['planned']}.jsonl")))
     path = tmp_path / "page.html"
-    options = Options(details=True, thinking=True)
+    options = ViewOptions(details=True, thinking=True)
     path.write_text("".join(page(about(session, None), fragments(rows(session, session.turns, options)))), "utf-8")
     tab.set_viewport_size({"width": 860, "height": 900})
     tab.goto(path.as_uri())

@@ -10,8 +10,8 @@ from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, edit, talk, task, write
 from clew.errors import NotFound
-from clew.facts.file_changes import ABSENT, UNKNOWN, State
-from clew.view.comparison import Comparison, Difference, way
+from clew.facts.file_changes import ABSENT, UNKNOWN, FileContent
+from clew.view.comparison import Comparison, FileDifference, way
 
 PATH = "/home/ada/a.py"
 
@@ -30,7 +30,7 @@ def test_branches_part_behind_what_they_share() -> None:
     session = forked()
     made = Comparison(way(session, "b1"), way(session, "b2"))
     assert made.shared == 1
-    assert made.differences == (Difference(PATH, State(True, "1\n"), State(True, "I\n")),)
+    assert made.differences == (FileDifference(PATH, FileContent(True, "1\n"), FileContent(True, "I\n")),)
     assert made.differences[0].lines("a", "b") == ["--- a", "+++ b", "@@ -1 +1 @@", "-1", "+I"]
 
 
@@ -38,7 +38,7 @@ def test_a_file_that_one_way_left_alone_is_as_it_was_where_they_part() -> None:
     session = forked()
     made = Comparison(way(session, "1"), way(session))
     assert made.shared == 1
-    assert made.differences == (Difference(PATH, State(True, "one\n"), State(True, "I\n")),)
+    assert made.differences == (FileDifference(PATH, FileContent(True, "one\n"), FileContent(True, "I\n")),)
 
 
 def test_a_copy_shares_its_turns_with_the_session() -> None:
@@ -46,7 +46,7 @@ def test_a_copy_shares_its_turns_with_the_session() -> None:
     copy = told.fork().user("more").reply(call=write("/home/ada/b.py", "b\n")).result().reply("there")
     made = Comparison(way(Session(told.bytes())), way(Session(copy.bytes())))
     assert made.shared == 2
-    assert made.differences == (Difference("/home/ada/b.py", ABSENT, State(True, "b\n")),)
+    assert made.differences == (FileDifference("/home/ada/b.py", ABSENT, FileContent(True, "b\n")),)
 
 
 def test_what_ended_alike_does_not_differ() -> None:
@@ -61,14 +61,14 @@ def test_what_no_record_tells_is_told_as_such() -> None:
         told.fork().user("on").reply(call=edit(PATH, "a", "b")).result("ok", detail={"note": "changed"}).reply("done")
     )
     made = Comparison(way(Session(told.bytes())), way(Session(other.bytes())))
-    assert made.differences == (Difference(PATH, UNKNOWN, UNKNOWN),)
+    assert made.differences == (FileDifference(PATH, UNKNOWN, UNKNOWN),)
     assert made.differences[0].lines("a", "b") == []
 
 
 def test_the_work_of_agents_counts(tmp_path: Path) -> None:
     child = talk(seed=2).user("do it").reply(call=write(PATH, "by an agent\n")).result().reply("done")
     path = talk().user("send one").reply(call=task("Do it", "do it")).agent(0, child).reply("ok").write(tmp_path)
-    assert way(read(path)).changes()[PATH].after == State(True, "by an agent\n")
+    assert way(read(path)).changes()[PATH].after == FileContent(True, "by an agent\n")
 
 
 def test_places_have_names() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, read, talk
-from clew.view.rows import DEPTHS, Options, Row, first_rows, rest_rows, rows
+from clew.view.rows import DEPTHS, Row, ViewOptions, first_rows, rest_rows, rows
 
 
 def told(said: Talk, **wish: Any) -> list[Row]:
     session = Session(said.bytes())
-    return list(rows(session, session.turns, Options(**wish)))
+    return list(rows(session, session.turns, ViewOptions(**wish)))
 
 
 def kinds(found: list[Row]) -> list[str]:
@@ -51,15 +51,15 @@ def test_the_text_of_a_row_is_whole() -> None:
 
 def test_only_the_turns_asked_for() -> None:
     session = Session(garden().bytes())
-    assert [r.text for r in rows(session, session.turns[1:], Options())] == ["two", "c"]
+    assert [r.text for r in rows(session, session.turns[1:], ViewOptions())] == ["two", "c"]
 
 
 def test_the_rest_of_a_turn_is_what_was_not_shown_yet() -> None:
     session = Session(garden().bytes())
     turn = session.turns[0]
-    after = list(rest_rows(session, turn, 4, Options()))
+    after = list(rest_rows(session, turn, 4, ViewOptions()))
     assert kinds(after) == ["reply"] and after[0].text == "b"
-    assert list(rest_rows(session, turn, len(turn.entries), Options())) == []
+    assert list(rest_rows(session, turn, len(turn.entries), ViewOptions())) == []
 
 
 @pytest.mark.req("R233")
@@ -94,8 +94,8 @@ def test_a_call_without_an_id_is_passed_over() -> None:
 
 def test_what_comes_before_the_first_prompt_is_apart() -> None:
     session = Session(talk(step=DENSE).reply("early").user("go").reply("late").bytes())
-    assert [r.text for r in first_rows(session, Options())] == ["early"]
-    assert [r.text for r in rows(session, session.turns, Options())] == ["go", "late"]
+    assert [r.text for r in first_rows(session, ViewOptions())] == ["early"]
+    assert [r.text for r in rows(session, session.turns, ViewOptions())] == ["go", "late"]
 
 
 @pytest.mark.req("R232")

@@ -12,18 +12,18 @@ from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, talk, task, todo
 from clew.view.header import about
 from clew.view.row_markdown import fenced, harmless, markdown, pieces
-from clew.view.rows import Options, rows
+from clew.view.rows import ViewOptions, rows
 from tests.view.markup import FRAGMENT, tags
 from tests.view.payloads import PAYLOADS, everywhere
 
-WHOLE = Options(depth="full", thinking=True, meta=True, lines=None, diff_lines=None, details=True)
+WHOLE = ViewOptions(depth="full", thinking=True, meta=True, lines=None, diff_lines=None, details=True)
 RENDERED = {**FRAGMENT, "h1": (), "a": ("href", "title"), "code": ("class",), "img": ()}
 READER = MarkdownIt("commonmark", {"html": True, "xhtmlOut": False}).enable(["table", "strikethrough"])
 
 
 def text(said: Talk | Session, **wish: Any) -> str:
     session = said if isinstance(said, Session) else Session(said.bytes())
-    return "".join(pieces(rows(session, session.turns, Options(**{"details": True, **wish}))))
+    return "".join(pieces(rows(session, session.turns, ViewOptions(**{"details": True, **wish}))))
 
 
 def read(made: str) -> list[str]:

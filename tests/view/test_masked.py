@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.view.mask_rows import Tally, masked
+from clew.view.mask_rows import MaskCount, masked
 from clew.view.rows import Row
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 3
@@ -27,7 +27,7 @@ def test_the_first_rows_do_not_wait_for_those_behind_them() -> None:
 
 def test_secrets_are_masked_wherever_they_stand_among_many_rows() -> None:
     rows = [Row("result", f"line {n}\nkey {KEY}" if n % 7 == 0 else f"line {n} " * n) for n in range(300)]
-    tally = Tally()
+    tally = MaskCount()
     found = list(masked(rows, tally))
     assert tally.secrets == len(range(0, 300, 7))
     assert not any(KEY in row.text for row in found)

@@ -13,10 +13,10 @@ from clew.conversation.session import Session
 from clew.demo.talk import talk
 from clew.view.header import About, about
 from clew.view.html_page import asset, page
-from clew.view.mask_rows import Tally
+from clew.view.mask_rows import MaskCount
 from clew.view.row_html import fragments
-from clew.view.rows import Options, rows
-from clew.view.static_site import Exported, Words, file_name, index_page, index_text
+from clew.view.rows import ViewOptions, rows
+from clew.view.static_site import Exported, WordIndex, file_name, index_page, index_text
 from tests.view.markup import FRAGMENT, tags
 from tests.view.payloads import PAYLOADS, everywhere
 
@@ -36,7 +36,7 @@ PAGE = {
 
 def whole(session: Session) -> str:
     outline = ((turn.number, turn.text) for turn in session.turns)
-    made = fragments(rows(session, session.turns, Options(details=True)))
+    made = fragments(rows(session, session.turns, ViewOptions(details=True)))
     return "".join(page(about(session, None), made, outline))
 
 
@@ -63,8 +63,8 @@ def test_no_payload_becomes_markup_above_a_page_or_in_its_head(number: int) -> N
 def test_no_payload_becomes_markup_in_an_index(number: int) -> None:
     payload = PAYLOADS[number]
     session = Session(everywhere(payload, number).bytes())
-    words, head = Words(), about(session, None)
-    assert list(words.passing(rows(session, session.turns, Options()), 0))
+    words, head = WordIndex(), about(session, None)
+    assert list(words.passing(rows(session, session.turns, ViewOptions()), 0))
     name = file_name(head, ".html")
     assert re.fullmatch(r"2026-01-05-[a-z0-9-]+\.html", name)
     made = body("".join(index_page(payload, [Exported(head, name)], words)))
@@ -95,17 +95,17 @@ def test_a_page_has_a_title_an_outline_and_works_without_scripts() -> None:
 @pytest.mark.req("R235")
 def test_what_stands_above_a_session_is_masked() -> None:
     told = talk(cwd=f"/home/{TOKEN}", branch=TOKEN).user(f"use {TOKEN}").reply("ok", model=TOKEN)
-    tally = Tally()
+    tally = MaskCount()
     made = about(Session(told.bytes()), tally)
     assert TOKEN not in repr(made) and tally.secrets == 4
     assert TOKEN in repr(about(Session(told.bytes()), None))
 
 
 def test_the_index_finds_words_by_session() -> None:
-    words = Words()
+    words = WordIndex()
     for number, text in enumerate(("Dig the beds", "Sow the seeds", "x" * 100)):
         session = Session(talk().user(text).reply("ok").bytes())
-        assert [row.kind for row in words.passing(rows(session, session.turns, Options()), number)] == [
+        assert [row.kind for row in words.passing(rows(session, session.turns, ViewOptions()), number)] == [
             "prompt",
             "reply",
         ]

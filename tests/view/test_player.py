@@ -13,11 +13,11 @@ import pytest
 from clew.conversation.session import Session
 from clew.demo.talk import bash, talk
 from clew.view.header import about
-from clew.view.mask_rows import Tally, masked
+from clew.view.mask_rows import MaskCount, masked
 from clew.view.playback.asciicast import HEIGHT, WIDTH, cast
 from clew.view.playback.frames import SPEEDS, Frame, Playing, frames, player_rows
 from clew.view.playback.player_page import player_page
-from clew.view.rows import Options, Row
+from clew.view.rows import Row, ViewOptions
 from clew.wire.json_codec import decode
 from tests.view.markup import FRAGMENT, tags
 from tests.view.payloads import PAYLOADS, everywhere
@@ -29,7 +29,7 @@ def session() -> Session:
 
 
 def played(found: Session, max_idle: float = 2.0, thinking: bool = False) -> list[Frame]:
-    rows = player_rows(found, found.turns, Options(thinking=thinking), is_whole=True)
+    rows = player_rows(found, found.turns, ViewOptions(thinking=thinking), is_whole=True)
     return list(frames(masked(rows), max_idle))
 
 
@@ -141,7 +141,7 @@ def test_hostile_text_drives_no_terminal() -> None:
 def test_secrets_are_masked_in_recordings() -> None:
     key = "sk-ant-api03-" + "Zk3" * 30 + "-AA"
     made = Session(talk().user(f"use {key}").reply(f"It is {key}.").bytes())
-    tally = Tally()
+    tally = MaskCount()
     head = about(made, tally)
     assert key not in "".join(player_page(head, played(made)))
     assert key.encode() not in b"".join(cast(played(made), head.title, None))

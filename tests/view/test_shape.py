@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
-from clew.view.turn_tree import Row, shape, totals
+from clew.view.turn_tree import TreeRow, shape, totals
 
 
-def drawn(told: Talk) -> tuple[Row, ...]:
+def drawn(told: Talk) -> tuple[TreeRow, ...]:
     return shape(Session(told.bytes()))
 
 
-def kinds(rows: tuple[Row, ...]) -> list[str]:
+def kinds(rows: tuple[TreeRow, ...]) -> list[str]:
     return [row.kind for row in rows]
 
 
-def turns(rows: tuple[Row, ...]) -> list[tuple[str, int | None, int, bool]]:
+def turns(rows: tuple[TreeRow, ...]) -> list[tuple[str, int | None, int, bool]]:
     """Each turn: its prompt, its number, its lane, and whether it is active."""
     return [(r.text, r.number, len(r.rails) - 1, r.is_active) for r in rows if r.kind == "turn"]
 
 
-def found(rows: tuple[Row, ...], kind: str) -> list[tuple[str, str]]:
+def found(rows: tuple[TreeRow, ...], kind: str) -> list[tuple[str, str]]:
     """Rows of a kind: their text, and the turn that they stand under."""
     said, under = [], ""
     for row in rows:
@@ -277,7 +277,7 @@ def test_nothing_is_no_picture() -> None:
     assert totals(()) == {"turns": 0, "branches": 0, "agents": 0, "compactions": 0, "problems": 0}
 
 
-def goes_on(rows: tuple[Row, ...], index: int, lane: int) -> bool:
+def goes_on(rows: tuple[TreeRow, ...], index: int, lane: int) -> bool:
     """Whether a lane goes on below a row, told from the rows that follow."""
     for row in rows[index + 1 :]:
         own = len(row.rails) - 1

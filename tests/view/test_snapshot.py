@@ -14,15 +14,15 @@ import pytest
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
 from clew.view.header import about
-from clew.view.mask_rows import Tally, masked
+from clew.view.mask_rows import MaskCount, masked
 from clew.view.row_html import fragments
 from clew.view.row_markdown import markdown
 from clew.view.row_terminal import print_rows
-from clew.view.rows import Options, Row, first_rows, rows
+from clew.view.rows import Row, ViewOptions, first_rows, rows
 
 FOLDER = Path(__file__).with_name("snapshots")
 STORIES = ("sensor", "bad-day", "moved", "images", "research", "secrets", "languages", "planned", "agents", "workflow")
-OPTIONS = Options(thinking=True, lines=8, details=True)
+OPTIONS = ViewOptions(thinking=True, lines=8, details=True)
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,11 @@ def terminal(session: Session) -> str:
 
 
 def as_markdown(session: Session) -> str:
-    return "".join(markdown(about(session, Tally()), told(session)))
+    return "".join(markdown(about(session, MaskCount()), told(session)))
 
 
 def as_html(session: Session) -> str:
-    return f"<h1>{about(session, Tally()).title}</h1>\n" + "".join(fragments(told(session)))
+    return f"<h1>{about(session, MaskCount()).title}</h1>\n" + "".join(fragments(told(session)))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from clew.demo.talk import DENSE, Talk, bash, edit, plan, task, todo, tool, writ
 from clew.demo.talk import talk as begin
 from clew.view.progressive import opening
 from clew.view.row_terminal import lines, print_rows
-from clew.view.rows import Options, Row, rows
+from clew.view.rows import Row, ViewOptions, rows
 from clew.wire.layout import session_at
 
 Show = Callable[..., str]
@@ -29,7 +29,7 @@ def show(tmp_path: Path) -> Show:
     def shown(told: Talk, **wish: Any) -> str:
         path = told.write(tmp_path / str(len(list(tmp_path.iterdir()))))
         screen = io.StringIO()
-        print_rows(opening(Session(path, file=session_at(path)), Options(**wish)), screen, colour=False)
+        print_rows(opening(Session(path, file=session_at(path)), ViewOptions(**wish)), screen, colour=False)
         return screen.getvalue()
 
     return shown
@@ -304,7 +304,7 @@ def coloured(found: list[Row], monkeypatch: pytest.MonkeyPatch, width: int = 40)
 def test_a_terminal_gets_colour_and_markdown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     session = Session(garden().reply("See **this** [link](https://example.test/x).").bytes())
-    shown = coloured(list(rows(session, session.turns, Options())), monkeypatch)
+    shown = coloured(list(rows(session, session.turns, ViewOptions())), monkeypatch)
     assert "\x1b[1mthis\x1b[0m" in shown and "**" not in shown
     assert "\x1b[32m    +beans\x1b[0m" in shown
     assert "https://example.test/x" in shown and "\x1b]8;" not in shown

@@ -12,19 +12,19 @@ import pytest
 pytest.importorskip("starlette")
 
 from benchmarks.served import Served, serving
-from clew.demo.demo_tree import Summary, write_demo
+from clew.demo.demo_tree import DemoSummary, write_demo
 from clew.index.session_index import Index
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Summary:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> DemoSummary:
     return write_demo(tmp_path_factory.mktemp("demo") / "claude", NOW)
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory, demo: Summary) -> Path:
+def cache(tmp_path_factory: pytest.TempPathFactory, demo: DemoSummary) -> Path:
     folder = tmp_path_factory.mktemp("cache")
     with Index.open(demo.root, folder / "clew") as index:
         index.refresh()
@@ -32,7 +32,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory, demo: Summary) -> Path:
 
 
 @pytest.fixture(scope="module")
-def served(demo: Summary, cache: Path) -> Iterator[Served]:
+def served(demo: DemoSummary, cache: Path) -> Iterator[Served]:
     with serving(demo.root, cache) as found:
         yield found
 

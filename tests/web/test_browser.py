@@ -14,7 +14,7 @@ pytest.importorskip("playwright")
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.served import Served
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, bash, talk
 from tests.web.chromium import accessible, browsing, visiting
 
@@ -38,7 +38,7 @@ def long_talk() -> Talk:
 
 
 @pytest.fixture(scope="module")
-def long_session(demo: Summary) -> str:
+def long_session(demo: DemoSummary) -> str:
     path = long_talk().write(demo.root)
     os.utime(path, (1_700_000_000, 1_700_000_000))
     return path.stem
@@ -116,7 +116,7 @@ def test_a_turn_has_an_address(browser: Browser, served: Served, long_session: s
         expect(page.locator(".page")).not_to_have_count(1)
 
 
-def test_a_running_session_is_followed(browser: Browser, served: Served, demo: Summary) -> None:
+def test_a_running_session_is_followed(browser: Browser, served: Served, demo: DemoSummary) -> None:
     told = talk(seed="live", cwd="/home/ada/live").user("first prompt").reply(call=bash("make"))
     path = told.write(demo.root)
     with visiting(browser, served, viewport=DESK) as (page, _):
@@ -138,7 +138,7 @@ def test_a_running_session_is_followed(browser: Browser, served: Served, demo: S
         expect(page.locator("#branch option")).to_have_count(2)
 
 
-def test_branches_are_switched_and_compared(browser: Browser, served: Served, demo: Summary) -> None:
+def test_branches_are_switched_and_compared(browser: Browser, served: Served, demo: DemoSummary) -> None:
     told = talk(seed="forked", cwd="/home/ada/forked").user("begin").reply("begun").user("left way").reply("went left")
     path = told.rewind(to=2).user("right way").reply("went right").write(demo.root)
     with visiting(browser, served, viewport=DESK) as (page, _):
@@ -155,7 +155,7 @@ def test_branches_are_switched_and_compared(browser: Browser, served: Served, de
         assert accessible(page) == []
 
 
-def test_agents_are_nested_and_on_pages_of_their_own(browser: Browser, served: Served, demo: Summary) -> None:
+def test_agents_are_nested_and_on_pages_of_their_own(browser: Browser, served: Served, demo: DemoSummary) -> None:
     with visiting(browser, served, viewport=DESK) as (page, _):
         page.goto(f"{served.base}/session/{demo.sessions['agents']}")
         agent = page.locator("details.agent").first
@@ -167,7 +167,7 @@ def test_agents_are_nested_and_on_pages_of_their_own(browser: Browser, served: S
         expect(page.locator(".turn").first).to_be_visible()
 
 
-def test_charts_copies_and_exports(browser: Browser, served: Served, demo: Summary) -> None:
+def test_charts_copies_and_exports(browser: Browser, served: Served, demo: DemoSummary) -> None:
     address = f"{served.base}/session/{demo.sessions['rounding']}"
     with visiting(browser, served, viewport=DESK, permissions=["clipboard-read", "clipboard-write"]) as (page, _):
         page.goto(address)
@@ -220,7 +220,7 @@ def test_keyboard_alone(browser: Browser, served: Served) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_light_dark_wide_and_narrow_are_accessible(
-    browser: Browser, served: Served, demo: Summary, scheme: str, size: dict[str, int]
+    browser: Browser, served: Served, demo: DemoSummary, scheme: str, size: dict[str, int]
 ) -> None:
     with visiting(browser, served, viewport=size, color_scheme=scheme) as (page, _):
         for path in ("/", "/?q=price", f"/session/{demo.sessions['rounding']}?thinking=1", "/compare"):

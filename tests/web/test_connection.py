@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from benchmarks.served import Served
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.web import http_limits, live_updates
 
 LATEST = http_limits.HEAD + 20  # seconds on a busy machine
@@ -68,7 +68,7 @@ def test_a_flood_of_connections_does_not_shut_others_out(served: Served) -> None
         link.close()
 
 
-def test_only_so_many_pages_follow_at_a_time(served: Served, demo: Summary) -> None:
+def test_only_so_many_pages_follow_at_a_time(served: Served, demo: DemoSummary) -> None:
     name = next(iter(demo.sessions.values()))
     with served.client() as client:
         cookie = "; ".join(f"{key}={value}" for key, value in client.cookies.items())

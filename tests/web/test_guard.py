@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from benchmarks.served import Served, serving
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_the_token_works_once_and_is_followed_by_another(served: Served) -> None
     assert "set-cookie" not in again.headers
 
 
-def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(demo: Summary, served: Served) -> None:
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(demo: DemoSummary, served: Served) -> None:
     answer = httpx.get(served.entrance, trust_env=False)
     served.entrance = served.next_entrance()
     cookie = answer.headers["set-cookie"]
@@ -151,7 +151,7 @@ def test_it_listens_on_this_machine_alone(served: Served) -> None:
 
 
 def test_a_port_can_be_chosen_and_one_that_is_taken_is_told(
-    demo: Summary, served: Served, tmp_path_factory: pytest.TempPathFactory
+    demo: DemoSummary, served: Served, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -18,7 +18,7 @@ import pytest
 from benchmarks.served import Served, serving
 from clew.cli import main
 from clew.conversation.load import find, read
-from clew.demo.demo_tree import Summary
+from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import bash, talk, task
 from clew.facts.secrets.mask_secrets import mask
 from clew.index.session_index import Index
@@ -27,7 +27,7 @@ KEY = "sk-ant-api03-" + "Zx9Qw8Er7Ty6Ui5Op4As3Df2Gh1Jk0Lz" * 2 + "-AAAAAAAA"
 
 
 @pytest.fixture(scope="module")
-def secret(demo: Summary) -> Path:
+def secret(demo: DemoSummary) -> Path:
     told = talk(seed="keys", cwd=f"/home/ada/{KEY}", branch="main").user(f"use {KEY} for it").rewind(to=1)
     child = talk(seed="inner").user("go").reply(f"the key is {KEY}")
     told = told.user(f"here is {KEY}").reply(f"thanks, {KEY}", thinking=KEY, call=bash(f"export K={KEY}")).result(KEY)
@@ -53,12 +53,12 @@ def test_secrets_are_masked_on_every_page(secret: Path, client: httpx.Client) ->
         assert KEY not in unescape(answer.text) and KEY[-30:] not in answer.text, address
 
 
-def test_secrets_are_shown_to_those_who_ask(secret: Path, demo: Summary, cache: Path) -> None:
+def test_secrets_are_shown_to_those_who_ask(secret: Path, demo: DemoSummary, cache: Path) -> None:
     with serving(demo.root, cache, "--reveal") as open_handed, open_handed.client() as client:
         assert KEY in client.get(f"/session/{secret.stem}").text
 
 
-def test_reading_changes_nothing(secret: Path, demo: Summary, client: httpx.Client) -> None:
+def test_reading_changes_nothing(secret: Path, demo: DemoSummary, client: httpx.Client) -> None:
     def tree() -> dict[Path, tuple[int, int]]:
         return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in demo.root.rglob("*")}
 
@@ -102,7 +102,7 @@ def test_filters_are_part_of_the_query(client: httpx.Client) -> None:
         "/nowhere",
     ],
 )
-def test_what_is_not_there_is_not_found(client: httpx.Client, demo: Summary, path: str) -> None:
+def test_what_is_not_there_is_not_found(client: httpx.Client, demo: DemoSummary, path: str) -> None:
     answer = client.get(path.format(id=demo.sessions["rounding"]))
     assert answer.status_code == 404
     assert "Traceback" not in answer.text and str(demo.root) not in answer.text
@@ -111,7 +111,7 @@ def test_what_is_not_there_is_not_found(client: httpx.Client, demo: Summary, pat
 @pytest.mark.parametrize(
     "query", ["page=x", "page=99999999999999", "branch=x", "depth=x", "thinking=x", "page=-3&branch=²"]
 )
-def test_a_wish_that_cannot_be_understood_is_left_out(client: httpx.Client, demo: Summary, query: str) -> None:
+def test_a_wish_that_cannot_be_understood_is_left_out(client: httpx.Client, demo: DemoSummary, query: str) -> None:
     assert client.get(f"/session/{demo.sessions['rounding']}?{query}").status_code == 200
     assert client.get(f"/?limit=x&{query}").status_code == 200
 
@@ -157,12 +157,12 @@ def test_files_outside_the_tree_are_not_searched(tmp_path: Path) -> None:
         assert client.get(f"/session/{path.stem}").status_code == 404
 
 
-def test_without_an_index_the_newest_are_listed_at_once(demo: Summary, tmp_path: Path) -> None:
+def test_without_an_index_the_newest_are_listed_at_once(demo: DemoSummary, tmp_path: Path) -> None:
     with serving(demo.root, tmp_path) as served, served.client() as client:
         assert "Fix one-cent rounding" in client.get("/").text
 
 
-def test_every_passage_leads_to_its_turn(client: httpx.Client, demo: Summary) -> None:
+def test_every_passage_leads_to_its_turn(client: httpx.Client, demo: DemoSummary) -> None:
     for words in ("lettuce", "override", "tool:Bash cargo", "has:agent valve", "Decimal"):
         links = re.findall(r'<p class="passage">.*?<a href="([^"]+)"', client.get("/list", params={"q": words}).text)
         assert links, words
@@ -176,7 +176,7 @@ def test_every_passage_leads_to_its_turn(client: httpx.Client, demo: Summary) ->
             assert not anchor or f'id="{anchor}"' in page.text, link
 
 
-def test_the_markdown_of_a_turn_is_text(client: httpx.Client, demo: Summary) -> None:
+def test_the_markdown_of_a_turn_is_text(client: httpx.Client, demo: DemoSummary) -> None:
     answer = client.get(f"/session/{demo.sessions['rounding']}/turn/1/markdown")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.text.startswith("## 1 · The till says 2.68")
@@ -184,7 +184,7 @@ def test_the_markdown_of_a_turn_is_text(client: httpx.Client, demo: Summary) -> 
 
 @pytest.mark.req("R237")
 def test_exports_are_what_the_command_writes(
-    client: httpx.Client, demo: Summary, capsysbinary: pytest.CaptureFixture[bytes]
+    client: httpx.Client, demo: DemoSummary, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     session = demo.sessions["rounding"]
     answer = client.get(f"/session/{session}/export/json")
@@ -193,20 +193,20 @@ def test_exports_are_what_the_command_writes(
     assert answer.content == capsysbinary.readouterr().out
 
 
-def test_a_session_tells_its_turns_and_how_to_go_on(client: httpx.Client, demo: Summary) -> None:
+def test_a_session_tells_its_turns_and_how_to_go_on(client: httpx.Client, demo: DemoSummary) -> None:
     session = find(demo.sessions["rounding"], claude=demo.root)
     page = unescape(client.get(f"/session/{session.id}").text)
     assert f"cd {session.cwd} && claude -r {session.id}" in page
     assert page.count('<section class="turn" id=') == len(session.turns) == page.count("data-turn=")
 
 
-def test_every_session_of_the_demo_can_be_read(client: httpx.Client, demo: Summary) -> None:
+def test_every_session_of_the_demo_can_be_read(client: httpx.Client, demo: DemoSummary) -> None:
     for key, session in demo.sessions.items():
         answer = client.get(f"/session/{session}?depth=full&thinking=1")
         assert answer.status_code == (404 if key == "empty" else 200), key
 
 
-def test_a_long_agent_goes_on_on_its_own_page(demo: Summary, client: httpx.Client) -> None:
+def test_a_long_agent_goes_on_on_its_own_page(demo: DemoSummary, client: httpx.Client) -> None:
     child = talk(seed="many").user("go")
     for number in range(100):
         child = child.reply(call=bash(f"echo {number}")).result(f"result {number}")
@@ -217,7 +217,7 @@ def test_a_long_agent_goes_on_on_its_own_page(demo: Summary, client: httpx.Clien
     assert own and "result 30" in client.get(own[1]).text
 
 
-def test_the_events_of_a_session_begin_with_its_state(served: Served, client: httpx.Client, demo: Summary) -> None:
+def test_the_events_of_a_session_begin_with_its_state(served: Served, client: httpx.Client, demo: DemoSummary) -> None:
     with client.stream("GET", f"/session/{demo.sessions['rounding']}/events") as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert next(answer.iter_lines()) == "event: state"

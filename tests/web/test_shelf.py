@@ -12,10 +12,10 @@ from clew.demo.talk import Talk, bash, talk, task
 from clew.errors import NotFound
 from clew.web import session_cache as module
 from clew.web.paging import PAGE, page_of, paged
-from clew.web.session_cache import Shelf, Snapshot
+from clew.web.session_cache import SessionCache, SessionSnapshot
 
 
-def opened(shelf: Shelf, session: str) -> Snapshot:
+def opened(shelf: SessionCache, session: str) -> SessionSnapshot:
     return asyncio.run(shelf.open(session))
 
 
@@ -35,7 +35,7 @@ def long_talk(turns: int, calls: int = 0) -> Talk:
 def test_only_whole_ids_of_sessions_are_found(tmp_path: Path, asked: str) -> None:
     long_talk(1).write(tmp_path)
     with pytest.raises(NotFound):
-        opened(Shelf(str(tmp_path)), asked)
+        opened(SessionCache(str(tmp_path)), asked)
 
 
 def test_links_out_of_the_tree_are_no_sessions(tmp_path: Path) -> None:
@@ -45,13 +45,13 @@ def test_links_out_of_the_tree_are_no_sessions(tmp_path: Path) -> None:
     (inside / path.name).symlink_to(path)
     (tmp_path / "claude" / "projects" / "-linked").symlink_to(path.parent, target_is_directory=True)
     with pytest.raises(NotFound):
-        opened(Shelf(str(tmp_path / "claude")), path.stem)
+        opened(SessionCache(str(tmp_path / "claude")), path.stem)
 
 
 def test_a_link_to_the_tree_itself_is_followed(tmp_path: Path) -> None:
     path = long_talk(1).write(tmp_path / "real")
     (tmp_path / "claude").symlink_to(tmp_path / "real", target_is_directory=True)
-    assert opened(Shelf(str(tmp_path / "claude")), path.stem).session.turns
+    assert opened(SessionCache(str(tmp_path / "claude")), path.stem).session.turns
 
 
 def test_agents_behind_a_link_out_of_the_tree_are_not_there(tmp_path: Path) -> None:
@@ -59,13 +59,13 @@ def test_agents_behind_a_link_out_of_the_tree_are_not_there(tmp_path: Path) -> N
     path = (
         talk().user("go").reply(call=task("Count", "count")).agent(0, child).reply("after").write(tmp_path / "claude")
     )
-    shelf = Shelf(str(tmp_path / "claude"))
+    shelf = SessionCache(str(tmp_path / "claude"))
     (agent,) = opened(shelf, path.stem).session.agents
     assert agent.file is not None
     moved = tmp_path / "outside.jsonl"
     agent.file.path.rename(moved)
     agent.file.path.symlink_to(moved)
-    assert opened(Shelf(str(tmp_path / "claude")), path.stem).session.agents == ()
+    assert opened(SessionCache(str(tmp_path / "claude")), path.stem).session.agents == ()
 
 
 def test_what_grows_is_the_same_as_read_anew(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_what_grows_is_the_same_as_read_anew(tmp_path: Path) -> None:
     whole = path.read_bytes()
     cuts = [len(whole) // 3, len(whole) // 2 + 7, len(whole) - 5, len(whole)]
     path.write_bytes(whole[: cuts[0]])
-    shelf = Shelf(str(tmp_path))
+    shelf = SessionCache(str(tmp_path))
     states = set()
     for cut in cuts:
         path.write_bytes(whole[:cut])
@@ -89,12 +89,12 @@ def test_what_grows_is_the_same_as_read_anew(tmp_path: Path) -> None:
 def test_a_last_line_without_its_newline_is_shown(tmp_path: Path) -> None:
     path = long_talk(2).write(tmp_path)
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    assert opened(Shelf(str(tmp_path)), path.stem).session.turns[-1].answer == "answer 2"
+    assert opened(SessionCache(str(tmp_path)), path.stem).session.turns[-1].answer == "answer 2"
 
 
 def test_a_file_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
     path = long_talk(3).write(tmp_path)
-    shelf = Shelf(str(tmp_path))
+    shelf = SessionCache(str(tmp_path))
     assert len(opened(shelf, path.stem).session.turns) == 3
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
     assert len(opened(shelf, path.stem).session.turns) == 2
@@ -104,7 +104,7 @@ def test_a_file_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
 
 def test_a_file_that_was_replaced_by_a_longer_one_is_read_anew(tmp_path: Path) -> None:
     path = long_talk(3).write(tmp_path)
-    shelf = Shelf(str(tmp_path))
+    shelf = SessionCache(str(tmp_path))
     opened(shelf, path.stem)
     path.write_bytes(talk(seed="other").user("another").reply("one").bytes() + long_talk(5).bytes())
     assert opened(shelf, path.stem).session.prompts[0].text == "another"
@@ -112,7 +112,7 @@ def test_a_file_that_was_replaced_by_a_longer_one_is_read_anew(tmp_path: Path) -
 
 def test_a_session_that_is_gone_is_not_found_and_not_kept(tmp_path: Path) -> None:
     path = long_talk(1).write(tmp_path)
-    shelf = Shelf(str(tmp_path))
+    shelf = SessionCache(str(tmp_path))
     opened(shelf, path.stem)
     path.unlink()
     with pytest.raises(NotFound):
@@ -121,7 +121,7 @@ def test_a_session_that_is_gone_is_not_found_and_not_kept(tmp_path: Path) -> Non
 
 def test_no_more_sessions_are_kept_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [talk(seed=number).user("hi").reply("ho").write(tmp_path) for number in range(7)]
-    shelf = Shelf(str(tmp_path))
+    shelf = SessionCache(str(tmp_path))
     for path in paths:
         opened(shelf, path.stem)
     assert list(shelf._books) == [path.stem for path in paths[-module.MOST :]]
@@ -132,9 +132,9 @@ def test_no_more_sessions_are_kept_than_there_is_room_for(tmp_path: Path, monkey
 
 def test_asking_for_one_session_many_times_reads_it_once(tmp_path: Path) -> None:
     path = long_talk(3).write(tmp_path)
-    shelf = Shelf(str(tmp_path))
+    shelf = SessionCache(str(tmp_path))
 
-    async def ask() -> list[Snapshot]:
+    async def ask() -> list[SessionSnapshot]:
         return await asyncio.gather(*(shelf.open(path.stem) for _ in range(20)))
 
     assert len({id(found) for found in asyncio.run(ask())}) == 1
@@ -189,7 +189,7 @@ def test_a_page_is_settled_when_nothing_on_it_can_change(tmp_path: Path) -> None
     told = told.user("now an agent").reply(call=task("Go", "go")).agent(0, child)
     for number in range(200):
         told = told.user(f"more {number}").reply(f"answer {number}")
-    reading = opened(Shelf(str(tmp_path)), told.write(tmp_path).stem).reading()
+    reading = opened(SessionCache(str(tmp_path)), told.write(tmp_path).stem).reading()
     settled = [reading.is_settled(page) for page in reading.pages]
     has_agent = [any(piece.turn.text == "now an agent" for piece in page) for page in reading.pages]
     assert has_agent.index(True) not in (0, len(settled) - 1)
@@ -198,6 +198,6 @@ def test_a_page_is_settled_when_nothing_on_it_can_change(tmp_path: Path) -> None
 
 def test_the_pages_of_a_turn_that_goes_on_are_settled_but_for_its_first_and_last() -> None:
     session = Session(long_talk(1, 500).bytes())
-    reading = Snapshot(session, "", 0).reading()
+    reading = SessionSnapshot(session, "", 0).reading()
     settled = [reading.is_settled(page) for page in reading.pages]
     assert settled == [False, *([True] * (len(settled) - 2)), False]

@@ -30,9 +30,9 @@ def system(subtype: str, **fields: Any) -> Entry:
 @pytest.mark.parametrize(
     ("fields", "shape"),
     [
-        ({"type": "summary", "summary": "s", "leafUuid": "l"}, d.Summary),
+        ({"type": "summary", "summary": "s", "leafUuid": "l"}, d.SummaryDetail),
         ({"type": "queue-operation", "operation": "enqueue"}, d.QueueOperation),
-        ({"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}, d.Snapshot),
+        ({"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}, d.FileHistorySnapshot),
         ({"type": "file-history-delta", "messageId": "m"}, d.SnapshotDelta),
         ({"type": "system", "subtype": "compact_boundary"}, d.Compaction),
         ({"type": "system", "subtype": "turn_duration"}, d.TurnDuration),
@@ -41,7 +41,7 @@ def system(subtype: str, **fields: Any) -> Entry:
         ({"type": "system", "subtype": "stop_hook_summary"}, d.StopHooks),
         ({"type": "system", "subtype": "informational", "content": "c"}, d.Notice),
         ({"type": "system", "content": "before there were subtypes"}, d.Notice),
-        ({"type": "progress", "data": {"type": "bash_progress"}}, d.Progress),
+        ({"type": "progress", "data": {"type": "bash_progress"}}, d.ProgressDetail),
         ({"type": "pr-link", "prNumber": 1}, d.PrLink),
         ({"type": "attachment", "attachment": {"type": "date"}}, d.Attachment),
         ({"type": "last-prompt", "leafUuid": "l"}, d.LastPrompt),
@@ -49,7 +49,7 @@ def system(subtype: str, **fields: Any) -> Entry:
         ({"type": "cost-state", "totalCostUSD": 1}, d.CostState),
     ],
 )
-def test_each_kind_has_its_shape(fields: dict[str, Any], shape: type[d.Detail]) -> None:
+def test_each_kind_has_its_shape(fields: dict[str, Any], shape: type[d.EntryDetail]) -> None:
     assert type(detail(entry(**fields))) is shape
 
 
@@ -85,10 +85,10 @@ def test_what_was_queued_is_a_text_or_blocks() -> None:
 # -- snapshots
 
 
-def snapshot(tracked: Any, *, update: bool = False, outer: str = "m1", inner: str = "m1") -> d.Snapshot:
+def snapshot(tracked: Any, *, update: bool = False, outer: str = "m1", inner: str = "m1") -> d.FileHistorySnapshot:
     body = {"messageId": inner, "trackedFileBackups": tracked, "timestamp": "2026-01-05T09:00:00.000Z"}
     found = detail(entry(type="file-history-snapshot", messageId=outer, snapshot=body, isSnapshotUpdate=update))
-    assert isinstance(found, d.Snapshot)
+    assert isinstance(found, d.FileHistorySnapshot)
     return found
 
 
@@ -142,7 +142,7 @@ def test_a_delta_adds_one_file() -> None:
 def test_several_summaries_may_name_leaves_of_other_files() -> None:
     lines = [{"type": "summary", "summary": f"title {i}", "leafUuid": f"elsewhere {i}"} for i in range(3)]
     session = Session(b"\n".join(map(encode, lines)) + b"\n" + talk().user("hi").reply("hello").bytes())
-    found = [d.Summary.of(e) for e in session.entries if e.type == "summary"]
+    found = [d.SummaryDetail.of(e) for e in session.entries if e.type == "summary"]
     assert [(s.summary, s.leaf) for s in found] == [(f"title {i}", f"elsewhere {i}") for i in range(3)]
     assert len(session.turns) == 1
     assert session.damage == ()
@@ -265,7 +265,7 @@ def test_errors_of_the_api_and_of_hooks() -> None:
 )
 def test_each_kind_of_progress_is_typed(data: dict[str, Any]) -> None:
     found = detail(entry(type="progress", data=data))
-    assert isinstance(found, d.Progress)
+    assert isinstance(found, d.ProgressDetail)
     ours = {
         "fullOutput": "full_output",
         "hookEvent": "hook_event",
@@ -280,7 +280,9 @@ def test_each_kind_of_progress_is_typed(data: dict[str, Any]) -> None:
 @pytest.mark.req("R080")
 def test_an_agents_progress_holds_the_message() -> None:
     message = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "hi"}]}}
-    found = d.Progress.of(entry(type="progress", data={"type": "agent_progress", "message": message, "agentId": "a1"}))
+    found = d.ProgressDetail.of(
+        entry(type="progress", data={"type": "agent_progress", "message": message, "agentId": "a1"})
+    )
     assert (found.type, found.agent_id, decode(found.message)) == ("agent_progress", "a1", message)
 
 
@@ -292,7 +294,7 @@ def test_progress_belongs_to_the_call_that_its_parent_id_names() -> None:
     assert (first.progress, len(second.progress)) == ((), 1)
     (sign,) = second.progress
     assert (sign.tool_use_id, sign.parent_tool_use) == ("bash-progress-0", second.id)
-    assert d.Progress.of(sign).output == "x"
+    assert d.ProgressDetail.of(sign).output == "x"
 
 
 def test_an_attachment_tells_what_was_attached() -> None:

@@ -16,11 +16,11 @@ from clew.wire.json_codec import decode, encode
 from clew.wire.layout import Project, SessionFile, session_at
 from clew.wire.side_files import (
     AgentMeta,
+    CleanupSettings,
     IndexEntry,
     SessionsIndex,
-    Settings,
     Stats,
-    Task,
+    TaskFile,
     Todo,
     build_index,
     compare,
@@ -351,7 +351,7 @@ def test_a_task(tmp_path: Path) -> None:
         "blocks": ["2"],
         "blockedBy": [],
     }
-    assert read_task(put(tmp_path / "1.json", value)) == Task(
+    assert read_task(put(tmp_path / "1.json", value)) == TaskFile(
         "1", "First", "Do it", "pending", "Doing it", blocks=["2"]
     )
     assert read_task(tmp_path / "2.json") is None
@@ -367,7 +367,7 @@ def test_a_custom_title(tmp_path: Path) -> None:
 
 @pytest.mark.req("R013")
 def test_settings(tmp_path: Path) -> None:
-    assert read_settings(tmp_path / "settings.json") == Settings()
+    assert read_settings(tmp_path / "settings.json") == CleanupSettings()
     path = put(tmp_path / "settings.json", {"cleanupPeriodDays": 99999, "hooks": {}})
     assert read_settings(path).cleanup_period_days == 99999
     path = put(tmp_path / "settings.json", b"\xef\xbb\xbf" + encode({"cleanupPeriodDays": "7"}))

@@ -46,11 +46,11 @@ from acp.schema import (
 )
 
 from clew.acp import modes, session_updates
-from clew.acp.editor_session import Editor, Seat
+from clew.acp.editor_session import Editor, EditorSession
 from clew.acp.prompt_content import Given
 from clew.acp.unsaved_files import Buffers
-from clew.acp.update_queue import Post
-from clew.chat.assemble_session import Options
+from clew.acp.update_queue import UpdateQueue
+from clew.chat.assemble_session import SessionOptions
 from clew.chat.session_factory import Wishes
 from clew.conversation.load import read
 from clew.conversation.session_listing import newest
@@ -66,19 +66,19 @@ PAGE = 50  # sessions in one answer
 KEY = "api-key"
 
 
-class Door:
+class AcpAgent:
     """One editor, and its sessions."""
 
     def __init__(self, wish: Wish, tree: Tree, remark: Callable[[str], None]) -> None:
         self._wish = wish
         self._tree = tree
         self._remark = remark
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[str, EditorSession] = {}
         self._files = FileSystemCapabilities()
         self._editor: Editor
 
     def on_connect(self, client: Client) -> None:
-        self._editor = Editor(client, Post(client), self._remark)
+        self._editor = Editor(client, UpdateQueue(client), self._remark)
 
     async def close(self) -> None:
         """The editor has gone: what runs is broken off and written down."""
@@ -233,14 +233,14 @@ class Door:
 
     # -- seats
 
-    def _seat(self, session_id: str) -> Seat:
+    def _seat(self, session_id: str) -> EditorSession:
         if session_id not in self._seats:
             raise RequestError(-32002, f"No open session answers to {session_id!r}.", {"uri": session_id})
         return self._seats[session_id]
 
     async def _old(
         self, session_id: str, cwd: str, roots: Sequence[str] | None, servers: Sequence[McpServer] | None
-    ) -> Seat:
+    ) -> EditorSession:
         """A session by its id: the seat if it has one, else a new one."""
         if session_id in self._seats:
             return self._seats[session_id]
@@ -255,15 +255,15 @@ class Door:
         roots: Sequence[str] | None,
         servers: Sequence[McpServer] | None,
         **how: Any,
-    ) -> Seat:
+    ) -> EditorSession:
         folder = Path(cwd)
         if not folder.is_absolute() or not folder.is_dir():
             raise RequestError.invalid_params({"details": f"{cwd!r} is no folder with an absolute path."})
-        seat = Seat(session_id, self._editor)
+        seat = EditorSession(session_id, self._editor)
         buffers = Buffers(self._editor.client, session_id, self._files)
         with _answering():
             wishes = self._wish(folder)
-            options: Options = replace(
+            options: SessionOptions = replace(
                 wishes.options,
                 session_id=session_id,
                 roots=(*wishes.options.roots, *(Path(root).resolve() for root in roots or ())),

@@ -23,7 +23,7 @@ from clew.acp import tool_call_updates
 from clew.chat.events import PermissionAsked, QuestionAsked
 from clew.chat.permission.decision import Decision
 from clew.chat.permission.suggest_rules import as_update
-from clew.chat.session_factory import Session
+from clew.chat.session_factory import ChatSession
 from clew.chat.tools.tool import Json
 from clew.errors import ClewError
 from clew.view.approval_text import escape, escape_line
@@ -34,7 +34,7 @@ KEEP_PLANNING = "The user wants to go on planning. Ask what is to be different, 
 _ONCE, _ALWAYS, _NO, _NEVER, _EDITS = "allow_once", "allow_always", "reject_once", "reject_always", "accept_edits"
 
 
-async def permission(client: Client, session: Session, told: PermissionAsked) -> tuple[Decision, str]:
+async def permission(client: Client, session: ChatSession, told: PermissionAsked) -> tuple[Decision, str]:
     """The person's decision, and a remark if a rule of theirs could not be kept."""
     shown = ToolCallUpdate(
         tool_call_id=told.call_id,
@@ -74,7 +74,7 @@ def _options(told: PermissionAsked) -> list[PermissionOption]:
     ]
 
 
-def _decided(chosen: str, told: PermissionAsked, session: Session) -> tuple[Decision, str]:
+def _decided(chosen: str, told: PermissionAsked, session: ChatSession) -> tuple[Decision, str]:
     rules = told.decision.suggestions
     try:
         if chosen == _ALWAYS:

@@ -13,11 +13,11 @@ from acp.schema import ConfigOptionUpdate, Cost, CurrentModeUpdate, PromptRespon
 
 from clew.acp import editor_questions, modes, session_updates
 from clew.acp.prompt_content import Given, said
-from clew.acp.update_queue import Post
+from clew.acp.update_queue import UpdateQueue
 from clew.chat import events
 from clew.chat.config.model_alias import choose
 from clew.chat.input.slash_commands import read_line
-from clew.chat.session_factory import Session, Wishes, session
+from clew.chat.session_factory import ChatSession, Wishes, session
 
 _STOPS: dict[str, StopReason] = {"refusal": "refusal", "max_tokens": "max_tokens"}
 
@@ -27,12 +27,12 @@ class Editor:
     """The other side: how it is told and asked, and whether it has forms."""
 
     client: Client
-    post: Post
+    post: UpdateQueue
     remark: Callable[[str], None]
     has_forms: bool = False
 
 
-class Seat:
+class EditorSession:
     """One open session."""
 
     def __init__(self, session_id: str, editor: Editor) -> None:
@@ -43,7 +43,7 @@ class Seat:
         self._asking: set[asyncio.Task[None]] = set()
         self._cancels = 0
         self._mode = ""
-        self._session: Session | None = None
+        self._session: ChatSession | None = None
 
     async def open(self, wishes: Wishes) -> None:
         """Begin, or go on with what there is. Raises ClewError, OSError or ValueError if it cannot be."""
@@ -52,7 +52,7 @@ class Seat:
         self._mode = self.session.engine.dialogue.mode
 
     @property
-    def session(self) -> Session:
+    def session(self) -> ChatSession:
         assert self._session is not None
         return self._session
 
@@ -117,7 +117,7 @@ class Seat:
         else:
             for update in session_updates.live(happened, str(self.session.engine.dialogue.state.cwd)):
                 self._put(update)
-            if isinstance(happened, events.Replied | events.Compacted) and not happened.agent:
+            if isinstance(happened, events.Replied | events.CompactionDone) and not happened.agent:
                 self._put(self._weight())
             self._tell_mode()
 
@@ -140,7 +140,7 @@ class Seat:
     def _put(self, update: Any) -> None:
         self._editor.post.put(self.id, update)
 
-    async def _ended(self, finished: events.Finished) -> PromptResponse:
+    async def _ended(self, finished: events.TurnFinished) -> PromptResponse:
         """How a turn ended, after all that it told."""
         is_failed = finished.ending == "error_during_execution" and not finished.is_interrupted
         if finished.errors and not is_failed:
@@ -174,7 +174,7 @@ class Seat:
             asked.answer.set_result(found)
 
 
-def _stop(finished: events.Finished) -> StopReason:
+def _stop(finished: events.TurnFinished) -> StopReason:
     if finished.is_interrupted:
         return "cancelled"
     if finished.ending in ("error_max_turns", "error_max_budget_usd"):
@@ -182,7 +182,7 @@ def _stop(finished: events.Finished) -> StopReason:
     return _STOPS.get(finished.stop_reason or "", "end_turn")
 
 
-def _usage(finished: events.Finished) -> Usage:
+def _usage(finished: events.TurnFinished) -> Usage:
     """What the session took so far."""
     told = finished.usage
     sent, output = int(told.get("input_tokens") or 0), int(told.get("output_tokens") or 0)

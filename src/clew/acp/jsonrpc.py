@@ -16,7 +16,7 @@ NO_JSON, NO_MESSAGE = -32700, -32600
 _KNOWN = frozenset(AGENT_METHODS.values())
 
 
-class Lines:
+class JsonRpcLines:
     """The transport of one connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: BinaryIO, remark: Callable[[str], None]) -> None:

@@ -16,7 +16,7 @@ from acp.schema import (
 
 from clew.chat.config.model_alias import offered
 from clew.chat.permission.decision import MODES, Mode
-from clew.chat.session_factory import Session
+from clew.chat.session_factory import ChatSession
 
 MODE, MODEL = "mode", "model"
 _MODES: dict[Mode, tuple[str, str]] = {
@@ -29,12 +29,12 @@ _MODES: dict[Mode, tuple[str, str]] = {
 Options = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
 
 
-def modes(session: Session) -> list[Mode]:
+def modes(session: ChatSession) -> list[Mode]:
     """The modes that can be chosen here."""
     return [mode for mode in MODES if mode != "bypassPermissions" or session.permissions.may_bypass]
 
 
-def mode_state(session: Session) -> SessionModeState:
+def mode_state(session: ChatSession) -> SessionModeState:
     return SessionModeState(
         current_mode_id=session.engine.dialogue.mode,
         available_modes=[
@@ -43,12 +43,12 @@ def mode_state(session: Session) -> SessionModeState:
     )
 
 
-def models(session: Session) -> list[str]:
+def models(session: ChatSession) -> list[str]:
     """The models that can be chosen here: those with short names, `opusplan`, and the current choice."""
     return offered(session.engine.dialogue.choice)
 
 
-def options(session: Session) -> Options:
+def options(session: ChatSession) -> Options:
     """All that can be chosen, as it is now."""
     dialogue = session.engine.dialogue
     return [
@@ -74,7 +74,7 @@ def options(session: Session) -> Options:
     ]
 
 
-def commands(session: Session) -> AvailableCommandsUpdate:
+def commands(session: ChatSession) -> AvailableCommandsUpdate:
     """The slash commands that a person may type."""
     found = [_command("compact", "Go on from a summary of the conversation", "what the summary is to keep")]
     found += [_command(s.name, s.description or s.name, s.hint) for s in session.skills.values() if s.for_person]

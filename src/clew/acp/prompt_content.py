@@ -20,7 +20,7 @@ from acp.schema import (
 )
 
 from clew.chat.hooks.hook_events import reminder
-from clew.chat.store.live_conversation import Prompt
+from clew.chat.store.live_conversation import UserPrompt
 from clew.chat.tools.tool import Json
 from clew.errors import Refused
 
@@ -28,7 +28,7 @@ Given = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceConte
 
 
 @dataclass
-class Said:
+class PromptContent:
     """What came in one prompt: the words, pictures and documents, and what the model is told below them."""
 
     text: str = ""
@@ -47,18 +47,18 @@ class Said:
             self.text += " "
         self.text, self._ends_in_link = self.text + text, True
 
-    def over(self, prompt: Prompt) -> Prompt:
+    def over(self, prompt: UserPrompt) -> UserPrompt:
         """The words as they were expanded, with all that came beside them."""
         notes = (*prompt.notes, *self.notes)
         if not self.blocks:
-            return Prompt(prompt.content, notes)
+            return UserPrompt(prompt.content, notes)
         words = [{"type": "text", "text": prompt.text}] if prompt.text.strip() else []
-        return Prompt([*words, *self.blocks], notes)
+        return UserPrompt([*words, *self.blocks], notes)
 
 
-def said(blocks: Sequence[Given]) -> Said:
+def said(blocks: Sequence[Given]) -> PromptContent:
     """All blocks of a prompt. Raises Refused for what was not offered."""
-    found = Said()
+    found = PromptContent()
     for block in blocks:
         match block:
             case TextContentBlock():
@@ -76,7 +76,7 @@ def said(blocks: Sequence[Given]) -> Said:
     return found
 
 
-def _embed(resource: TextResourceContents | BlobResourceContents, found: Said) -> None:
+def _embed(resource: TextResourceContents | BlobResourceContents, found: PromptContent) -> None:
     """A file as the editor has it: it need not be what the disk has."""
     if isinstance(resource, TextResourceContents):
         name = path_of(resource.uri) or resource.uri

@@ -9,17 +9,17 @@ from collections.abc import Callable
 
 from acp.agent.connection import AgentSideConnection
 
-from clew.acp.acp_agent import Door, Wish
-from clew.acp.jsonrpc import LONGEST, Lines
+from clew.acp.acp_agent import AcpAgent, Wish
+from clew.acp.jsonrpc import LONGEST, JsonRpcLines
 from clew.wire.layout import Tree
 
 
 async def serve(wish: Wish, tree: Tree, remark: Callable[[str], None]) -> None:
     reader = asyncio.StreamReader(limit=LONGEST)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    door = Door(wish, tree, remark)
+    door = AcpAgent(wish, tree, remark)
     connection = AgentSideConnection(
-        door, Lines(reader, sys.stdout.buffer, remark), listening=False, use_unstable_protocol=True
+        door, JsonRpcLines(reader, sys.stdout.buffer, remark), listening=False, use_unstable_protocol=True
     )
     listening = asyncio.create_task(connection.listen())
     if sys.platform != "win32":

@@ -34,7 +34,7 @@ def live(told: events.Event, cwd: str) -> Iterator[Any]:
     match told:
         case events.Streamed(event={"type": "content_block_delta", "delta": dict(delta)}) if not told.agent:
             yield from _said(delta)
-        case events.Said():
+        case events.BlockSaid():
             for block in told.message.get("content") or ():
                 if block.get("type") == "tool_use" and block.get("name") != PLANS:
                     given = block.get("input")
@@ -135,6 +135,6 @@ def aside(told: events.Event) -> str:
             return told.text
         case events.Retried():
             return f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of})."
-        case events.Compacted():
+        case events.CompactionDone():
             return f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}."
     return ""

@@ -12,7 +12,7 @@ from acp.schema import FileSystemCapabilities
 from clew.chat.tools.atomic_files import content
 from clew.chat.tools.builtin import read_file
 from clew.chat.tools.text_encoding import decode
-from clew.chat.tools.tool import Failed, Json, Result, Scene, Tool
+from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext, ToolFailed
 
 LARGEST = 4 << 20  # bytes of a file that the editor is asked for
 TOOLS = ("Read", "Edit", "MultiEdit", "Write")
@@ -38,7 +38,7 @@ class Buffers:
             on_disk = decode(content(path, LARGEST).data)
         except FileNotFoundError:
             plain = ""
-        except (OSError, Failed):
+        except (OSError, ToolFailed):
             return None
         else:
             if on_disk is None:
@@ -53,11 +53,11 @@ class Buffers:
     async def save(self, path: Path, text: str) -> None:
         """Let the editor save what it has, so that a change is made to that."""
         if not self.offered.write_text_file:
-            raise Failed(f"{path} has changes in the editor that are not saved. Ask the user to save it first.")
+            raise ToolFailed(f"{path} has changes in the editor that are not saved. Ask the user to save it first.")
         try:
             await self.client.write_text_file(self.session_id, str(path), text)
         except (RequestError, ConnectionError) as error:
-            raise Failed(f"The editor could not save its changes of {path}: {error}.", is_misuse=False) from error
+            raise ToolFailed(f"The editor could not save its changes of {path}: {error}.", is_misuse=False) from error
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Buffered:
     def is_read_only(self, input: Json) -> bool:
         return self.tool.is_read_only(input)
 
-    async def call(self, input: Json, scene: Scene) -> Result:
+    async def call(self, input: Json, scene: ToolContext) -> CallResult:
         path = scene.state.cwd / str(input["file_path"])
         text = await self.buffers.unsaved(path)
         if text is not None and self.name != "Read":

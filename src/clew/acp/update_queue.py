@@ -9,7 +9,7 @@ from typing import Any
 from acp import Client
 
 
-class Post:
+class UpdateQueue:
     """The updates of all sessions of one connection."""
 
     def __init__(self, client: Client) -> None:

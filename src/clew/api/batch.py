@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from clew.api.client import Client
 from clew.api.endpoint import Endpoint
-from clew.api.request_body import Request
+from clew.api.request_body import MessagesRequest
 from clew.api.retry import Retry
-from clew.api.stream_assembly import Reply
+from clew.api.stream_assembly import ApiReply
 from clew.errors import ApiError
 
-Result = Reply | ApiError
+Result = ApiReply | ApiError
 Done = Callable[[int, Result], None]
 
 AT_ONCE = 8
@@ -20,12 +20,12 @@ PATIENCE = Retry(tries=4, timeout=60.0, growth=1.5, patience=120.0)
 
 
 async def gather(
-    client: Client, requests: Sequence[Request], at_once: int = AT_ONCE, done: Done | None = None
+    client: Client, requests: Sequence[MessagesRequest], at_once: int = AT_ONCE, done: Done | None = None
 ) -> list[Result]:
     """The results in the order of the requests; `done` is told of each as it comes. Cancelling aborts them all."""
     room = asyncio.Semaphore(at_once)
 
-    async def ask(index: int, request: Request) -> Result:
+    async def ask(index: int, request: MessagesRequest) -> Result:
         async with room:
             try:
                 result: Result = await client.send(request)
@@ -41,7 +41,7 @@ async def gather(
 
 
 def complete_all(
-    requests: Sequence[Request],
+    requests: Sequence[MessagesRequest],
     endpoint: Endpoint,
     *,
     at_once: int = AT_ONCE,
@@ -57,7 +57,7 @@ def complete_all(
     return asyncio.run(run())
 
 
-def complete(request: Request, endpoint: Endpoint, *, retry: Retry = PATIENCE) -> Reply:
+def complete(request: MessagesRequest, endpoint: Endpoint, *, retry: Retry = PATIENCE) -> ApiReply:
     """One reply, for code that is not asynchronous. Raises ApiError."""
     [result] = complete_all([request], endpoint, retry=retry)
     if isinstance(result, ApiError):

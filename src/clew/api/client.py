@@ -26,16 +26,26 @@ from clew.api.hidden_imports import unseen
 from clew.api.request_body import (
     THINKING_BLOCKS,
     Json,
+    MessagesRequest,
     Prepared,
-    Request,
     culprit,
     prepare,
     signatures,
     without_thinking,
 )
-from clew.api.retry import OVERLOADED, Failure, Retry, answered, failed, reported
-from clew.api.sse import Reader, TooLong
-from clew.api.stream_assembly import Assembly, Block, Finished, Happening, Piece, Reply, Started, StreamError, error_of
+from clew.api.retry import OVERLOADED, FailedTry, Retry, answered, failed, reported
+from clew.api.sse import SseReader, TooLong
+from clew.api.stream_assembly import (
+    ApiReply,
+    Assembly,
+    BlockComplete,
+    BlockDelta,
+    Happening,
+    ReplyFinished,
+    ReplyStarted,
+    StreamError,
+    error_of,
+)
 from clew.api.token_estimate import tokens
 from clew.errors import ApiError
 from clew.wire.json_codec import decode, encode
@@ -58,7 +68,7 @@ class Retrying(Struct, frozen=True):
     of: int
     delay: float
     error: ApiError
-    so_far: Reply
+    so_far: ApiReply
 
 
 class LeftOut(Struct, frozen=True):
@@ -78,7 +88,7 @@ class Broken(Struct, frozen=True):
     """The last word before the error is raised: the complete blocks and the usage that were received."""
 
     error: ApiError
-    so_far: Reply
+    so_far: ApiReply
 
 
 Said = Happening | Retrying | LeftOut | Switched | Broken
@@ -94,7 +104,7 @@ class Counted(Struct, frozen=True):
 class _Course(Struct):
     """How far one request has come through its tries."""
 
-    request: Request
+    request: MessagesRequest
     number: int = 0  # of repetitions
     overloads: int = 0
     is_whole: bool = False  # the next try is without a stream
@@ -103,8 +113,8 @@ class _Course(Struct):
     assembly: Assembly | None = None
 
     @property
-    def so_far(self) -> Reply:
-        return self.assembly.so_far() if self.assembly else Reply({})
+    def so_far(self) -> ApiReply:
+        return self.assembly.so_far() if self.assembly else ApiReply({})
 
 
 class Client:
@@ -145,7 +155,7 @@ class Client:
         await self._http.aclose()
 
     def stream(
-        self, request: Request, resend: Resend = "start"
+        self, request: MessagesRequest, resend: Resend = "start"
     ) -> AbstractAsyncContextManager[AsyncGenerator[Said, None]]:
         """What happens, as it happens; ends with Finished, or with Broken and an ApiError. Leaving it aborts.
 
@@ -154,15 +164,15 @@ class Client:
         """
         return aclosing(self._happenings(_Course(request), resend))
 
-    async def send(self, request: Request, streaming: bool = False) -> Reply:
+    async def send(self, request: MessagesRequest, streaming: bool = False) -> ApiReply:
         """The whole reply. With `streaming` silence is limited, else the whole time."""
         async with aclosing(self._happenings(_Course(request, is_whole=not streaming), "end", streaming)) as happenings:
             async for each in happenings:
-                if isinstance(each, Finished):
+                if isinstance(each, ReplyFinished):
                     return each.reply
         raise failed("The stream ended without a reply.", "protocol")
 
-    async def count(self, request: Request) -> Counted:
+    async def count(self, request: MessagesRequest) -> Counted:
         """The tokens of a request's input, counted by the server if it does that."""
         body = self._prepared(replace(request, is_marked=False)).body
         asked = {
@@ -172,7 +182,7 @@ class Client:
             try:
                 data = await self._whole("/v1/messages/count_tokens", Prepared(asked), self.retry.timeout)
                 return Counted(int(data[0]["input_tokens"]), True)
-            except Failure as failure:
+            except FailedTry as failure:
                 if failure.error.status in (404, 405, 501):
                     self._counts = False
                 elif not failure.is_transient:
@@ -190,11 +200,11 @@ class Client:
             try:
                 async with aclosing(self._try(prepared, course)) as happenings:
                     async for each in happenings:
-                        if isinstance(each, Piece | Block):
-                            course.handed = "block" if isinstance(each, Block) else course.handed or "start"
+                        if isinstance(each, BlockDelta | BlockComplete):
+                            course.handed = "block" if isinstance(each, BlockComplete) else course.handed or "start"
                         yield each
                 return
-            except Failure as failure:
+            except FailedTry as failure:
                 error = failure.error
                 if name := self._refused(failure, prepared, course.request):
                     yield LeftOut(name, error)
@@ -214,7 +224,7 @@ class Client:
                 course.is_whole = not streaming or (failure.is_reported and not course.was_whole)
             await self._sleep(delay)
 
-    def _delay(self, failure: Failure, course: _Course, resend: Resend) -> float | None:
+    def _delay(self, failure: FailedTry, course: _Course, resend: Resend) -> float | None:
         """Seconds until the next try; None if there is to be none."""
         may_resend = {"start": not course.handed, "block": course.handed != "block", "end": True}[resend]
         course.overloads = course.overloads + 1 if failure.error.kind == OVERLOADED else 0
@@ -223,7 +233,7 @@ class Client:
         course.number += 1
         return self.retry.wait(course.number, failure.error, self._chance)
 
-    def _refused(self, failure: Failure, prepared: Prepared, request: Request) -> str:
+    def _refused(self, failure: FailedTry, prepared: Prepared, request: MessagesRequest) -> str:
         """What to leave out after a refusal that names it: each thing once, and thinking by its signature."""
         if failure.error.status != 400 or failure.error.kind != "invalid_request_error":
             return ""
@@ -236,7 +246,7 @@ class Client:
             self.left_out |= {name}
         return name
 
-    def _prepared(self, request: Request) -> Prepared:
+    def _prepared(self, request: MessagesRequest) -> Prepared:
         return prepare(request, self.endpoint.profile, self.left_out, self._refused_thinking)
 
     async def _try(self, prepared: Prepared, course: _Course) -> AsyncGenerator[Happening, None]:
@@ -268,8 +278,10 @@ class Client:
                 yield each
             return
         if kind != "text/event-stream":
-            raise Failure(failed(f"The server answered with {kind or 'something unnamed'}.", "not_the_api", 200), False)
-        reader, assembly = Reader(), Assembly(request_id)
+            raise FailedTry(
+                failed(f"The server answered with {kind or 'something unnamed'}.", "not_the_api", 200), False
+            )
+        reader, assembly = SseReader(), Assembly(request_id)
         course.assembly = assembly
         async for piece in response.aiter_bytes():
             for event in reader.feed(piece):
@@ -283,7 +295,7 @@ class Client:
         if assembly.is_finished:
             return
         if not assembly.has_stopped:
-            raise Failure(failed("The stream broke off.", "connection"), True)
+            raise FailedTry(failed("The stream broke off.", "connection"), True)
         yield assembly.finish()  # some servers leave message_stop out
 
     async def _whole(self, path: str, prepared: Prepared, limit: float) -> tuple[Json, str]:
@@ -294,7 +306,7 @@ class Client:
         except httpx.RequestError as error:
             raise _lost(error, self.endpoint) from None
         except TimeoutError:
-            raise Failure(failed(f"No answer within {limit:g} s.", "timeout"), True) from None
+            raise FailedTry(failed(f"No answer within {limit:g} s.", "timeout"), True) from None
         if response.status_code != 200:
             raise answered(response.status_code, response.headers, body)
         return _message(body), response.headers.get("request-id", "")
@@ -312,10 +324,10 @@ class Client:
 
 def _replayed(data: Json, request_id: str) -> Iterator[Happening]:
     """A whole message as the happenings of a stream."""
-    yield Started({**data, "content": []}, request_id)
-    reply = Reply(data, request_id)
-    yield from (Block(index, block) for index, block in enumerate(reply.content))
-    yield Finished(reply)
+    yield ReplyStarted({**data, "content": []}, request_id)
+    reply = ApiReply(data, request_id)
+    yield from (BlockComplete(index, block) for index, block in enumerate(reply.content))
+    yield ReplyFinished(reply)
 
 
 def _message(body: bytes) -> Json:
@@ -324,28 +336,28 @@ def _message(body: bytes) -> Json:
     except ValueError:
         data = None
     if not isinstance(data, dict):
-        raise Failure(failed("The server's answer is not JSON.", "not_the_api", 200), False)
+        raise FailedTry(failed("The server's answer is not JSON.", "not_the_api", 200), False)
     if data.get("type") == "error":
         raise reported(error_of(data))
     return data
 
 
-def _interrupted(error: httpx.RequestError | StreamError | TooLong, endpoint: Endpoint) -> Failure:
+def _interrupted(error: httpx.RequestError | StreamError | TooLong, endpoint: Endpoint) -> FailedTry:
     """What it means that a stream ended otherwise than by its end."""
     if isinstance(error, httpx.RequestError):
         return _lost(error, endpoint)
     return reported(error if isinstance(error, StreamError) else StreamError(str(error), "protocol"))
 
 
-def _lost(error: httpx.RequestError, endpoint: Endpoint) -> Failure:
+def _lost(error: httpx.RequestError, endpoint: Endpoint) -> FailedTry:
     """What an error of the transport means."""
     if isinstance(error, httpx.ReadTimeout):
-        return Failure(failed(f"{endpoint.base} fell silent.", "idle"), True)
+        return FailedTry(failed(f"{endpoint.base} fell silent.", "idle"), True)
     if isinstance(error, httpx.TimeoutException):
-        return Failure(failed(f"{endpoint.base} cannot be reached in time.", "timeout"), True)
+        return FailedTry(failed(f"{endpoint.base} cannot be reached in time.", "timeout"), True)
     if isinstance(error, httpx.ConnectError):
         is_transient = "CERTIFICATE_VERIFY_FAILED" not in str(error)
-        return Failure(failed(f"{endpoint.base} cannot be reached: {error}", "connection"), is_transient)
+        return FailedTry(failed(f"{endpoint.base} cannot be reached: {error}", "connection"), is_transient)
     if isinstance(error, httpx.TransportError):
-        return Failure(failed(f"The connection to {endpoint.base} was lost: {error}", "connection"), True)
-    return Failure(failed(f"The answer of {endpoint.base} cannot be read: {error}", "protocol"), True)
+        return FailedTry(failed(f"The connection to {endpoint.base} was lost: {error}", "connection"), True)
+    return FailedTry(failed(f"The answer of {endpoint.base} cannot be read: {error}", "protocol"), True)

@@ -19,7 +19,7 @@ BASE = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
 
 
-class Profile(Struct, frozen=True):
+class ServerProfile(Struct, frozen=True):
     """What one kind of server takes. What it does not take is left out of the request."""
 
     name: str
@@ -30,14 +30,14 @@ class Profile(Struct, frozen=True):
     token: str = ""  # what it wants to see where no key is needed
 
 
-PROFILES: Mapping[str, Profile] = {
+PROFILES: Mapping[str, ServerProfile] = {
     each.name: each
     for each in (
-        Profile("anthropic", betas=True),
-        Profile("generic"),
-        Profile("litellm"),
-        Profile("ollama", marks=False, counts=False, leaves_out=("metadata", "tool_choice"), token="ollama"),
-        Profile("vllm", marks=False, leaves_out=("metadata",), token="none"),
+        ServerProfile("anthropic", betas=True),
+        ServerProfile("generic"),
+        ServerProfile("litellm"),
+        ServerProfile("ollama", marks=False, counts=False, leaves_out=("metadata", "tool_choice"), token="ollama"),
+        ServerProfile("vllm", marks=False, leaves_out=("metadata",), token="none"),
     )
 }
 
@@ -48,7 +48,7 @@ class Endpoint(Struct, frozen=True):
     base: str = BASE
     key: str = ""
     token: str = ""
-    profile: Profile = PROFILES["anthropic"]
+    profile: ServerProfile = PROFILES["anthropic"]
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ def endpoint(base: str = "", key: str = "", token: str = "", profile: str = "") 
     return Endpoint(where, key, token, chosen, _headers(environment.api_headers()))
 
 
-def _profile(name: str, base: str) -> Profile:
+def _profile(name: str, base: str) -> ServerProfile:
     if name:
         if name not in PROFILES:
             raise _unusable(f"No profile is called {name!r}.", f"There are: {', '.join(PROFILES)}.")

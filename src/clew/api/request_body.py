@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from clew.api.endpoint import Profile
+from clew.api.endpoint import ServerProfile
 from clew.api.open_turn import start_without_thinking
 from clew.api.token_estimate import tokens
 from clew.wire.content_block import THOUGHT
@@ -32,7 +32,7 @@ class Capability(Struct, frozen=True):
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class MessagesRequest(Struct, frozen=True, kw_only=True):
     """One request. `is_marked` says whether the marks of the prompt cache are set; those in the messages are then ours."""
 
     model: str
@@ -59,8 +59,8 @@ class Prepared(Struct, frozen=True):
 
 
 def prepare(
-    request: Request,
-    profile: Profile,
+    request: MessagesRequest,
+    profile: ServerProfile,
     without: frozenset[str] = frozenset(),
     refused: frozenset[str] = frozenset(),
 ) -> Prepared:
@@ -188,7 +188,7 @@ def without_thinking(messages: Sequence[Json], refused: frozenset[str]) -> list[
     return made
 
 
-def culprit(message: str, prepared: Prepared, request: Request) -> str:
+def culprit(message: str, prepared: Prepared, request: MessagesRequest) -> str:
     """What of a request a refusal (400) names, if it can be done without; empty if there is nothing to leave out."""
     told = message.lower()
     for each in request.capabilities:

@@ -83,7 +83,7 @@ class Retry(Struct, frozen=True):
         return float(self.timeout * self.growth ** (number - 1))
 
 
-class Failure(Exception):
+class FailedTry(Exception):
     """One try that failed; `is_transient` if another may not."""
 
     def __init__(self, error: ApiError, is_transient: bool, is_reported: bool = False) -> None:
@@ -93,7 +93,7 @@ class Failure(Exception):
         self.is_reported = is_reported  # by an event of the stream
 
 
-def answered(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+def answered(status: int, headers: Mapping[str, str], body: bytes) -> FailedTry:
     """What an answer with a bad status means."""
     kind, message = _told(body)
     kind = kind or _KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
@@ -103,13 +103,13 @@ def answered(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     error = failed(message, kind, status, _retry_after(headers))
     wish = headers.get("x-should-retry", "").lower()
     is_transient = wish == "true" if wish in ("true", "false") else status in _AGAIN or status >= 500
-    return Failure(error, is_transient)
+    return FailedTry(error, is_transient)
 
 
-def reported(error: StreamError) -> Failure:
+def reported(error: StreamError) -> FailedTry:
     """What an error inside the stream means."""
     kind = TOO_LONG if _OVERFLOW.search(str(error)) else error.kind
-    return Failure(failed(str(error), kind), kind in _TRANSIENT, is_reported=kind != "protocol")
+    return FailedTry(failed(str(error), kind), kind in _TRANSIENT, is_reported=kind != "protocol")
 
 
 def failed(message: str, kind: str, status: int | None = None, retry_after: float | None = None) -> ApiError:

@@ -17,7 +17,7 @@ LONGEST = 64 * 1024 * 1024  # bytes of one event; more is no event of any API
 _END = re.compile(rb"\r\n|\n|\r")
 
 
-class Event(Struct, frozen=True):
+class ServerSentEvent(Struct, frozen=True):
     """One event: its name (`message` unless told) and its data, undecoded."""
 
     name: str
@@ -28,7 +28,7 @@ class TooLong(ValueError):
     """An event without an end."""
 
 
-class Reader:
+class SseReader:
     """Takes bytes in pieces of any size and gives the events that they complete."""
 
     def __init__(self, longest: int = LONGEST) -> None:
@@ -40,7 +40,7 @@ class Reader:
         self._data: list[bytes] = []
         self._size = 0
 
-    def feed(self, piece: bytes) -> list[Event]:
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
         """The events that end in this piece."""
         self._rest += piece
         if not self._begun:
@@ -51,7 +51,7 @@ class Reader:
                 del self._rest[: len(BOM)]
         return self._events(is_last=False)
 
-    def close(self) -> list[Event]:
+    def close(self) -> list[ServerSentEvent]:
         """The events that were only waiting to see whether a CR is followed by LF."""
         self._begun = True
         return self._events(is_last=True)
@@ -61,8 +61,8 @@ class Reader:
         """Whether an event has begun that has not ended."""
         return bool(self._rest or self._data or self._name)
 
-    def _events(self, is_last: bool) -> list[Event]:
-        made: list[Event] = []
+    def _events(self, is_last: bool) -> list[ServerSentEvent]:
+        made: list[ServerSentEvent] = []
         start = 0
         while found := _END.search(self._rest, max(start, self._seen)):
             if found[0] == b"\r" and found.end() == len(self._rest) and not is_last:
@@ -77,7 +77,7 @@ class Reader:
             raise TooLong(f"The stream holds an event of more than {self._longest} bytes.")
         return made
 
-    def _line(self, line: bytes) -> Event | None:
+    def _line(self, line: bytes) -> ServerSentEvent | None:
         if not line:
             return self._dispatch()
         name, _, value = line.partition(b":")
@@ -89,9 +89,9 @@ class Reader:
             self._name = value
         return None
 
-    def _dispatch(self) -> Event | None:
+    def _dispatch(self) -> ServerSentEvent | None:
         name, data = self._name, self._data
         self._name, self._data, self._size = b"", [], 0
         if not data:
             return None
-        return Event(name.decode("utf-8", "replace") or "message", b"\n".join(data))
+        return ServerSentEvent(name.decode("utf-8", "replace") or "message", b"\n".join(data))

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
-class Reply(Struct, frozen=True):
+class ApiReply(Struct, frozen=True):
     """One API response. `data` is the message as the API gives it unstreamed."""
 
     data: Json
@@ -54,34 +54,34 @@ class Reply(Struct, frozen=True):
         return "".join(str(b.get("text") or "") for b in self.content if b.get("type") == "text")
 
 
-class Started(Struct, frozen=True):
+class ReplyStarted(Struct, frozen=True):
     """The reply has begun: its id, its model and the usage so far."""
 
     message: Json
     request_id: str = ""
 
 
-class Piece(Struct, frozen=True):
+class BlockDelta(Struct, frozen=True):
     """Part of a block that is still growing; `event` is the raw event."""
 
     index: int
     event: Json
 
 
-class Block(Struct, frozen=True):
+class BlockComplete(Struct, frozen=True):
     """A block is complete."""
 
     index: int
     block: Json
 
 
-class Finished(Struct, frozen=True):
+class ReplyFinished(Struct, frozen=True):
     """The reply is whole."""
 
-    reply: Reply
+    reply: ApiReply
 
 
-Happening = Started | Piece | Block | Finished
+Happening = ReplyStarted | BlockDelta | BlockComplete | ReplyFinished
 
 
 class StreamError(ValueError):
@@ -114,11 +114,11 @@ class Assembly:
     def blocks_done(self) -> int:
         return len(self._blocks) - len(self._open)
 
-    def so_far(self) -> Reply:
+    def so_far(self) -> ApiReply:
         """What is known now: the blocks that are complete, and the usage last reported."""
         content = [self._blocks[i] for i in sorted(self._blocks) if i not in self._open]
         data = {**self._message, "content": content} if self._message else {}
-        return Reply(data, self._request_id, dict(self._unparsed), tuple(self._strange))
+        return ApiReply(data, self._request_id, dict(self._unparsed), tuple(self._strange))
 
     def take(self, data: bytes) -> Happening | None:
         """What one event's data amounts to. Raises StreamError for an error event and for what is not JSON."""
@@ -144,31 +144,31 @@ class Assembly:
                 self._strange.append(event)
         return None
 
-    def finish(self) -> Finished:
+    def finish(self) -> ReplyFinished:
         for index in sorted(self._open):
             self._join(index)
         self._open.clear()
         self.is_finished = True
-        return Finished(self.so_far())
+        return ReplyFinished(self.so_far())
 
-    def _start(self, event: Json) -> Started:
+    def _start(self, event: Json) -> ReplyStarted:
         message = event.get("message")
         if not isinstance(message, dict) or self._message:
             raise StreamError("The stream begins a message twice or without one.", "protocol")
         self._message = {**message, "content": []}
         for index, block in enumerate(message.get("content") or ()):
             self._blocks[index] = block
-        return Started(self._message, self._request_id)
+        return ReplyStarted(self._message, self._request_id)
 
-    def _open_block(self, event: Json) -> Piece:
+    def _open_block(self, event: Json) -> BlockDelta:
         index, block = event.get("index"), event.get("content_block")
         if not self._message or not isinstance(index, int) or not isinstance(block, dict) or index in self._blocks:
             raise StreamError("The stream begins a block where none can begin.", "protocol")
         self._blocks[index] = dict(block)
         self._open.add(index)
-        return Piece(index, event)
+        return BlockDelta(index, event)
 
-    def _grow(self, event: Json) -> Piece:
+    def _grow(self, event: Json) -> BlockDelta:
         index, delta = event.get("index"), event.get("delta")
         if not isinstance(index, int) or index not in self._open or not isinstance(delta, dict):
             raise StreamError("The stream goes on with a block that is not open.", "protocol")
@@ -183,19 +183,19 @@ class Assembly:
             block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
         else:
             self._strange.append(event)
-        return Piece(index, event)
+        return BlockDelta(index, event)
 
     def _add(self, index: int, field_name: str, part: Any) -> None:
         if isinstance(part, str):
             self._texts.setdefault((index, field_name), []).append(part)
 
-    def _close_block(self, event: Json) -> Block:
+    def _close_block(self, event: Json) -> BlockComplete:
         index = event.get("index")
         if not isinstance(index, int) or index not in self._open:
             raise StreamError("The stream ends a block that is not open.", "protocol")
         self._join(index)
         self._open.discard(index)
-        return Block(index, self._blocks[index])
+        return BlockComplete(index, self._blocks[index])
 
     def _join(self, index: int) -> None:
         block = self._blocks[index]

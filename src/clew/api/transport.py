@@ -32,8 +32,8 @@ class Transport(httpx.AsyncBaseTransport):
     """Asks servers. A connection whose answer was read to its end is used again."""
 
     def __init__(self) -> None:
-        self._idle: dict[Origin, list[Connection]] = {}
-        self._broken: list[Connection] = []  # closed, but maybe not to the end yet
+        self._idle: dict[Origin, list[HttpConnection]] = {}
+        self._broken: list[HttpConnection] = []  # closed, but maybe not to the end yet
         self._trusted: ssl.SSLContext | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -51,18 +51,18 @@ class Transport(httpx.AsyncBaseTransport):
         return httpx.Response(
             head.status_code,
             headers=head.headers.raw_items(),
-            stream=Body(self, origin, connection, limits.get("read")),
+            stream=ResponseBody(self, origin, connection, limits.get("read")),
             extensions={"http_version": b"HTTP/" + head.http_version, "reason_phrase": head.reason},
         )
 
-    def rest(self, origin: Origin, connection: Connection) -> None:
+    def rest(self, origin: Origin, connection: HttpConnection) -> None:
         """Keep a connection for the next request, if it can be used again."""
         if connection.is_whole:
             self._idle.setdefault(origin, []).append(connection)
         else:
             self._break(connection)
 
-    def _break(self, connection: Connection) -> None:
+    def _break(self, connection: HttpConnection) -> None:
         connection.close()
         self._broken.append(connection)
 
@@ -73,7 +73,7 @@ class Transport(httpx.AsyncBaseTransport):
         for connection in held:
             await connection.end()
 
-    def _rested(self, origin: Origin) -> Connection | None:
+    def _rested(self, origin: Origin) -> HttpConnection | None:
         held = self._idle.get(origin, [])
         while held:
             connection = held.pop()
@@ -82,7 +82,7 @@ class Transport(httpx.AsyncBaseTransport):
             connection.close()
         return None
 
-    async def _connect(self, origin: Origin, limit: float | None) -> Connection:
+    async def _connect(self, origin: Origin, limit: float | None) -> HttpConnection:
         scheme, host, port = origin
         if scheme == "https" and self._trusted is None:
             self._trusted = httpx.create_ssl_context()
@@ -96,10 +96,10 @@ class Transport(httpx.AsyncBaseTransport):
             raise httpx.ConnectTimeout("no connection in time") from None
         except (OSError, UnicodeError) as error:  # a name may be one that nobody could look up
             raise httpx.ConnectError(str(error)) from error
-        return Connection(reader, writer)
+        return HttpConnection(reader, writer)
 
 
-class Connection:
+class HttpConnection:
     """One connection to a server, for one request after another."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -174,10 +174,10 @@ class Connection:
             await self._writer.wait_closed()
 
 
-class Body(httpx.AsyncByteStream):
+class ResponseBody(httpx.AsyncByteStream):
     """The rest of an answer. Closing it gives the connection back, or ends it if the answer was not read to its end."""
 
-    def __init__(self, transport: Transport, origin: Origin, connection: Connection, limit: float | None) -> None:
+    def __init__(self, transport: Transport, origin: Origin, connection: HttpConnection, limit: float | None) -> None:
         self._transport = transport
         self._origin = origin
         self._connection = connection

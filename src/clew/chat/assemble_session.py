@@ -15,20 +15,20 @@ from clew.chat.config.model_alias import choose, named
 from clew.chat.config.repository import branch_of
 from clew.chat.config.session_name import name_of
 from clew.chat.config.system_prompt import facts, system
-from clew.chat.cost import Tally
-from clew.chat.deps import Hooked, Limits, Means, Permits
+from clew.chat.cost import ConversationCost
+from clew.chat.deps import ConversationLimits, Deps, HookRunner, Permits
 from clew.chat.engine import Engine
 from clew.chat.events import Tell
 from clew.chat.permission.decision import Mode
-from clew.chat.rewind.watch_files import Watch
+from clew.chat.rewind.watch_files import FileWatch
 from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.journal import Clock, Durability, Ids, Journal, Write, forget, new_id, now, put
 from clew.chat.store.journal_lines import Envelope
-from clew.chat.store.live_conversation import Dialogue, Prompt
+from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.store.session_lock import held
 from clew.chat.tools.builtin.use_skill import Skills
-from clew.chat.tools.shell_profile import Profile
-from clew.chat.tools.tool import Json, State, Tool
+from clew.chat.tools.shell_profile import ShellProfile
+from clew.chat.tools.tool import Json, Tool, ToolState
 from clew.errors import Refused
 from clew.wire.layout import Tree, slug
 
@@ -39,7 +39,7 @@ SMALLEST_BUDGET = 1024  # tokens of thinking
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class SessionOptions:
     """What a session is to be."""
 
     cwd: Path
@@ -59,7 +59,7 @@ class Options:
     added_system: str = ""
     memory: str = ""  # notes of the person and of the project
     title: str = ""
-    limits: Limits = field(default_factory=Limits)
+    limits: ConversationLimits = field(default_factory=ConversationLimits)
     thinking: int = 0  # tokens
     entrypoint: str = "cli"
     is_kept: bool = True
@@ -76,10 +76,10 @@ class Parts:
     client: Client
     tools: Sequence[Tool]
     permits: Permits
-    hooks: Hooked
+    hooks: HookRunner
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     skills: Skills | None = None
-    profile: Profile | None = None
+    profile: ShellProfile | None = None
     clock: Clock = now
     ids: Ids = new_id
     write: Write = put
@@ -88,7 +88,7 @@ class Parts:
 
 
 @asynccontextmanager
-async def opened(options: Options, parts: Parts, tell: Tell) -> AsyncIterator[Engine]:
+async def opened(options: SessionOptions, parts: Parts, tell: Tell) -> AsyncIterator[Engine]:
     """A session, new or gone on with. It is ours alone until this ends. Raises NotFound, Ambiguous, Busy, Refused."""
     tree = Tree(options.claude)
     async with AsyncExitStack() as stack:
@@ -102,7 +102,7 @@ async def opened(options: Options, parts: Parts, tell: Tell) -> AsyncIterator[En
             await engine.close()
 
 
-def _session(options: Options, tree: Tree, ids: Ids, stack: AsyncExitStack) -> tuple[Path, Resumed | None]:
+def _session(options: SessionOptions, tree: Tree, ids: Ids, stack: AsyncExitStack) -> tuple[Path, Resumed | None]:
     """The file, locked, and what it gives if it is there already."""
     is_old = bool(options.resume) or options.is_latest
     path = _old(options, tree, ids) if is_old else _new(options, tree, ids)
@@ -115,14 +115,14 @@ def _session(options: Options, tree: Tree, ids: Ids, stack: AsyncExitStack) -> t
     return path, resume(path)
 
 
-def _new(options: Options, tree: Tree, ids: Ids) -> Path:
+def _new(options: SessionOptions, tree: Tree, ids: Ids) -> Path:
     path = tree.root / "projects" / slug(str(options.cwd)) / f"{options.session_id or ids()}.jsonl"
     if path.exists():
         raise Refused([f"the session {path.stem} is already there; go on with it by --resume {path.stem}"])
     return path
 
 
-def _old(options: Options, tree: Tree, ids: Ids) -> Path:
+def _old(options: SessionOptions, tree: Tree, ids: Ids) -> Path:
     """The file of a session that is gone on with, or of its copy. A new session has no use for what reads old ones."""
     from clew.chat.store.fork_session import fork
     from clew.chat.store.resume_session import find, latest
@@ -133,7 +133,7 @@ def _old(options: Options, tree: Tree, ids: Ids) -> Path:
     return file.path
 
 
-def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resumed | None) -> Engine:
+def _engine(options: SessionOptions, parts: Parts, tell: Tell, path: Path, found: Resumed | None) -> Engine:
     cwd = (found.cwd if found and found.cwd else None) or options.cwd
     model = choose(options.model) or (found.model if found else "") or choose(options.usual_model or "default")
     name = (found.name if found else "") or name_of(path.stem)
@@ -148,9 +148,9 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
         write=parts.write if options.is_kept else forget,
         durability=options.durability,
     )
-    dialogue = Dialogue(
+    dialogue = LiveConversation(
         journal,
-        State(
+        ToolState(
             cwd,
             options.cwd,
             (options.cwd, *options.roots),
@@ -163,7 +163,7 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
         lists=options.claude / "todos" if options.is_kept else None,
     )
     if options.is_watched and dialogue.backups is not None:
-        dialogue.watch = Watch(journal, dialogue.backups, dialogue.state)
+        dialogue.watch = FileWatch(journal, dialogue.backups, dialogue.state)
     if found is not None:
         _recall(dialogue, found)
     return Engine(
@@ -172,17 +172,17 @@ def _engine(options: Options, parts: Parts, tell: Tell, path: Path, found: Resum
         parts.kinds,
         closing=found.closing if found else (),
         source="resume" if found else "startup",
-        missed=[Prompt(text, task=task) for task, text in found.missed] if found else (),
+        missed=[UserPrompt(text, task=task) for task, text in found.missed] if found else (),
     )
 
 
-def _backups(options: Options, path: Path, found: Resumed | None) -> Backups | None:
+def _backups(options: SessionOptions, path: Path, found: Resumed | None) -> Backups | None:
     if not (options.is_kept and options.saves_files):
         return None
     return Backups(options.claude / "file-history" / path.stem, options.cwd, found.backups if found else None)
 
 
-def _recall(dialogue: Dialogue, found: Resumed) -> None:
+def _recall(dialogue: LiveConversation, found: Resumed) -> None:
     dialogue.load(found.messages, found.model)
     dialogue.state.todos = list(found.todos)
     dialogue.state.seen = dict(found.seen)
@@ -191,14 +191,14 @@ def _recall(dialogue: Dialogue, found: Resumed) -> None:
     dialogue.largest = dict(found.largest)
 
 
-def _means(options: Options, parts: Parts, tell: Tell, cwd: Path) -> Means:
+def _means(options: SessionOptions, parts: Parts, tell: Tell, cwd: Path) -> Deps:
     began: datetime = parts.clock()
     told = facts(cwd, began, options.memory)
-    return Means(
+    return Deps(
         parts.client,
         {tool.name: tool for tool in parts.tools},
         tell,
-        Tally(),
+        ConversationCost(),
         system(options.system, options.added_system),
         parts.permits,
         parts.hooks,

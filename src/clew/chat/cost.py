@@ -28,7 +28,7 @@ class Spent(Struct):
         return self.cache_write_5m + self.cache_write_1h
 
 
-class Tally(Struct):
+class ConversationCost(Struct):
     """All that a conversation took, agents and summaries included."""
 
     prices: Prices = field(default_factory=load)

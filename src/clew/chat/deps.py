@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from clew.api.client import Client
-from clew.chat.cost import Tally
+from clew.chat.cost import ConversationCost
 from clew.chat.events import Tell
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision, Mode
@@ -23,7 +23,7 @@ class Permits(Protocol):
     def decide(self, tool: str, input: Json, cwd: Path, mode: Mode) -> Decision: ...
 
 
-class Hooked(Protocol):
+class HookRunner(Protocol):
     """Whoever runs hooks."""
 
     async def run(self, event: str, payload: Json) -> HookOutcome: ...
@@ -44,7 +44,7 @@ class Unhooked:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConversationLimits:
     """How far a conversation may go."""
 
     turns: int | None = None  # replies to one prompt
@@ -57,16 +57,16 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Means:
+class Deps:
     client: Client
     tools: Mapping[str, Tool]
     tell: Tell
-    tally: Tally
+    tally: ConversationCost
     system: Sequence[Json] = ()
     permits: Permits = field(default_factory=Anything)
-    hooks: Hooked = field(default_factory=Unhooked)
+    hooks: HookRunner = field(default_factory=Unhooked)
     can_ask: bool = False  # whether somebody answers what is asked
-    limits: Limits = field(default_factory=Limits)
+    limits: ConversationLimits = field(default_factory=ConversationLimits)
     context: Callable[[], str] = lambda: (
         ""
     )  # facts that change: for the first user message, never for the system prompt

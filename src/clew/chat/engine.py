@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from clew.chat import events
 from clew.chat.agents import background_tasks
-from clew.chat.agents.subagents import Errands
+from clew.chat.agents.subagents import Subagents
 from clew.chat.config.agent_kind import Kind
-from clew.chat.deps import Means
+from clew.chat.deps import Deps
 from clew.chat.hooks.hook_events import reminder, tell_hooks
 from clew.chat.loop import Loop
 from clew.chat.permission.decision import Mode
 from clew.chat.store import journal_lines
-from clew.chat.store.live_conversation import Dialogue, Prompt
+from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.tools.builtin.background import Background
 from clew.chat.tools.tool import Json
 from clew.chat.turn.compaction import Compactor
@@ -25,7 +25,7 @@ from clew.errors import Busy, NotFound
 
 if TYPE_CHECKING:
     from clew.chat.rewind.carry_out import Rewound
-    from clew.chat.rewind.rewind_plan import Change, Edits, Plan
+    from clew.chat.rewind.rewind_plan import Edits, PathChange, RewindPlan
 
 PATIENCE = 600.0  # seconds that a door which asks once waits for a command in the background, as the original does
 
@@ -48,14 +48,14 @@ class Engine:
 
     def __init__(
         self,
-        dialogue: Dialogue,
-        means: Means,
+        dialogue: LiveConversation,
+        means: Deps,
         kinds: Mapping[str, Kind] | None = None,
         *,
         closing: Sequence[Json] = (),
         source: str = "startup",
-        missed: Sequence[Prompt] = (),
-        compactor: Callable[[Dialogue, Means, asyncio.Event], Compactor] = Compactor,
+        missed: Sequence[UserPrompt] = (),
+        compactor: Callable[[LiveConversation, Deps, asyncio.Event], Compactor] = Compactor,
     ) -> None:
         """`closing` are lines that an unfinished turn of a resumed session still needs: written before the next prompt.
         `missed` is what ended in the background of it and was never told."""
@@ -72,7 +72,7 @@ class Engine:
         self._title = ""
         self._is_unsure = False  # whether the file has all that was said
         self._compactor = compactor(dialogue, means, self.stopped)
-        errands = Errands(dialogue, means, kinds or {})
+        errands = Subagents(dialogue, means, kinds or {})
         asking = Asking(dialogue, means, shown=self._compactor.shown)
         self._loop = Loop(dialogue, means, self.stopped, self._compactor, asking, errands.send, aside=self.aside)
         dialogue.heard = self._look_for_news
@@ -82,13 +82,13 @@ class Engine:
         """Tokens that the conversation may have."""
         return self.means.limits.window or self.dialogue.window
 
-    async def submit(self, said: Prompt | str) -> events.Finished:
+    async def submit(self, said: UserPrompt | str) -> events.TurnFinished:
         """Say something, and wait for all that comes of it. Raises OSError if it cannot be written down."""
-        finished = await self._turn(Prompt(said) if isinstance(said, str) else said)
+        finished = await self._turn(UserPrompt(said) if isinstance(said, str) else said)
         assert finished is not None
         return finished
 
-    async def _turn(self, prompt: Prompt | None) -> events.Finished | None:
+    async def _turn(self, prompt: UserPrompt | None) -> events.TurnFinished | None:
         """A turn that begins with what ended in the background, then with a prompt; None if there is neither."""
         self._occupy()
         try:
@@ -103,7 +103,7 @@ class Engine:
                 if self.dialogue.journal.envelope.entrypoint != "cli":
                     self.dialogue.enqueue(prompt)
                     prompt = self.dialogue.dequeue()
-                finished = await self._loop.run(Prompt(prompt.content, (*prompt.notes, *context)), ended)
+                finished = await self._loop.run(UserPrompt(prompt.content, (*prompt.notes, *context)), ended)
             self.dialogue.journal.release()
             self._write_title()
             return finished
@@ -113,9 +113,9 @@ class Engine:
         finally:
             self._release()
 
-    def queue(self, said: Prompt | str) -> None:
+    def queue(self, said: UserPrompt | str) -> None:
         """Say something while the engine is busy: the model hears it with the next results, or after the turn."""
-        self.dialogue.enqueue(Prompt(said) if isinstance(said, str) else said)
+        self.dialogue.enqueue(UserPrompt(said) if isinstance(said, str) else said)
 
     def interrupt(self) -> None:
         """Break off. Every call gets a result, and the turn ends."""
@@ -137,7 +137,7 @@ class Engine:
         """Whether something has ended in the background that the model does not know yet."""
         return any(said.task and said.task not in self.dialogue.state.told for said in self.dialogue.queue)
 
-    async def heed(self) -> events.Finished | None:
+    async def heed(self) -> events.TurnFinished | None:
         """Let the model hear what ended in the background, and wait for all that comes of it. None if it knows already."""
         return await self._turn(None)
 
@@ -147,7 +147,7 @@ class Engine:
             raise NotFound(task_id, kind="task")
         await self.tasks[task_id].stop()
 
-    async def settle(self, patience: float = PATIENCE) -> events.Finished | None:
+    async def settle(self, patience: float = PATIENCE) -> events.TurnFinished | None:
         """For a door that asks once: wait until nothing goes on in the background any more, and let the model hear of each.
         The last turn; None if there was none. A command that takes longer is stopped. Breaking off ends the waiting."""
         finished = None
@@ -193,7 +193,7 @@ class Engine:
         finally:
             self._release()
 
-    async def run_compact(self, wish: str) -> events.Finished:
+    async def run_compact(self, wish: str) -> events.TurnFinished:
         """`/compact`, as a person types it: written down as a command."""
         if not await self.compact(wish):
             return self._loop.report("", ("The conversation could not be compacted.",))
@@ -202,7 +202,7 @@ class Engine:
 
     # -- going back
 
-    def plan_rewind(self, place: str) -> Plan:
+    def plan_rewind(self, place: str) -> RewindPlan:
         """What going back to a prompt would change: files (`changes`, with diffs), and how many turns would be dropped.
 
         `place` is the uuid of the prompt's line or the number of its turn (-1 for the last); `clew.chat.rewind.rewind_plan.places`
@@ -212,7 +212,7 @@ class Engine:
 
         return planned(self.dialogue, place)
 
-    def plan_undo(self) -> Plan:
+    def plan_undo(self) -> RewindPlan:
         """What undoing the last rewind would change; give it to `rewind`. Raises NotFound if there was none."""
         from clew.chat.rewind.rewind_conversation import undoing
 
@@ -220,12 +220,12 @@ class Engine:
 
     async def rewind(
         self,
-        plan: Plan,
+        plan: RewindPlan,
         *,
         code: bool = True,
         conversation: bool = True,
         edits: Edits = "refuse",
-        keep: Sequence[Change] = (),
+        keep: Sequence[PathChange] = (),
     ) -> Rewound:
         """Carry out a plan: the files, the conversation, or both. The next prompt continues from before the place.
 
@@ -302,7 +302,7 @@ class Engine:
             waiting = {said.task for said in dialogue.queue} | {
                 t for t, each in self.tasks.items() if each.status == "running"
             }
-            self._missed = [Prompt(text, task=task) for task, text in found.missed if task not in waiting]
+            self._missed = [UserPrompt(text, task=task) for task, text in found.missed if task not in waiting]
 
     async def _begin(self) -> tuple[str, ...]:
         """Close what an earlier process left open; once, tell the hooks that the session begins: what they add."""

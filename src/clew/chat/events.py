@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from clew.chat.permission.decision import Decision, Mode
-from clew.chat.tools.tool import Content, Json, Result
+from clew.chat.tools.tool import CallResult, Content, Json
 
 Ending = Literal["success", "error_max_turns", "error_max_budget_usd", "error_during_execution"]
 
@@ -45,7 +45,7 @@ class Streamed(Event, frozen=True, kw_only=True):
     event: Json
 
 
-class Said(Event, frozen=True, kw_only=True):
+class BlockSaid(Event, frozen=True, kw_only=True):
     """A block of a reply is complete; `message` is the reply with this block alone."""
 
     uuid: str
@@ -80,10 +80,10 @@ class Answered(Event, frozen=True, kw_only=True):
     uuid: str
     call_id: str
     name: str
-    result: Result
+    result: CallResult
 
 
-class Asker(Struct, frozen=True):
+class AskingAgent(Struct, frozen=True):
     """The agent that asks for a permission."""
 
     id: str
@@ -103,7 +103,7 @@ class PermissionAsked(Event, frozen=True, kw_only=True):
     answer: asyncio.Future[Decision]
     folder: str
     mode: Mode = "default"
-    asker: Asker | None = None
+    asker: AskingAgent | None = None
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ class Noted(Event, frozen=True, kw_only=True):
     level: Literal["info", "warning", "error"] = "info"
 
 
-class Compacted(Event, frozen=True, kw_only=True):
+class CompactionDone(Event, frozen=True, kw_only=True):
     """The conversation goes on from a summary."""
 
     uuid: str
@@ -188,7 +188,7 @@ class Notified(Event, frozen=True, kw_only=True):
     text: str
 
 
-class Finished(Event, frozen=True, kw_only=True):
+class TurnFinished(Event, frozen=True, kw_only=True):
     """A turn is over: how, with what words, and what it took."""
 
     ending: Ending

@@ -20,14 +20,14 @@ from dataclasses import dataclass, field
 from clew.api.retry import TOO_LONG
 from clew.api.token_estimate import tokens
 from clew.chat import events
-from clew.chat.deps import Means
+from clew.chat.deps import Deps
 from clew.chat.events import Ending
 from clew.chat.hooks.hook_events import reminder
 from clew.chat.store import journal_lines
-from clew.chat.store.live_conversation import Dialogue, Prompt, blocks_of
+from clew.chat.store.live_conversation import LiveConversation, UserPrompt, blocks_of
 from clew.chat.tools.tool import Errand, Json
 from clew.chat.turn.compaction import Compactor
-from clew.chat.turn.loop_guard import Guard
+from clew.chat.turn.loop_guard import LoopGuard
 from clew.chat.turn.stream_reply import Asking, Received
 from clew.chat.turn.tool_calls import STOPPED, Runner
 from clew.system.plural import plural
@@ -46,8 +46,8 @@ _TRANSIENT = ("connection", "idle", "timeout", "protocol", "overloaded_error", "
 class Loop:
     """Turns of one conversation."""
 
-    dialogue: Dialogue
-    means: Means
+    dialogue: LiveConversation
+    means: Deps
     stopped: asyncio.Event
     compactor: Compactor
     asking: Asking
@@ -56,7 +56,7 @@ class Loop:
     aside: asyncio.Event | None = None
     linger: Callable[[asyncio.Event], Awaitable[bool]] | None = None  # an agent ends only when those that it sent have
     _runner: Runner = field(init=False)
-    _guard: Guard = field(init=False)
+    _guard: LoopGuard = field(init=False)
     _turns: int = field(init=False, default=0)
     _said: str = field(init=False, default="")
     _cuts: int = field(init=False, default=0)
@@ -69,14 +69,14 @@ class Loop:
         """The model's last words."""
         return self._said
 
-    async def run(self, said: Prompt, before: Sequence[Prompt] = ()) -> events.Finished:
+    async def run(self, said: UserPrompt, before: Sequence[UserPrompt] = ()) -> events.TurnFinished:
         """One turn, and those of the prompts that came while it was busy. Cancelling leaves every call with a result.
 
         `before` is what ended in the background since the last turn: the model hears it first.
         """
         began = self.means.stopwatch()
         self._runner = Runner(self.dialogue, self.means, self.stopped, self.send, self.agent, self.aside)
-        self._guard, self._turns, self._said, self._cuts, self._breaks = Guard(), 0, "", 0, 0
+        self._guard, self._turns, self._said, self._cuts, self._breaks = LoopGuard(), 0, "", 0, 0
         self._has_compacted = self._was_empty = False
         self.asking.api_seconds = 0.0
         try:
@@ -85,7 +85,7 @@ class Loop:
         finally:
             self.dialogue.journal.release()
 
-    async def _turn(self, said: Prompt, before: Sequence[Prompt], began: float) -> events.Finished:
+    async def _turn(self, said: UserPrompt, before: Sequence[UserPrompt], began: float) -> events.TurnFinished:
         for ended in before:
             await self._hear(ended)
         if refusal := await self._hear(said):
@@ -104,13 +104,13 @@ class Loop:
         self.dialogue.end_turn(round((self.means.stopwatch() - began) * 1000))
         return self._finished(ending, began, received, errors)
 
-    def report(self, text: str, errors: tuple[str, ...] = ()) -> events.Finished:
+    def report(self, text: str, errors: tuple[str, ...] = ()) -> events.TurnFinished:
         """How something ended that was no turn."""
         self._runner = Runner(self.dialogue, self.means, self.stopped)
         self._turns, self._said, self.asking.api_seconds = 0, text, 0.0
         return self._finished("success", self.means.stopwatch(), errors=errors)
 
-    async def _make_room(self, said: Prompt) -> None:
+    async def _make_room(self, said: UserPrompt) -> None:
         """Compact if the prompt would not fit. That is written together with the answer, and not before."""
         journal = self.dialogue.journal
         journal.hold()
@@ -119,7 +119,7 @@ class Loop:
         if journal.leaf == leaf:
             journal.release()
 
-    async def _hear(self, said: Prompt, is_queued: bool = False) -> str:
+    async def _hear(self, said: UserPrompt, is_queued: bool = False) -> str:
         """Write a prompt down, unless a hook refuses it: then why. Hooks have no say in what the program tells."""
         if said.task:
             uuid = self.dialogue.prompt(said)
@@ -298,10 +298,10 @@ class Loop:
 
     def _finished(
         self, ending: Ending, began: float, received: Received | None = None, errors: tuple[str, ...] = ()
-    ) -> events.Finished:
+    ) -> events.TurnFinished:
         tally = self.means.tally
         error = received.error if received else None
-        finished = events.Finished(
+        finished = events.TurnFinished(
             agent=self.agent,
             ending=ending,
             text=self._said,

@@ -11,25 +11,25 @@ from clew.api.client import Client
 from clew.api.endpoint import Endpoint
 from clew.api.retry import Retry
 from clew.chat import events
-from clew.chat.assemble_session import Options, Parts, opened
+from clew.chat.assemble_session import Parts, SessionOptions, opened
 from clew.chat.config import memory_files, skill_files
 from clew.chat.config.agent_files import definitions, listing
 from clew.chat.config.agent_kind import Kind
 from clew.chat.config.memory_files import Memories
-from clew.chat.config.settings import FILED, Json, Settings, Source
+from clew.chat.config.settings import FILED, Json, Settings, SettingsSource
 from clew.chat.engine import Engine
 from clew.chat.events import Tell
 from clew.chat.hooks.runner import Hook, Hooks
 from clew.chat.input.expand_prompt import Expander, Rules
 from clew.chat.input.slash_commands import Run, Workshop, read_line
-from clew.chat.mcp.mcp_client import Server, configured, serving
+from clew.chat.mcp.mcp_client import McpServer, configured, serving
 from clew.chat.permission.decide import Permissions
 from clew.chat.store.journal import Write, put
-from clew.chat.store.live_conversation import Prompt
+from clew.chat.store.live_conversation import UserPrompt
 from clew.chat.tools.builtin.web_search import Search
 from clew.chat.tools.command_environment import command_environment
 from clew.chat.tools.process import run_shell
-from clew.chat.tools.shell_profile import Profile
+from clew.chat.tools.shell_profile import ShellProfile
 from clew.chat.tools.tool import Tool
 from clew.chat.tools.toolbox import toolbox
 from clew.system import environment
@@ -42,7 +42,7 @@ COMMAND_SECONDS = 60.0
 class Wishes:
     """All that a person can wish for a session."""
 
-    options: Options
+    options: SessionOptions
     endpoint: Endpoint
     retry: Retry | None = None
     allowed: tuple[str, ...] = ()  # rules
@@ -62,29 +62,29 @@ class Wishes:
 
 
 @dataclass(frozen=True)
-class Session:
+class ChatSession:
     """A session that can be spoken to, with what doors like to know of it."""
 
     engine: Engine
     expander: Expander
     permissions: Permissions
-    servers: Sequence[Server]
+    servers: Sequence[McpServer]
     skills: Mapping[str, skill_files.Skill]
     kinds: Mapping[str, Kind]
 
-    async def say(self, text: str) -> events.Finished:
+    async def say(self, text: str) -> events.TurnFinished:
         """Say what a person typed, or do what it commands."""
         line = read_line(text)
         if line is not None and line[0] == "compact":
             return await self.engine.run_compact(line[1])
         return await self.engine.submit(await self.prompt(text))
 
-    async def prompt(self, text: str) -> Prompt:
+    async def prompt(self, text: str) -> UserPrompt:
         return await self.expander.expand(text)
 
 
 @asynccontextmanager
-async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
+async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[ChatSession]:
     """A session as it is wished for. It ends with all that was started for it."""
     options = wishes.options
     settings = _settings(wishes)
@@ -107,7 +107,7 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
         runner = _runner(lambda: options.cwd, wishes.is_trusted)
         workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", runner)
         tools = _tools(wishes, workshop, servers, permissions)
-        profile = Profile(person, _plain_names, lambda text: tell(events.Noted(text=text, level="warning")))
+        profile = ShellProfile(person, _plain_names, lambda text: tell(events.Noted(text=text, level="warning")))
         parts = Parts(
             client,
             tools,
@@ -139,14 +139,14 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[Session]:
         for notice in dict.fromkeys(notices):
             tell(events.Noted(text=notice, level="warning"))
         expander = Expander(dialogue, engine.means.tools, rules, workshop)
-        yield Session(engine, expander, permissions, servers, skills, kinds)
+        yield ChatSession(engine, expander, permissions, servers, skills, kinds)
 
 
 def _settings(wishes: Wishes) -> Settings:
     options = wishes.options
     found = Settings.load(options.cwd, options.claude, wishes.sources, wishes.is_trusted, cli=wishes.settings)
     said = {"permissions": {"allow": list(wishes.allowed), "deny": list(wishes.disallowed)}}
-    return replace(found, sources=(Source("cli", options.cwd, said), *found.sources))
+    return replace(found, sources=(SettingsSource("cli", options.cwd, said), *found.sources))
 
 
 def _usual_model(settings: Settings) -> str:
@@ -186,7 +186,7 @@ def _passed_over(wishes: Wishes) -> list[str]:
     return [f"The MCP servers of {own} are not started: the folder is not trusted. Trust it with: clew trust"]
 
 
-def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[Server], permissions: Permissions) -> list[Tool]:
+def _tools(wishes: Wishes, workshop: Workshop, servers: Sequence[McpServer], permissions: Permissions) -> list[Tool]:
     """The tools to offer: without those that a rule denies as a whole."""
     own = toolbox(skills=workshop, search=_search(wishes)).values()
     made: list[Tool] = [*own, *(t for s in servers for t in s.tools), *wishes.further]

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import apsw
 
-from clew.collect.archive.archive_writer import SETTLED, Known, Writer, known_files
-from clew.collect.discovery import Found, Scan, in_order, scan
+from clew.collect.archive.archive_writer import SETTLED, ArchiveWriter, KnownFile, known_files
+from clew.collect.discovery import Scan, SourceFile, in_order, scan
 from clew.collect.fingerprint import chain_of
 from clew.collect.ingest import Taker
 from clew.collect.masking import Policy
-from clew.collect.poll_report import Failed, Moved, Report
-from clew.collect.read_limits import DAY, Limits
+from clew.collect.poll_report import FileFailed, FileMoved, PollReport
+from clew.collect.read_limits import DAY, ReadLimits
 from clew.collect.retention import days_kept
 from clew.collect.safe_open import open_found
 from clew.errors import Stale
@@ -35,7 +35,7 @@ class Collector:
         key: bytes,
         *,
         policy: Policy = Policy(),  # noqa: B008 - a frozen value
-        limits: Limits = Limits(),  # noqa: B008
+        limits: ReadLimits = ReadLimits(),  # noqa: B008
         extras: bool = True,
         max_file: int = 0,
         clock: Callable[[], int] = time.time_ns,
@@ -49,16 +49,16 @@ class Collector:
         self.max_file = max_file
         self.clock = clock
 
-    def poll(self, *, scrub: bool = False, progress: Callable[[int, int], None] | None = None) -> Report:
+    def poll(self, *, scrub: bool = False, progress: Callable[[int, int], None] | None = None) -> PollReport:
         """Take everything that is new. `scrub` compares all that was ever read with what stands there now.
 
         `progress` is told how many bytes were read, and how many there seemed to be.
         """
         now = self.clock()
-        report = Report(days=days_kept(self.root))
+        report = PollReport(days=days_kept(self.root))
         seen = scan(self.root, extras=self.extras)
         report.files, report.missed, report.skipped = len(seen.found), seen.missed, seen.skipped
-        writer = Writer(self.connection, self.key, self.policy, self.limits)
+        writer = ArchiveWriter(self.connection, self.key, self.policy, self.limits)
         try:
             number = self._root_number()
             known = known_files(self.connection, number)
@@ -80,7 +80,7 @@ class Collector:
         return int(number)
 
     def _take_all(
-        self, seen: Scan, known: dict[str, Known], taker: Taker, scrub: bool, tell: Callable[[], None]
+        self, seen: Scan, known: dict[str, KnownFile], taker: Taker, scrub: bool, tell: Callable[[], None]
     ) -> None:
         limit = taker.now - (taker.report.days - _WARN) * DAY
         absent = self._absent(seen, known)
@@ -101,7 +101,7 @@ class Collector:
                 self._take(found, file, taker, doubted)
                 tell()
 
-    def _take(self, found: Found, file: Known | None, taker: Taker, doubted: bool) -> None:
+    def _take(self, found: SourceFile, file: KnownFile | None, taker: Taker, doubted: bool) -> None:
         if self.max_file and found.state.size > self.max_file:
             taker.report.too_large.append(found.path)
             return
@@ -110,9 +110,9 @@ class Collector:
         except (FileNotFoundError, Stale):  # gone or changed since it was looked at: the next poll will see
             taker.report.unsettled.append(found.path)
         except OSError as error:
-            taker.report.failures.append(Failed(found.path, error.strerror or str(error)))
+            taker.report.failures.append(FileFailed(found.path, error.strerror or str(error)))
 
-    def _is_due(self, file: Known, found: Found, now: int, limit: int, is_expiring: bool) -> bool:
+    def _is_due(self, file: KnownFile, found: SourceFile, now: int, limit: int, is_expiring: bool) -> bool:
         """Every file is compared whole from time to time, and once before Claude Code deletes it."""
         if found.is_whole or file.generation is None:
             return False
@@ -123,15 +123,15 @@ class Collector:
 
     # -- moves
 
-    def _absent(self, seen: Scan, known: dict[str, Known]) -> dict[tuple[int, int], Known]:
+    def _absent(self, seen: Scan, known: dict[str, KnownFile]) -> dict[tuple[int, int], KnownFile]:
         """Files that are not where they were, by their identity on the disk."""
         there = {found.path for found in seen.found}
         missing = (f for f in known.values() if f.path not in there and f.mark.offset)
         return {f.state[:2]: f for f in missing if f.gone or not os.path.lexists(os.path.join(self.root, f.path))}
 
     def _moved(
-        self, found: Found, absent: dict[tuple[int, int], Known], known: dict[str, Known], taker: Taker
-    ) -> Known | None:
+        self, found: SourceFile, absent: dict[tuple[int, int], KnownFile], known: dict[str, KnownFile], taker: Taker
+    ) -> KnownFile | None:
         """The file that stands under a new path now, if all that was read of it is in there."""
         file = absent.get(found.state[:2])
         if file is None or file.kind != found.kind or found.is_whole or found.state.size < file.mark.offset:
@@ -145,13 +145,15 @@ class Collector:
         del absent[found.state[:2]]
         del known[file.path]
         taker.writer.move_file(file, found, taker.now)
-        taker.report.moves.append(Moved(file.path, found.path))
+        taker.report.moves.append(FileMoved(file.path, found.path))
         known[found.path] = file
         return file
 
     # -- deletions
 
-    def _note_gone(self, seen: Scan, known: dict[str, Known], writer: Writer, report: Report, now: int) -> None:
+    def _note_gone(
+        self, seen: Scan, known: dict[str, KnownFile], writer: ArchiveWriter, report: PollReport, now: int
+    ) -> None:
         """What is not there any more is noted and kept; a scan that was not whole proves nothing."""
         if seen.missed:
             return
@@ -162,7 +164,7 @@ class Collector:
         writer.save_gone((file.id for file in gone), now)
         report.gone.extend(file.path for file in gone)
 
-    def _is_collected(self, file: Known) -> bool:
+    def _is_collected(self, file: KnownFile) -> bool:
         """Whether this collector would have found it: without extras it has not looked for them."""
         return self.extras or file.kind in _CONVERSATION
 
@@ -174,7 +176,7 @@ def _tell_nobody(done: int, total: int) -> None:
     """The usual progress."""
 
 
-def _new_bytes(found: Found, known: Known | None) -> int:
+def _new_bytes(found: SourceFile, known: KnownFile | None) -> int:
     """About how much of a file is new."""
     if known is not None and known.state == found.state:
         return 0

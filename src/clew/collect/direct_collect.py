@@ -17,11 +17,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from clew.collect.discovery import Found, in_order, scan
+from clew.collect.discovery import SourceFile, in_order, scan
 from clew.collect.ingest import is_warmup, session_in
 from clew.collect.line_reader import Long, Rest, cut
 from clew.collect.masking import Policy
-from clew.collect.read_limits import Limits
+from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, open_found, read_at, state_now
 from clew.collect.sinks.outbox import Sink
 from clew.collect.sinks.record import Record
@@ -102,7 +102,7 @@ def number(value: Any) -> int:
 class _Batch:
     """The lines of a file between two offsets; `line` is the number of the first."""
 
-    found: Found
+    found: SourceFile
     start: int
     end: int
     line: int
@@ -119,7 +119,7 @@ class DirectCollector:
         self.root = os.path.realpath(root)
         self.sink, self.state, self.policy = sink, state, policy
         self.max_line, self.max_file = max_line, max_file
-        self.limits = Limits()
+        self.limits = ReadLimits()
         self.report = DirectReport()
 
     def run(self) -> DirectReport:
@@ -141,7 +141,7 @@ class DirectCollector:
 
     # -- one file
 
-    def _deliver(self, found: Found) -> None:
+    def _deliver(self, found: SourceFile) -> None:
         if not found.state.size:
             return
         name = name_of(self.root, found.path)
@@ -164,14 +164,14 @@ class DirectCollector:
         except OSError as error:
             self.report.failures.append(f"{found.path}: {error.strerror or error}")
 
-    def _send_whole(self, file: File, found: Found, point: Json) -> None:
+    def _send_whole(self, file: File, found: SourceFile, point: Json) -> None:
         state = state_now(file)
         if state != found.state or not state.size:
             return
         generation = number(point.get("generation")) + 1
         self._send(file, _Batch(found, 0, state.size, 1, generation))
 
-    def _send_lines(self, file: File, found: Found, point: Json) -> None:
+    def _send_lines(self, file: File, found: SourceFile, point: Json) -> None:
         offset, line, generation = self._start(file, found, point)
         for part in cut(file, offset, self.limits):
             if isinstance(part, Rest):
@@ -181,7 +181,7 @@ class DirectCollector:
             self._send(file, _Batch(found, offset, offset + size, line, generation, isinstance(part, Long)))
             offset, line = offset + size, line + lines
 
-    def _start(self, file: File, found: Found, point: Json) -> tuple[int, int, int]:
+    def _start(self, file: File, found: SourceFile, point: Json) -> tuple[int, int, int]:
         """(offset, number of the next line, generation): where the state says, if the file has only grown since."""
         offset, generation = number(point.get("offset")), number(point.get("generation")) or 1
         if not offset:
@@ -196,7 +196,7 @@ class DirectCollector:
 
     # -- sending
 
-    def _send_pending(self, names: dict[str, Found]) -> None:
+    def _send_pending(self, names: dict[str, SourceFile]) -> None:
         """Send the batch again of which it is not known whether the sink has taken it."""
         pending = self.state.section.get("pending")
         if not isinstance(pending, dict):

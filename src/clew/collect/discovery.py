@@ -20,7 +20,7 @@ _EXTRA = 4  # kept in the archive, and never delivered anywhere
 _FOLDERS = {"todos": "todo", "tasks": "task", "plans": "plan", "file-history": "backup", "paste-cache": "pasted"}
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """All of this is the same as long as a file is."""
 
     dev: int
@@ -30,7 +30,7 @@ class State(NamedTuple):
     ctime: int
 
 
-class Found(NamedTuple):
+class SourceFile(NamedTuple):
     """A file: its path below the root with `/`, what it is, and to whom it belongs."""
 
     path: str
@@ -38,7 +38,7 @@ class Found(NamedTuple):
     project: str
     session: str
     agent: str
-    state: State
+    state: FileState
 
     @property
     def is_whole(self) -> bool:
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 class Scan(NamedTuple):
     """What was found, what could not be looked at (then nothing is proved to be gone), and what is left alone."""
 
-    found: list[Found]
+    found: list[SourceFile]
     missed: list[str]
     skipped: list[str]
 
@@ -65,8 +65,8 @@ def is_whole(kind: str) -> bool:
 DELIVERED = tuple(_PRIORITY)
 
 
-def state_of(stat: os.stat_result) -> State:
-    return State(stat.st_dev & _LARGEST, stat.st_ino & _LARGEST, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+def state_of(stat: os.stat_result) -> FileState:
+    return FileState(stat.st_dev & _LARGEST, stat.st_ino & _LARGEST, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
 
 
 def scan(root: str, *, extras: bool = True) -> Scan:
@@ -88,10 +88,10 @@ def scan(root: str, *, extras: bool = True) -> Scan:
     return scan
 
 
-def in_order(found: Iterable[Found], expiring: int) -> list[Found]:
+def in_order(found: Iterable[SourceFile], expiring: int) -> list[SourceFile]:
     """What Claude Code is about to delete (older than `expiring`), then by priority; the oldest first in each."""
 
-    def rank(file: Found) -> tuple[bool, int, int, str]:
+    def rank(file: SourceFile) -> tuple[bool, int, int, str]:
         return file.state.mtime >= expiring, file.priority, file.state.mtime, file.path
 
     return sorted(found, key=rank)
@@ -165,7 +165,7 @@ def _add(entry: os.DirEntry[str], base: str, names: tuple[str, str, str, str], s
         scan.missed.append(path)
         return
     if S_ISREG(stat.st_mode) and _is_text(path):
-        scan.found.append(Found(path, *names, state_of(stat)))
+        scan.found.append(SourceFile(path, *names, state_of(stat)))
     else:
         scan.skipped.append(path)
 
@@ -188,7 +188,7 @@ def _add_file(root: str, name: str, kind: str, scan: Scan) -> None:
         scan.missed.append(name)
         return
     if S_ISREG(stat.st_mode):
-        scan.found.append(Found(name, kind, "", "", "", state_of(stat)))
+        scan.found.append(SourceFile(name, kind, "", "", "", state_of(stat)))
     else:
         scan.skipped.append(name)
 

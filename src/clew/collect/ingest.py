@@ -7,11 +7,11 @@ from hashlib import sha256
 
 import msgspec
 
-from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, Known, Trouble, Writer
-from clew.collect.discovery import Found, State
-from clew.collect.fingerprint import Place, Verdict, judge
+from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter, KnownFile, Trouble
+from clew.collect.discovery import FileState, SourceFile
+from clew.collect.fingerprint import ReadPosition, ReadVerdict, judge
 from clew.collect.line_reader import Long, Rest, Some, cut
-from clew.collect.poll_report import Failed, Report, Reset
+from clew.collect.poll_report import FileFailed, PollReport, Reset
 from clew.collect.safe_open import File, open_found, read_at, state_now
 from clew.wire.entry import REFUSALS, Damaged, Entry, is_one_object_a_line, parse, read_piece
 from clew.wire.json_codec import decode
@@ -29,7 +29,7 @@ _WARMUP = 1 << 16  # a stub is no longer than this
 class Taker:
     """Takes files below a root, one after the other."""
 
-    def __init__(self, root: str, number: int, writer: Writer, report: Report, now: int) -> None:
+    def __init__(self, root: str, number: int, writer: ArchiveWriter, report: PollReport, now: int) -> None:
         self.root = root
         self.number = number
         self.writer = writer
@@ -37,7 +37,7 @@ class Taker:
         self.report = report
         self.now = now
 
-    def take(self, found: Found, known: Known | None, *, doubted: bool = False) -> None:
+    def take(self, found: SourceFile, known: KnownFile | None, *, doubted: bool = False) -> None:
         """Everything that is new in a file. `doubted` asks for all that was read of it to be compared first."""
         id = known.id if known else self.writer.add_file(self.number, found, self.now)
         if found.state.size == 0 and not (known and known.generation):
@@ -52,11 +52,11 @@ class Taker:
 
     # -- whole files
 
-    def _whole(self, file: File, found: Found, id: int, known: Known | None) -> None:
+    def _whole(self, file: File, found: SourceFile, id: int, known: KnownFile | None) -> None:
         """A side file in one piece, if it stood still and, where it is JSON, is whole."""
         state = state_now(file)
         if state.size > self.limits.longest:
-            self.report.failures.append(Failed(found.path, "it is too long to be kept"))
+            self.report.failures.append(FileFailed(found.path, "it is too long to be kept"))
             self.writer.save_state(id, state, SETTLED)
             return
         data = read_at(file, state.size, 0)
@@ -70,7 +70,7 @@ class Taker:
             number = known.number + 1 if known else 1
             generation = self.writer.begin_generation(id, number, "changed" if number > 1 else "new", self.now)
             self.writer.add_whole(generation, data)
-            self.writer.save_place(generation, Place(len(data), 1, hash))
+            self.writer.save_place(generation, ReadPosition(len(data), 1, hash))
             self.writer.save_rest(generation, b"", state.mtime)
             self.report.lines += 1
             self.report.bytes += len(data)
@@ -79,7 +79,7 @@ class Taker:
 
     # -- files that grow by lines
 
-    def _lines(self, file: File, found: Found, id: int, known: Known | None, doubted: bool) -> None:
+    def _lines(self, file: File, found: SourceFile, id: int, known: KnownFile | None, doubted: bool) -> None:
         state = state_now(file)
         verdict = self._verdict(file, state, known, doubted)
         generation = known.generation if known and not verdict.reason else None
@@ -110,16 +110,16 @@ class Taker:
         self.report.pending += rest.size
         self.writer.settle()
 
-    def _verdict(self, file: File, state: State, known: Known | None, doubted: bool) -> Verdict:
+    def _verdict(self, file: File, state: FileState, known: KnownFile | None, doubted: bool) -> ReadVerdict:
         key = self.writer.key
         if known is None or known.generation is None:
-            return Verdict(Place(0, 0, key))
+            return ReadVerdict(ReadPosition(0, 0, key))
         if doubted:
             self.report.scrubbed += 1
             self.writer.save_scrub(known.id, self.now)
         return judge(file, state, known.state, known.mark, key, self.limits, doubted=doubted or known.trust == CHANGED)
 
-    def _add(self, file: File, generation: int, place: Place, part: Some | Long) -> Place:
+    def _add(self, file: File, generation: int, place: ReadPosition, part: Some | Long) -> ReadPosition:
         window = self.limits.window
         if isinstance(part, Long):
             end = min(window, part.length)
@@ -138,12 +138,12 @@ class Taker:
         self.report.bytes += len(part.data)
         return place.after(part.data, hashes, len(lines), window)
 
-    def _own(self, found: Found, id: int, data: bytes) -> None:
+    def _own(self, found: SourceFile, id: int, data: bytes) -> None:
         """An agent beside the sessions names its session inside."""
         if found.kind == "agent" and (session := session_in(data)):
             self.writer.save_owner(id, session)
 
-    def _trust(self, before: State, after: State) -> int:
+    def _trust(self, before: FileState, after: FileState) -> int:
         """A change within the same tick of the file system's clock does not show; nor does one during the read."""
         if before != after:
             return CHANGED
@@ -156,7 +156,7 @@ def session_in(data: bytes) -> str:
     return next((item.session_id for item in items if isinstance(item, Entry) and item.session_id), "")
 
 
-def troubles(data: bytes, place: Place) -> list[Trouble]:
+def troubles(data: bytes, place: ReadPosition) -> list[Trouble]:
     """The lines that are not one JSON object each, with what could be saved from them; white space is none."""
     try:
         found = _DECODER.decode_lines(data)

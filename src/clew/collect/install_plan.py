@@ -67,7 +67,7 @@ _AGENT = """\
 """
 
 
-class Change(NamedTuple):
+class PlannedFile(NamedTuple):
     """A file as it will be; None for one that will be gone."""
 
     path: Path
@@ -75,10 +75,10 @@ class Change(NamedTuple):
     after: bytes | None
 
 
-class Plan(NamedTuple):
+class InstallPlan(NamedTuple):
     """What would change, and what would be run behind it."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[PlannedFile, ...]
     commands: tuple[tuple[str, ...], ...]
 
     @property
@@ -88,7 +88,7 @@ class Plan(NamedTuple):
 
 def plan_timer(
     arguments: Sequence[str], *, remove: bool = False, keep: bool = False, platform: str = sys.platform
-) -> Plan:
+) -> InstallPlan:
     """A timer that runs `clew` with these arguments, or its removal.
 
     With `keep` a timer that has to be rewritten keeps the arguments that it has.
@@ -107,8 +107,8 @@ def plan_timer(
     files = {path: service, path.with_name(unit): _TIMER.encode()}
     switch = ("disable", "--now") if remove else ("enable", "--now")
     commands = [("systemctl", "--user", *switch, unit), ("systemctl", "--user", "daemon-reload")]
-    return Plan(
-        tuple(Change(path, _read(path), None if remove else data) for path, data in files.items()),
+    return InstallPlan(
+        tuple(PlannedFile(path, _read(path), None if remove else data) for path, data in files.items()),
         tuple(commands if remove else reversed(commands)),
     )
 
@@ -126,14 +126,14 @@ def _quoted(word: str) -> str:
     return plain if plain.replace("/", "").replace("-", "").replace(".", "").isalnum() else f'"{plain}"'
 
 
-def _launchd(path: Path, words: Sequence[str], remove: bool) -> Plan:
+def _launchd(path: Path, words: Sequence[str], remove: bool) -> InstallPlan:
     listed = "\n".join(f"    <string>{escape(word)}</string>" for word in words)
     data = _AGENT.format(label=_LABEL, arguments=listed, seconds=_MINUTES * 60).encode()
     command = ("launchctl", "unload" if remove else "load", "-w", str(path))
-    return Plan((Change(path, _read(path), None if remove else data),), (command,))
+    return InstallPlan((PlannedFile(path, _read(path), None if remove else data),), (command,))
 
 
-def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False, keep: bool = False) -> Plan:
+def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False, keep: bool = False) -> InstallPlan:
     """A hook in the settings of Claude Code, or its removal. It prints nothing, because Claude Code shows what hooks print.
 
     Hooks that an earlier version wrote are replaced, and with `keep` they keep the arguments that they have.
@@ -144,7 +144,7 @@ def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False,
     kept = next((each.arguments for each in found if each.state != "current"), None) if keep else None
     command = _hook_command(kept or arguments)
     if not remove and [each.command for each in found] == [command]:
-        return Plan((Change(settings, before, before),), ())
+        return InstallPlan((PlannedFile(settings, before, before),), ())
     hooks = {event: _without_ours(groups, settings) for event, groups in (value.get("hooks") or {}).items()}
     if not remove:
         hooks[_EVENT] = [*hooks.get(_EVENT, []), {"hooks": [{"type": "command", "command": command, "timeout": 60}]}]
@@ -153,7 +153,9 @@ def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False,
         del value["hooks"]
     after = (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
     is_same = before is not None and decode(before) == value
-    return Plan((Change(settings, before, before if is_same or (remove and before is None) else after),), ())
+    return InstallPlan(
+        (PlannedFile(settings, before, before if is_same or (remove and before is None) else after),), ()
+    )
 
 
 def _without_ours(groups: Any, settings: Path) -> Any:
@@ -173,10 +175,10 @@ def _is_ours(hook: Any, settings: Path) -> bool:
     return isinstance(hook, dict) and hook_of(settings, hook.get("command")) is not None
 
 
-def plan_renewal(settings: Path) -> Plan:
+def plan_renewal(settings: Path) -> InstallPlan:
     """The rewriting of hooks that an earlier version wrote, with the arguments that they have; nothing without one."""
     if all(found.state == "current" for found in hooks_in(settings)):
-        return Plan((), ())
+        return InstallPlan((), ())
     return plan_hook(settings, ["collect"], keep=True)
 
 
@@ -201,7 +203,7 @@ def run_program(command: Sequence[str]) -> int:
     return subprocess.call(words, cwd=neutral_folder(), env=surroundings())
 
 
-def carry_out(plan: Plan, run: Callable[[Sequence[str]], int] = run_program) -> list[Path]:
+def carry_out(plan: InstallPlan, run: Callable[[Sequence[str]], int] = run_program) -> list[Path]:
     """Carry out a plan, and return the backups that were made of files that others wrote too."""
     kept: list[Path] = []
     if any(change.after is None for change in plan.changes):

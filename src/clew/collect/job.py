@@ -15,7 +15,7 @@ from clew.collect.masking import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class CollectJob:
     """What to collect, where to, and whether secrets are masked on the way in."""
 
     root: str
@@ -34,14 +34,14 @@ class Job:
 
 
 @contextmanager
-def locked(job: Job) -> Iterator[None]:
+def locked(job: CollectJob) -> Iterator[None]:
     """Keep other collectors of the same archive out."""
     with alone(job.lock):
         yield
 
 
 @contextmanager
-def collecting(job: Job) -> Iterator[Collector]:
+def collecting(job: CollectJob) -> Iterator[Collector]:
     """A collector on an archive that was opened for it: after a failure of the disk it is opened anew, never retried."""
     with explained(job.archive):
         key = private_key(job.key)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import NamedTuple
 
-from clew.collect.read_limits import Limits
+from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, read_at
 
 
@@ -34,7 +34,7 @@ class Rest(NamedTuple):
     size: int
 
 
-def cut(file: File, offset: int, limits: Limits) -> Iterator[Some | Long | Rest]:
+def cut(file: File, offset: int, limits: ReadLimits) -> Iterator[Some | Long | Rest]:
     """What stands in a file from an offset on; the last is always the rest."""
     held, size = b"", limits.block
     while block := read_at(file, size, offset + len(held)):
@@ -58,7 +58,7 @@ def cut(file: File, offset: int, limits: Limits) -> Iterator[Some | Long | Rest]
     yield Rest(held, len(held))
 
 
-def _long(file: File, offset: int, limits: Limits) -> Long | Rest:
+def _long(file: File, offset: int, limits: ReadLimits) -> Long | Rest:
     """A long line, measured as a stream; or the rest of the file if it has no end yet."""
     hash, at = sha256(), offset
     while block := read_at(file, limits.block, at):

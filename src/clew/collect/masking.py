@@ -21,7 +21,7 @@ _FAILURES = (ValueError, TypeError, RecursionError, OverflowError, MemoryError)
 _BATCH = 64 << 10  # bytes of lines
 
 
-class Kept(NamedTuple):
+class MaskedBytes(NamedTuple):
     """The bytes that may be kept; by which version of the rules, how many secrets were masked, and why it was withheld."""
 
     data: bytes
@@ -35,60 +35,60 @@ class Policy(NamedTuple):
 
     key: bytes | None = None
 
-    def line(self, data: bytes) -> Kept:
+    def line(self, data: bytes) -> MaskedBytes:
         """One line without its newline: a JSON object, or what is left of one."""
         if self.key is None:
-            return Kept(data)
+            return MaskedBytes(data)
         if not data.strip():
-            return Kept(data, RULES_VERSION)
+            return MaskedBytes(data, RULES_VERSION)
         try:
             value = decode(data)
             split = mask_split(value, self._mark) if _has_several_texts(data) else 0
             masked, secrets = mask_data(value, self.key)
             secrets += split
             if not secrets:
-                return Kept(data, RULES_VERSION)
+                return MaskedBytes(data, RULES_VERSION)
             made = encode(masked)
             if shape(decode(made)) != shape(decode(data)):
                 return self.withhold(data, "masking changed the shape of the line")
         except _FAILURES as error:
             return self.withhold(data, f"it could not be looked through: {type(error).__name__}")
-        return Kept(made + (b"\r" if data.endswith(b"\r") else b""), RULES_VERSION, secrets)
+        return MaskedBytes(made + (b"\r" if data.endswith(b"\r") else b""), RULES_VERSION, secrets)
 
-    def lines(self, lines: Sequence[bytes]) -> Iterator[Kept]:
+    def lines(self, lines: Sequence[bytes]) -> Iterator[MaskedBytes]:
         """Each of many lines: they are asked together whether they could hold a secret, and most could not."""
         if self.key is None:
-            yield from map(Kept, lines)
+            yield from map(MaskedBytes, lines)
             return
         for batch in _batches(lines):
             for line, is_plain in zip(batch, _are_plain(batch), strict=True):
-                yield Kept(line, RULES_VERSION) if is_plain else self.line(line)
+                yield MaskedBytes(line, RULES_VERSION) if is_plain else self.line(line)
 
-    def text(self, data: bytes) -> Kept:
+    def text(self, data: bytes) -> MaskedBytes:
         """A whole side file: JSON if it is that, else text, else bytes."""
         if self.key is None:
-            return Kept(data)
+            return MaskedBytes(data)
         try:
             value = decode(data)
         except _FAILURES:
             return self._plain(data)
         return self.line(data) if isinstance(value, dict | list) else self._plain(data)
 
-    def withhold(self, data: bytes, reason: str) -> Kept:
+    def withhold(self, data: bytes, reason: str) -> MaskedBytes:
         """A mark in the place of the bytes."""
         mark = self._mark("withheld-line", data.decode("utf-8", "surrogateescape"))
-        return Kept(mark.encode(), RULES_VERSION, 1, reason)
+        return MaskedBytes(mark.encode(), RULES_VERSION, 1, reason)
 
     def _mark(self, rule: str, secret: str) -> str:
         """As the engine marks what it finds itself."""
         digest = hmac.digest(self.key or b"", secret.encode("utf-8", "surrogateescape"), "sha256").hex()
         return f"[REDACTED:{rule}:{digest[:8]}]"
 
-    def _plain(self, data: bytes) -> Kept:
+    def _plain(self, data: bytes) -> MaskedBytes:
         for encoding in ("utf-8", "latin-1"):
             try:
                 text, secrets = mask(data.decode(encoding), self.key)
-                return Kept(text.encode(encoding) if secrets else data, RULES_VERSION, len(secrets))
+                return MaskedBytes(text.encode(encoding) if secrets else data, RULES_VERSION, len(secrets))
             except UnicodeDecodeError:
                 continue
             except _FAILURES as error:

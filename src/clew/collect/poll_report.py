@@ -14,12 +14,12 @@ class Reset(NamedTuple):
     generation: int
 
 
-class Moved(NamedTuple):
+class FileMoved(NamedTuple):
     old: str
     new: str
 
 
-class Failed(NamedTuple):
+class FileFailed(NamedTuple):
     """A file that could not be read this time; it is tried again at the next poll."""
 
     path: str
@@ -27,7 +27,7 @@ class Failed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Report:
+class PollReport:
     """One poll. Sizes are in bytes."""
 
     files: int = 0
@@ -41,8 +41,8 @@ class Report:
     days: int = 0
     gone: list[str] = field(default_factory=list)
     resets: list[Reset] = field(default_factory=list)
-    moves: list[Moved] = field(default_factory=list)
-    failures: list[Failed] = field(default_factory=list)
+    moves: list[FileMoved] = field(default_factory=list)
+    failures: list[FileFailed] = field(default_factory=list)
     too_large: list[str] = field(default_factory=list)
     unsettled: list[str] = field(default_factory=list)
     """Files that changed under the reader; the next poll takes them."""

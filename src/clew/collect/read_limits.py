@@ -8,7 +8,7 @@ DAY = 86_400 * 10**9  # in nanoseconds, as all times of the archive are
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadLimits:
     """Sizes in bytes, times in nanoseconds."""
 
     block: int = 1 << 20

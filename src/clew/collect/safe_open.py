@@ -6,7 +6,7 @@ import os
 from io import FileIO
 from stat import S_ISREG
 
-from clew.collect.discovery import Found, State, state_of
+from clew.collect.discovery import FileState, SourceFile, state_of
 from clew.errors import Stale
 
 File = FileIO
@@ -14,7 +14,7 @@ File = FileIO
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
 
 
-def open_found(root: str, found: Found) -> File:
+def open_found(root: str, found: SourceFile) -> File:
     """The file, unbuffered. Raises Stale if another one stands there by now."""
     path = os.path.join(root, found.path)
     file = FileIO(os.open(path, _FLAGS), "rb")
@@ -25,7 +25,7 @@ def open_found(root: str, found: Found) -> File:
     return file
 
 
-def state_now(file: File) -> State:
+def state_now(file: File) -> FileState:
     return state_of(os.fstat(file.fileno()))
 
 

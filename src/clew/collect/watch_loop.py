@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from importlib.util import find_spec
 
 from clew.collect.collector import Collector
-from clew.collect.job import Job, collecting, locked
-from clew.collect.poll_report import Report
+from clew.collect.job import CollectJob, collecting, locked
+from clew.collect.poll_report import PollReport
 from clew.errors import StoreError
 
 _SLOWEST = 8  # times the usual interval, when nothing happens
@@ -28,7 +28,7 @@ class Pace:
         self.every = every
         self.wait = every
 
-    def heard(self, report: Report) -> None:
+    def heard(self, report: PollReport) -> None:
         self.wait = self.every if not report.is_quiet else min(self.wait * 1.5, self.every * _SLOWEST)
 
 
@@ -61,9 +61,9 @@ def due(root: str, pace: Pace) -> Iterator[None]:
 
 
 def watch(
-    job: Job,
+    job: CollectJob,
     due: Iterator[None],
-    attend: Callable[[Collector], AbstractContextManager[Callable[[Report], None]]],
+    attend: Callable[[Collector], AbstractContextManager[Callable[[PollReport], None]]],
     failed: Callable[[StoreError], None],
 ) -> None:
     """Poll whenever it is due, until the calls stop. After a failure of the disk the archive is opened anew.

@@ -10,9 +10,9 @@ from typing import Any
 
 from clew.chat import events
 from clew.chat.permission.decision import Decision
-from clew.chat.session_factory import Session
+from clew.chat.session_factory import ChatSession
 from clew.console import describe_call
-from clew.console.menu import Answer, Menu, Option
+from clew.console.menu import Menu, MenuAnswer, Option
 from clew.console.transcript import Transcript
 from clew.console.ui import Face
 from clew.facts.tool_catalog import objects
@@ -24,13 +24,13 @@ _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _Asked = events.PermissionAsked | events.QuestionAsked
 
 
-class Asker:
+class UserDialog:
     """Puts the questions of one session to the user."""
 
     def __init__(
         self,
         face: Face,
-        session: Callable[[], Session | None],
+        session: Callable[[], ChatSession | None],
         transcript: Transcript,
         stop: Callable[[], None],
         is_trusted: Callable[[], bool],
@@ -113,7 +113,7 @@ class Asker:
         if not told.answer.done():
             _settle(told.answer, self._decision(answer, told, session))
 
-    def _decision(self, answer: Answer | None, told: events.PermissionAsked, session: Session) -> Decision:
+    def _decision(self, answer: MenuAnswer | None, told: events.PermissionAsked, session: ChatSession) -> Decision:
         chosen = answer.value if answer else None
         text = answer.text if answer else ""
         if chosen == NO and text:
@@ -139,7 +139,7 @@ class Asker:
             session.engine.queue(text)
         return Decision("allow")
 
-    async def _answer(self, menu: Menu, asked: asyncio.Future[Any]) -> Answer | None:
+    async def _answer(self, menu: Menu, asked: asyncio.Future[Any]) -> MenuAnswer | None:
         """The user's answer; None also if it is not wanted any more."""
         self._transcript.is_asking = True
         self._menu = menu

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from clew.chat.store.live_conversation import Dialogue
+from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.tools.command_output import end
 from clew.chat.tools.shell_command import begin
-from clew.chat.tools.tool import Failed
+from clew.chat.tools.tool import ToolFailed
 from clew.console.transcript import Transcript
 from clew.system.plural import plural
 from clew.view.rows import Row
@@ -21,7 +21,7 @@ _CALL = "shell"
 
 
 async def run(
-    command: str, dialogue: Dialogue, transcript: Transcript, stopped: asyncio.Event, touch: Callable[[], None]
+    command: str, dialogue: LiveConversation, transcript: Transcript, stopped: asyncio.Event, touch: Callable[[], None]
 ) -> None:
     """Run a command to its end, or until it is stopped; show and write down what it said."""
     transcript.begin("Running")
@@ -29,7 +29,7 @@ async def run(
     call.began = transcript.clock()
     try:
         running = await begin(command, dialogue.state.cwd)
-    except Failed as failed:
+    except ToolFailed as failed:
         transcript.put(Row("error", str(failed)))
         return
     finally:
@@ -60,7 +60,7 @@ async def run(
 
 
 def _tell(
-    command: str, output: str, code: int | None, is_stopped: bool, dialogue: Dialogue, transcript: Transcript
+    command: str, output: str, code: int | None, is_stopped: bool, dialogue: LiveConversation, transcript: Transcript
 ) -> None:
     failed = is_stopped or bool(code)
     error = "Interrupted" if is_stopped else f"Exit code {code}" if code else ""

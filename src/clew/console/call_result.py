@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clew.chat.store.live_conversation import text_of
-from clew.chat.tools.tool import Json, Result
+from clew.chat.tools.tool import CallResult, Json
 from clew.facts.tool_catalog import diff, objects
 from clew.system.plural import plural
 from clew.view.rows import Row
@@ -20,7 +20,7 @@ DIFF_LINES = 60
 _TAGS = re.compile(r"</?tool_use_error>")
 
 
-def rows_of(name: str, given: Json, result: Result, cwd: str, is_verbose: bool = False) -> Iterator[Row]:
+def rows_of(name: str, given: Json, result: CallResult, cwd: str, is_verbose: bool = False) -> Iterator[Row]:
     """The rows below the title of a call that has its result."""
     text = _TAGS.sub("", text_of(result.content))
     if result.is_error:

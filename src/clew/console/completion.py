@@ -29,7 +29,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedCommand:
     """A command by its name, with what it does."""
 
     name: str
@@ -37,7 +37,7 @@ class Named:
     hint: str = ""  # for its arguments
 
 
-def offers(before: str, commands: Sequence[Named], files: Sequence[str]) -> list[Offer]:
+def offers(before: str, commands: Sequence[NamedCommand], files: Sequence[str]) -> list[Offer]:
     """What could be meant by the text before the cursor, the likeliest first."""
     if found := _SLASH.fullmatch(before):
         chosen = _ranked(found[1], [command.name for command in commands], in_order=True)
@@ -53,7 +53,7 @@ def wants_files(before: str) -> bool:
     return _WORD.search(before) is not None
 
 
-def _about(command: Named) -> str:
+def _about(command: NamedCommand) -> str:
     return f"{command.hint}  {command.about}".strip() if command.hint else command.about
 
 

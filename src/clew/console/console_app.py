@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.console.completion import Named, project_files
+from clew.console.completion import NamedCommand, project_files
 from clew.console.pasted_text import Pastes
 from clew.console.ui import Face, Typed
 from clew.system import shell_quoting
@@ -25,8 +25,8 @@ from clew.view.approval_text import escape_line
 
 if TYPE_CHECKING:
     from clew.chat.session_factory import Wishes
-    from clew.console.controller import Talk
-    from clew.console.menu import Answer, Menu
+    from clew.console.controller import Controller
+    from clew.console.menu import Menu, MenuAnswer
     from clew.console.render import Painter
     from clew.console.screen import Screen
 
@@ -35,7 +35,7 @@ _SETTINGS = (".claude", ".mcp.json")  # what a folder needs to bring anything al
 
 
 @dataclass(frozen=True)
-class Started:
+class ConsoleOptions:
     """How the console is to be: what is wished for is made when the prompt stands already."""
 
     make: Make
@@ -46,12 +46,12 @@ class Started:
     colour: bool = True
 
 
-def run(started: Started) -> int:
+def run(started: ConsoleOptions) -> int:
     """The console, until the person leaves."""
     return asyncio.run(_plain(started) if started.is_plain else _drawn(started))
 
 
-async def open_talk(started: Started, face: Face, trusts: Awaitable[Answer | None] | None) -> Talk:
+async def open_talk(started: ConsoleOptions, face: Face, trusts: Awaitable[MenuAnswer | None] | None) -> Controller:
     """Load what a session needs; the folder's own settings count if the user trusts them."""
 
     def load() -> Wishes:
@@ -62,7 +62,7 @@ async def open_talk(started: Started, face: Face, trusts: Awaitable[Answer | Non
     loading = asyncio.ensure_future(asyncio.to_thread(load))
     answer = await trusts if trusts is not None else None
     wishes = await loading
-    from clew.console.controller import Talk
+    from clew.console.controller import Controller
     from clew.console.transcript import Transcript
 
     if answer is not None and answer.value:
@@ -70,7 +70,7 @@ async def open_talk(started: Started, face: Face, trusts: Awaitable[Answer | Non
 
         Trust().give(started.cwd)
         wishes = replace(wishes, is_trusted=True)
-    return Talk(face, wishes, Transcript(face.put))
+    return Controller(face, wishes, Transcript(face.put))
 
 
 def trust_menu(cwd: Path) -> Menu | None:
@@ -78,7 +78,7 @@ def trust_menu(cwd: Path) -> Menu | None:
     if not any((cwd / name).exists() for name in _SETTINGS):
         return None  # most folders: nothing has to be loaded
     from clew.chat.permission.folder_trust import Trust, brought
-    from clew.console.menu import Detail, Menu, Option
+    from clew.console.menu import Menu, Option, QuestionLine
     from clew.view.approval_text import escape_line
 
     state = Trust().state(cwd)
@@ -86,13 +86,16 @@ def trust_menu(cwd: Path) -> Menu | None:
     if not found:
         return None
     changed = "This has changed since you trusted the folder. " if state == "changed" else ""
-    details = [Detail(escape_line(str(cwd)), "Folder:", "fact"), Detail(f"{changed}It brings along:", "", "note")]
-    details += [Detail(escape_line(phrase), "-") for phrase in found]
+    details = [
+        QuestionLine(escape_line(str(cwd)), "Folder:", "fact"),
+        QuestionLine(f"{changed}It brings along:", "", "note"),
+    ]
+    details += [QuestionLine(escape_line(phrase), "-") for phrase in found]
     options = [Option("Yes, they may run things", True), Option("No, go on without them", False)]
     return Menu("Do you trust this folder?", options, is_sudden=True, details=details, at=1)
 
 
-def farewell(talk: Talk | None, session_id: str) -> None:
+def farewell(talk: Controller | None, session_id: str) -> None:
     if talk is not None and session_id:
         print(f"\nGo on with: {shell_quoting.clew('chat', '--resume', session_id)}")
 
@@ -103,9 +106,9 @@ def farewell(talk: Talk | None, session_id: str) -> None:
 class _Drawn:
     """What the keys and the drawing ask for, before and after there is somebody to talk to."""
 
-    def __init__(self, started: Started) -> None:
+    def __init__(self, started: ConsoleOptions) -> None:
         self.started = started
-        self.talk: Talk | None = None
+        self.talk: Controller | None = None
         self.held: list[Typed] = []
         self.screen: Screen
         self._files: list[str] | None = None
@@ -132,7 +135,7 @@ class _Drawn:
         verbose = self.talk.transcript.is_verbose if self.talk else False
         return fragments(Status.of(session) if session else None, width, verbose)
 
-    def commands(self) -> list[Named]:
+    def commands(self) -> list[NamedCommand]:
         if self.talk is None:
             return []
         from clew.console.local_commands import known
@@ -172,7 +175,7 @@ class _Drawn:
         waiting = self.screen.open(Menu("What was typed before", options, is_sought=True))
         self._recalling = asyncio.get_running_loop().create_task(self._recall(waiting))
 
-    async def _recall(self, waiting: asyncio.Future[Answer | None]) -> None:
+    async def _recall(self, waiting: asyncio.Future[MenuAnswer | None]) -> None:
         chosen = await self.screen.closed(waiting)
         if chosen is not None:
             line = self.screen.line
@@ -185,16 +188,16 @@ class _Drawn:
             self.talk.transcript.is_verbose = not self.talk.transcript.is_verbose
 
 
-async def _drawn(started: Started) -> int:
+async def _drawn(started: ConsoleOptions) -> int:
     from clew.console.input_history import Earlier
-    from clew.console.input_line import Line
+    from clew.console.input_line import InputLine
     from clew.console.key_bindings import Actions
     from clew.console.screen import Screen
 
     drawn = _Drawn(started)
     pastes = Pastes()
     history = Earlier(started.claude / "history.jsonl", str(started.cwd))
-    line = Line(started.cwd, history, drawn.commands, drawn.files, pastes)
+    line = InputLine(started.cwd, history, drawn.commands, drawn.files, pastes)
     actions = Actions(
         submit=drawn.submit,
         interrupt=drawn.interrupt,
@@ -228,7 +231,7 @@ async def _drawn(started: Started) -> int:
     return await _ended(drawn, working)
 
 
-async def _work(drawn: _Drawn, screen: Screen, trusts: Awaitable[Answer | None] | None) -> str:
+async def _work(drawn: _Drawn, screen: Screen, trusts: Awaitable[MenuAnswer | None] | None) -> str:
     """Load the session and talk; the id of the session that can be resumed."""
     await screen.is_drawn.wait()  # whatever is loaded now would keep the prompt waiting
     talk = drawn.talk = await open_talk(drawn.started, screen, trusts)
@@ -250,7 +253,7 @@ async def _ended(drawn: _Drawn, working: asyncio.Task[str]) -> int:
     return 0
 
 
-def _head(started: Started) -> None:
+def _head(started: ConsoleOptions) -> None:
     folder, home = str(started.cwd), user_home()
     short = f"~{folder[len(home) :]}" if folder.startswith(f"{home}/") else folder
     bold, plain = ("\x1b[1m", "\x1b[0m") if started.colour else ("", "")
@@ -261,10 +264,10 @@ def _head(started: Started) -> None:
 # -- in lines
 
 
-async def _plain(started: Started) -> int:
-    from clew.console.plain_ui import Lines
+async def _plain(started: ConsoleOptions) -> int:
+    from clew.console.plain_ui import PlainUi
 
-    face = Lines(sys.stdin, sys.stdout)
+    face = PlainUi(sys.stdin, sys.stdout)
     menu = trust_menu(started.cwd)
     talk = await open_talk(started, face, face.choose(menu) if menu else None)
     if started.first:

@@ -13,10 +13,10 @@ from clew.chat import events
 from clew.chat.events import Event
 from clew.chat.input.slash_commands import read_line
 from clew.chat.permission.decision import Mode
-from clew.chat.session_factory import Session, Wishes, session
+from clew.chat.session_factory import ChatSession, Wishes, session
 from clew.chat.store.resume_session import find, latest
 from clew.console import bang_command, local_commands
-from clew.console.ask_user_dialog import Asker
+from clew.console.ask_user_dialog import UserDialog
 from clew.console.rewind_dialog import rewind
 from clew.console.scrollback import newest
 from clew.console.send_prompt import note_down, prompt_of
@@ -29,14 +29,14 @@ from clew.wire.layout import Tree
 _CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")
 
 
-class Talk:
+class Controller:
     """Everything behind the prompt."""
 
     def __init__(self, face: Face, wishes: Wishes, transcript: Transcript) -> None:
         self.face = face
         self.transcript = transcript
         self.wishes = wishes
-        self.session: Session | None = None
+        self.session: ChatSession | None = None
         self.last = ""  # the session that something was said in
         self.is_busy = False
         self._has_opened = False
@@ -46,7 +46,9 @@ class Talk:
         self._stopped = asyncio.Event()  # for what is no turn
         self._in_turn = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._asker = Asker(face, lambda: self.session, transcript, self._stop_turn, lambda: self.wishes.is_trusted)
+        self._asker = UserDialog(
+            face, lambda: self.session, transcript, self._stop_turn, lambda: self.wishes.is_trusted
+        )
 
     # -- sessions
 
@@ -241,7 +243,7 @@ class Talk:
             await self._turn(engine.submit(prompt), typed.shown)
 
     async def _turn(
-        self, running: Coroutine[Any, Any, events.Finished | None], shown: str, doing: str = "Waiting for the model"
+        self, running: Coroutine[Any, Any, events.TurnFinished | None], shown: str, doing: str = "Waiting for the model"
     ) -> None:
         assert self.session is not None
         dialogue = self.session.engine.dialogue

@@ -10,7 +10,7 @@ from typing import Any
 
 from clew.chat.events import PermissionAsked
 from clew.chat.tools.structured_patch import hunks
-from clew.console.menu import Detail
+from clew.console.menu import QuestionLine
 from clew.facts.tool_catalog import objects, tool_name
 from clew.system.environment import user_home
 from clew.view.approval_text import escape, escape_line
@@ -35,7 +35,7 @@ def title(name: str) -> str:
     return _TITLES.get(name) or escape_line(f"Use {tool_name(name)}?")
 
 
-def describe(told: PermissionAsked) -> list[Detail]:
+def describe(told: PermissionAsked) -> list[QuestionLine]:
     """Everything that a user has to know to decide: who asks for what, where, and why."""
     asker = told.asker
     who = f"agent {asker.kind or 'general-purpose'}" if asker else "main conversation"
@@ -54,16 +54,16 @@ def short_path(path: str) -> str:
     return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
 
 
-def quoted(text: str, style: str = "") -> list[Detail]:
+def quoted(text: str, style: str = "") -> list[QuestionLine]:
     """A text of any length, line by line."""
-    return [Detail(line, "│", style) for line in escape(text).split("\n")]
+    return [QuestionLine(line, "│", style) for line in escape(text).split("\n")]
 
 
-def _fact(name: str, value: str) -> Detail:
-    return Detail(escape_line(value), f"{name}:", "fact")
+def _fact(name: str, value: str) -> QuestionLine:
+    return QuestionLine(escape_line(value), f"{name}:", "fact")
 
 
-def _subject(name: str, given: Mapping[str, Any], folder: Path) -> Iterator[Detail]:
+def _subject(name: str, given: Mapping[str, Any], folder: Path) -> Iterator[QuestionLine]:
     """The input of a call: its main part first, then every other argument."""
     shown: set[str] = set()
     if name in _FILES:
@@ -78,38 +78,40 @@ def _subject(name: str, given: Mapping[str, Any], folder: Path) -> Iterator[Deta
         yield from changes
     others = {key: value for key, value in given.items() if key not in shown}
     if others:
-        yield Detail("", "Arguments:" if not shown else "Other arguments:", "fact")  # none of them can pass for a fact
+        yield QuestionLine(
+            "", "Arguments:" if not shown else "Other arguments:", "fact"
+        )  # none of them can pass for a fact
     for key, value in others.items():
         yield from _argument(key, value)
 
 
-def _file(path: str, folder: Path) -> Iterator[Detail]:
+def _file(path: str, folder: Path) -> Iterator[QuestionLine]:
     yield _fact("File", path)
     place = os.path.normpath(folder / Path(path).expanduser())
     if (real := os.path.realpath(place)) != place:
         yield _fact("Which leads to", real)
 
 
-def _argument(key: str, value: Any) -> Iterator[Detail]:
+def _argument(key: str, value: Any) -> Iterator[QuestionLine]:
     name = escape_line(key if key.isidentifier() else json.dumps(key, ensure_ascii=False))
     if isinstance(value, str):
         if "\n" not in value:
-            yield Detail(escape(value), f"  {name}:", "fact")
+            yield QuestionLine(escape(value), f"  {name}:", "fact")
             return
         text = value
     else:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
         if not isinstance(value, dict | list) or not value:
-            yield Detail(escape(text), f"  {name}:", "fact")
+            yield QuestionLine(escape(text), f"  {name}:", "fact")
             return
-    yield Detail("", f"  {name}:", "fact")
+    yield QuestionLine("", f"  {name}:", "fact")
     yield from quoted(text)
 
 
 # -- changes of files
 
 
-def _changes(name: str, given: Mapping[str, Any], folder: Path) -> list[Detail] | None:
+def _changes(name: str, given: Mapping[str, Any], folder: Path) -> list[QuestionLine] | None:
     """The change as a diff, or as the texts themselves where there is nothing to compare with."""
     edits: Sequence[Mapping[str, Any]] = objects(given.get("edits")) if name == "MultiEdit" else [given]
     keys = ("content",) if name == "Write" else ("old_string", "new_string")
@@ -130,34 +132,34 @@ def _changes(name: str, given: Mapping[str, Any], folder: Path) -> list[Detail] 
     return _diff(before or "", text) or _apart(edits)
 
 
-def _note(text: str) -> list[Detail]:
-    return [Detail(text, "", "note")]
+def _note(text: str) -> list[QuestionLine]:
+    return [QuestionLine(text, "", "note")]
 
 
-def _apart(edits: Sequence[Mapping[str, Any]]) -> list[Detail]:
+def _apart(edits: Sequence[Mapping[str, Any]]) -> list[QuestionLine]:
     """Edits that cannot be shown in their place: what is looked for, and what would replace it."""
     made = _note("The text to replace was not found by a comparison. What would be replaced by what:")
     for edit in edits:
-        made += [Detail(line, "-", "removed") for line in escape(edit["old_string"]).split("\n")]
-        made += [Detail(line, "+", "added") for line in escape(edit["new_string"]).split("\n")]
+        made += [QuestionLine(line, "-", "removed") for line in escape(edit["old_string"]).split("\n")]
+        made += [QuestionLine(line, "+", "added") for line in escape(edit["new_string"]).split("\n")]
         made += _note("Every occurrence is replaced.") if edit.get("replace_all") else []
     return made
 
 
-def _new(text: str) -> list[Detail]:
+def _new(text: str) -> list[QuestionLine]:
     lines = escape(text).removesuffix("\n").split("\n") if text else []
-    return [Detail(line, f"{number:>4} +", "added") for number, line in enumerate(lines, 1)]
+    return [QuestionLine(line, f"{number:>4} +", "added") for number, line in enumerate(lines, 1)]
 
 
-def _diff(before: str, after: str) -> list[Detail]:
+def _diff(before: str, after: str) -> list[QuestionLine]:
     """The hunks with line numbers. What a comparison by lines does not see (the last newline) is said."""
-    made: list[Detail] = []
+    made: list[QuestionLine] = []
     for hunk in hunks(before, after):
         old, new = hunk["oldStart"], hunk["newStart"]
-        made += [Detail("", "   ⋮")] if made else []
+        made += [QuestionLine("", "   ⋮")] if made else []
         for line in hunk["lines"]:
             sign = line[0]
-            made.append(Detail(escape(line[1:]), f"{old if sign == '-' else new:>4} {sign}", _SIGNS[sign]))
+            made.append(QuestionLine(escape(line[1:]), f"{old if sign == '-' else new:>4} {sign}", _SIGNS[sign]))
             old += sign != "+"
             new += sign != "-"
     if before.endswith("\n") != after.endswith("\n") and before and after:

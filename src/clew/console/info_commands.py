@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clew.chat.config.memory_files import Memories
 from clew.chat.hooks.runner import Hooks
-from clew.chat.session_factory import Session, Wishes
+from clew.chat.session_factory import ChatSession, Wishes
 from clew.console.call_result import todo_rows
 from clew.console.menu import Menu, Option
 from clew.console.ui import Face
@@ -39,7 +39,7 @@ Done = Leave | Open | None
 class At:
     """Where a command is run, and with what."""
 
-    session: Session
+    session: ChatSession
     face: Face
     wishes: Wishes
     arguments: str
@@ -58,7 +58,7 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ConsoleCommand:
     about: str
     run: Callable[[At], Awaitable[Done]]
     hint: str = ""

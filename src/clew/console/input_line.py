@@ -15,7 +15,7 @@ from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
 
-from clew.console.completion import Named, Offer, offers, wants_files
+from clew.console.completion import NamedCommand, Offer, offers, wants_files
 from clew.console.pasted_text import Pastes, mark_before
 from clew.console.ui import Typed
 
@@ -28,14 +28,14 @@ def _placeholder() -> str:
     return "Ask for something, / for commands, @ for files, ! for the shell" if is_wide else "Ask for something"
 
 
-class Line:
+class InputLine:
     """What is being typed, and what could stand there."""
 
     def __init__(
         self,
         cwd: Path,
         history: History,
-        commands: Callable[[], Sequence[Named]],
+        commands: Callable[[], Sequence[NamedCommand]],
         files: Callable[[], Sequence[str]],
         pastes: Pastes,
     ) -> None:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping
 
 from clew.chat.config.model_alias import choose, named
-from clew.chat.session_factory import Session
+from clew.chat.session_factory import ChatSession
 from clew.console import info_commands
-from clew.console.completion import Named
-from clew.console.info_commands import At, Command, Done, Leave, Open
+from clew.console.completion import NamedCommand
+from clew.console.info_commands import At, ConsoleCommand, Done, Leave, Open
 from clew.console.menu import Menu, Option
 from clew.conversation.load import read
 from clew.conversation.session_listing import Outline
@@ -86,9 +86,9 @@ async def _leave(at: At) -> Done:
 
 async def _export(at: At) -> Done:
     from clew.view.header import about
-    from clew.view.mask_rows import Tally, masked
+    from clew.view.mask_rows import MaskCount, masked
     from clew.view.row_markdown import markdown
-    from clew.view.rows import Options, rows
+    from clew.view.rows import ViewOptions, rows
     from clew.view.static_site import file_name
     from clew.wire.session_writer import place
 
@@ -96,10 +96,10 @@ async def _export(at: At) -> Done:
     if not path.exists():
         at.say("There is nothing to export yet.")
         return None
-    session, tally = read(path), Tally()
+    session, tally = read(path), MaskCount()
     head = about(session, tally)
     target = at.wishes.options.cwd / (at.arguments or file_name(head, ".md"))
-    shown = masked(rows(session, session.turns, Options(lines=None, diff_lines=None)), tally)
+    shown = masked(rows(session, session.turns, ViewOptions(lines=None, diff_lines=None)), tally)
     place(target, (f"{piece}\n".encode() for piece in markdown(head, shown)))
     at.say(f"Exported to {target}" + (f", {plural(tally.secrets, 'secret')} masked." if tally.secrets else "."))
     return None
@@ -143,29 +143,29 @@ KEYS = (
     ("!command", "run it yourself; the model sees what it says"),
     ("@file", "name a file, which the model then reads"),
 )
-COMMANDS: Mapping[str, Command] = {
-    "help": Command("keys and commands", _help),
-    "clear": Command("begin a new session", _clear),
-    "resume": Command("go on with an earlier session", _resume, "[id]"),
-    "branch": Command("go on in a copy of this session", _branch, "[title]"),
-    "rename": Command("give the session a title", _rename, "title"),
-    "model": Command("ask another model", _model, "[name]"),
-    "permissions": Command("what is allowed and refused", info_commands.permissions, "[allow rule]"),
-    "cost": Command("what it took so far", info_commands.cost),
-    "context": Command("what fills the model's window", info_commands.context),
-    "todos": Command("what is to be done", info_commands.todos),
-    "tasks": Command("what runs in the background, and how to stop it", info_commands.tasks),
-    "export": Command("write the conversation as Markdown", _export, "[file]"),
-    "memory": Command("the notes that the model is given", info_commands.memory),
-    "agents": Command("the agents that can be sent", info_commands.agents),
-    "hooks": Command("what runs at which event", info_commands.hooks),
-    "mcp": Command("the MCP servers", info_commands.mcp),
-    "status": Command("session, model, server, folder", info_commands.status),
-    "exit": Command("leave", _leave),
+COMMANDS: Mapping[str, ConsoleCommand] = {
+    "help": ConsoleCommand("keys and commands", _help),
+    "clear": ConsoleCommand("begin a new session", _clear),
+    "resume": ConsoleCommand("go on with an earlier session", _resume, "[id]"),
+    "branch": ConsoleCommand("go on in a copy of this session", _branch, "[title]"),
+    "rename": ConsoleCommand("give the session a title", _rename, "title"),
+    "model": ConsoleCommand("ask another model", _model, "[name]"),
+    "permissions": ConsoleCommand("what is allowed and refused", info_commands.permissions, "[allow rule]"),
+    "cost": ConsoleCommand("what it took so far", info_commands.cost),
+    "context": ConsoleCommand("what fills the model's window", info_commands.context),
+    "todos": ConsoleCommand("what is to be done", info_commands.todos),
+    "tasks": ConsoleCommand("what runs in the background, and how to stop it", info_commands.tasks),
+    "export": ConsoleCommand("write the conversation as Markdown", _export, "[file]"),
+    "memory": ConsoleCommand("the notes that the model is given", info_commands.memory),
+    "agents": ConsoleCommand("the agents that can be sent", info_commands.agents),
+    "hooks": ConsoleCommand("what runs at which event", info_commands.hooks),
+    "mcp": ConsoleCommand("the MCP servers", info_commands.mcp),
+    "status": ConsoleCommand("session, model, server, folder", info_commands.status),
+    "exit": ConsoleCommand("leave", _leave),
 }
 _ELSEWHERE = (
-    Named("compact", "go on from a summary", "[what matters]"),
-    Named("rewind", "go back to an earlier prompt: files, conversation or both"),
+    NamedCommand("compact", "go on from a summary", "[what matters]"),
+    NamedCommand("rewind", "go back to an earlier prompt: files, conversation or both"),
 )
 AT_ONCE = frozenset(
     {
@@ -185,9 +185,11 @@ AT_ONCE = frozenset(
 )
 
 
-def known(session: Session | None) -> list[Named]:
+def known(session: ChatSession | None) -> list[NamedCommand]:
     """All that can stand behind a slash."""
-    made = [Named(name, each.about, each.hint) for name, each in COMMANDS.items()]
+    made = [NamedCommand(name, each.about, each.hint) for name, each in COMMANDS.items()]
     skills = session.skills.values() if session else ()
-    own = [Named(s.name, one_line(s.description), s.hint) for s in skills if s.for_person and s.name not in COMMANDS]
+    own = [
+        NamedCommand(s.name, one_line(s.description), s.hint) for s in skills if s.for_person and s.name not in COMMANDS
+    ]
     return [*made, *_ELSEWHERE, *own]

@@ -12,7 +12,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
 
 
-class Piece(NamedTuple):
+class FinishedBlock(NamedTuple):
     """A finished block; `goes_on` says that it is the next part of the one before it."""
 
     text: str
@@ -26,7 +26,7 @@ class Splitter:
         self.tail = ""  # what is not finished
         self._is_cut = False  # whether the tail is the rest of a block
 
-    def feed(self, text: str) -> list[Piece]:
+    def feed(self, text: str) -> list[FinishedBlock]:
         """More of the text; the blocks that are finished by it."""
         self.tail += text
         if "\n" not in self.tail:
@@ -39,14 +39,14 @@ class Splitter:
             made += self._piece(head, is_cut=True)
         return made
 
-    def finish(self) -> list[Piece]:
+    def finish(self) -> list[FinishedBlock]:
         """What is left when nothing more comes."""
         block, self.tail = self.tail.strip("\n"), ""
         return self._piece(block, is_cut=False)
 
-    def _piece(self, block: str, is_cut: bool) -> list[Piece]:
+    def _piece(self, block: str, is_cut: bool) -> list[FinishedBlock]:
         goes_on, self._is_cut = self._is_cut, is_cut
-        return [Piece(block, goes_on)] if block.strip() else []
+        return [FinishedBlock(block, goes_on)] if block.strip() else []
 
     def _end(self) -> int | None:
         """Where the first block ends: behind a closed fence, or at an empty line with no indented one behind it."""

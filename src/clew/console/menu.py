@@ -16,7 +16,7 @@ NOTHING = -1  # no option is selected
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
+class QuestionLine:
     """One line of what a question is about, already escaped. `mark` stands before it and is repeated nowhere."""
 
     text: str
@@ -37,7 +37,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MenuAnswer:
     """What was chosen, and what was written behind it."""
 
     values: tuple[Any, ...]
@@ -62,7 +62,7 @@ class Menu:
     is_many: bool = False  # several can be chosen
     is_sought: bool = False  # typing looks for an option
     is_sudden: bool = False
-    details: Sequence[Detail] = ()
+    details: Sequence[QuestionLine] = ()
     count: str = ""  # such as "1 of 2"
     at: int = NOTHING
     chosen: set[int] = field(default_factory=set)
@@ -124,12 +124,12 @@ class Menu:
         self.at = number - 1
         return True
 
-    def answer(self, text: str = "") -> Answer | None:
+    def answer(self, text: str = "") -> MenuAnswer | None:
         """The answer as it stands; None if something is missing."""
         option = self.current
         if option is None or (option.needs_text and not text):
             return None
         if not self.is_many:
-            return Answer((option.value,), text)
+            return MenuAnswer((option.value,), text)
         picked = sorted(self.chosen) or ([] if option.needs_text else [self.at])
-        return Answer(tuple(self.options[i].value for i in picked), text)
+        return MenuAnswer(tuple(self.options[i].value for i in picked), text)

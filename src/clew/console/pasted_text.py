@@ -17,7 +17,7 @@ _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Pasted:
+class PastedItem:
     """Something that stands behind a mark: a text, or the picture in a file."""
 
     number: int
@@ -36,22 +36,22 @@ class Pasted:
 class Pastes:
     """What was pasted in this console, by number."""
 
-    known: dict[int, Pasted] = field(default_factory=dict)
+    known: dict[int, PastedItem] = field(default_factory=dict)
 
     def take(self, text: str, cwd: Path) -> str:
         """What a paste puts into the prompt: itself, or a mark."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         number = max(self.known, default=0) + 1
         if path := picture_path(text, cwd):
-            made = Pasted(number, picture=path)
+            made = PastedItem(number, picture=path)
         elif len(text) > LONGEST or text.count("\n") >= MOST_LINES:
-            made = Pasted(number, text)
+            made = PastedItem(number, text)
         else:
             return text
         self.known[number] = made
         return made.mark
 
-    def used(self, typed: str) -> list[Pasted]:
+    def used(self, typed: str) -> list[PastedItem]:
         """What a prompt has marks of, in their order."""
         numbers = dict.fromkeys(int(found[1]) for found in _MARK.finditer(typed))
         return [self.known[number] for number in numbers if number in self.known]
@@ -92,7 +92,7 @@ def picture_path(text: str, cwd: Path) -> Path | None:
         return None
 
 
-def recorded(used: list[Pasted]) -> dict[str, Any]:
+def recorded(used: list[PastedItem]) -> dict[str, Any]:
     """Pasted texts as the history of prompts keeps them."""
     texts = (p for p in used if p.picture is None)
     return {str(p.number): {"id": p.number, "type": "text", "content": p.text} for p in texts}

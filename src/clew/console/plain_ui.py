@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, TextIO
 
-from clew.console.menu import PAUSE, Answer, Menu
+from clew.console.menu import PAUSE, Menu, MenuAnswer
 from clew.console.ui import Typed
 from clew.system.plural import plural
 from clew.view.approval_text import code, escape, escape_line
@@ -22,7 +22,7 @@ from clew.view.sanitize import clean, one_line
 from clew.view.truncate import cut
 
 if TYPE_CHECKING:
-    from clew.console.controller import Talk
+    from clew.console.controller import Controller
 
 _WORDS = {
     "prompt": "You: ",
@@ -60,7 +60,7 @@ def told(row: Row) -> str:
     return f"{_WORDS.get(row.kind, '')}{shown}{state}{rest}"
 
 
-class Lines:
+class PlainUi:
     """A chat in lines."""
 
     def __init__(self, source: TextIO, target: TextIO, pause: float = PAUSE) -> None:
@@ -69,7 +69,7 @@ class Lines:
         self._target = target
         self._asked: asyncio.Future[str] | None = None
         self._ended = asyncio.Event()
-        self._talk: Talk | None = None
+        self._talk: Controller | None = None
         self._lines: deque[str | None] = deque()  # that were read; None is the end
         self._waits = not source.isatty()
         self._reading = False
@@ -100,7 +100,7 @@ class Lines:
     def leave(self) -> None:
         self._ended.set()
 
-    async def choose(self, menu: Menu) -> Answer | None:
+    async def choose(self, menu: Menu) -> MenuAnswer | None:
         self._read()
         self._write(f"{escape(menu.title)}{f' ({menu.count})' if menu.count else ''}\n")
         if menu.about:
@@ -130,7 +130,7 @@ class Lines:
             self._lines = deque(line for line in self._lines if line is None)
             self._deaf_until = asyncio.get_running_loop().time() + self._pause
 
-    async def _answer(self, menu: Menu, line: str) -> Answer | None:
+    async def _answer(self, menu: Menu, line: str) -> MenuAnswer | None:
         """The answer that a line gives; None if it gives none. Text may follow a number where the option asks for it."""
         first, _, text = line.partition(" ")
         words = [word.strip() for word in line.split(",")] if menu.is_many else [first]
@@ -145,7 +145,7 @@ class Lines:
                 text = (await self._ask(f"{option.takes[:1].upper()}{option.takes[1:]}: ")).strip()
             if option.needs_text and not text:
                 return None
-        return Answer(tuple(o.value for o in options if not (menu.is_many and o.needs_text)), text)
+        return MenuAnswer(tuple(o.value for o in options if not (menu.is_many and o.needs_text)), text)
 
     async def _ask(self, words: str) -> str:
         self._write(words)
@@ -164,7 +164,7 @@ class Lines:
 
     # -- the talk
 
-    async def run(self, talk: Talk) -> None:
+    async def run(self, talk: Controller) -> None:
         """Until the person leaves, or there is nothing more to read."""
         self._talk = talk
         self._read()

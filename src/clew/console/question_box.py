@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.utils import get_cwidth
 
-from clew.console.menu import Detail, Menu
+from clew.console.menu import Menu, QuestionLine
 from clew.view.approval_text import TAB, escape, escape_line
 from clew.view.sanitize import one_line
 
@@ -72,13 +72,13 @@ def _title(menu: Menu, width: int) -> Iterator[Row]:
             yield [("class:question.about", f" {part}")]
 
 
-def _long_title(menu: Menu, width: int) -> list[Detail]:
+def _long_title(menu: Menu, width: int) -> list[QuestionLine]:
     lines = escape(menu.title).split("\n")
     is_long = sum(len(wrap(line, width - 2)) for line in lines) > _TITLE_LINES
-    return [Detail(line, "│") for line in lines] if is_long else []
+    return [QuestionLine(line, "│") for line in lines] if is_long else []
 
 
-def _detail(detail: Detail, width: int) -> Iterator[Row]:
+def _detail(detail: QuestionLine, width: int) -> Iterator[Row]:
     style = f"class:question.{detail.style}" if detail.style else ""
     if detail.style == "fact":
         indent = min(len(detail.mark) + 2, 14)
@@ -122,14 +122,14 @@ def _options(menu: Menu, width: int) -> Iterator[Row]:
         yield [("class:question.more", f"   {len(menu.shown)} options")]
 
 
-def _overflow(menu: Menu, width: int) -> list[Detail]:
+def _overflow(menu: Menu, width: int) -> list[QuestionLine]:
     """The options that are too long for their place, whole."""
-    made: list[Detail] = []
+    made: list[QuestionLine] = []
     for index in menu.window:
         if len(_label(menu, index, width)) > _OPTION_LINES:
             option = menu.options[index]
-            made.append(Detail(escape_line(option.label), f"Answer {index + 1}:", "fact"))
-            made += [Detail(escape_line(option.about), "│")] if option.about else []
+            made.append(QuestionLine(escape_line(option.label), f"Answer {index + 1}:", "fact"))
+            made += [QuestionLine(escape_line(option.about), "│")] if option.about else []
     return made
 
 

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from clew.chat.rewind.carry_out import Rewound
 from clew.chat.rewind.rewind_conversation import settle
-from clew.chat.rewind.rewind_plan import Change, Edits, Place, Plan, places
-from clew.chat.session_factory import Session
+from clew.chat.rewind.rewind_plan import Edits, PathChange, RewindPlan, RewindPoint, places
+from clew.chat.session_factory import ChatSession
 from clew.console.menu import Menu, Option
 from clew.console.ui import Face
 from clew.conversation.load import read
@@ -26,7 +26,7 @@ _LISTED = 20
 _DONE = {"delete": "Deleted", "create": "Restored", "restore": "Restored"}
 
 
-async def rewind(session: Session, face: Face) -> str | None:
+async def rewind(session: ChatSession, face: Face) -> str | None:
     """Ask where to go back to and do it. The text of that prompt; None if the conversation stays as it is."""
     path = session.engine.dialogue.journal.path
     found = await asyncio.to_thread(lambda: places(read(path))) if path.exists() else ()
@@ -42,7 +42,7 @@ async def rewind(session: Session, face: Face) -> str | None:
         return None
     if chosen.value == UNDO and undoing is not None:
         return await _carry_out(session, face, undoing, CODE if not undoing.has_conversation else BOTH)
-    place: Place = chosen.value
+    place: RewindPoint = chosen.value
     await settle(session.engine)
     try:
         plan = await asyncio.to_thread(session.engine.plan_rewind, place.uuid)
@@ -58,7 +58,7 @@ async def rewind(session: Session, face: Face) -> str | None:
     return await _carry_out(session, face, plan, str(what.value))
 
 
-def _undoing(session: Session) -> Plan | None:
+def _undoing(session: ChatSession) -> RewindPlan | None:
     """The plan that undoes the last rewind, if there was one and it changed something."""
     try:
         plan = session.engine.plan_undo()
@@ -67,19 +67,19 @@ def _undoing(session: Session) -> Plan | None:
     return plan if plan.shown or plan.has_conversation else None
 
 
-def _option(place: Place) -> Option:
+def _option(place: RewindPoint) -> Option:
     when = ago(place.time) if isinstance(place.time, datetime) else ""
     return Option(one_line(place.text) or "(no text)", place, when)
 
 
-def _about(plan: Plan) -> str:
+def _about(plan: RewindPlan) -> str:
     about = one_line(plan.place.text, 100)
     if not plan.lost:
         return about
     return f"{about} · {plural(len(plan.lost), 'path')} cannot be restored"
 
 
-def _missing(plan: Plan) -> list[str]:
+def _missing(plan: RewindPlan) -> list[str]:
     """What would not be restored, and what is not known."""
     lost = [f"Not restored: {one_line(name)} ({one_line(why)})" for name, why in plan.lost]
     lines = lost[:_LISTED] + [f"Not restored: {plural(len(lost) - _LISTED, 'more path')}"] * (len(lost) > _LISTED)
@@ -88,7 +88,7 @@ def _missing(plan: Plan) -> list[str]:
     return lines + [f"Note: {one_line(note)}" for note in plan.notes]
 
 
-def _listed(changes: Sequence[Change]) -> str:
+def _listed(changes: Sequence[PathChange]) -> str:
     """How many files, and what happens to the first of them: deletions are named as deletions."""
     count = len(changes)
     what = "path" if any(change.name.endswith("/") for change in changes) else "file"
@@ -96,7 +96,7 @@ def _listed(changes: Sequence[Change]) -> str:
     return f"{plural(count, what)}: {names}" if count else "the conversation"
 
 
-def _kinds(plan: Plan) -> list[Option]:
+def _kinds(plan: RewindPlan) -> list[Option]:
     turns = f"{plural(plan.turns, 'turn')} dropped"
     only = Option("The conversation", CONVERSATION, turns)
     if not plan.shown:
@@ -105,9 +105,9 @@ def _kinds(plan: Plan) -> list[Option]:
     return [Option("The files and the conversation", BOTH, f"{files}; {turns}"), only, Option("The files", CODE, files)]
 
 
-async def _carry_out(session: Session, face: Face, plan: Plan, what: str) -> str | None:
+async def _carry_out(session: ChatSession, face: Face, plan: RewindPlan, what: str) -> str | None:
     edits: Edits = "refuse"
-    keep: tuple[Change, ...] = ()
+    keep: tuple[PathChange, ...] = ()
     if what != CONVERSATION and plan.edited:
         for change in plan.edited:
             face.put(Row("warning", f"{one_line(change.name)} was changed after the session wrote it:"))
@@ -142,7 +142,7 @@ async def _carry_out(session: Session, face: Face, plan: Plan, what: str) -> str
     return plan.place.text if is_talk and plan.place.text else None
 
 
-def _report(plan: Plan, done: Rewound, *, is_talk: bool) -> list[str]:
+def _report(plan: RewindPlan, done: Rewound, *, is_talk: bool) -> list[str]:
     """What was done, and how to undo it."""
     lines = [f"{_DONE[change.kind]} {one_line(change.name)}" for change in done.changed]
     lines += [f"Kept {one_line(change.name)}" for change in done.kept]

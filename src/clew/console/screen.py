@@ -18,9 +18,9 @@ from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.output import ColorDepth, Output
 
 from clew.console.completion import SHOWN
-from clew.console.input_line import Line
+from clew.console.input_line import InputLine
 from clew.console.key_bindings import Actions, bindings
-from clew.console.menu import PAUSE, Answer, Menu
+from clew.console.menu import PAUSE, Menu, MenuAnswer
 from clew.console.question_box import Box, box
 from clew.console.styles import STYLE, lines, offer_lines, rule, search_lines
 from clew.console.terminal_output import Resized, Terminal
@@ -43,7 +43,7 @@ class Screen:
     def __init__(
         self,
         actions: Actions,
-        line: Line,
+        line: InputLine,
         *,
         live: Callable[[Callable[[], Painter], int], list[str]],
         status: Callable[[int], list[tuple[str, str]]],
@@ -71,7 +71,7 @@ class Screen:
         self.is_drawn = asyncio.Event()
         self.line = line
         self.menu: Menu | None = None
-        self._answer: asyncio.Future[Answer | None] | None = None
+        self._answer: asyncio.Future[MenuAnswer | None] | None = None
         self._output: Output = output or Terminal(term)
         self._menu_window = lines(self._menu_lines, wraps=True, takes_keys=True)
         self.app: Application[int] = Resized(
@@ -110,13 +110,13 @@ class Screen:
         self.draw()
         await self.is_drawn.wait()
 
-    async def choose(self, menu: Menu) -> Answer | None:
+    async def choose(self, menu: Menu) -> MenuAnswer | None:
         return await self.closed(self.open(menu))
 
-    def open(self, menu: Menu) -> asyncio.Future[Answer | None]:
+    def open(self, menu: Menu) -> asyncio.Future[MenuAnswer | None]:
         """Show a question in the place of the prompt."""
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[Answer | None] = loop.create_future()
+        waiting: asyncio.Future[MenuAnswer | None] = loop.create_future()
         self.settle(None)  # a menu that is open is cancelled
         self.menu, self._answer, self._deaf_until = menu, waiting, 0.0
         self._numbered, self._is_drafting = "", bool(self.line.buffer.text)
@@ -128,7 +128,7 @@ class Screen:
         self.touch()
         return waiting
 
-    async def closed(self, waiting: asyncio.Future[Answer | None]) -> Answer | None:
+    async def closed(self, waiting: asyncio.Future[MenuAnswer | None]) -> MenuAnswer | None:
         """Wait for the answer to an open question; then the prompt is back."""
         try:
             return await waiting
@@ -219,7 +219,7 @@ class Screen:
         self._deaf_until = loop.time() + self._pause
         loop.call_later(self._pause + 0.01, self.touch)
 
-    def settle(self, answer: Answer | None) -> None:
+    def settle(self, answer: MenuAnswer | None) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
             self._answered_at = asyncio.get_running_loop().time() if answer else float("-inf")

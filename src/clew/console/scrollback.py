@@ -9,11 +9,11 @@ from pathlib import Path
 from clew.conversation.session import Session
 from clew.system import shell_quoting
 from clew.system.plural import plural
-from clew.view.rows import Options, Row, rows
+from clew.view.rows import Row, ViewOptions, rows
 
 REACH = 512 << 10  # bytes from the end of the file that are looked at first
 TURNS = 20
-SHOWN = Options(agents=False)
+SHOWN = ViewOptions(agents=False)
 
 
 def newest(path: Path, turns: int = TURNS) -> Iterator[Row]:

@@ -5,32 +5,32 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from clew.chat.assemble_session import Options
-from clew.chat.session_factory import Session
-from clew.chat.store.live_conversation import Prompt, blocks_of
+from clew.chat.assemble_session import SessionOptions
+from clew.chat.session_factory import ChatSession
+from clew.chat.store.live_conversation import UserPrompt, blocks_of
 from clew.chat.tools.image_files import picture
-from clew.chat.tools.tool import Failed, Json
+from clew.chat.tools.tool import Json, ToolFailed
 from clew.console.pasted_text import recorded
 from clew.console.ui import Typed
 from clew.wire.prompt_history import remember
 
 
-async def prompt_of(typed: Typed, session: Session) -> Prompt:
+async def prompt_of(typed: Typed, session: ChatSession) -> UserPrompt:
     """The prompt: commands and mentions understood, pictures behind the words. Raises Refused."""
     prompt = await session.prompt(typed.meant)
     pictures = [block for pasted in typed.pasted if pasted.picture for block in _picture(pasted.picture)]
-    return Prompt([*blocks_of(prompt.content), *pictures], prompt.notes) if pictures else prompt
+    return UserPrompt([*blocks_of(prompt.content), *pictures], prompt.notes) if pictures else prompt
 
 
 def _picture(path: Path) -> list[Json]:
     try:
         content = picture(path, path.read_bytes()).content
-    except (OSError, Failed) as error:
+    except (OSError, ToolFailed) as error:
         return [{"type": "text", "text": f"({path} could not be read: {error})"}]
     return blocks_of(content)
 
 
-def note_down(typed: Typed, options: Options, session_id: str) -> None:
+def note_down(typed: Typed, options: SessionOptions, session_id: str) -> None:
     """Write down what was typed; a history that cannot be written stops nobody."""
     with suppress(OSError):
         path = options.claude / "history.jsonl"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clew.view.sanitize import columns
 
 if TYPE_CHECKING:
-    from clew.chat.session_factory import Session
+    from clew.chat.session_factory import ChatSession
 
 MODES = {
     "default": "",
@@ -31,7 +31,7 @@ class Status:
     tasks: int = 0  # in the background
 
     @classmethod
-    def of(cls, session: Session) -> Status:
+    def of(cls, session: ChatSession) -> Status:
         engine = session.engine
         tally, window = engine.means.tally, engine.window
         share = engine.dialogue.size / window if window else 0.0

@@ -11,7 +11,7 @@ from clew.chat.events import Event
 from clew.chat.store.live_conversation import text_of
 from clew.chat.tools.tool import Json
 from clew.console.call_result import rows_of
-from clew.console.markdown_splitter import Piece, Splitter
+from clew.console.markdown_splitter import FinishedBlock, Splitter
 from clew.console.render import Painter, call_title
 from clew.facts.tool_catalog import subject, tool_name
 from clew.system.plural import plural
@@ -66,7 +66,7 @@ class Transcript:
         match told:
             case events.Streamed(event=raw):
                 self._stream(raw)
-            case events.Said(message=message):
+            case events.BlockSaid(message=message):
                 self._said(message["content"][0])
             case events.Called(call_id=call_id, name=name, input=given):
                 self.call(call_id, name, given).began = self.clock()
@@ -86,13 +86,13 @@ class Transcript:
                 self.put(Row("warning", f"{text} Again in {delay:.0f} s ({number} of {of})."))
             case events.Noted(text=text, level=level):
                 self.put(Row(level if level != "info" else "note", text))
-            case events.Compacted(trigger=trigger, before=before, after=after):
+            case events.CompactionDone(trigger=trigger, before=before, after=after):
                 self.put(Row("compaction", facts={"trigger": trigger, "before": before, "after": after}))
             case events.Prompted(content=content, is_queued=True):
                 self.put(Row("prompt", text_of(content)))
             case events.TaskEnded(summary=summary):
                 self.put(Row("note", summary))
-            case events.Finished():
+            case events.TurnFinished():
                 self._finish(told)
 
     def begin(self, doing: str = "Waiting for the model") -> None:
@@ -117,7 +117,7 @@ class Transcript:
         facts = {"failed": is_failed, "seconds": took if took >= 10 else 0}
         self.put(Row("call", f"{tool_name(call.name)} {call.about}".strip(), facts=facts))
 
-    def _finish(self, told: events.Finished) -> None:
+    def _finish(self, told: events.TurnFinished) -> None:
         for piece in self._splitter.finish():
             self._put_piece(piece)
         if told.is_interrupted:
@@ -154,7 +154,7 @@ class Transcript:
         for piece in self._splitter.feed(text):
             self._put_piece(piece)
 
-    def _put_piece(self, piece: Piece) -> None:
+    def _put_piece(self, piece: FinishedBlock) -> None:
         part = "first" if self._is_first else "on" if piece.goes_on else "next"
         self._is_first = False
         self.put(Row("reply", piece.text, facts={"part": part}))

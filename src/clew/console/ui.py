@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from clew.console.menu import Answer, Menu
-from clew.console.pasted_text import Pasted
+from clew.console.menu import Menu, MenuAnswer
+from clew.console.pasted_text import PastedItem
 
 if TYPE_CHECKING:
     from clew.view.rows import Row
@@ -18,7 +18,7 @@ class Typed:
 
     shown: str
     text: str = ""
-    pasted: list[Pasted] = field(default_factory=list)
+    pasted: list[PastedItem] = field(default_factory=list)
 
     @property
     def meant(self) -> str:
@@ -38,7 +38,7 @@ class Face(Protocol):
         """Wait until all that was printed can be seen."""
         ...
 
-    async def choose(self, menu: Menu) -> Answer | None:
+    async def choose(self, menu: Menu) -> MenuAnswer | None:
         """Ask; None if the person would rather not answer. Cancelling takes the question back."""
         ...
 

@@ -8,7 +8,15 @@ from decimal import Decimal
 from typing import Any
 
 from clew.conversation.cli_version import Era
-from clew.conversation.message_drafts import STRING, THOUGHT, Draft, Json, as_reminder, error_result, has_system_turns
+from clew.conversation.message_drafts import (
+    STRING,
+    THOUGHT,
+    Json,
+    MessageDraft,
+    as_reminder,
+    error_result,
+    has_system_turns,
+)
 from clew.models import is_same
 from clew.wire.entry import Entry
 from clew.wire.entry_types import Attachment
@@ -20,7 +28,7 @@ INTERRUPTED_USE = "[Tool use interrupted]"
 MISSING_RESULT = "[Tool result missing due to internal error]"
 
 
-def messages(made: list[Draft], era: Era, model: str) -> list[Json]:
+def messages(made: list[MessageDraft], era: Era, model: str) -> list[Json]:
     made = [d for d in made if d.kind not in ("mark", "silent", "left out") and not _is_virtual(d, era)]
     made = _contexts_first(_replies_together(made) if era.renders_attachments else made)
     merged = _merge([d for d in made if not _is_api_error(d)], era, model)
@@ -62,16 +70,16 @@ _EXACT = 2**53
 _EXPONENTS = 1e21  # from here on JavaScript writes an exponent
 
 
-def _is_virtual(draft: Draft, era: Era) -> bool:
+def _is_virtual(draft: MessageDraft, era: Era) -> bool:
     """Lines that the program marks as never to be sent."""
     if draft.entry is None or not era.drops_virtual_lines or b"isVirtual" not in draft.entry.raw:
         return False
     return draft.entry.data.get("isVirtual") is True
 
 
-def _replies_together(made: Sequence[Draft]) -> list[Draft]:
+def _replies_together(made: Sequence[MessageDraft]) -> list[MessageDraft]:
     """Context that stands between lines of one reply goes behind them."""
-    found: list[Draft] = []
+    found: list[MessageDraft] = []
     for draft in made:
         at = len(found)
         while at and _is_attached(found[at - 1]):
@@ -81,7 +89,7 @@ def _replies_together(made: Sequence[Draft]) -> list[Draft]:
     return found
 
 
-def _is_attached(draft: Draft) -> bool:
+def _is_attached(draft: MessageDraft) -> bool:
     return (
         draft.kind in ("context", "queued", "system") and draft.entry is not None and draft.entry.type == "attachment"
     )
@@ -108,16 +116,16 @@ def _texts_alone(content: list[Any]) -> list[Any]:
     return [{"type": "text", "text": "\n\n".join(texts)}] if texts else []
 
 
-def _is_api_error(draft: Draft) -> bool:
+def _is_api_error(draft: MessageDraft) -> bool:
     return (
         draft.role == "assistant" and draft.entry is not None and draft.entry.is_api_error and draft.entry.is_synthetic
     )
 
 
-def _contexts_first(made: Sequence[Draft]) -> list[Draft]:
+def _contexts_first(made: Sequence[MessageDraft]) -> list[MessageDraft]:
     """Context rises above the prompts it was written behind, up to the reply or result before them."""
-    found: list[Draft] = []
-    contexts: list[Draft] = []
+    found: list[MessageDraft] = []
+    contexts: list[MessageDraft] = []
     for draft in reversed(made):
         if draft.kind in ("context", "queued"):
             contexts.append(draft)
@@ -131,16 +139,16 @@ def _contexts_first(made: Sequence[Draft]) -> list[Draft]:
     return found
 
 
-def _queued_last(contexts: Sequence[Draft]) -> list[Draft]:
+def _queued_last(contexts: Sequence[MessageDraft]) -> list[MessageDraft]:
     """In reverse: context comes before what was queued."""
     return sorted(contexts, key=lambda draft: draft.kind != "queued")
 
 
-def _merge(made: Iterable[Draft], era: Era, model: str) -> list[Draft]:
-    found: list[Draft] = []
+def _merge(made: Iterable[MessageDraft], era: Era, model: str) -> list[MessageDraft]:
+    found: list[MessageDraft] = []
     replied: set[str | None] = set()
     opened: Entry | None = None  # an attachment that began a turn: its texts stay apart
-    waiting: list[Draft] = []  # system turns that no user's turn has come before yet
+    waiting: list[MessageDraft] = []  # system turns that no user's turn has come before yet
     for draft in made:
         if draft.role == "system" and _open_turn(found) is None:
             waiting.append(draft)
@@ -170,7 +178,7 @@ def _merge(made: Iterable[Draft], era: Era, model: str) -> list[Draft]:
     return [*found, as_reminder(_as_one(waiting))] if waiting else found
 
 
-def _open_turn(found: Sequence[Draft]) -> int | None:
+def _open_turn(found: Sequence[MessageDraft]) -> int | None:
     """Where a further user draft belongs: the user turn at the end, whose system turn may stand behind it."""
     at = len(found) - 1
     while at >= 0 and found[at].role == "system":
@@ -178,7 +186,7 @@ def _open_turn(found: Sequence[Draft]) -> int | None:
     return at if at >= 0 and found[at].role == "user" else None
 
 
-def _merge_reply(found: list[Draft], draft: Draft, era: Era) -> None:
+def _merge_reply(found: list[MessageDraft], draft: MessageDraft, era: Era) -> None:
     """Blocks of one reply belong together; results may stand between them, a prompt may not."""
     for index in range(len(found) - 1, -1, -1):
         other = found[index]
@@ -192,20 +200,20 @@ def _merge_reply(found: list[Draft], draft: Draft, era: Era) -> None:
     found.append(draft)
 
 
-def _merge_system(found: list[Draft], draft: Draft) -> None:
+def _merge_system(found: list[MessageDraft], draft: MessageDraft) -> None:
     if found and found[-1].role == "system":
         found[-1] = _as_one([found[-1], draft])
     else:
         found.append(draft)
 
 
-def _as_one(turns: Sequence[Draft]) -> Draft:
+def _as_one(turns: Sequence[MessageDraft]) -> MessageDraft:
     """System turns that follow each other as one."""
     texts = [as_text(block.get("text", "")) for turn in turns for block in turn.blocks]
     return replace(turns[0], blocks=[{"type": "text", "text": "\n\n".join(texts)}])
 
 
-def _joined(first: Draft, second: Draft, era: Era, model: str) -> Draft:
+def _joined(first: MessageDraft, second: MessageDraft, era: Era, model: str) -> MessageDraft:
     at = len(first.blocks) - first.queued - 1  # context goes before what was queued
     if _folds(second, model, era) and not _stays_apart(second) and at >= 0 and _takes_context(first.blocks[at]):
         folded = _folded(first.blocks[at], second.blocks, era)
@@ -243,7 +251,7 @@ def _takes_context(block: Json) -> bool:
     return block.get("type") == "tool_result" and block.get("content", "") is not None
 
 
-def _folds(draft: Draft, model: str, era: Era) -> bool:
+def _folds(draft: MessageDraft, model: str, era: Era) -> bool:
     """A file that was attached keeps a text of its own where the API has system turns; it reads like a call of its own."""
     entry = draft.entry
     if draft.kind != "context" or entry is None or entry.type != "attachment":
@@ -254,7 +262,7 @@ def _folds(draft: Draft, model: str, era: Era) -> bool:
 _FILES = ("file", "directory", "nested_memory")
 
 
-def _stays_apart(draft: Draft) -> bool:
+def _stays_apart(draft: MessageDraft) -> bool:
     """Whether context never becomes part of a tool result: what is about a task that ended, or about the new turn."""
     return draft.entry is None or draft.entry.type == "user"
 
@@ -268,7 +276,7 @@ def _folded(result: Json, texts: list[Json], era: Era) -> Json:
     return {**result, "content": "\n\n".join(part for part in parts if part)}
 
 
-def _adjusted(draft: Draft, era: Era, model: str) -> Draft:
+def _adjusted(draft: MessageDraft, era: Era, model: str) -> MessageDraft:
     blocks = draft.blocks
     if draft.role != "assistant":
         return draft
@@ -310,17 +318,17 @@ def _renamed(block: Json, names: Mapping[str, str]) -> Json:
     return {**block, "name": name} if name else block
 
 
-def _paired(made: Sequence[Draft], era: Era) -> list[Draft]:
+def _paired(made: Sequence[MessageDraft], era: Era) -> list[MessageDraft]:
     """Each call answered once, directly behind it; a result without its call is no result."""
     if not era.pairs_results:
         return list(made)
-    found: list[Draft] = []
+    found: list[MessageDraft] = []
     used: set[Any] = set()
     for index, draft in enumerate(made):
         if draft.role == "assistant":
             found.append(_unique_calls(draft, used) if era.first_result_counts else draft)
             if _calls(found[-1]) and not _follows_results(made, index):
-                found.append(Draft("user", [error_result(c, MISSING_RESULT) for c in _calls(found[-1])], None))
+                found.append(MessageDraft("user", [error_result(c, MISSING_RESULT) for c in _calls(found[-1])], None))
         elif draft.role == "user":
             found.append(_answering(draft, found[-1] if found else None, era))
         else:
@@ -328,15 +336,15 @@ def _paired(made: Sequence[Draft], era: Era) -> list[Draft]:
     return found
 
 
-def _follows_results(made: Sequence[Draft], index: int) -> bool:
+def _follows_results(made: Sequence[MessageDraft], index: int) -> bool:
     return any(d.role == "user" for d in made[index + 1 : index + 2])
 
 
-def _calls(draft: Draft | None) -> list[Any]:
+def _calls(draft: MessageDraft | None) -> list[Any]:
     return [b.get("id") for b in draft.blocks if b.get("type") == "tool_use"] if draft else []
 
 
-def _unique_calls(draft: Draft, used: set[Any]) -> Draft:
+def _unique_calls(draft: MessageDraft, used: set[Any]) -> MessageDraft:
     kept = []
     for block in draft.blocks:
         if block.get("type") == "tool_use":
@@ -349,7 +357,7 @@ def _unique_calls(draft: Draft, used: set[Any]) -> Draft:
     return replace(draft, blocks=kept)
 
 
-def _answering(draft: Draft, before: Draft | None, era: Era) -> Draft:
+def _answering(draft: MessageDraft, before: MessageDraft | None, era: Era) -> MessageDraft:
     if before is None and not era.first_result_counts:
         return draft
     calls = _calls(before) if before and before.role == "assistant" else []
@@ -371,7 +379,7 @@ def _answering(draft: Draft, before: Draft | None, era: Era) -> Draft:
     return replace(draft, blocks=blocks)
 
 
-def _is_said(block: Json, draft: Draft, era: Era) -> bool:
+def _is_said(block: Json, draft: MessageDraft, era: Era) -> bool:
     """A text of nothing but white space is not sent, unless it is a plain prompt of its own."""
     content = draft.entry.message.content if draft.entry and draft.entry.message else None
     is_alone = len(draft.blocks) == 1 and isinstance(content, str)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from clew.wire.entry import Entry
-from clew.wire.entry_types import Backup, Snapshot, SnapshotDelta
+from clew.wire.entry_types import Backup, FileHistorySnapshot, SnapshotDelta
 from clew.wire.timestamps import instant
 
 
@@ -30,13 +30,13 @@ def file_states(entries: Iterable[Entry]) -> dict[str, FileState]:
     found: dict[str, FileState] = {}
     for entry in entries:
         if entry.type == "file-history-snapshot":
-            _snapshot(found, Snapshot.of(entry))
+            _snapshot(found, FileHistorySnapshot.of(entry))
         elif entry.type == "file-history-delta":
             _delta(found, SnapshotDelta.of(entry))
     return found
 
 
-def _snapshot(found: dict[str, FileState], noted: Snapshot) -> None:
+def _snapshot(found: dict[str, FileState], noted: FileHistorySnapshot) -> None:
     message = noted.inner_message_id or noted.message_id
     if message is None:
         return

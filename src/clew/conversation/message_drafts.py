@@ -34,7 +34,7 @@ THOUGHT = ("thinking", "redacted_thinking")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class MessageDraft:
     """A piece of the conversation on its way to a message."""
 
     role: str
@@ -50,7 +50,7 @@ class Draft:
         return any(b.get("type") == "tool_result" for b in self.blocks)
 
 
-def drafts(path: Sequence[Entry], era: Era, model: str) -> list[Draft]:
+def drafts(path: Sequence[Entry], era: Era, model: str) -> list[MessageDraft]:
     made = [draft for entry in path for draft in _draft(entry, era, model)]
     made = _answer_calls(_behind_calls(made) if era.renders_attachments else made, era)
     if era.drops_lone_thinking:
@@ -58,19 +58,19 @@ def drafts(path: Sequence[Entry], era: Era, model: str) -> list[Draft]:
     return [d for d in made if not (_is_blank_reply(d) if era.marks_empty else _is_empty_reply(d))]
 
 
-def _draft(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
+def _draft(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
     if entry.type in ("user", "assistant"):
         yield from _spoken(entry, era, model)
     elif entry.type == "attachment":
         yield from _rendered(entry, era, model)
     elif entry.type == "system" and entry.subtype == "local_command" and era.sends_local_commands:
         content = decode(entry.content)
-        yield Draft("user", _blocks(content), entry, kind="command")
+        yield MessageDraft("user", _blocks(content), entry, kind="command")
     else:
-        yield Draft("user", [], entry, kind="silent")
+        yield MessageDraft("user", [], entry, kind="silent")
 
 
-def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
+def _spoken(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
     message = entry.data.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = _blocks(content, keeps_strings=era.sends_strings)
@@ -83,7 +83,7 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
         made_by = entry.message.model if entry.message else None
         if era.strips_call_fields:
             blocks = [_stripped(b, era) for b in blocks]
-        yield Draft("assistant", blocks, entry, mid=mid, model=made_by)
+        yield MessageDraft("assistant", blocks, entry, mid=mid, model=made_by)
     elif era.reminds_of_tasks and _is_notification(entry):
         yield from _context(["\n".join(as_text(b.get("text", "")) for b in blocks)], entry, model, era)
     else:
@@ -98,7 +98,7 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
         if era.renders_attachments and any(refers_to_tools(b) for b in blocks):
             blocks = [without_lost_tools(b, model) for b in blocks]
             blocks = [*blocks, _text(LOADED)] if any(refers_to_tools(b) for b in blocks) else blocks
-        yield Draft("user", blocks, entry)
+        yield MessageDraft("user", blocks, entry)
 
 
 def _without_references(block: Json) -> Json:
@@ -148,9 +148,9 @@ def has_system_turns(model: str, era: Era) -> bool:
     return era.has_system_turns and model_of(model).system_turns
 
 
-def _rendered(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
+def _rendered(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
     """An attachment as the model gets it: in the words that were stored with it, else in words made of it again."""
-    yield Draft("user", [], entry, kind="mark")
+    yield MessageDraft("user", [], entry, kind="mark")
     data = entry.data
     attachment = data.get("attachment")
     if not isinstance(attachment, dict):
@@ -161,24 +161,25 @@ def _rendered(entry: Entry, era: Era, model: str) -> Iterable[Draft]:
         return
     if _is_spoken(entry) and has_system_turns(model, era):
         yield from (
-            Draft("user", [_text(_turn_text(text, model)) for text in texts], entry, kind="queued") for texts in stored
+            MessageDraft("user", [_text(_turn_text(text, model)) for text in texts], entry, kind="queued")
+            for texts in stored
         )
     elif data.get("renderedRole") == "system" and has_system_turns(model, era):
         yield from _context([text for texts in stored for text in texts], entry, model, era)
     else:
-        yield from (Draft("user", [_text(text) for text in texts], entry, kind="context") for texts in stored)
+        yield from (MessageDraft("user", [_text(text) for text in texts], entry, kind="context") for texts in stored)
 
 
-def _rendered_again(entry: Entry, attachment: Json, era: Era, model: str) -> Iterable[Draft]:
+def _rendered_again(entry: Entry, attachment: Json, era: Era, model: str) -> Iterable[MessageDraft]:
     """What the program makes of an attachment that was stored without its words."""
     parts = words(attachment, has_system_turns(model, era), era)
     pictures = images(attachment)
     if parts is None:
-        yield Draft("user", [], entry, kind="left out")
+        yield MessageDraft("user", [], entry, kind="left out")
     elif era.renders_attachments and _is_spoken(entry) and has_system_turns(model, era):
-        yield Draft("user", [*map(_text, parts), *pictures], entry, kind="queued")
+        yield MessageDraft("user", [*map(_text, parts), *pictures], entry, kind="queued")
     elif pictures:
-        yield Draft("user", [*(_text(_reminder(part)) for part in parts), *pictures], entry, kind="pictured")
+        yield MessageDraft("user", [*(_text(_reminder(part)) for part in parts), *pictures], entry, kind="pictured")
     else:
         yield from _context(parts, entry, model, era)
 
@@ -189,17 +190,19 @@ def _is_spoken(entry: Entry) -> bool:
     return kind.type == "queued_command" and kind.human_turn and _kind(kind.origin) == "human"
 
 
-def _context(parts: Sequence[str], entry: Entry, model: str, era: Era) -> Iterable[Draft]:
+def _context(parts: Sequence[str], entry: Entry, model: str, era: Era) -> Iterable[MessageDraft]:
     """Context for the model: one system turn where the API has them, else a reminder for each part."""
     if not parts:
         return
     if has_system_turns(model, era):
-        yield Draft("system", [_text("\n".join(_turn_text(part, model) for part in parts))], entry, kind="system")
+        yield MessageDraft(
+            "system", [_text("\n".join(_turn_text(part, model) for part in parts))], entry, kind="system"
+        )
     else:
-        yield from (Draft("user", [_text(_reminder(part))], entry, kind="context") for part in parts)
+        yield from (MessageDraft("user", [_text(_reminder(part))], entry, kind="context") for part in parts)
 
 
-def as_reminder(draft: Draft) -> Draft:
+def as_reminder(draft: MessageDraft) -> MessageDraft:
     """A system turn as a message of the user's: no user's turn comes before it, and the API asks for one."""
     texts = "\n".join(as_text(block.get("text", "")) for block in draft.blocks)
     return replace(draft, role="user", blocks=[_text(_reminder(texts))], kind="context")
@@ -250,7 +253,7 @@ def _named(block: Json) -> Json:
 _NAMES = ("type", "id", "tool_use_id", "name")
 
 
-def _answer_calls(made: list[Draft], era: Era) -> list[Draft]:
+def _answer_calls(made: list[MessageDraft], era: Era) -> list[MessageDraft]:
     """Calls that no result answers: dropped with their line, or, in the last reply, answered by an error."""
     answered = {b.get("tool_use_id") for d in made for b in d.blocks if b.get("type") == "tool_result"}
     if not era.fills_missing_results:
@@ -267,7 +270,7 @@ def _answer_calls(made: list[Draft], era: Era) -> list[Draft]:
     )
     ending = made[last].mid if open_end and last >= 0 else None
     stopped = _stopped_turn(made, era)
-    found: list[Draft] = []
+    found: list[MessageDraft] = []
     pending: list[Json] = []
     for index, draft in enumerate(made):
         calls = [b.get("id") for b in draft.blocks if b.get("type") == "tool_use"]
@@ -277,10 +280,10 @@ def _answer_calls(made: list[Draft], era: Era) -> list[Draft]:
         elif calls and len(missing) == len(calls) and index < stopped:
             continue
         found.append(draft)
-    return [*found, *(Draft("user", [p], None) for p in pending)]
+    return [*found, *(MessageDraft("user", [p], None) for p in pending)]
 
 
-def _stopped_turn(made: Sequence[Draft], era: Era) -> int:
+def _stopped_turn(made: Sequence[MessageDraft], era: Era) -> int:
     """Where a turn begins that ends with a result, because the program was stopped: calls in it are kept unanswered."""
     spoken = [i for i, d in enumerate(made) if d.entry is not None and d.entry.type in ("user", "assistant")]
     while spoken and made[spoken[-1]].role == "assistant" and not any(_speaks(b, era) for b in made[spoken[-1]].blocks):
@@ -291,7 +294,7 @@ def _stopped_turn(made: Sequence[Draft], era: Era) -> int:
     return max((i for i in spoken if made[i].role != "assistant" and not made[i].has_results), default=0)
 
 
-def is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
+def is_complete(made: Sequence[MessageDraft], last: Entry | None) -> bool:
     """Whether a result ends a turn: because of the tool, or of the number of turns that are allowed.
 
     The attachment that the program wrote behind it shows that.
@@ -304,7 +307,7 @@ def is_complete(made: Sequence[Draft], last: Entry | None) -> bool:
     return bool(after) and last.data.get("toolEndsTurn") is True
 
 
-def _behind_calls(made: list[Draft]) -> list[Draft]:
+def _behind_calls(made: list[MessageDraft]) -> list[MessageDraft]:
     """A result that stands before its call, in the same turn, goes behind it, with the context that belongs to it."""
     called: dict[Any, int] = {}
     for index, draft in enumerate(made):
@@ -312,7 +315,7 @@ def _behind_calls(made: list[Draft]) -> list[Draft]:
             if block.get("type") == "tool_use":
                 called.setdefault(block.get("id"), index)
     turns = list(accumulate(d.role == "user" and d.kind == "message" and not d.has_results for d in made))
-    late: dict[int, list[Draft]] = {}
+    late: dict[int, list[MessageDraft]] = {}
     for index, draft in enumerate(made):
         if draft.role == "user" and draft.has_results:
             at = next(called.get(b.get("tool_use_id"), -1) for b in draft.blocks if b.get("type") == "tool_result")
@@ -327,17 +330,17 @@ def error_result(call: Any, text: str) -> Json:
     return {"type": "tool_result", "tool_use_id": call, "content": text, "is_error": True}
 
 
-def _without_unanswered(draft: Draft, answered: set[Any]) -> Draft:
+def _without_unanswered(draft: MessageDraft, answered: set[Any]) -> MessageDraft:
     kept = [b for b in draft.blocks if b.get("type") != "tool_use" or b.get("id") in answered]
     return draft if len(kept) == len(draft.blocks) else replace(draft, blocks=kept)
 
 
-def _without_strays(draft: Draft, asked: set[Any]) -> Draft:
+def _without_strays(draft: MessageDraft, asked: set[Any]) -> MessageDraft:
     kept = [b for b in draft.blocks if b.get("type") != "tool_result" or b.get("tool_use_id") in asked]
     return draft if len(kept) == len(draft.blocks) else replace(draft, blocks=kept)
 
 
-def _without_lone_thinking(made: list[Draft], era: Era) -> list[Draft]:
+def _without_lone_thinking(made: list[MessageDraft], era: Era) -> list[MessageDraft]:
     """A reply of nothing but thinking is not sent."""
     speaks = {d.mid for d in made if d.role == "assistant" and any(_speaks(b, era) for b in d.blocks)}
     return [d for d in made if d.role != "assistant" or not d.blocks or d.mid in speaks]
@@ -348,11 +351,11 @@ def _speaks(block: Json, era: Era) -> bool:
     return block.get("type") not in THOUGHT and not is_blank
 
 
-def _is_empty_reply(draft: Draft) -> bool:
+def _is_empty_reply(draft: MessageDraft) -> bool:
     return draft.role == "assistant" and not draft.blocks
 
 
-def _is_blank_reply(draft: Draft) -> bool:
+def _is_blank_reply(draft: MessageDraft) -> bool:
     return (
         draft.role == "assistant"
         and bool(draft.blocks)

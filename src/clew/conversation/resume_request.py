@@ -14,7 +14,7 @@ from typing import Any
 from clew.conversation.active_path import after_compaction, leaf, with_notes, with_siblings, with_siblings_behind
 from clew.conversation.api_messages import messages
 from clew.conversation.cli_version import NEWEST, Era
-from clew.conversation.message_drafts import Draft, drafts, is_complete
+from clew.conversation.message_drafts import MessageDraft, drafts, is_complete
 from clew.conversation.parent_links import SPOKEN, chain, has_content
 from clew.conversation.preserved_lines import relinked
 from clew.models import default_model, known_name, model_of, without_suffix
@@ -116,12 +116,12 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequ
     if asked != model:
         model, made = asked, drafts(path, era, asked)
     left_out = sum(draft.kind == "left out" for draft in made)
-    asking = [Draft("user", [_text(prompt)], None)] if prompt is not None else []
+    asking = [MessageDraft("user", [_text(prompt)], None)] if prompt is not None else []
     sent = [*_finished(made, era), *asking, *map(_fresh, drafts(context, era, model))]
     return Request(messages(sent, era, model), model, end, tuple(path), left_out=left_out)
 
 
-def _fresh(draft: Draft) -> Draft:
+def _fresh(draft: MessageDraft) -> MessageDraft:
     """Context for a new prompt: what it says about the session is kept apart from a result, as it is not later."""
     is_apart = draft.entry is not None and Attachment.of(draft.entry).type == "remote_session_change"
     return replace(draft, entry=None) if is_apart else draft
@@ -217,7 +217,7 @@ def _model(path: Sequence[Entry]) -> str:
     return default_model()
 
 
-def _is_command(spoken: Sequence[Draft]) -> bool:
+def _is_command(spoken: Sequence[MessageDraft]) -> bool:
     """Whether a command run in the program ends the talk: its caveat, its name and what it printed, in this order.
 
     What a person typed or another program asked (`promptSource`) is a prompt, whatever its text.
@@ -239,17 +239,17 @@ _COMMAND: tuple[tuple[str, ...], ...] = (
 )
 
 
-def _opening(draft: Draft) -> str:
+def _opening(draft: MessageDraft) -> str:
     return as_text(draft.blocks[0].get("text", "")) if draft.role == "user" and draft.blocks else ""
 
 
-def _finished(made: list[Draft], era: Era) -> list[Draft]:
+def _finished(made: list[MessageDraft], era: Era) -> list[MessageDraft]:
     """Close an unfinished turn as the program does before it goes on."""
     spoken = [d for d in made if d.entry is None or d.entry.type in SPOKEN]
     last = spoken[-1] if spoken else None
     attached = bool(made) and made[-1].entry is not None and made[-1].entry.type == "attachment"
-    closing = [Draft("assistant", [_text(UNANSWERED)], None)]
-    going_on = [Draft("user", [_text(GO_ON)], None), *closing]
+    closing = [MessageDraft("assistant", [_text(UNANSWERED)], None)]
+    going_on = [MessageDraft("user", [_text(GO_ON)], None), *closing]
     if last is None and attached and (era.renders_attachments or era.asks_to_go_on):
         return [*made, *(going_on if era.asks_to_go_on else closing)]
     if last is None or (era.knows_ended_turns and is_complete(made, last.entry)):
@@ -264,12 +264,12 @@ def _finished(made: list[Draft], era: Era) -> list[Draft]:
     return [*made[:end], *closing, *made[end:]]
 
 
-def _is_reminder(draft: Draft) -> bool:
+def _is_reminder(draft: MessageDraft) -> bool:
     """Whether an entry of the user's is sent as context: the notification of a task that ended."""
     return draft.kind in ("context", "system") and draft.entry is not None and draft.entry.type == "user"
 
 
-def _is_system(draft: Draft) -> bool:
+def _is_system(draft: MessageDraft) -> bool:
     """Whether a draft is of a line that the program wrote for itself; what a command printed follows the closing reply."""
     return draft.entry is not None and draft.entry.type == "system"
 

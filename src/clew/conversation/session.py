@@ -33,7 +33,7 @@ from clew.wire.side_files import is_plain
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactionPoint:
     """A compaction: its boundary, what it says of itself, and the summary that the model went on with."""
 
     boundary: Entry
@@ -209,12 +209,12 @@ class Session:
         return self.pairing.calls
 
     @cached_property
-    def compactions(self) -> tuple[Compacted, ...]:
+    def compactions(self) -> tuple[CompactionPoint, ...]:
         below = {e.parent: e for e in self.entries if e.is_compact_summary}
-        found: list[Compacted] = []
+        found: list[CompactionPoint] = []
         for entry in self.entries:
             if entry.is_boundary:
-                found.append(Compacted(entry, Compaction.of(entry), below.get(entry.uuid)))
+                found.append(CompactionPoint(entry, Compaction.of(entry), below.get(entry.uuid)))
             elif entry.is_compact_summary and found and found[-1].summary is None:
                 found[-1] = replace(found[-1], summary=entry)
         return tuple(found)

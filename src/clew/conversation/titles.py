@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clew.conversation.speaker import prompt_text, speaker
-from clew.wire.entry_types import AiTitle, CustomTitle, LastPrompt, Summary
+from clew.wire.entry_types import AiTitle, CustomTitle, LastPrompt, SummaryDetail
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
@@ -41,7 +41,7 @@ def summary_of(session: Session) -> str:
     """The newest summary whose conversation is in this file; most in a file speak of another one."""
     nodes = session.graph.nodes
     own = (e for e in reversed(session.entries) if e.type == "summary" and e.leaf in nodes)
-    return next((Summary.of(e).summary for e in own), "")
+    return next((SummaryDetail.of(e).summary for e in own), "")
 
 
 _GIVEN: tuple[Callable[[Session], str], ...] = (_custom_title, _ai_title, _last_prompt, summary_of)

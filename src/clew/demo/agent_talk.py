@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from clew.demo import identifiers
-from clew.demo.line_script import Agent, Beside, Link, Said, Script, Use
+from clew.demo.line_script import AgentScript, Beside, LineScript, NewestLines, Said, Use
 from clew.demo.version_layout import Data, Setup, arrange, envelope, is_new
 from clew.wire.json_codec import encode
 from clew.wire.timestamps import instant, stamp
 
-S = TypeVar("S", bound=Script)
+S = TypeVar("S", bound=LineScript)
 
 _TIMES = ("timestamp", "backupTime")
 _TYPED_ONLY = {
@@ -31,7 +31,7 @@ _TYPED_ONLY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sent(Generic[S]):
+class AgentOutcome(Generic[S]):
     """The parent with the agent attached, and how the agent fared."""
 
     parent: S
@@ -52,13 +52,13 @@ class Move:
 
 def send(
     parent: S,
-    child: Script,
+    child: LineScript,
     use: Use,
     *,
     agent_id: str | None = None,
     agent_type: str | None = None,
     run: str = "",
-) -> Sent[S]:
+) -> AgentOutcome[S]:
     """Attach a conversation to a call; the parent's clock goes on behind the agent's last line."""
     kind = agent_type or str(use.call.input.get("subagent_type") or "general-purpose")
     number = agent_id or _agent_id(parent.setup, use.id, parent.made, len(parent.agents))
@@ -68,18 +68,18 @@ def send(
     setup = replace(parent.setup, is_agent=True)
     move = Move(names, timed.now - begun, setup, parent.prompt, kind)
     lines = tuple(_moved(said, move, number) for said in child._said())
-    own = Agent(number, lines, _meta(parent.setup, use, kind, run), run)
+    own = AgentScript(number, lines, _meta(parent.setup, use, kind, run), run)
     nested = tuple(_nested(agent, move, number) for agent in child.agents)
     took = child.now - begun
     talk = replace(timed, now=timed.now + took)._wait("note")  # after the agent's last line
     if not parent.setup.since("2.0.28"):
         for said in lines:
-            talk = replace(talk, newest=Link(talk.newest, said))
-        return Sent(talk, number, took)
-    return Sent(replace(talk, agents=(*parent.agents, own, *nested)), number, took)
+            talk = replace(talk, newest=NewestLines(talk.newest, said))
+        return AgentOutcome(talk, number, took)
+    return AgentOutcome(replace(talk, agents=(*parent.agents, own, *nested)), number, took)
 
 
-def run_all(parent: S, children: Mapping[str, Script], use: Use, run: str) -> S:
+def run_all(parent: S, children: Mapping[str, LineScript], use: Use, run: str) -> S:
     """Attach all agents of a workflow run, with the journal and the closing report that the run leaves."""
     talk, journal, told = parent, list[Data](), list[Data]()
     for number, (label, child) in enumerate(children.items(), 1):
@@ -100,7 +100,7 @@ def run_all(parent: S, children: Mapping[str, Script], use: Use, run: str) -> S:
     return replace(talk, beside=(*talk.beside, *beside))
 
 
-def totals(setup: Setup, child: Script, use: Use, sent: Sent[Any]) -> Data:
+def totals(setup: Setup, child: LineScript, use: Use, sent: AgentOutcome[Any]) -> Data:
     """The detail of the parent's result: what the agent said and what it took."""
     replies = [e["message"] for e in child._chain() if e["type"] == "assistant"]
     usage = replies[-1]["usage"] if replies else {}
@@ -135,7 +135,7 @@ def launch(setup: Setup, use: Use, agent_id: str) -> Data:
     }
 
 
-def last_text(child: Script) -> str:
+def last_text(child: LineScript) -> str:
     """The last words of a conversation: what an agent reports."""
     for entry in reversed(child._chain()):
         if entry["type"] == "assistant":
@@ -177,7 +177,7 @@ def _moved(said: Said, move: Move, agent_id: str) -> Said:
     return arrange(move.setup, line)
 
 
-def _nested(agent: Agent, move: Move, parent_id: str) -> Agent:
+def _nested(agent: AgentScript, move: Move, parent_id: str) -> AgentScript:
     """An agent of the agent: flat in the same folder, one step deeper."""
     number = move.names[agent.id]
     lines = tuple(_moved(said, move, number) for said in agent.lines)
@@ -185,7 +185,7 @@ def _nested(agent: Agent, move: Move, parent_id: str) -> Agent:
     if "spawnDepth" in meta:
         meta["spawnDepth"] += 1
         meta.setdefault("parentAgentId", parent_id)
-    return Agent(number, lines, meta, agent.run)
+    return AgentScript(number, lines, meta, agent.run)
 
 
 def _shifted(value: Any, by: timedelta) -> Any:
@@ -200,7 +200,7 @@ def _shifted(value: Any, by: timedelta) -> Any:
     return found
 
 
-def _ids(child: Script) -> Iterator[str]:
+def _ids(child: LineScript) -> Iterator[str]:
     """Every id that the lines of a conversation and its agents define."""
     for said in [*child._said(), *(line for agent in child.agents for line in agent.lines)]:
         if not isinstance(said, dict):
@@ -248,7 +248,7 @@ def _meta(setup: Setup, use: Use, kind: str, run: str) -> Data:
     return found
 
 
-def _first_time(child: Script) -> datetime:
+def _first_time(child: LineScript) -> datetime:
     for said in child._said():
         moment = instant(said.get("timestamp")) if isinstance(said, dict) else None
         if moment:

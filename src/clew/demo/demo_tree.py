@@ -16,7 +16,7 @@ from clew.wire.entry import entries, read
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class DemoSummary:
     """What was written; `sessions` has the id of each story."""
 
     root: Path
@@ -27,7 +27,7 @@ class Summary:
     size: int
 
 
-def write_demo(root: str | os.PathLike[str], now: datetime) -> Summary:
+def write_demo(root: str | os.PathLike[str], now: datetime) -> DemoSummary:
     """Write the demo tree into a new or empty folder, with the sessions spread over the sixty days before `now`."""
     folder = Path(root)
     if now.tzinfo is None:
@@ -47,7 +47,7 @@ def write_demo(root: str | os.PathLike[str], now: datetime) -> Summary:
         _place(folder / path, content, moment)
         paths.add(path)
         made += len(content)
-    return Summary(
+    return DemoSummary(
         root=folder,
         sessions={key: talk.session_id for key, talk in told.items()} | {"empty": home_files.EMPTY},
         projects=len({path.split("/")[1] for path in paths if path.startswith("projects/")}),

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from clew.demo import identifiers
 from clew.demo.entry_gaps import Wait, gap
-from clew.demo.tool_inputs import Call
+from clew.demo.tool_inputs import ToolInput
 from clew.demo.tool_results import Content
 from clew.demo.version_layout import ABSENT, Data, Setup, arrange, envelope, is_new
 from clew.wire.entry import Entry, entries, read
@@ -23,15 +23,15 @@ from clew.wire.timestamps import stamp
 Raw = bytes  # the method of that name hides the type inside the class
 Said = Data | bytes  # an object, or bytes to be written as they are
 # a call: itself, its number in the last reply, its id, or (None) the next without an answer
-Which = Call | int | str | None
+Which = ToolInput | int | str | None
 SYSTEM_PROMPT = 14_200  # tokens that stand before every conversation: a plausible number, not a measured one
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Link:
+class NewestLines:
     """The newest line and the ones before it."""
 
-    earlier: Link | None
+    earlier: NewestLines | None
     said: Said
 
 
@@ -39,14 +39,14 @@ class Link:
 class Use:
     """A call of the last reply: its id, the line that it stands on, and whether it was answered."""
 
-    call: Call
+    call: ToolInput
     id: str
     line: str
     answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentScript:
     """A sub-agent's conversation, in a file of its own; `run` is the workflow run that it belongs to."""
 
     id: str
@@ -64,13 +64,13 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Script:
+class LineScript:
     """What was written so far, and where the next line goes."""
 
     setup: Setup
     home: str
     now: datetime
-    newest: Link | None = None
+    newest: NewestLines | None = None
     paused: bool = False  # the next line follows at once
     leaf: str | None = None
     made: int = 0
@@ -83,7 +83,7 @@ class Script:
     todos: tuple[Data, ...] = ()
     tokens: int = SYSTEM_PROMPT
     cached: int = 0
-    agents: tuple[Agent, ...] = ()
+    agents: tuple[AgentScript, ...] = ()
     beside: tuple[Beside, ...] = ()
 
     # -- reading it out
@@ -172,7 +172,7 @@ class Script:
         entry = arrange(self.setup, {**envelope(self.setup), **own, **body, **over})
         return replace(
             timed,
-            newest=Link(self.newest, entry),
+            newest=NewestLines(self.newest, entry),
             made=self.made + 1,
             leaf=entry.get("uuid", self.leaf) if moves else self.leaf,
         )
@@ -185,13 +185,13 @@ class Script:
         """One line without a place in the graph."""
         found = {k: v for k, v in {"type": kind, **fields}.items() if v is not ABSENT}
         timed = self._wait(wait) if wait else self
-        return replace(timed, newest=Link(self.newest, found))
+        return replace(timed, newest=NewestLines(self.newest, found))
 
     def _next_uuid(self) -> str:
         return identifiers.uuid(self.setup.seed, "entry", self.made)
 
     def _put(self, said: Said) -> Self:
-        return replace(self, newest=Link(self.newest, said))
+        return replace(self, newest=NewestLines(self.newest, said))
 
     def _weighed(self, value: Any) -> Self:
         """Count what the model has to read as context."""
@@ -230,7 +230,7 @@ class Script:
             content = message.get("content") if isinstance(message, dict) else None
             for block in content if isinstance(content, list) else ():
                 if block.get("type") == "tool_use" and block.get("id") == ident:
-                    call = Call(block["name"], block["input"], ident)
+                    call = ToolInput(block["name"], block["input"], ident)
                     return Use(call, ident, str(said.get("uuid")) if isinstance(said, dict) else "")
         raise ValueError(f"no call has the id {ident}")
 

@@ -11,12 +11,12 @@ from typing import Any, Literal, Self
 
 from clew.demo import identifiers
 from clew.demo.entry_gaps import Wait
-from clew.demo.line_script import SYSTEM_PROMPT, Beside, Script, Which, weight
+from clew.demo.line_script import SYSTEM_PROMPT, Beside, LineScript, Which, weight
 from clew.demo.version_layout import ABSENT, Data
 from clew.wire.timestamps import stamp
 
 
-class Notes(Script):
+class Notes(LineScript):
     """The verbs that add such lines; those beside the conversation have no place in the graph."""
 
     __slots__ = ()

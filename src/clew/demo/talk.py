@@ -20,7 +20,7 @@ from clew.demo.identifiers import NIL
 from clew.demo.line_script import Use, Which, weight
 from clew.demo.program_notes import Notes
 from clew.demo.tool_inputs import (
-    Call,
+    ToolInput,
     bash,
     edit,
     glob,
@@ -34,7 +34,7 @@ from clew.demo.tool_inputs import (
     web_search,
     write,
 )
-from clew.demo.tool_results import Asked, Content, answer, failure, picture
+from clew.demo.tool_results import Content, ToolUse, answer, failure, picture
 from clew.demo.version_layout import ABSENT, Data, Setup
 
 _INJECTED = ("[Request interrupted", "<command-", "<local-command", "<task-notification")
@@ -95,8 +95,8 @@ class Talk(Notes):
         text: str | None = None,
         *,
         thinking: str | None = None,
-        call: Call | None = None,
-        calls: Iterable[Call] = (),
+        call: ToolInput | None = None,
+        calls: Iterable[ToolInput] = (),
         blocks: Iterable[Mapping[str, Any]] = (),
         model: str | None = None,
         usage: Mapping[str, Any] | None = None,
@@ -130,7 +130,7 @@ class Talk(Notes):
         known = tuple(replace(use, line=owners[use.id]) for use in uses)
         return replace(talk, uses=known, cached=self.tokens, tokens=self.tokens + output)
 
-    def _named(self, call: Call, index: int) -> Use:
+    def _named(self, call: ToolInput, index: int) -> Use:
         """A call with its id, under the name that its tool has in this version."""
         if call.name == "Task" and self.setup.since("2.1.80"):
             call = replace(call, name="Agent")
@@ -162,7 +162,7 @@ class Talk(Notes):
         """The answer of a call. Without words an edit, a write or a read of a known file answers by itself."""
         use = self._use(for_)
         said = content if content is None or isinstance(content, str) else [dict(block) for block in content]
-        asked = Asked(use.call, said, self.setup, self.files, self.todos)
+        asked = ToolUse(use.call, said, self.setup, self.files, self.todos)
         found = failure(said or "the tool failed") if error else answer(asked)
         block: Data = {"tool_use_id": use.id, "type": "tool_result", "content": found.content}
         if error:

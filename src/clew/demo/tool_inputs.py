@@ -10,7 +10,7 @@ Todo = str | tuple[str, str] | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolInput:
     """A tool use before it is said. `text` and `image` are what a Read will find; the id comes later."""
 
     name: str
@@ -19,65 +19,67 @@ class Call:
     text: str | None = None
     image: bytes | None = None
 
-    def with_id(self, ident: str) -> Call:
+    def with_id(self, ident: str) -> ToolInput:
         return replace(self, id=ident)
 
 
-def tool(name: str, /, **arguments: Any) -> Call:
+def tool(name: str, /, **arguments: Any) -> ToolInput:
     """A call of any tool."""
-    return Call(name, arguments)
+    return ToolInput(name, arguments)
 
 
-def bash(command: str, description: str | None = None, **more: Any) -> Call:
-    return Call("Bash", {"command": command, "description": description or _first_word(command), **more})
+def bash(command: str, description: str | None = None, **more: Any) -> ToolInput:
+    return ToolInput("Bash", {"command": command, "description": description or _first_word(command), **more})
 
 
-def read(path: str, text: str | None = None, *, image: bytes | None = None, **more: Any) -> Call:
+def read(path: str, text: str | None = None, *, image: bytes | None = None, **more: Any) -> ToolInput:
     """A read; with `text` (or `image`) its result needs no content and the file is known to later edits."""
-    return Call("Read", {"file_path": path, **more}, text=text, image=image)
+    return ToolInput("Read", {"file_path": path, **more}, text=text, image=image)
 
 
-def edit(path: str, old: str, new: str, *, everywhere: bool = False) -> Call:
+def edit(path: str, old: str, new: str, *, everywhere: bool = False) -> ToolInput:
     found = {"file_path": path, "old_string": old, "new_string": new, "replace_all": everywhere}
-    return Call("Edit", found)
+    return ToolInput("Edit", found)
 
 
-def write(path: str, content: str) -> Call:
-    return Call("Write", {"file_path": path, "content": content})
+def write(path: str, content: str) -> ToolInput:
+    return ToolInput("Write", {"file_path": path, "content": content})
 
 
-def grep(pattern: str, path: str | None = None, *, mode: str = "content", numbers: bool = False, **more: Any) -> Call:
+def grep(
+    pattern: str, path: str | None = None, *, mode: str = "content", numbers: bool = False, **more: Any
+) -> ToolInput:
     where = {"path": path} if path else {}
     lines = {"-n": True} if numbers else {}
-    return Call("Grep", {"pattern": pattern, **where, "output_mode": mode, **lines, **more})
+    return ToolInput("Grep", {"pattern": pattern, **where, "output_mode": mode, **lines, **more})
 
 
-def glob(pattern: str, path: str | None = None) -> Call:
-    return Call("Glob", {"pattern": pattern, **({"path": path} if path else {})})
+def glob(pattern: str, path: str | None = None) -> ToolInput:
+    return ToolInput("Glob", {"pattern": pattern, **({"path": path} if path else {})})
 
 
-def task(description: str, prompt: str, subagent_type: str = "general-purpose", **more: Any) -> Call:
+def task(description: str, prompt: str, subagent_type: str = "general-purpose", **more: Any) -> ToolInput:
     """A sub-agent's errand; the tool is called Task, and Agent in newer versions."""
     found = {"description": description, "prompt": prompt, "subagent_type": subagent_type, **more}
-    return Call("Task", found)
+    return ToolInput("Task", found)
 
 
-def todo(items: Iterable[Todo]) -> Call:
+def todo(items: Iterable[Todo]) -> ToolInput:
     """A todo list; an item is a text, a (text, status) pair, or a whole object."""
-    return Call("TodoWrite", {"todos": [_todo(item) for item in items]})
+    return ToolInput("TodoWrite", {"todos": [_todo(item) for item in items]})
 
 
-def web_search(query: str, **more: Any) -> Call:
-    return Call("WebSearch", {"query": query, **more})
+def web_search(query: str, **more: Any) -> ToolInput:
+    return ToolInput("WebSearch", {"query": query, **more})
 
 
-def web_fetch(url: str, prompt: str) -> Call:
-    return Call("WebFetch", {"url": url, "prompt": prompt})
+def web_fetch(url: str, prompt: str) -> ToolInput:
+    return ToolInput("WebFetch", {"url": url, "prompt": prompt})
 
 
-def plan(text: str, path: str | None = None) -> Call:
+def plan(text: str, path: str | None = None) -> ToolInput:
     """A plan, laid before the person for approval."""
-    return Call("ExitPlanMode", {"plan": text, **({"planFilePath": path} if path else {})})
+    return ToolInput("ExitPlanMode", {"plan": text, **({"planFilePath": path} if path else {})})
 
 
 def _todo(item: Todo) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from clew.demo.tool_inputs import Call
+from clew.demo.tool_inputs import ToolInput
 from clew.demo.version_layout import ABSENT, Data, Setup
 
 Content = str | list[Data]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolResult:
     """A result: its content, its detail (ABSENT for none) and the files as they are now known."""
 
     content: Content
@@ -25,10 +25,10 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolUse:
     """A call in its surroundings: what was said, the files known so far, the todos before it."""
 
-    call: Call
+    call: ToolInput
     said: Content | None
     setup: Setup
     files: Mapping[str, str]
@@ -42,7 +42,7 @@ class Asked:
         return str(self.call.input.get(name) or "")
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: ToolUse) -> ToolResult:
     """The answer of a call that went well; tools without a shape here answer with what was said."""
     name = asked.call.name
     shape = _mcp if name.startswith("mcp__") else _SHAPES.get(name, _plain)
@@ -52,10 +52,10 @@ def answer(asked: Asked) -> Answer:
     return replace(found, content=asked.said)
 
 
-def failure(said: Content) -> Answer:
+def failure(said: Content) -> ToolResult:
     """The answer of a call that failed."""
     text = said if isinstance(said, str) else "the tool failed"
-    return Answer(said, f"Error: {text}")
+    return ToolResult(said, f"Error: {text}")
 
 
 def picture(data: bytes, kind: str = "image/png") -> Data:
@@ -95,23 +95,23 @@ def numbered(setup: Setup, text: str, start: int = 1) -> str:
     return "\n".join(form.format(start + i, line) for i, line in enumerate(text.split("\n")))
 
 
-def _plain(asked: Asked) -> Answer:
-    return Answer(asked.said or "")
+def _plain(asked: ToolUse) -> ToolResult:
+    return ToolResult(asked.said or "")
 
 
-def _mcp(asked: Asked) -> Answer:
+def _mcp(asked: ToolUse) -> ToolResult:
     blocks = asked.said if isinstance(asked.said, list) else [{"type": "text", "text": asked.text}]
-    return Answer(blocks, blocks)
+    return ToolResult(blocks, blocks)
 
 
-def _bash(asked: Asked) -> Answer:
+def _bash(asked: ToolUse) -> ToolResult:
     detail: Data = {"stdout": asked.text, "stderr": "", "interrupted": False, "isImage": False}
     if asked.setup.since("2.1.38"):
         detail["noOutputExpected"] = False
-    return Answer(asked.text, detail)
+    return ToolResult(asked.text, detail)
 
 
-def _read(asked: Asked) -> Answer:
+def _read(asked: ToolUse) -> ToolResult:
     path = asked.argument("file_path")
     if asked.call.image is not None:
         return _image(asked, asked.call.image)
@@ -129,16 +129,16 @@ def _read(asked: Asked) -> Answer:
         "totalLines": len(lines),
     }
     text = numbered(asked.setup, "\n".join(part), start)
-    return Answer(text, {"type": "text", "file": file}, {path: whole})
+    return ToolResult(text, {"type": "text", "file": file}, {path: whole})
 
 
-def _image(asked: Asked, data: bytes) -> Answer:
+def _image(asked: ToolUse, data: bytes) -> ToolResult:
     block = picture(data)
     file = {"base64": block["source"]["data"], "type": "image/png", "originalSize": len(data)}
-    return Answer([block], {"type": "image", "file": file})
+    return ToolResult([block], {"type": "image", "file": file})
 
 
-def _edit(asked: Asked) -> Answer:
+def _edit(asked: ToolUse) -> ToolResult:
     path, old, new = (asked.argument(n) for n in ("file_path", "old_string", "new_string"))
     before = asked.files.get(path, old)
     if old not in before:
@@ -154,10 +154,10 @@ def _edit(asked: Asked) -> Answer:
         "userModified": False,
         "replaceAll": everywhere,
     }
-    return Answer(f"The file {path} has been updated.", detail, {path: after})
+    return ToolResult(f"The file {path} has been updated.", detail, {path: after})
 
 
-def _write(asked: Asked) -> Answer:
+def _write(asked: ToolUse) -> ToolResult:
     path, content = asked.argument("file_path"), asked.argument("content")
     before = asked.files.get(path)
     detail: Data = {"type": "create" if before is None else "update", "filePath": path, "content": content}
@@ -167,68 +167,68 @@ def _write(asked: Asked) -> Answer:
     if asked.setup.since("2.1.200"):
         detail["userModified"] = False
     said = f"File created: {path}" if before is None else f"The file {path} has been updated."
-    return Answer(said, detail, {path: content})
+    return ToolResult(said, detail, {path: content})
 
 
-def _grep(asked: Asked) -> Answer:
+def _grep(asked: ToolUse) -> ToolResult:
     mode = asked.argument("output_mode") or "files_with_matches"
     lines = asked.text.splitlines()
     if mode == "files_with_matches":
-        return Answer(asked.text, {"mode": mode, "filenames": lines, "numFiles": len(lines)})
+        return ToolResult(asked.text, {"mode": mode, "filenames": lines, "numFiles": len(lines)})
     detail = {"mode": mode, "numFiles": 0, "filenames": [], "content": asked.text, "numLines": len(lines)}
-    return Answer(asked.text, detail)
+    return ToolResult(asked.text, detail)
 
 
-def _glob(asked: Asked) -> Answer:
+def _glob(asked: ToolUse) -> ToolResult:
     names = asked.text.splitlines()
     detail = {"filenames": names, "durationMs": 8, "numFiles": len(names), "truncated": False}
-    return Answer(asked.text or "No files found", detail)
+    return ToolResult(asked.text or "No files found", detail)
 
 
-def _todos(asked: Asked) -> Answer:
+def _todos(asked: ToolUse) -> ToolResult:
     detail = {"oldTodos": list(asked.todos), "newTodos": asked.call.input.get("todos", [])}
-    return Answer("The todo list was updated.", detail)
+    return ToolResult("The todo list was updated.", detail)
 
 
-def _task(asked: Asked) -> Answer:
+def _task(asked: ToolUse) -> ToolResult:
     blocks = asked.said if isinstance(asked.said, list) else [{"type": "text", "text": asked.text}]
-    return Answer(blocks, {"status": "completed", "prompt": asked.argument("prompt"), "content": blocks})
+    return ToolResult(blocks, {"status": "completed", "prompt": asked.argument("prompt"), "content": blocks})
 
 
-def _search(asked: Asked) -> Answer:
-    return Answer(
+def _search(asked: ToolUse) -> ToolResult:
+    return ToolResult(
         asked.text,
         {"query": asked.argument("query"), "results": [asked.text], "durationSeconds": 2.5},
     )
 
 
-def _fetch(asked: Asked) -> Answer:
+def _fetch(asked: ToolUse) -> ToolResult:
     size = len(asked.text.encode())
     detail: Data = {"bytes": size, "code": 200, "codeText": "OK", "result": asked.text, "durationMs": 840}
-    return Answer(asked.text, detail | {"url": asked.argument("url")})
+    return ToolResult(asked.text, detail | {"url": asked.argument("url")})
 
 
-def _plan(asked: Asked) -> Answer:
+def _plan(asked: ToolUse) -> ToolResult:
     detail: Data = {"plan": asked.argument("plan"), "isAgent": False}
     if path := asked.argument("planFilePath"):
         detail["filePath"] = path
-    return Answer("The plan was approved.", detail)
+    return ToolResult("The plan was approved.", detail)
 
 
-def _task_create(asked: Asked) -> Answer:
+def _task_create(asked: ToolUse) -> ToolResult:
     subject = asked.argument("subject")
     digits = re.search(r"#(\d+)", asked.text)
     number = digits[1] if digits else "1"
-    return Answer(f"Task #{number} created: {subject}", {"task": {"id": number, "subject": subject}})
+    return ToolResult(f"Task #{number} created: {subject}", {"task": {"id": number, "subject": subject}})
 
 
-def _task_update(asked: Asked) -> Answer:
+def _task_update(asked: ToolUse) -> ToolResult:
     number = asked.argument("taskId")
     fields = [key for key in asked.call.input if key != "taskId"]
-    return Answer(f"Updated task #{number}", {"success": True, "taskId": number, "updatedFields": fields})
+    return ToolResult(f"Updated task #{number}", {"success": True, "taskId": number, "updatedFields": fields})
 
 
-_SHAPES: Mapping[str, Callable[[Asked], Answer]] = {
+_SHAPES: Mapping[str, Callable[[ToolUse], ToolResult]] = {
     "Bash": _bash,
     "Read": _read,
     "Edit": _edit,

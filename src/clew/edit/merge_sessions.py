@@ -18,7 +18,7 @@ from clew.edit.relink import pinned
 from clew.errors import Refused
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import renumbered, revise
-from clew.wire.entry_types import Snapshot, SnapshotDelta
+from clew.wire.entry_types import FileHistorySnapshot, SnapshotDelta
 from clew.wire.json_codec import encode
 from clew.wire.layout import SessionFile, session_at
 
@@ -125,7 +125,7 @@ def _moved(item: Item, plan: Plan, other: Session, names: Mapping[str, str]) -> 
             moved = _file(plan.source).folder / "tool-results" / place[2]
             changes["toolUseResult"] = {"persistedOutputPath": encode(str(moved))}
     if names and item.type == "file-history-snapshot":
-        backups = Snapshot.of(item).backups
+        backups = FileHistorySnapshot.of(item).backups
         changed = {p: _renamed(names[b.name]) for p, b in backups.items() if b.name and b.name in names}
         changes |= {"snapshot": {"trackedFileBackups": changed}} if changed else {}
     elif names and item.type == "file-history-delta":

@@ -18,7 +18,7 @@ from clew.conversation.load import request
 from clew.conversation.resume_request import Request
 from clew.conversation.session import Session
 from clew.edit import drop_turns
-from clew.edit.plan_diff import Change, changes
+from clew.edit.plan_diff import EntryChange, changes
 from clew.edit.summary.age_levels import DEFAULT
 from clew.system.plural import noun
 from clew.wire.entry import Damaged, Entry, Item
@@ -26,7 +26,7 @@ from clew.wire.entry_edit import at_place
 from clew.wire.json_codec import encode
 
 if TYPE_CHECKING:
-    from clew.edit.plan_report import Report
+    from clew.edit.plan_report import PlanReport
     from clew.edit.redactor import Veil
     from clew.edit.summary.summariser import Summarise
     from clew.edit.trim_presets import Trim
@@ -148,7 +148,7 @@ class Plan:
 
     # -- what becomes of it
 
-    def report(self) -> Report:
+    def report(self) -> PlanReport:
         """How much there was and how much is left: entries, turns, calls, bytes, and tokens by category."""
         from clew.edit.plan_report import report
 
@@ -178,7 +178,7 @@ class Plan:
 
         return violations(self.source, self.session, self.request)
 
-    def diff(self) -> tuple[Change, ...]:
+    def diff(self) -> tuple[EntryChange, ...]:
         """The entries that go, come and change."""
         return tuple(changes(self.source, self.session))
 

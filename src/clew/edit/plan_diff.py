@@ -16,7 +16,7 @@ _LINKS = ("parentUuid", "logicalParentUuid", "leafUuid", "sourceToolAssistantUUI
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EntryChange:
     """An entry that goes (`-`), comes (`+`) or becomes another (`~`)."""
 
     sign: str
@@ -28,17 +28,17 @@ class Change:
         return f"{self.sign} {self.line:>5}  {self.text}{f'  ({self.note})' if self.note else ''}"
 
 
-def changes(before: Session, after: Session) -> Iterator[Change]:
+def changes(before: Session, after: Session) -> Iterator[EntryChange]:
     """In the order of the lines: those that go and change by their place before, those that come behind them."""
     old, new = _keyed(before), _keyed(after)
     for key, item in old.items():
         if key not in new:
-            yield Change("-", item.line.number, _told(item))
+            yield EntryChange("-", item.line.number, _told(item))
         elif (now := new[key]).raw.rstrip() != item.raw.rstrip():
-            yield Change("~", item.line.number, _told(item), _how(item, now))
+            yield EntryChange("~", item.line.number, _told(item), _how(item, now))
     for key, item in new.items():
         if key not in old:
-            yield Change("+", item.line.number, _told(item))
+            yield EntryChange("+", item.line.number, _told(item))
 
 
 def _keyed(session: Session) -> Mapping[object, Item]:

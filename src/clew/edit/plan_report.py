@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from clew.conversation.session import Session
 from clew.edit.removals import THOUGHT
-from clew.facts.context_size import CATEGORIES, UNSENT, Context, Scale, Share, context
+from clew.facts.context_size import CATEGORIES, UNSENT, ContextShare, ContextSize, Scale, context
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class SessionSize:
     """What is in a session, and what of it a resume sends."""
 
     entries: int
@@ -19,18 +19,18 @@ class Tally:
     calls: int
     thinking: int
     bytes: int
-    context: Context
+    context: ContextSize
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class PlanReport:
     """Before and after. Both contexts are told by one scale, that of the replies before."""
 
-    before: Tally
-    after: Tally
+    before: SessionSize
+    after: SessionSize
 
     @property
-    def shares(self) -> Iterator[tuple[str, Share, Share]]:
+    def shares(self) -> Iterator[tuple[str, ContextShare, ContextShare]]:
         """What each category takes, before and after; those without anything are left out."""
         old, new = self.before.context.shares, self.after.context.shares
         for name in (*CATEGORIES, UNSENT):
@@ -38,13 +38,13 @@ class Report:
                 yield name, old[name], new[name]
 
 
-def report(before: Session, after: Session) -> Report:
+def report(before: Session, after: Session) -> PlanReport:
     first = tally(before)
-    return Report(first, tally(after, first.context.scale))
+    return PlanReport(first, tally(after, first.context.scale))
 
 
-def tally(session: Session, scale: Scale | None = None) -> Tally:
-    return Tally(
+def tally(session: Session, scale: Scale | None = None) -> SessionSize:
+    return SessionSize(
         entries=len(session.entries),
         turns=len(session.turns),
         calls=len(session.calls),

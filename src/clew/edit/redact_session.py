@@ -29,7 +29,7 @@ META = ".meta.json"
 
 
 @dataclass(frozen=True)
-class Tally:
+class RedactionCounts:
     """What a redaction found: how often each kind in each place, and what had to go whole."""
 
     found: Counter[tuple[str, str]] = field(default_factory=Counter)  # by place and kind
@@ -37,8 +37,8 @@ class Tally:
     unreadable: int = 0  # lines that are no entries
     left_out: tuple[str, ...] = ()  # files that are no text and hold something
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
+    def __add__(self, other: RedactionCounts) -> RedactionCounts:
+        return RedactionCounts(
             self.found + other.found,
             self.thinking + other.thinking,
             self.unreadable + other.unreadable,
@@ -64,7 +64,7 @@ class Tally:
         return summed
 
 
-def redact(plan: Plan, veil: Veil) -> tuple[Plan, Tally]:
+def redact(plan: Plan, veil: Veil) -> tuple[Plan, RedactionCounts]:
     """A plan whose session holds nothing that the veil hides, and what was found."""
     from clew.edit.plan import whole
 
@@ -84,18 +84,18 @@ def redact(plan: Plan, veil: Veil) -> tuple[Plan, Tally]:
             extra[name] = Session(made, file=source.file)
             tally += found
     veiled = replace(plan.then(items, f"redact {veil}"), agents=agents, extra=extra, veil=veil)
-    return veiled, tally + sum((_beside(path, veil) for path in _side_files(veiled)), Tally())
+    return veiled, tally + sum((_beside(path, veil) for path in _side_files(veiled)), RedactionCounts())
 
 
-def redacted(session: Session, veil: Veil, where: str = "") -> tuple[tuple[Item, ...], Tally]:
+def redacted(session: Session, veil: Veil, where: str = "") -> tuple[tuple[Item, ...], RedactionCounts]:
     """The items of one transcript without what the veil hides."""
     gone: set[int] = set()
     revised: dict[int, Entry] = {}
-    tally = Tally()
+    tally = RedactionCounts()
     for item in session.items:
         if isinstance(item, Damaged):
             gone.add(item.line.offset)
-            tally += Tally(unreadable=1)
+            tally += RedactionCounts(unreadable=1)
         elif isinstance(item, Entry):
             made, found = _entry(item, veil, where)
             tally += found
@@ -106,14 +106,14 @@ def redacted(session: Session, veil: Veil, where: str = "") -> tuple[tuple[Item,
     return without(session, gone, revised), tally
 
 
-def _entry(entry: Entry, veil: Veil, where: str) -> tuple[Entry | None, Tally]:
+def _entry(entry: Entry, veil: Veil, where: str) -> tuple[Entry | None, RedactionCounts]:
     """An entry without what the veil hides; None if nothing is left of it."""
     data = entry.data
     veiled = veil.entry(data)
     if has_repeated_names(entry.line.json, data):
         settled = patched(b"", None, veiled)  # what was said twice is said once
     elif veiled is data:
-        return entry, Tally()
+        return entry, RedactionCounts()
     else:
         settled = patched(entry.line.json, data, veiled)
     found: Counter[tuple[str, str]] = Counter()
@@ -124,7 +124,7 @@ def _entry(entry: Entry, veil: Veil, where: str) -> tuple[Entry | None, Tally]:
     thoughts = _count_gone(veiled)
     left = veiled.get("message", {}).get("content") if thoughts and isinstance(veiled.get("message"), dict) else None
     is_empty = isinstance(left, list) and all(block is GONE for block in left)
-    return None if is_empty else at_place(settled, entry.line), Tally(found, thoughts)
+    return None if is_empty else at_place(settled, entry.line), RedactionCounts(found, thoughts)
 
 
 def _count_gone(value: Any) -> int:
@@ -143,15 +143,15 @@ def _side_files(plan: Plan) -> Iterator[Path]:
     return side_sources(plan) if plan.source.path else iter(())
 
 
-def _beside(path: Path, veil: Veil) -> Tally:
+def _beside(path: Path, veil: Veil) -> RedactionCounts:
     data = path.read_bytes()
     veiled = content(path, data, veil)
     place = "agents' meta files" if path.name.endswith(META) else path.parent.name
     if place not in ("tool-results", "agents' meta files"):
         place = "file-history"
     if veiled is None:
-        return Tally(left_out=(path.name,))
-    return Tally(Counter({(place, kind): count for kind, count in kinds(data, veiled).items()}))
+        return RedactionCounts(left_out=(path.name,))
+    return RedactionCounts(Counter({(place, kind): count for kind, count in kinds(data, veiled).items()}))
 
 
 def content(path: Path, data: bytes, veil: Veil) -> bytes | None:

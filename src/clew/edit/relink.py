@@ -13,7 +13,7 @@ from clew.conversation.session import Session
 from clew.conversation.speaker import has_caveat, is_caveat, prompt_text
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import below, new_entry, renumbered, revise
-from clew.wire.entry_types import Compaction, Snapshot
+from clew.wire.entry_types import Compaction, FileHistorySnapshot
 from clew.wire.json_codec import encode
 
 NOTHING_REVISED: Mapping[int, Entry] = {}
@@ -147,7 +147,7 @@ class _Rest:
         )
 
     def _is_stale_snapshot(self, entry: Entry) -> bool:
-        return entry.type == "file-history-snapshot" and Snapshot.of(entry).inner_message_id in self._gone
+        return entry.type == "file-history-snapshot" and FileHistorySnapshot.of(entry).inner_message_id in self._gone
 
     def _kept_by(self, boundary: Entry) -> dict[str, Any]:
         """What a compaction kept, of that which is left."""

@@ -24,7 +24,7 @@ SILENT = (*THOUGHT, "fallback")  # a reply of nothing else says nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Removals:
     """By the offsets of entries: those that go, the blocks that go (None) or change, the fields that change."""
 
     gone: set[int] = field(default_factory=set)
@@ -35,9 +35,9 @@ class Cut:
         return bool(self.gone or self.blocks or self.fields)
 
 
-def joined(cuts: Iterable[Cut]) -> Cut:
+def joined(cuts: Iterable[Removals]) -> Removals:
     """Several cuts as one. What one takes out, no other makes shorter."""
-    found = Cut()
+    found = Removals()
     for cut in cuts:
         found.gone.update(cut.gone)
         for offset, blocks in cut.blocks.items():
@@ -51,7 +51,7 @@ def joined(cuts: Iterable[Cut]) -> Cut:
     return found
 
 
-def done(session: Session, cut: Cut) -> tuple[Item, ...]:
+def done(session: Session, cut: Removals) -> tuple[Item, ...]:
     """The items of a session after a cut."""
     if not cut:
         return session.items

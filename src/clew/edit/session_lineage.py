@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.conversation.session import Session
-from clew.edit.undo_journal import Record
+from clew.edit.undo_journal import UndoRecord
 from clew.errors import UNREADABLE
 from clew.wire.entry_types import ORIGIN
 from clew.wire.json_codec import as_text, decode
@@ -28,7 +28,7 @@ _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LineageLink:
     """One session made of another: by clew, with the steps, or by /branch."""
 
     parent: str
@@ -52,7 +52,7 @@ class Lineage:
     """The links that lead to and from a session, and the sessions that share entries with it unmarked."""
 
     id: str
-    links: tuple[Link, ...]
+    links: tuple[LineageLink, ...]
     shared: tuple[Shared, ...]
 
     @property
@@ -62,14 +62,16 @@ class Lineage:
         found = {link.parent for link in self.links} - made
         return tuple(sorted(found)) or (self.id,)
 
-    def made_of(self, id: str) -> tuple[Link, ...]:
+    def made_of(self, id: str) -> tuple[LineageLink, ...]:
         return tuple(link for link in self.links if link.parent == id)
 
 
-def lineage(session: Session, files: Iterable[SessionFile], records: Sequence[Record] = ()) -> Lineage:
+def lineage(session: Session, files: Iterable[SessionFile], records: Sequence[UndoRecord] = ()) -> Lineage:
     """The kin of a session among these files; each is read once."""
     mine = {e.uuid for e in session.entries if e.uuid}
-    links = {(r.source, r.made): Link(r.source, r.made, CLEW, r.what) for r in records if r.made and r.state == "done"}
+    links = {
+        (r.source, r.made): LineageLink(r.source, r.made, CLEW, r.what) for r in records if r.made and r.state == "done"
+    }
     shared: list[Shared] = []
     for file in files:
         if file.is_empty:
@@ -88,7 +90,7 @@ def lineage(session: Session, files: Iterable[SessionFile], records: Sequence[Re
     return Lineage(session.id, kin, tuple(sorted(unmarked, key=lambda s: (-s.common, s.id))))
 
 
-def _kin(id: str, links: Collection[Link]) -> tuple[Link, ...]:
+def _kin(id: str, links: Collection[LineageLink]) -> tuple[LineageLink, ...]:
     """The links that lead up from a session, and all that lead down from there."""
     up = _reached(id, [(link.child, link.parent) for link in links])
     down = {found for top in up for found in _reached(top, [(link.parent, link.child) for link in links])}
@@ -112,16 +114,16 @@ class _Scanned:
     origins: tuple[dict[str, Any], ...]
     forks: frozenset[str]
 
-    def links(self, id: str) -> Iterator[Link]:
+    def links(self, id: str) -> Iterator[LineageLink]:
         origins = [origin for origin in self.origins if origin.get("sessionId") == id]
         for origin in origins[-1:]:  # a copy of a copy holds the lines of both
             steps = origin.get("steps")
             told = "; ".join(map(as_text, steps)) if isinstance(steps, list) else ""
             for source in (origin.get("source"), *_MERGED.findall(told)):
                 if isinstance(source, str) and source != id:
-                    yield Link(source, id, CLEW, told or "clone")
+                    yield LineageLink(source, id, CLEW, told or "clone")
         for source in self.forks - {id} if not origins else ():
-            yield Link(source, id, BRANCH, "/branch")
+            yield LineageLink(source, id, BRANCH, "/branch")
 
 
 def _scan(path: Path) -> _Scanned:

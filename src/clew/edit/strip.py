@@ -10,7 +10,7 @@ from clew.conversation.replies import pair
 from clew.conversation.session import Session
 from clew.edit.media_placeholders import PICTURES, is_picture, note
 from clew.edit.relink import above, without
-from clew.edit.removals import THOUGHT, Cut, blocks_of
+from clew.edit.removals import THOUGHT, Removals, blocks_of
 from clew.edit.trim_tools import waiting
 from clew.wire.content_block import Block
 from clew.wire.entry import Entry, Item
@@ -45,10 +45,10 @@ _NO_COPY = (b"", b"null")
 _SAID_AGAIN = ("content", "prompt")  # of an agent's record: the rest of it tells which agent it was
 
 
-def cut_thinking(session: Session) -> Cut:
+def cut_thinking(session: Session) -> Removals:
     """Without thinking, each block whole with its signature. A turn that the model is still in keeps it: the API asks."""
     kept = _current(session)
-    cut = Cut()
+    cut = Removals()
     for entry in session.entries:
         if entry.type == "assistant" and entry.offset not in kept:
             thought = [i for i, block in enumerate(entry.blocks) if block.type in THOUGHT]
@@ -57,10 +57,10 @@ def cut_thinking(session: Session) -> Cut:
     return cut
 
 
-def cut_pictures(session: Session) -> Cut:
+def cut_pictures(session: Session) -> Removals:
     """With a note in the place of each picture and document, and without the program's copy of it."""
     unseen = {use.id for entry in waiting(session) for use in entry.uses}
-    cut = Cut()
+    cut = Removals()
     for entry in session.entries:
         content = entry.message.content if entry.message else None
         if not isinstance(content, list) or not any(_holds_picture(block) for block in content):
@@ -74,10 +74,10 @@ def cut_pictures(session: Session) -> Cut:
     return cut
 
 
-def cut_copies(session: Session) -> Cut:
+def cut_copies(session: Session) -> Removals:
     """Without the program's own records of results, which repeat them; of an agent's the words alone."""
     begun = {call.result_entry.offset for call in session.calls if call.name in AGENT_TOOLS and call.result_entry}
-    cut = Cut()
+    cut = Removals()
     for entry in session.entries:
         if bytes(entry.tool_use_result) not in _NO_COPY and not _is_only_sign(entry):
             changes = _without_words(entry) if entry.offset in begun else {"toolUseResult": None}
@@ -86,11 +86,11 @@ def cut_copies(session: Session) -> Cut:
     return cut
 
 
-def cut_lines(session: Session, groups: Iterable[str]) -> Cut:
+def cut_lines(session: Session, groups: Iterable[str]) -> Removals:
     """Without the lines of some groups. Of the state each kind keeps its newest line, the one that counts."""
     chosen = set(groups)
     types = frozenset().union(*(LINES[group] for group in chosen - {STATE}))
-    cut = Cut({entry.offset for entry in session.entries if entry.type in types})
+    cut = Removals({entry.offset for entry in session.entries if entry.type in types})
     if STATE in chosen:
         newest: dict[tuple[Any, ...], int] = {}
         for entry in session.entries:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.conversation.session import Session
-from clew.edit.removals import Cut, done, joined
+from clew.edit.removals import Removals, done, joined
 from clew.edit.restate_usage import resized
 from clew.edit.strip import (
     PROGRESS,
@@ -97,7 +97,7 @@ def trim(session: Session, what: Trim) -> tuple[Item, ...]:
     return items if items is session.items else resized(session, items)
 
 
-def _cuts(session: Session, what: Trim) -> Iterator[Cut]:
+def _cuts(session: Session, what: Trim) -> Iterator[Removals]:
     if what.tools:
         yield cut_tools(session, what.tools)
     if what.thinking:

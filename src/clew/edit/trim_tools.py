@@ -11,7 +11,7 @@ from clew.conversation.load import request
 from clew.conversation.replies import reply_key
 from clew.conversation.session import Session
 from clew.edit.media_placeholders import is_picture, note
-from clew.edit.removals import Cut, blocks_of, done
+from clew.edit.removals import Removals, blocks_of, done
 from clew.wire.content_block import Block
 from clew.wire.entry import Entry, Item
 from clew.wire.json_codec import decode, encode
@@ -46,10 +46,10 @@ class Tools:
         return f"{self.how} {which}{age}{', but for ' if last else ''}{' and '.join(last)}"
 
 
-def cut_tools(session: Session, tools: Tools) -> Cut:
+def cut_tools(session: Session, tools: Tools) -> Removals:
     """The cut that removes or truncates calls. A call that waits for the model or for its result is left alone."""
     chosen = calls_of(session, tools)
-    cut = Cut()
+    cut = Removals()
     if not chosen:
         return cut
     short = _shorter if tools.how == TRUNCATE else _nothing
@@ -72,7 +72,9 @@ def drop_strays(session: Session) -> tuple[Item, ...]:
     """The items without results that answer no call, if an old version would send one of them: the API refuses it."""
     if not session.pairing.orphans or session.is_agent or not any(_sends_strays(session, v) for v in OLD):
         return session.items
-    return done(session, Cut(blocks={e.offset: dict.fromkeys(_orphaned(e, session)) for e in session.pairing.orphans}))
+    return done(
+        session, Removals(blocks={e.offset: dict.fromkeys(_orphaned(e, session)) for e in session.pairing.orphans})
+    )
 
 
 def _sends_strays(session: Session, version: str) -> bool:

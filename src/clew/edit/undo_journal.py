@@ -33,7 +33,7 @@ _LONGEST = timedelta(hours=1)  # no writing takes longer
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class UndoRecord:
     """One thing that clew wrote."""
 
     number: str
@@ -57,7 +57,7 @@ class Record:
         return self.state == "undone"
 
 
-class Journal:
+class UndoJournal:
     """The records in a folder, oldest first."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
@@ -84,7 +84,7 @@ class Journal:
     def undone(self, number: str) -> None:
         self._add({"number": number, "state": "undone"})
 
-    def records(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[UndoRecord, ...]:
         """Each record as its last line left it."""
         found: dict[str, dict[str, Any]] = {}
         if os.path.exists(self.path):
@@ -99,7 +99,7 @@ class Journal:
                     )
         return tuple(_record(row) for row in found.values())
 
-    def find(self, asked: str | None) -> Record:
+    def find(self, asked: str | None) -> UndoRecord:
         """A record by its number, or by the session that it made or changed; without either the last not yet undone."""
         standing = [r for r in self.records() if not r.is_undone]
         if asked is not None:
@@ -120,7 +120,7 @@ class Journal:
         append(self.path, [line])
 
 
-def take_back(record: Record, journal: Journal, *, dry_run: bool = False) -> tuple[Path, ...]:
+def take_back(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> tuple[Path, ...]:
     """Remove the files of a record, or the line that was added. Return what was removed or changed.
 
     If other lines follow, a line that takes the first one back is added instead.
@@ -146,7 +146,7 @@ def take_back(record: Record, journal: Journal, *, dry_run: bool = False) -> tup
     return (*present, *drafts)
 
 
-def _remove(paths: Sequence[Path], record: Record) -> None:
+def _remove(paths: Sequence[Path], record: UndoRecord) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
     folders = {parent for path in map(Path, record.files) for parent in path.parents if record.made in parent.parts}
@@ -155,7 +155,7 @@ def _remove(paths: Sequence[Path], record: Record) -> None:
             folder.rmdir()
 
 
-def _take_back_line(record: Record, journal: Journal, dry_run: bool) -> tuple[Path, ...]:
+def _take_back_line(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> tuple[Path, ...]:
     path, line, former = Path(record.added["path"]), record.added["line"], record.added["former"]
     session = read(path)
     is_newest = newest(session, line["type"]) == line
@@ -183,7 +183,7 @@ def newest(session: Session, kind: str) -> dict[str, Any] | None:
     return next((e.data for e in reversed(session.entries) if e.type == kind), None)
 
 
-def _is_running(record: Record) -> bool:
+def _is_running(record: UndoRecord) -> bool:
     """Whether the process that began a record may still be at it."""
     if not record.process or record.process == os.getpid() or sys.platform == "win32":
         return False
@@ -205,9 +205,9 @@ def digest(path: Path) -> str:
     return total.hexdigest()
 
 
-def _record(row: Mapping[str, Any]) -> Record:
+def _record(row: Mapping[str, Any]) -> UndoRecord:
     files = row.get("files")
-    return Record(
+    return UndoRecord(
         number=str(row["number"]),
         time=str(row.get("time", "")),
         what=str(row.get("what", "")),

@@ -20,7 +20,7 @@ from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.edit.redact_session import content as veiled
 from clew.edit.redact_session import leaks
-from clew.edit.undo_journal import Journal
+from clew.edit.undo_journal import UndoJournal
 from clew.edit.verify import differences
 from clew.errors import Refused
 from clew.facts.token_usage import REMOVED, thinking_replies
@@ -69,7 +69,7 @@ def write(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[str] |
     side = (job for job in _side_files(plan, file, home, made) if not _is_hidden(plan, job))
     jobs = [*side, _Job(home / f"{made}.jsonl", plan.session)]
     paths = tuple(job.path for job in jobs)
-    journal = Journal()
+    journal = UndoJournal()
     number = journal.begin("; ".join(plan.steps) or "clone", plan.source.id, made, paths)
     for job in jobs:
         if isinstance(job.source, Session):

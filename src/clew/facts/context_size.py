@@ -30,7 +30,7 @@ _SCALES = (0.4, 2.5)  # tokens for one that was estimated; beyond them the repor
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ContextShare:
     """What one category takes: its tokens, and its letters in bytes."""
 
     tokens: int = 0
@@ -46,10 +46,10 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ContextSize:
     """What a resume sends, by category. `shares` also tells how many bytes of the file are not sent."""
 
-    shares: Mapping[str, Share]
+    shares: Mapping[str, ContextShare]
     scale: Scale
     is_measured: bool  # whether a reply told the size of what it was given
 
@@ -63,7 +63,7 @@ class Context:
         return sum(share.bytes for share in self.shares.values())
 
 
-def context(session: Session, scale: Scale | None = None) -> Context:
+def context(session: Session, scale: Scale | None = None) -> ContextSize:
     """The context of a session; by the scale of another one if its own reports tell of something else."""
     return Weighed(session).context(scale)
 
@@ -85,7 +85,7 @@ class Weighed:
         self.weights = [weigh(entry, model) for entry in self.path]
         self._size = sum(item.line.stop - item.line.start for item in session.items)
 
-    def context(self, scale: Scale | None = None) -> Context:
+    def context(self, scale: Scale | None = None) -> ContextSize:
         found = self.scale if scale is None else scale
         used = found or Scale()
         weight, letters = dict.fromkeys(CATEGORIES, 0), dict.fromkeys(CATEGORIES, 0)
@@ -93,9 +93,9 @@ class Weighed:
             for name, share in shares:
                 weight[name] += share.tokens
                 letters[name] += share.bytes
-        taken = {name: Share(round(used.factor * weight[name]), letters[name]) for name in CATEGORIES}
-        taken[UNSENT] = Share(0, max(0, self._size - sum(letters.values())))
-        return Context(taken, used, found is not None)
+        taken = {name: ContextShare(round(used.factor * weight[name]), letters[name]) for name in CATEGORIES}
+        taken[UNSENT] = ContextShare(0, max(0, self._size - sum(letters.values())))
+        return ContextSize(taken, used, found is not None)
 
     def before(self, reply: str | None) -> int:
         """The weight of what a reply was given: all that is sent before its first line."""
@@ -158,7 +158,7 @@ def _model(path: Sequence[Entry]) -> str | None:
     return None
 
 
-def weigh(entry: Entry, model: str | None) -> list[tuple[str, Share]]:
+def weigh(entry: Entry, model: str | None) -> list[tuple[str, ContextShare]]:
     """What an entry adds to a context, by category; a model gets no other's thinking."""
     if entry.type == "assistant":
         if entry.is_synthetic and entry.is_api_error:
@@ -176,7 +176,7 @@ def weigh(entry: Entry, model: str | None) -> list[tuple[str, Share]]:
     return []
 
 
-def _said(block: Block) -> Iterator[tuple[str, Share]]:
+def _said(block: Block) -> Iterator[tuple[str, ContextShare]]:
     if block.type == "text":
         yield "replies", _share(block.text)
     elif block.type in THOUGHT:
@@ -187,16 +187,16 @@ def _said(block: Block) -> Iterator[tuple[str, Share]]:
         yield "tool input", _share(block.input if block.name is None else [block.name, block.input])
 
 
-def _told(block: Block, kind: str) -> Iterator[tuple[str, Share]]:
+def _told(block: Block, kind: str) -> Iterator[tuple[str, ContextShare]]:
     if block.type == "tool_result":
         yield from _result(block.content)
     elif block.type in _PICTURES:
-        yield "images", Share(IMAGE, len(bytes(block.source)))
+        yield "images", ContextShare(IMAGE, len(bytes(block.source)))
     else:
         yield kind, _share(block.text)
 
 
-def _result(content: Any) -> Iterator[tuple[str, Share]]:
+def _result(content: Any) -> Iterator[tuple[str, ContextShare]]:
     if not isinstance(content, list):
         yield "tool result", _share(content)
         return
@@ -204,7 +204,7 @@ def _result(content: Any) -> Iterator[tuple[str, Share]]:
         if isinstance(part, dict) and part.get("type") in _PICTURES:
             source = part.get("source")
             data = source.get("data") if isinstance(source, dict) else ""
-            yield "images", Share(IMAGE, len(data) if isinstance(data, str) else 0)
+            yield "images", ContextShare(IMAGE, len(data) if isinstance(data, str) else 0)
         else:
             yield "tool result", _share(part.get("text", part) if isinstance(part, dict) else part)
 
@@ -215,8 +215,10 @@ def _rendered(entry: Entry, model: str | None) -> list[str]:
     return [str(block["text"]) for draft in made for block in draft.blocks if block.get("type") == "text"]
 
 
-def _share(value: Any) -> Share:
+def _share(value: Any) -> ContextShare:
     if isinstance(value, str):
-        return Share(tokens(value), len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass")))
+        return ContextShare(
+            tokens(value), len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+        )
     counted = tokens(value)
-    return Share(counted, counted * 4)
+    return ContextShare(counted, counted * 4)

@@ -14,28 +14,28 @@ from clew.wire.json_codec import as_text
 WRITING = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 
 
-class State(NamedTuple):
+class FileContent(NamedTuple):
     """A file at some point. `text` is None if it was not there, or if nothing tells what it held."""
 
     is_there: bool
     text: str | None = None
 
 
-ABSENT = State(False)
-UNKNOWN = State(True)
+ABSENT = FileContent(False)
+UNKNOWN = FileContent(True)
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file before the first call that changed it, and after the last."""
 
     path: str
-    before: State
-    after: State
+    before: FileContent
+    after: FileContent
 
 
-def changes(calls: Iterable[Call], known: Mapping[str, State] | None = None) -> dict[str, Change]:
+def changes(calls: Iterable[Call], known: Mapping[str, FileContent] | None = None) -> dict[str, FileChange]:
     """What the calls made of each file, in the order of their first changes. `known` is how files were before."""
-    found: dict[str, Change] = {}
+    found: dict[str, FileChange] = {}
     for call in calls:
         path = written(call)
         if not path or call.failed or call.is_open:
@@ -43,7 +43,7 @@ def changes(calls: Iterable[Call], known: Mapping[str, State] | None = None) -> 
         earlier = found.get(path)
         last = earlier.after if earlier else (known or {}).get(path, UNKNOWN)
         before, after = _record(call, last)
-        found[path] = Change(path, earlier.before if earlier else before, after)
+        found[path] = FileChange(path, earlier.before if earlier else before, after)
     return found
 
 
@@ -61,7 +61,7 @@ def written(call: Call) -> str:
     return as_text(call.input.get("file_path") or call.input.get("notebook_path") or "")
 
 
-def _record(call: Call, last: State) -> tuple[State, State]:
+def _record(call: Call, last: FileContent) -> tuple[FileContent, FileContent]:
     """A file before and after one call: from its record, else from what was known of the file and what was asked."""
     detail = call.detail if isinstance(call.detail, dict) else {}
     if call.name == "NotebookEdit":
@@ -80,17 +80,17 @@ def _asked(given: Mapping[str, Any], detail: Mapping[str, Any]) -> dict[str, Any
     return {**given, **{key: text for key, text in texts.items() if isinstance(text, str)}}
 
 
-def _text(value: Any, otherwise: State) -> State:
-    return State(True, value) if isinstance(value, str) else otherwise
+def _text(value: Any, otherwise: FileContent) -> FileContent:
+    return FileContent(True, value) if isinstance(value, str) else otherwise
 
 
-def _begun(before: State, edits: Any) -> State:
+def _begun(before: FileContent, edits: Any) -> FileContent:
     """An edit of nothing begins a file."""
     is_new = isinstance(edits, list) and edits and isinstance(edits[0], dict) and edits[0].get("old_string") == ""
     return ABSENT if is_new and not before.text else before
 
 
-def _edited(before: State, edits: Any) -> State:
+def _edited(before: FileContent, edits: Any) -> FileContent:
     text = before.text
     for edit in edits if isinstance(edits, list) and edits else [None]:
         match edit:
@@ -100,4 +100,4 @@ def _edited(before: State, edits: Any) -> State:
                 text = text.replace(old, new, -1 if rest.get("replace_all") else 1)
             case _:
                 return UNKNOWN
-    return State(True, text)
+    return FileContent(True, text)

@@ -25,7 +25,7 @@ _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}(-[a-z0-9.]{1,20})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownNames:
     """The names that are known, from the table beside this module."""
 
     newest: str
@@ -34,7 +34,7 @@ class Known:
 
 
 @cache
-def known() -> Known:
+def known() -> KnownNames:
     """The table, read when it is first asked for."""
     from importlib.resources import files
 
@@ -43,7 +43,7 @@ def known() -> Known:
     fields: dict[str, frozenset[str] | None] = dict.fromkeys(table["unlisted"])
     for name, own in table["fields"].items():
         fields[name] = frozenset(own) | (chain if name in table["linked"] else frozenset())
-    return Known(table["newest"], fields, {name: frozenset(table[key]) for name, key in _TABLES.items()})
+    return KnownNames(table["newest"], fields, {name: frozenset(table[key]) for name, key in _TABLES.items()})
 
 
 _TABLES = {

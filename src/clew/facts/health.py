@@ -77,7 +77,7 @@ class Prompts:
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
+class ResumeVerdict:
     """What one version would make of the session: the prompts on its path, and the lines of those it should have had."""
 
     version: str
@@ -130,7 +130,7 @@ class Health:
     damage: tuple[Damage, ...]
     flaws: tuple[Flaw, ...]
     prompts: Prompts
-    resumes: tuple[Resume, ...]
+    resumes: tuple[ResumeVerdict, ...]
     backward: int  # entries with an earlier time than the one before them: ordinary in itself
     agents: int
     inventory: Inventory
@@ -267,13 +267,13 @@ def _is_torn(entry: Entry, links: Chain) -> bool:
     return links.above.get(entry.uuid) is not None
 
 
-def _resume(session: Session, version: str, fate: _Fate) -> Resume:
+def _resume(session: Session, version: str, fate: _Fate) -> ResumeVerdict:
     made = request(session, version)
     path = {entry.offset for entry in made.path}
     due = (*fate.context, *fate.cut)
     kept = sum(entry.offset in path for entry in fate.prompts)
     lost = _lines(entry for entry in due if entry.offset not in path)
-    return Resume(version, made.refusal, len(made.messages), kept, len(due), lost, made.left_out)
+    return ResumeVerdict(version, made.refusal, len(made.messages), kept, len(due), lost, made.left_out)
 
 
 def _lines(entries: Iterable[Entry]) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from clew.wire.entry import Entry, Spoken
 from clew.wire.entry_types import ORIGIN
 from clew.wire.json_codec import encode
 from clew.wire.timestamps import instant, stamp
-from clew.wire.usage_fields import Billed, BilledBlock, Progress, iterations, progress
+from clew.wire.usage_fields import Billed, BilledBlock, ProgressUsage, iterations, progress
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
@@ -212,7 +212,7 @@ def usage(source: Session | Iterable[Spoken | Billed]) -> Usage:
 _NOTHING: dict[str, Any] = {}  # one for all replies that have none; it is never written to
 
 
-class _Telling:
+class _ReplyUsage:
     """What the lines of one reply have said so far. It keeps no line: they hold on to the bytes that they came from."""
 
     __slots__ = ("branch", "calls", "has_ended", "is_copy", "lengths", "model", "time", "tokens")
@@ -235,7 +235,7 @@ class _Telling:
         mine, theirs = self.tokens.output_tokens or 0, tokens.output_tokens or 0
         if mine != theirs:
             return theirs > mine
-        other = _Telling()
+        other = _ReplyUsage()
         other.take(tokens, time, model)
         return other.spend().outranks(self.spend())
 
@@ -266,7 +266,7 @@ def _length(block: Block | BilledBlock) -> int:
 
 def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
     """A pass over many files spends its time here, so it is one loop."""
-    found: dict[str, _Telling] = {}
+    found: dict[str, _ReplyUsage] = {}
     extra: dict[str, Spend] = {}
     for line in entries:
         kind = line.type
@@ -286,7 +286,7 @@ def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
         key = message.id or entry.request_id or entry.uuid or f"?{time} {tokens}"
         telling = found.get(key)
         if telling is None:
-            telling = found[key] = _Telling()
+            telling = found[key] = _ReplyUsage()
             telling.take(tokens, time, message.model)
         elif time > telling.time and tokens == telling.tokens and message.model == telling.model:
             telling.time = time  # most lines of a reply repeat the usage of the first
@@ -322,7 +322,7 @@ def _add_advice(key: str, tokens: Tokens, entry: Spoken | Billed, extra: dict[st
     """What another model was asked for on the way: billed apart, and not in the numbers of the reply."""
     advice = (each for each in iterations(tokens) if each.type == ADVISOR.decode() and each.model)
     for number, each in enumerate(advice):
-        telling = _Telling()
+        telling = _ReplyUsage()
         telling.take(each, _written(entry.timestamp), each.model)
         telling.branch = getattr(entry, "git_branch", None) or ""
         telling.has_ended, telling.is_copy = True, bool(getattr(entry, "forked_from", None))
@@ -333,7 +333,7 @@ def _add_advice(key: str, tokens: Tokens, entry: Spoken | Billed, extra: dict[st
 def _repeated(line: Spoken | Billed) -> Billed | None:
     """What an agent said, where a line of progress in the session that began it repeats that."""
     told = getattr(line, "progress", None)
-    inner = told.message if isinstance(told, Progress) else progress(told).message if told else None
+    inner = told.message if isinstance(told, ProgressUsage) else progress(told).message if told else None
     return inner if inner and inner.type == "assistant" else None
 
 

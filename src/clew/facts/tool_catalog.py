@@ -18,7 +18,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ToolDescription:
     """The inputs of a tool (a `?` behind the optional ones) and which of them name a call."""
 
     inputs: tuple[str, ...]
@@ -29,38 +29,44 @@ class Tool:
         return tuple(name for name in self.inputs if not name.endswith("?"))
 
 
-TOOLS: dict[str, Tool] = {
-    "Read": Tool(("file_path", "offset?", "limit?", "pages?"), ("file_path",)),
-    "Write": Tool(("file_path", "content"), ("file_path",)),
-    "Edit": Tool(("file_path", "old_string", "new_string", "replace_all?"), ("file_path",)),
-    "MultiEdit": Tool(("file_path", "edits"), ("file_path",)),
-    "NotebookEdit": Tool(("notebook_path", "new_source", "cell_id?", "cell_type?", "edit_mode?"), ("notebook_path",)),
-    "Bash": Tool(("command", "description?", "timeout?", "run_in_background?"), ("command",)),
-    "PowerShell": Tool(("command", "description?", "timeout?", "run_in_background?"), ("command",)),
-    "BashOutput": Tool(("bash_id", "filter?"), ("bash_id",)),
-    "KillShell": Tool(("shell_id",), ("shell_id",)),
-    "Glob": Tool(("pattern", "path?"), ("pattern", "path")),
-    "Grep": Tool(("pattern", "path?", "glob?", "output_mode?", "type?", "head_limit?"), ("pattern", "path")),
-    "LS": Tool(("path", "ignore?"), ("path",)),
-    "Task": Tool(("description", "subagent_type", "prompt", "model?", "run_in_background?"), ("description",)),
-    "Agent": Tool(("description", "prompt", "subagent_type?", "model?", "run_in_background?"), ("description",)),
-    "TaskOutput": Tool(("task_id", "block?", "timeout?"), ("task_id",)),
-    "TaskStop": Tool(("task_id",), ("task_id",)),
-    "TaskCreate": Tool(("subject", "description", "activeForm?"), ("subject",)),
-    "TaskUpdate": Tool(("taskId", "status?", "subject?"), ("taskId", "status")),
-    "TaskGet": Tool(("taskId",), ("taskId",)),
-    "TaskList": Tool(()),
-    "TodoWrite": Tool(("todos",)),
-    "WebSearch": Tool(("query", "allowed_domains?", "blocked_domains?"), ("query",)),
-    "WebFetch": Tool(("url", "prompt"), ("url",)),
-    "AskUserQuestion": Tool(("questions",)),
-    "EnterPlanMode": Tool(()),
-    "ExitPlanMode": Tool(("plan?",)),
-    "Skill": Tool(("skill", "args?"), ("skill", "args")),
-    "SlashCommand": Tool(("command",), ("command",)),
-    "ToolSearch": Tool(("query", "max_results?"), ("query",)),
-    "SendMessage": Tool(("to?", "message?"), ("to",)),
-    "LSP": Tool(("operation", "filePath", "line?", "character?"), ("operation", "filePath")),
+TOOLS: dict[str, ToolDescription] = {
+    "Read": ToolDescription(("file_path", "offset?", "limit?", "pages?"), ("file_path",)),
+    "Write": ToolDescription(("file_path", "content"), ("file_path",)),
+    "Edit": ToolDescription(("file_path", "old_string", "new_string", "replace_all?"), ("file_path",)),
+    "MultiEdit": ToolDescription(("file_path", "edits"), ("file_path",)),
+    "NotebookEdit": ToolDescription(
+        ("notebook_path", "new_source", "cell_id?", "cell_type?", "edit_mode?"), ("notebook_path",)
+    ),
+    "Bash": ToolDescription(("command", "description?", "timeout?", "run_in_background?"), ("command",)),
+    "PowerShell": ToolDescription(("command", "description?", "timeout?", "run_in_background?"), ("command",)),
+    "BashOutput": ToolDescription(("bash_id", "filter?"), ("bash_id",)),
+    "KillShell": ToolDescription(("shell_id",), ("shell_id",)),
+    "Glob": ToolDescription(("pattern", "path?"), ("pattern", "path")),
+    "Grep": ToolDescription(("pattern", "path?", "glob?", "output_mode?", "type?", "head_limit?"), ("pattern", "path")),
+    "LS": ToolDescription(("path", "ignore?"), ("path",)),
+    "Task": ToolDescription(
+        ("description", "subagent_type", "prompt", "model?", "run_in_background?"), ("description",)
+    ),
+    "Agent": ToolDescription(
+        ("description", "prompt", "subagent_type?", "model?", "run_in_background?"), ("description",)
+    ),
+    "TaskOutput": ToolDescription(("task_id", "block?", "timeout?"), ("task_id",)),
+    "TaskStop": ToolDescription(("task_id",), ("task_id",)),
+    "TaskCreate": ToolDescription(("subject", "description", "activeForm?"), ("subject",)),
+    "TaskUpdate": ToolDescription(("taskId", "status?", "subject?"), ("taskId", "status")),
+    "TaskGet": ToolDescription(("taskId",), ("taskId",)),
+    "TaskList": ToolDescription(()),
+    "TodoWrite": ToolDescription(("todos",)),
+    "WebSearch": ToolDescription(("query", "allowed_domains?", "blocked_domains?"), ("query",)),
+    "WebFetch": ToolDescription(("url", "prompt"), ("url",)),
+    "AskUserQuestion": ToolDescription(("questions",)),
+    "EnterPlanMode": ToolDescription(()),
+    "ExitPlanMode": ToolDescription(("plan?",)),
+    "Skill": ToolDescription(("skill", "args?"), ("skill", "args")),
+    "SlashCommand": ToolDescription(("command",), ("command",)),
+    "ToolSearch": ToolDescription(("query", "max_results?"), ("query",)),
+    "SendMessage": ToolDescription(("to?", "message?"), ("to",)),
+    "LSP": ToolDescription(("operation", "filePath", "line?", "character?"), ("operation", "filePath")),
 }
 _TELLING = ("file_path", "path", "command", "query", "url", "pattern", "description", "name", "prompt", "id")
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from clew.foreign.conversation_steps import Conversation, Json, Kept, Scribe, Step, with_usage
+from clew.foreign.conversation_steps import Conversation, Json, OtherRecord, Scribe, Step, with_usage
 from clew.foreign.json_values import number, object_of, objects, records, text, time_of, usage
 from clew.foreign.responses_items import ADDED, Items, plain
 
@@ -155,5 +155,5 @@ class _Rollout:
         self.scribe.keep("compacted", payload, time)
 
 
-def _is_message(step: Step) -> TypeGuard[Kept]:
-    return isinstance(step, Kept) and step.kind == "user message"
+def _is_message(step: Step) -> TypeGuard[OtherRecord]:
+    return isinstance(step, OtherRecord) and step.kind == "user message"

@@ -20,7 +20,7 @@ INTERRUPTED = "[Request interrupted by user]"  # as Claude Code marks it
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class ForeignPrompt:
     """What a person said; a note is for the model and was written by the program."""
 
     content: Content
@@ -30,7 +30,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ForeignCall:
     """A tool use, under the name that the other program gave the tool."""
 
     id: str
@@ -40,17 +40,17 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ForeignReply:
     """One answer of the model: texts, signed thoughts and calls, in order. A text may have an `extra` of its own."""
 
-    parts: tuple[Json | Call, ...]
+    parts: tuple[Json | ForeignCall, ...]
     time: datetime | None = None
     model: str = ""
     usage: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """What came of a call; `aside` is what the program told of it beside the output."""
 
     call: str
@@ -61,7 +61,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ForeignSummary:
     """From here on the model knew this text instead of what stands before."""
 
     text: str
@@ -69,7 +69,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class OtherRecord:
     """A record that is not part of what was said."""
 
     kind: str
@@ -77,7 +77,7 @@ class Kept:
     time: datetime | None = None
 
 
-Step = Prompt | Reply | Outcome | Summary | Kept
+Step = ForeignPrompt | ForeignReply | CallOutcome | ForeignSummary | OtherRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ class Conversation:
 
     @property
     def turns(self) -> int:
-        return sum(isinstance(step, Prompt) and not step.is_note for step in self.steps)
+        return sum(isinstance(step, ForeignPrompt) and not step.is_note for step in self.steps)
 
     @property
     def is_empty(self) -> bool:
-        return not any(isinstance(step, Prompt | Reply) for step in self.steps)
+        return not any(isinstance(step, ForeignPrompt | ForeignReply) for step in self.steps)
 
     @property
     def last_time(self) -> datetime | None:
@@ -120,7 +120,7 @@ def _values(step: Step) -> Iterable[Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Call):
+    if isinstance(value, ForeignCall):
         return [value.id, value.name, value.input, value.extra]
     return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
@@ -133,7 +133,7 @@ class Scribe:
         self.problems: list[str] = []
         self.model = ""
         self.replies = 0
-        self._parts: list[Json | Call] = []
+        self._parts: list[Json | ForeignCall] = []
         self._began: datetime | None = None
 
     def prompt(
@@ -141,7 +141,7 @@ class Scribe:
     ) -> None:
         self.close()
         if _says(content):
-            self.steps.append(Prompt(content, time, is_note, extra or {}))
+            self.steps.append(ForeignPrompt(content, time, is_note, extra or {}))
         elif extra:
             self.keep("empty prompt", extra, time)
 
@@ -159,27 +159,27 @@ class Scribe:
             self.keep("thinking", original if original is not None else {"text": text}, time)
 
     def call(self, id: str, name: str, given: Json, time: datetime | None = None, *, extra: Json | None = None) -> None:
-        self._add(Call(id, name, given, extra or {}), time)
+        self._add(ForeignCall(id, name, given, extra or {}), time)
 
     def result(
         self, call: str, content: Content, time: datetime | None = None, *, is_error: bool = False, aside: Any = None
     ) -> None:
         self.close()
-        self.steps.append(Outcome(call, content, is_error, time, aside))
+        self.steps.append(CallOutcome(call, content, is_error, time, aside))
 
     def summary(self, text: str, time: datetime | None = None) -> None:
         self.close()
         if text.strip():
-            self.steps.append(Summary(text, time))
+            self.steps.append(ForeignSummary(text, time))
 
     def keep(self, kind: str, original: Any, time: datetime | None = None) -> None:
         """What is no step; it does not end a reply."""
-        self.steps.append(Kept(kind, original, time))
+        self.steps.append(OtherRecord(kind, original, time))
 
     @property
     def is_untouched(self) -> bool:
         """Whether nobody has said anything yet."""
-        return not self._parts and all(isinstance(step, Kept) for step in self.steps)
+        return not self._parts and all(isinstance(step, OtherRecord) for step in self.steps)
 
     @property
     def is_open(self) -> bool:
@@ -189,14 +189,14 @@ class Scribe:
     def close(self, usage: Json | None = None, model: str = "") -> None:
         """End the reply that is being taken down, if there is one."""
         if self._parts:
-            self.steps.append(Reply(tuple(self._parts), self._began, model or self.model, usage or {}))
+            self.steps.append(ForeignReply(tuple(self._parts), self._began, model or self.model, usage or {}))
             self.replies += 1
         self._parts, self._began = [], None
 
     def damaged(self, where: str, reason: str) -> None:
         self.problems.append(f"{where}: {reason}")
 
-    def _add(self, part: Json | Call, time: datetime | None) -> None:
+    def _add(self, part: Json | ForeignCall, time: datetime | None) -> None:
         self._began = self._began or time
         self._parts.append(part)
 
@@ -213,14 +213,14 @@ def with_usage(steps: Sequence[Step], found: Sequence[tuple[int, Json]]) -> tupl
 
     If there is one for each reply they belong together in order. Else each goes to the reply before it, and adds up.
     """
-    replies = [index for index, step in enumerate(steps) if isinstance(step, Reply)]
+    replies = [index for index, step in enumerate(steps) if isinstance(step, ForeignReply)]
     made = list(steps)
     for number, (before, usage) in enumerate(found):
         if not replies:
             break
         at = replies[number if len(found) == len(replies) else min(max(before - 1, 0), len(replies) - 1)]
         reply = made[at]
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, ForeignReply)
         made[at] = replace(reply, usage=_sum(reply.usage, usage))
     return tuple(made)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from clew.foreign.conversation_steps import INTERRUPTED, Content, Json, Kept, Prompt, Scribe
+from clew.foreign.conversation_steps import INTERRUPTED, Content, ForeignPrompt, Json, OtherRecord, Scribe
 from clew.foreign.image_blocks import picture
 from clew.foreign.json_values import object_of, objects, text
 from clew.wire.json_codec import decode_readable
@@ -65,8 +65,8 @@ class Items:
 
     def aborted(self, time: datetime | None) -> None:
         """A turn that was broken off; an event and an item may both tell of it."""
-        last = next((step for step in reversed(self.scribe.steps) if not isinstance(step, Kept)), None)
-        if not (isinstance(last, Prompt) and last.content == INTERRUPTED) or self.scribe.is_open:
+        last = next((step for step in reversed(self.scribe.steps) if not isinstance(step, OtherRecord)), None)
+        if not (isinstance(last, ForeignPrompt) and last.content == INTERRUPTED) or self.scribe.is_open:
             self.scribe.prompt(INTERRUPTED, time, is_note=True)
 
     def _call(self, id: str, item: Json, given: Json, time: datetime | None) -> None:

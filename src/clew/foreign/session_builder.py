@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from clew.foreign.conversation_steps import Call, Content, Conversation, Json, Kept, Outcome, Prompt, Reply, Summary
+from clew.foreign.conversation_steps import (
+    CallOutcome,
+    Content,
+    Conversation,
+    ForeignCall,
+    ForeignPrompt,
+    ForeignReply,
+    ForeignSummary,
+    Json,
+    OtherRecord,
+)
 from clew.foreign.json_values import wash
 from clew.foreign.tool_names import translated
 from clew.version import __version__
@@ -34,7 +44,7 @@ _NO_USAGE = dict.fromkeys(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ImportTarget:
     """Where a session is to lie, and when it is made."""
 
     id: str
@@ -48,13 +58,13 @@ def session_id(talk: Conversation, *, again: bool = False) -> str:
     return new_uuid(wash(f"{talk.tool}/{talk.id}"), talk.digest if again else "session")
 
 
-def lines(talk: Conversation, place: Place) -> list[Json]:
+def lines(talk: Conversation, place: ImportTarget) -> list[Json]:
     """Every line of the session."""
     return _Builder(talk, place).build()
 
 
 class _Builder:
-    def __init__(self, talk: Conversation, place: Place) -> None:
+    def __init__(self, talk: Conversation, place: ImportTarget) -> None:
         self.talk = talk
         self.place = place
         self.chain: list[Json] = []
@@ -63,24 +73,26 @@ class _Builder:
         self.clock = place.start - _TICK
         self.last_prompt = ""
         self.ids: set[str] = set()
-        self.outcomes: dict[str, deque[Outcome]] = defaultdict(deque)
+        self.outcomes: dict[str, deque[CallOutcome]] = defaultdict(deque)
         for step in talk.steps:
-            if isinstance(step, Outcome):
+            if isinstance(step, CallOutcome):
                 self.outcomes[step.call].append(step)
 
     def build(self) -> list[Json]:
-        first = next((step for step in self.talk.steps if isinstance(step, Prompt | Reply | Summary)), None)
-        if isinstance(first, Reply):
+        first = next(
+            (step for step in self.talk.steps if isinstance(step, ForeignPrompt | ForeignReply | ForeignSummary)), None
+        )
+        if isinstance(first, ForeignReply):
             self._user(NO_BEGINNING, first.time, {"isMeta": True})
         for step in self.talk.steps:
             match step:
-                case Prompt():
+                case ForeignPrompt():
                     self._prompt(step)
-                case Reply():
+                case ForeignReply():
                     self._reply(step)
-                case Summary():
+                case ForeignSummary():
                     self._summary(step)
-                case Kept():
+                case OtherRecord():
                     self._keep(step.kind, step.original, step.time)
         for left in self.outcomes.values():
             for outcome in left:
@@ -89,16 +101,16 @@ class _Builder:
 
     # -- the chain
 
-    def _prompt(self, step: Prompt) -> None:
+    def _prompt(self, step: ForeignPrompt) -> None:
         if not step.is_note:
             self.last_prompt = _words(step.content) or self.last_prompt
         body: Json = {"isMeta": True} if step.is_note else {"permissionMode": "default"}
         self._user(_sent(step.content), step.time, body | _foreign(step.extra))
 
-    def _reply(self, step: Reply) -> None:
+    def _reply(self, step: ForeignReply) -> None:
         ident = "msg_" + new_uuid(self.place.id, f"message {len(self.chain)}").replace("-", "")[:24]
-        stop = "tool_use" if any(isinstance(part, Call) for part in step.parts) else "end_turn"
-        calls: list[tuple[Call, str, str]] = []
+        stop = "tool_use" if any(isinstance(part, ForeignCall) for part in step.parts) else "end_turn"
+        calls: list[tuple[ForeignCall, str, str]] = []
         for index, part in enumerate(step.parts, 1):
             block, changed = self._block(part)
             message = {
@@ -112,14 +124,14 @@ class _Builder:
                 "usage": {**_NO_USAGE, **step.usage},
             }
             uuid = self._link({"type": "assistant", "message": message, **changed}, step.time)
-            if isinstance(part, Call):
+            if isinstance(part, ForeignCall):
                 calls.append((part, block["id"], uuid))
         for call, id, uuid in calls:
             self._result(call, id, uuid)
 
-    def _block(self, part: Json | Call) -> tuple[Json, Json]:
+    def _block(self, part: Json | ForeignCall) -> tuple[Json, Json]:
         """A block as it is sent, and the field that tells what it was."""
-        if not isinstance(part, Call):
+        if not isinstance(part, ForeignCall):
             return wash({key: value for key, value in part.items() if key != "extra"}), _foreign(part.get("extra"))
         given = wash(part.input)
         name, made = translated(part.name, given, self.talk.cwd)
@@ -131,7 +143,7 @@ class _Builder:
         was |= {"id": part.id} if id != part.id else {}
         return {"type": "tool_use", "id": id, "name": name, "input": made}, _foreign(part.extra | was)
 
-    def _result(self, call: Call, id: str, source: str) -> None:
+    def _result(self, call: ForeignCall, id: str, source: str) -> None:
         waiting = self.outcomes.get(call.id)
         found = waiting.popleft() if waiting else None
         content = _sent(found.content) if found else NO_RESULT
@@ -146,7 +158,7 @@ class _Builder:
             body |= _foreign({"aside": found.aside})
         self._user([block], found.time if found else None, body)
 
-    def _summary(self, step: Summary) -> None:
+    def _summary(self, step: ForeignSummary) -> None:
         """A compaction as Claude Code writes it: nothing above it is sent any more."""
         body = {
             "logicalParentUuid": self.leaf,

@@ -27,7 +27,7 @@ _PATHS = ("file_path", "path")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ToolMapping:
     """Claude Code's name of a tool, and of its inputs; `spare` are inputs that change nothing of what is done."""
 
     name: str
@@ -36,10 +36,10 @@ class Row:
     spare: frozenset[str] = field(default_factory=frozenset)
 
 
-def _row(name: str, inputs: str, needs: str, spare: str = "") -> Row:
+def _row(name: str, inputs: str, needs: str, spare: str = "") -> ToolMapping:
     """Inputs as `theirs>ours`, or one word where both are the same."""
     pairs = (word.partition(">") for word in inputs.split())
-    return Row(name, {old: new or old for old, _, new in pairs}, tuple(needs.split()), frozenset(spare.split()))
+    return ToolMapping(name, {old: new or old for old, _, new in pairs}, tuple(needs.split()), frozenset(spare.split()))
 
 
 _READ = _row("Read", "filePath>file_path absolute_path>file_path file_path path>file_path offset limit", "file_path")
@@ -55,7 +55,7 @@ _GLOB = _row("Glob", "pattern path dir_path>path", "pattern")
 _GREP = _row("Grep", "pattern path dir_path>path include>glob include_pattern>glob", "pattern")
 _LIST = _row("LS", "path dir_path>path", "path")
 _TASK = _row("Task", "description prompt subagent_type", "description prompt subagent_type")
-_TABLE: Mapping[str, Row] = {
+_TABLE: Mapping[str, ToolMapping] = {
     "read": _READ,
     "read_file": _READ,
     "view_image": _READ,

@@ -13,7 +13,7 @@ from clew.conversation.session import Session
 from clew.errors import Refused
 from clew.foreign.conversation_steps import Conversation
 from clew.foreign.json_values import changed, object_of
-from clew.foreign.session_builder import Place, lines, session_id
+from clew.foreign.session_builder import ImportTarget, lines, session_id
 from clew.wire.entry_types import ORIGIN
 from clew.wire.json_codec import decode, encode
 from clew.wire.layout import SessionFile, Tree, session_at
@@ -24,7 +24,7 @@ VERSIONS = ("2.1.325", "2.1.29")  # both ends of the format that was observed
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ImportDraft:
     """A session that could be written, or may not be: then `violations` say why."""
 
     talk: Conversation
@@ -43,17 +43,17 @@ class There:
     is_behind: bool
 
 
-def draft(talk: Conversation, tree: Tree, cwd: str, *, again: bool = False) -> Draft:
+def draft(talk: Conversation, tree: Tree, cwd: str, *, again: bool = False) -> ImportDraft:
     """The session that a conversation becomes, in the project of a folder."""
     id = session_id(talk, again=again)
     where = normalize("NFC", cwd)
     source = Path(talk.path)
     now = datetime.now(UTC)
     start = next((step.time for step in talk.steps if step.time), None) or (changed(source) if source.exists() else now)
-    made = lines(talk, Place(id, where, start.astimezone(UTC), now))
+    made = lines(talk, ImportTarget(id, where, start.astimezone(UTC), now))
     session = Session(b"".join(encode(line) + b"\n" for line in made))
     path = tree.root / "projects" / slug(where) / f"{id}.jsonl"
-    return Draft(talk, id, where, path, session, _violations(session))
+    return ImportDraft(talk, id, where, path, session, _violations(session))
 
 
 def there(talk: Conversation, tree: Tree, *, again: bool = False) -> There | None:
@@ -63,7 +63,7 @@ def there(talk: Conversation, tree: Tree, *, again: bool = False) -> There | Non
     return There(session_at(path), _digest(path) not in ("", talk.digest)) if path else None
 
 
-def write(made: Draft) -> Path:
+def write(made: ImportDraft) -> Path:
     """Make the file of a draft. Raises Refused if it would be unsound, or is not what it should be when read back."""
     if made.violations:
         raise Refused(made.violations)

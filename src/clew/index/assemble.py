@@ -6,7 +6,7 @@ from clew.index.fts_match import listed, matches, parents
 from clew.index.index_schema import FIELDS, SAID, SIDE_FIELDS, shard_of
 from clew.index.query_syntax import INPUTS
 from clew.index.ranking import passage_score, session_score
-from clew.index.results import Result
+from clew.index.results import SearchResult
 from clew.index.snippet import Passage, cut, marks, text_at
 from clew.index.sql_filters import conditions
 
@@ -29,7 +29,7 @@ _FACTS = (
 )
 
 
-class Found:
+class SessionMatches:
     """The matches in one session."""
 
     __slots__ = ("agents", "ended", "matches", "messages", "score", "session", "tier")
@@ -53,10 +53,12 @@ class Found:
         return sum([match.said for match in self.matches]) or self.count
 
 
-def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without: str | None) -> dict[str, Found]:
+def sessions(
+    shards: Sequence[apsw.Connection], found: Sequence[Match], without: str | None
+) -> dict[str, SessionMatches]:
     """Matches by session; an agent's are those of its parent."""
     by_file = {(match.shard, match.file): match for match in found}
-    answer: dict[str, Found] = {}
+    answer: dict[str, SessionMatches] = {}
     for number, shard in enumerate(shards):
         ids = listed([file for place, file in by_file if place == number])
         for file, session, agent, ended, count, side in shard.execute(
@@ -67,7 +69,7 @@ def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without:
                 continue
             one = answer.get(session)
             if one is None:
-                one = answer[session] = Found(session)
+                one = answer[session] = SessionMatches(session)
             one.matches.append(by_file[number, file])
             if agent:
                 one.agents.add(agent)
@@ -79,7 +81,7 @@ def sessions(shards: Sequence[apsw.Connection], found: Sequence[Match], without:
     return answer
 
 
-def _adopt(shards: Sequence[apsw.Connection], orphans: Sequence[Found]) -> None:
+def _adopt(shards: Sequence[apsw.Connection], orphans: Sequence[SessionMatches]) -> None:
     """The facts of sessions of which only agents have matched: those of their own files, else of the agents."""
     waiting = {one.session: one for one in orphans}
     names = "[" + ",".join(f'"{session}"' for session in waiting if session.replace("-", "").isalnum()) + "]"
@@ -97,7 +99,7 @@ def _adopt(shards: Sequence[apsw.Connection], orphans: Sequence[Found]) -> None:
             one.ended, one.messages = row or (None, 0)
 
 
-def rank(found: Iterable[Found], now: float) -> list[Found]:
+def rank(found: Iterable[SessionMatches], now: float) -> list[SessionMatches]:
     """Best first, by the formula; a session that has all words in one passage before one that has them apart."""
     answer = list(found)
     for one in answer:
@@ -109,10 +111,12 @@ def rank(found: Iterable[Found], now: float) -> list[Found]:
     return answer
 
 
-def fold(shards: Sequence[apsw.Connection], ranked: list[Found], limit: int, now: float) -> list[Found]:
+def fold(
+    shards: Sequence[apsw.Connection], ranked: list[SessionMatches], limit: int, now: float
+) -> list[SessionMatches]:
     """Leave out what a better session has already shown: files that were resumed or forked repeat their entries."""
     seen: set[tuple[int, int, int]] = set()
-    answer: list[Found] = []
+    answer: list[SessionMatches] = []
     step = limit + SPARE
     for start in range(0, len(ranked), step):
         several = ranked[start : start + step]
@@ -129,7 +133,9 @@ def fold(shards: Sequence[apsw.Connection], ranked: list[Found], limit: int, now
     return rank(answer, now)[:limit]
 
 
-def _nodes(shards: Sequence[apsw.Connection], several: Sequence[Found], top: int | None) -> list[dict[int, Any]]:
+def _nodes(
+    shards: Sequence[apsw.Connection], several: Sequence[SessionMatches], top: int | None
+) -> list[dict[int, Any]]:
     """The entry that each of the best matches stands in, by its number, for each shard."""
     numbers: list[list[int]] = [[] for _ in shards]
     for one in several:
@@ -143,7 +149,9 @@ def _nodes(shards: Sequence[apsw.Connection], several: Sequence[Found], top: int
     ]
 
 
-def _leave_unseen(one: Found, nodes: list[dict[int, Any]], seen: set[tuple[int, int, int]], top: int | None) -> bool:
+def _leave_unseen(
+    one: SessionMatches, nodes: list[dict[int, Any]], seen: set[tuple[int, int, int]], top: int | None
+) -> bool:
     """Take out the matches that were seen before; false if more than the top have to be looked at to tell."""
     mine: list[tuple[int, int, int]] = []
     kept: list[tuple[list[tuple[float, int]], int]] = []
@@ -176,12 +184,14 @@ def every(shards: Sequence[apsw.Connection], query: Query) -> Iterator[Passage]:
     yield from _passages(shards, hits).values()
 
 
-def describe(shards: Sequence[apsw.Connection], winners: Sequence[Found], query: Query) -> Iterator[Result]:
+def describe(
+    shards: Sequence[apsw.Connection], winners: Sequence[SessionMatches], query: Query
+) -> Iterator[SearchResult]:
     """Sessions with all that is told of them, and their best passages cut out of the transcripts."""
     best = {one.session: _best(one) for one in winners}
     passages = _passages(shards, [(match.shard, number) for hits in best.values() for _, number, match in hits])
     for one in winners:
-        result = facts(shards, one.session) or Result(one.session)
+        result = facts(shards, one.session) or SearchResult(one.session)
         result.score, result.matches, result.agents = one.score, one.count, one.agents
         result.in_agents_only = len(one.agents) == len(one.matches)
         result.is_scattered = bool(one.tier)
@@ -195,7 +205,7 @@ def describe(shards: Sequence[apsw.Connection], winners: Sequence[Found], query:
         yield result
 
 
-def _best(one: Found) -> list[tuple[float, int, Match]]:
+def _best(one: SessionMatches) -> list[tuple[float, int, Match]]:
     hits = [(score, number, match) for match in one.matches for score, number in match.hits[:PASSAGES]]
     hits.sort(key=lambda hit: (-hit[0], -hit[1]))
     return hits[:PASSAGES]
@@ -220,7 +230,7 @@ def _passages(shards: Sequence[apsw.Connection], hits: Sequence[tuple[int, int]]
     return found
 
 
-def _cut(passage: Passage, result: Result, query: Query) -> None:
+def _cut(passage: Passage, result: SearchResult, query: Query) -> None:
     if passage.field in SIDE_FIELDS:
         from clew.index.work_items import side_text
 
@@ -236,13 +246,13 @@ def _cut(passage: Passage, result: Result, query: Query) -> None:
         passage.kind = "first prompt"
 
 
-def _title(result: Result, query: Query) -> tuple[str, str, tuple[tuple[int, int], ...]]:
+def _title(result: SearchResult, query: Query) -> tuple[str, str, tuple[tuple[int, int], ...]]:
     """Which of the titles matched, and where."""
     found = [(kind, text, marks(text, query.terms)) for kind, text in result.titles]
     return max(found, key=lambda title: len(title[2]), default=("", result.title, ()))
 
 
-def facts(shards: Sequence[apsw.Connection], session: str) -> Result | None:
+def facts(shards: Sequence[apsw.Connection], session: str) -> SearchResult | None:
     """What is known of a session; of one whose own file is missing, what its agents tell."""
     home = shard_of(session, "")
     for whose in ("agent=''", "agent>''"):
@@ -254,10 +264,10 @@ def facts(shards: Sequence[apsw.Connection], session: str) -> Result | None:
     return None
 
 
-def told(row: Sequence[Any]) -> Result:
+def told(row: Sequence[Any]) -> SearchResult:
     """The facts of a row as a result without passages."""
     session, agent, path, folder, cwd, branches, models, started, ended, messages, *titles = row
-    result = Result(session)
+    result = SearchResult(session)
     result.path, result.folder, result.cwd = path, folder, cwd or ""
     result.branch, result.model = branches.split("\n")[-1], models.split("\n")[-1]
     result.started, result.ended = started, ended
@@ -271,7 +281,7 @@ def told(row: Sequence[Any]) -> Result:
 
 def recent(
     shards: Sequence[apsw.Connection], query: Query, limit: int, without: str | None, now: float
-) -> list[Result]:
+) -> list[SearchResult]:
     """The newest sessions that pass the filters; those in which nothing was said are none."""
     wanted = conditions(query, lambda: parents(shards))
     statement = (

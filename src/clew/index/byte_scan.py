@@ -17,8 +17,8 @@ from clew.index.assemble import facts
 from clew.index.fts_match import parents
 from clew.index.long_outputs import LongOutputs
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS, Clause, Query, Term, round_range
-from clew.index.results import Result
-from clew.index.session_facts import Facts, Indexed, input_number, note_round, seconds, tools_of
+from clew.index.results import SearchResult
+from clew.index.session_facts import Indexed, SessionFacts, input_number, note_round, seconds, tools_of
 from clew.index.session_index import Index
 from clew.index.snippet import BEFORE, WIDTH, Passage
 from clew.index.sql_filters import conditions
@@ -29,7 +29,7 @@ from clew.wire.bulk_scan import scan
 from clew.wire.layout import session_at
 from clew.wire.line import pieces
 from clew.wire.timestamps import moment
-from clew.wire.tree_walk import Found, walk, walk_side
+from clew.wire.tree_walk import TranscriptFile, walk, walk_side
 
 PIECE = 1 << 20
 PASSAGES = 3
@@ -102,11 +102,11 @@ def _literal(expression: str) -> str:
     return max([*runs, run], key=len)
 
 
-def grep(index: Index, asked: str, regex: bool, query: Query, without: str | None) -> Iterator[Result]:
+def grep(index: Index, asked: str, regex: bool, query: Query, without: str | None) -> Iterator[SearchResult]:
     """Sessions with matches, newest first, those of their agents included."""
     wanted = sought(asked, regex)
     allowed = _allowed(index, query)
-    groups: dict[str, list[tuple[Found, str]]] = {}
+    groups: dict[str, list[tuple[TranscriptFile, str]]] = {}
     side = [found for found in walk_side(index.root) if found.session or allowed.get(found.path)]
     for found in (*walk(index.root), *side):
         session = found.session or allowed.get(found.path, "") or found.agent
@@ -132,7 +132,9 @@ def _allowed(index: Index, query: Query) -> dict[str, str]:
     return {path: session for shard in index.shards for path, session in shard.execute(statement, made.file_values)}
 
 
-def _result(index: Index, session: str, files: Sequence[Found], wanted: Sought, query: Query) -> Result | None:
+def _result(
+    index: Index, session: str, files: Sequence[TranscriptFile], wanted: Sought, query: Query
+) -> SearchResult | None:
     result = None
     for found in files:
         for passage in matches(found, wanted, query):
@@ -149,12 +151,12 @@ def _result(index: Index, session: str, files: Sequence[Found], wanted: Sought, 
     return result
 
 
-def _number(passages: Sequence[Passage], found: Found) -> None:
+def _number(passages: Sequence[Passage], found: TranscriptFile) -> None:
     """Set the round and the kind of input of these passages of a file. It is read as far as the last of them."""
     wanted = {passage.offset for passage in passages}
     if not wanted or not found.path.endswith(".jsonl"):
         return
-    facts = Facts(found.session)
+    facts = SessionFacts(found.session)
     asked: dict[int, tuple[int, str]] = {}
     with Fence().around(found.path):
         for piece in scan(found.path, finished=True, shape=Indexed):
@@ -169,9 +171,9 @@ def _number(passages: Sequence[Passage], found: Found) -> None:
         passage.round, passage.input = asked.get(passage.offset, (0, ""))
 
 
-def _unknown(session: str, found: Found) -> Result:
+def _unknown(session: str, found: TranscriptFile) -> SearchResult:
     """A session that the index has not read yet: what its own file says."""
-    result = Result(session)
+    result = SearchResult(session)
     result.path, result.folder, result.ended = found.path, found.folder, found.mtime_ns // 10**9
     if not found.path.endswith(".jsonl"):
         return result
@@ -181,10 +183,10 @@ def _unknown(session: str, found: Found) -> Result:
     return result
 
 
-def matches(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]:
+def matches(found: TranscriptFile, wanted: Sought, query: Query) -> Iterator[Passage]:
     """Every piece of a file whose text matches, as a passage."""
     places = set(query.places)
-    calls = Facts(found.session)
+    calls = SessionFacts(found.session)
     rounds: dict[int, Asked] = {}
     needs_all = any(name.lstrip("-") in ("tool", "round") for name in query.filters)  # lines without a match count too
     if not found.path.endswith(".jsonl"):
@@ -205,9 +207,9 @@ def matches(found: Found, wanted: Sought, query: Query) -> Iterator[Passage]:
         return
 
 
-def _in_outputs(found: Found, wanted: Sought, query: Query, rounds: dict[int, Asked]) -> Iterator[Passage]:
+def _in_outputs(found: TranscriptFile, wanted: Sought, query: Query, rounds: dict[int, Asked]) -> Iterator[Passage]:
     """The matches in long outputs, which lie beside the transcript."""
-    calls = Facts(found.session)
+    calls = SessionFacts(found.session)
     outputs: LongOutputs | None = None
     for piece in scan(found.path, finished=True, shape=Indexed, holding=b'"tool_use'):
         for entry, at in zip(piece.spoken, piece.offsets, strict=True):
@@ -241,7 +243,10 @@ def _lines(buffer: bytes, at: int, wanted: Sought) -> Iterator[tuple[bytes, int]
 
 
 def _matching(
-    found: Found, entry: Indexed, offset: int, how: tuple[Sought, Query, set[str], Facts, dict[int, Asked]]
+    found: TranscriptFile,
+    entry: Indexed,
+    offset: int,
+    how: tuple[Sought, Query, set[str], SessionFacts, dict[int, Asked]],
 ) -> Iterator[Passage]:
     wanted, query, places, calls, rounds = how
     note_round(entry, calls, bool(found.agent))
@@ -258,7 +263,7 @@ def _matching(
 
 
 def _passage(
-    found: Found, said: Words, place: tuple[int, int], when: int | None, how: tuple[Sought, Query]
+    found: TranscriptFile, said: Words, place: tuple[int, int], when: int | None, how: tuple[Sought, Query]
 ) -> Iterator[Passage]:
     """A passage for a text that matches and passes the filters; `place` is its offset and its part."""
     wanted, query = how

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import apsw
 
-from clew.wire.tree_walk import Found
+from clew.wire.tree_walk import TranscriptFile
 
 
-class State:
+class ChangedFiles:
     """Files to read, newest first; the files that are gone, by id."""
 
     __slots__ = ("changed", "gone")
 
-    def __init__(self, changed: list[Found], gone: dict[int, str]) -> None:
+    def __init__(self, changed: list[TranscriptFile], gone: dict[int, str]) -> None:
         self.changed = changed
         self.gone = gone
 
@@ -21,7 +21,7 @@ class State:
         return sum(file.size for file in self.changed)
 
 
-def state_of(shard: apsw.Connection, found: list[Found], is_whole: bool) -> State:
+def state_of(shard: apsw.Connection, found: list[TranscriptFile], is_whole: bool) -> ChangedFiles:
     """Compare; what was not found is gone only if the walk was whole."""
     known = {row[0]: row for row in shard.execute("SELECT path, inode, size, mtime, id FROM file WHERE side=''")}
     changed = []
@@ -30,14 +30,14 @@ def state_of(shard: apsw.Connection, found: list[Found], is_whole: bool) -> Stat
         if row is None or row[3] != file.mtime_ns or row[2] != file.size or row[1] != file.inode:
             changed.append(file)
     changed.sort(key=_newest_first)
-    return State(changed, {row[4]: path for path, row in known.items()} if is_whole else {})
+    return ChangedFiles(changed, {row[4]: path for path, row in known.items()} if is_whole else {})
 
 
-def _newest_first(file: Found) -> tuple[int, str]:
+def _newest_first(file: TranscriptFile) -> tuple[int, str]:
     return (-file.mtime_ns, file.path)
 
 
-def are_known(shards: list[apsw.Connection], found: list[Found]) -> bool:
+def are_known(shards: list[apsw.Connection], found: list[TranscriptFile]) -> bool:
     """Whether the rows of side files are those of what was found."""
     rows = [row for shard in shards for row in shard.execute("SELECT path, size, mtime FROM file WHERE side<>''")]
     return sorted(rows) == sorted((file.path, file.size, file.mtime_ns) for file in found)

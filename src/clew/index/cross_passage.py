@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.index.assemble import Found, sessions
+from clew.index.assemble import SessionMatches, sessions
 from clew.index.fts_match import matches
 from clew.index.query_syntax import Clause, Query
 
@@ -16,11 +16,11 @@ LEAST = 2000  # matches of each word that are looked at, of each kind in a shard
 
 
 def scattered(
-    shards: Sequence[apsw.Connection], query: Query, found: dict[str, Found], without: str | None, now: float
-) -> list[Found]:
+    shards: Sequence[apsw.Connection], query: Query, found: dict[str, SessionMatches], without: str | None, now: float
+) -> list[SessionMatches]:
     """The sessions in which each clause matches somewhere, those left out that were found already."""
     unwanted = [clause for clause in query.clauses if clause.negated]
-    common: dict[str, Found] | None = None
+    common: dict[str, SessionMatches] | None = None
     for clause in query.wanted:
         here = sessions(shards, matches(shards, _alone(query, clause, unwanted), LEAST, now, weighed=False), without)
         if common is None:
@@ -36,7 +36,7 @@ def _alone(query: Query, clause: Clause, unwanted: list[Clause]) -> Query:
     return Query(query.text, [clause, *unwanted], query.filters)
 
 
-def _joined(one: Found, other: Found) -> Found:
+def _joined(one: SessionMatches, other: SessionMatches) -> SessionMatches:
     """The matches of two clauses in one session. Its best passage counts as much as the weaker of the two."""
     known = {(match.shard, match.file): match for match in one.matches}
     weakest = min(max(m.best for m in each.matches) for each in (one, other))

@@ -10,7 +10,7 @@ import re
 import time
 from itertools import islice
 
-from clew.index.results import Results
+from clew.index.results import SearchResults
 from clew.wire.tree_walk import walk
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from clew.index.query_syntax import Query
-    from clew.index.results import Result
+    from clew.index.results import SearchResult
     from clew.index.session_index import Index
 
     class Archive(Protocol):
@@ -55,7 +55,7 @@ _NEXT = {
 def add_gone(
     index: Index,
     query: Query,
-    found: Results,
+    found: SearchResults,
     limit: int,
     *,
     archive: Archive | None,
@@ -63,7 +63,7 @@ def add_gone(
     now: float | None = None,
     semantic: bool = False,
     refresh: bool = True,
-) -> Results:
+) -> SearchResults:
     """The results with those of the lists and of the archive among them, in the same order.
 
     Without words these are the newest sessions of the archive and of the index; `unlisted` counts those that only the
@@ -97,19 +97,19 @@ def add_gone_matches(
     index: Index,
     asked: str,
     filters: Query,
-    found: Sequence[Result],
+    found: Sequence[SearchResult],
     limit: int,
     *,
     regex: bool,
     archive: Archive | None,
     without: str | None = None,
-) -> list[Result]:
+) -> list[SearchResult]:
     """The same for a substring or a regular expression: newest first. Raises BadQuery."""
     from heapq import merge
 
     from clew.index.known_sessions import match_metadata
 
-    more: list[Result] = []
+    more: list[SearchResult] = []
     if archive is not None and archive.folder:
         from clew.index.session_index import Index
 
@@ -129,17 +129,17 @@ def refresh_archived(archived: Index) -> None:
     archived.refresh(None if archived.is_new else BUDGET)
 
 
-def describe_gone(result: Result) -> str:
+def describe_gone(result: SearchResult) -> str:
     """What to say about a result whose transcript is gone: where it is known from, since when, and the next step."""
     since = f" since {time.strftime('%Y-%m-%d', time.localtime(result.gone_since))}" if result.gone_since else ""
     return f"{_WHERE[result.gone]}: the transcript is gone{since}; {_NEXT[result.gone].format(result.command)}"
 
 
 def _new_ones(
-    index: Index, more: Iterable[Result], known: set[str], archive: Archive | None, without: str | None
-) -> list[Result]:
+    index: Index, more: Iterable[SearchResult], known: set[str], archive: Archive | None, without: str | None
+) -> list[SearchResult]:
     """Those that are not among the results already and are gone indeed, each once, with what the archive says of them."""
-    new: dict[str, Result] = {}
+    new: dict[str, SearchResult] = {}
     for result in more:
         if result.session in known or result.session in new or result.session == without:
             continue
@@ -155,7 +155,7 @@ def _new_ones(
 
 def _archived(
     query: Query, limit: int, archive: Archive | None, refresh: bool, semantic: bool, now: float
-) -> list[Result]:
+) -> list[SearchResult]:
     """The archived and reconstructed sessions that match."""
     if archive is None or not archive.folder:
         return []
@@ -178,7 +178,7 @@ def _is_laid_out(session: str, archive: Archive | None) -> bool:
     return how == "reconstructed" or since is not None
 
 
-def _listed(index: Index, query: Query, without: str | None, now: float, semantic: bool) -> list[Result]:
+def _listed(index: Index, query: Query, without: str | None, now: float, semantic: bool) -> list[SearchResult]:
     """The sessions of Claude Code's own lists that hold the words."""
     if not _may_match(index.root, query):
         return []

@@ -22,8 +22,8 @@ from clew.index.index_schema import FIELDS, MIDDLE, SAID
 from clew.index.long_outputs import LongOutputs
 from clew.index.session_facts import (
     COLUMNS,
-    Facts,
     Indexed,
+    SessionFacts,
     facts_of,
     input_number,
     learn,
@@ -34,7 +34,7 @@ from clew.index.session_facts import (
 )
 from clew.wire.bulk_scan import scan
 from clew.wire.layout import is_warmup
-from clew.wire.tree_walk import Found
+from clew.wire.tree_walk import TranscriptFile
 
 BATCH = 24 << 20  # bytes of transcripts for one transaction
 MARK = 1024  # bytes at the beginning, and before the offset, that tell whether a file is still what it was
@@ -75,13 +75,13 @@ class _Known:
     offset: int
     mark: bytes
     has_title: bool
-    facts: Facts
+    facts: SessionFacts
     awaited: dict[int, tuple[int, str]] = field(default_factory=dict)  # summaries of entries that may follow
     chosen: int = -1  # the offset of the summary that was taken
     silent: set[int] = field(default_factory=set)  # entries of which no row is made, and that a summary may name
 
 
-class Writer:
+class IndexWriter:
     """Collects rows and commits them together with how far each file has been read."""
 
     def __init__(
@@ -101,7 +101,7 @@ class Writer:
         self.held = 0
         self.tools: dict[str, int] = {}
 
-    def read(self, found: Found, moved: int | None = None) -> None:
+    def read(self, found: TranscriptFile, moved: int | None = None) -> None:
         """Read a file from where it was left, or again if it is no longer what it was."""
         try:
             with open(found.path, "rb") as file:
@@ -127,7 +127,7 @@ class Writer:
             self.shard.execute("UPDATE file SET size=-1, mtime=-1, offset=0, mark=x'' WHERE id=?", (file_id,))
         self.counts.skipped.append(path)
 
-    def _read(self, file: BinaryIO, found: Found, known: _Known | None) -> None:
+    def _read(self, file: BinaryIO, found: TranscriptFile, known: _Known | None) -> None:
         stat = os.fstat(file.fileno())
         state = (stat.st_ino & ((1 << 63) - 1), stat.st_size, stat.st_mtime_ns)
         if known and known.state == state:
@@ -135,7 +135,7 @@ class Writer:
             return  # another clew was faster, or it has only moved
         if known and not _is_same(file, known, state):
             forget(self.shard, known.id)
-            known = _Known(known.id, state, 0, b"", False, Facts(found.session))
+            known = _Known(known.id, state, 0, b"", False, SessionFacts(found.session))
         known = known or self._new(found)
         block: list[tuple[Any, ...]] = []
         self.blocks.append(block)
@@ -167,7 +167,7 @@ class Writer:
         self.counts.is_complete = self.counts.is_complete and is_whole
         self._keep(file, found, (known, before), state if is_whole else (state[0], -1, -1), offset, block)
 
-    def _known(self, found: Found, moved: int | None) -> _Known | None:
+    def _known(self, found: TranscriptFile, moved: int | None) -> _Known | None:
         row = self.shard.execute(_SELECT + "path=?", (found.path,)).fetchone()
         if row is None and moved is not None:
             row = self.shard.execute(_SELECT + "id=?", (moved,)).fetchone()
@@ -178,9 +178,9 @@ class Writer:
         identity, inode, size, mtime, offset, mark, title, *facts = row
         return _Known(identity, (inode, size, mtime), offset, mark, title is not None, facts_of(tuple(facts)))
 
-    def _new(self, found: Found) -> _Known:
+    def _new(self, found: TranscriptFile) -> _Known:
         self.shard.execute(_INSERT, (found.path, found.folder, found.session, found.agent, found.inode))
-        return _Known(self.shard.last_insert_rowid(), (0, -1, -1), 0, b"", False, Facts(found.session))
+        return _Known(self.shard.last_insert_rowid(), (0, -1, -1), 0, b"", False, SessionFacts(found.session))
 
     def _add(self, entry: Indexed, at: int, known: _Known, is_agent: bool, block: list[tuple[Any, ...]]) -> None:
         """The pieces of one entry, and what it says of the session."""
@@ -214,7 +214,7 @@ class Writer:
         elif node and node in known.awaited:
             _choose(known, known.awaited.pop(node))
 
-    def _outputs(self, found: Found, known: _Known) -> LongOutputs | None:
+    def _outputs(self, found: TranscriptFile, known: _Known) -> LongOutputs | None:
         """The long outputs of a transcript, as soon as its session is known: an agent's file may name it inside."""
         session = found.session or known.facts.session
         return LongOutputs(found.path, session) if session else None
@@ -267,7 +267,7 @@ class Writer:
     def _keep(
         self,
         file: BinaryIO,
-        found: Found,
+        found: TranscriptFile,
         known: tuple[_Known, str],
         state: tuple[int, int, int],
         offset: int,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from clew.index.assemble import facts
 from clew.index.query_syntax import Query
 from clew.index.ranking import passage_score, session_score
-from clew.index.results import Result
+from clew.index.results import SearchResult
 from clew.index.session_index import Index
 from clew.index.snippet import Passage, cut
 from clew.index.tokenizer import tokens
@@ -98,7 +98,7 @@ Marks = tuple[tuple[int, int], ...]
 Match = Callable[[str], tuple[str, Marks] | None]  # a text as a passage of it, if it matches
 
 
-def search_metadata(index: Index, query: Query, without: str | None, now: float) -> Iterator[Result]:
+def search_metadata(index: Index, query: Query, without: str | None, now: float) -> Iterator[SearchResult]:
     """The sessions whose title or prompts in a list hold all words of a query."""
     if query.wanted:
         yield from _search(index, query, without, now, lambda t: cut(t, query.terms) if _matches(t, query) else None)
@@ -106,7 +106,7 @@ def search_metadata(index: Index, query: Query, without: str | None, now: float)
 
 def match_metadata(
     index: Index, asked: str, regex: bool, filters: Query, without: str | None, now: float
-) -> Iterator[Result]:
+) -> Iterator[SearchResult]:
     """The sessions whose title or prompts in a list hold a substring or answer a regular expression."""
     from clew.index.byte_scan import cut_match, sought
 
@@ -119,7 +119,7 @@ def match_metadata(
     yield from _search(index, filters, without, now, match)
 
 
-def list_metadata(index: Index, query: Query, without: str | None, now: float) -> tuple[list[Result], list[str]]:
+def list_metadata(index: Index, query: Query, without: str | None, now: float) -> tuple[list[SearchResult], list[str]]:
     """The sessions of the index whose transcript is gone and that pass the filters; and those that the history knows."""
     if query.is_about_pieces or not _is_answerable(query):
         return [], []
@@ -131,7 +131,7 @@ def list_metadata(index: Index, query: Query, without: str | None, now: float) -
     return listed, [one.session for one in passing if one.source != INDEX]
 
 
-def _search(index: Index, query: Query, without: str | None, now: float, match: Match) -> Iterator[Result]:
+def _search(index: Index, query: Query, without: str | None, now: float, match: Match) -> Iterator[SearchResult]:
     if not _is_answerable(query):
         return
     for known in known_sessions(Tree(_root(index))):
@@ -193,8 +193,8 @@ def _is_in_project(project: str, value: str) -> bool:
     return any(project == one or project.startswith(f"{one.rstrip('/')}/") for one in (path, os.path.realpath(path)))
 
 
-def _result(index: Index, known: Known, field: str, found: tuple[str, Marks], now: float) -> Result:
-    result = (facts(index.shards, known.session) if known.has_file else None) or Result(known.session)
+def _result(index: Index, known: Known, field: str, found: tuple[str, Marks], now: float) -> SearchResult:
+    result = (facts(index.shards, known.session) if known.has_file else None) or SearchResult(known.session)
     if not known.has_file:
         result.gone = known.source
         result.cwd, result.branch, result.messages = known.project, known.branch, known.messages

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from subprocess import Popen
 
-from clew.index.changed_files import State, state_of
+from clew.index.changed_files import ChangedFiles, state_of
 from clew.index.index_schema import open_shard, shard_of
 from clew.index.refresh import IDLE, merge, update
 from clew.index.results import Refreshed
@@ -23,7 +23,7 @@ SHORT = 1.0  # seconds in which it does not
 
 def build(
     index: Index,
-    states: Sequence[State],
+    states: Sequence[ChangedFiles],
     budget: float | None,
     progress: Callable[[int, int], None] | None,
 ) -> Refreshed:
@@ -42,7 +42,7 @@ def build(
 
 def _in_turn(
     index: Index,
-    states: Sequence[State],
+    states: Sequence[ChangedFiles],
     total: int,
     budget: float | None,
     progress: Callable[[int, int], None] | None,

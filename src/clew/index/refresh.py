@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import apsw
 
-from clew.index.changed_files import State
-from clew.index.index_writer import Counts, Writer, forget, mark_of
+from clew.index.changed_files import ChangedFiles
+from clew.index.index_writer import Counts, IndexWriter, forget, mark_of
 from clew.system.sqlite_file import BUSY_MS, Writing
 
 STEP = 64  # pages of the full text that are merged at a time, some 25 ms (measured)
@@ -22,7 +22,7 @@ IDLE = 0.02  # seconds of merging after a small refresh
 
 def update(
     shard: apsw.Connection,
-    now: State,
+    now: ChangedFiles,
     deadline: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Counts:
@@ -34,7 +34,7 @@ def update(
     if not now.changed and not now.gone:
         return counts
     shard.set_busy_timeout(BUSY_MS if deadline is None else max(1, int(1000 * (deadline - time.monotonic()))))
-    writer = Writer(shard, counts, deadline, progress)
+    writer = IndexWriter(shard, counts, deadline, progress)
     try:
         _read(writer, now, _moved(shard, now))
         if counts.is_complete and now.gone:
@@ -47,7 +47,7 @@ def update(
     return counts
 
 
-def _read(writer: Writer, now: State, moved: dict[str, int]) -> None:
+def _read(writer: IndexWriter, now: ChangedFiles, moved: dict[str, int]) -> None:
     for file in now.changed:
         if writer.deadline is not None and time.monotonic() > writer.deadline:
             writer.counts.is_complete = False
@@ -56,7 +56,7 @@ def _read(writer: Writer, now: State, moved: dict[str, int]) -> None:
     writer.flush()
 
 
-def _remove(shard: apsw.Connection, now: State, counts: Counts) -> None:
+def _remove(shard: apsw.Connection, now: ChangedFiles, counts: Counts) -> None:
     with Writing(shard):
         for file_id, path in now.gone.items():
             if shard.execute("SELECT 1 FROM file WHERE id=? AND path=?", (file_id, path)).get:
@@ -65,7 +65,7 @@ def _remove(shard: apsw.Connection, now: State, counts: Counts) -> None:
                 counts.removed += 1
 
 
-def _moved(shard: apsw.Connection, now: State) -> dict[str, int]:
+def _moved(shard: apsw.Connection, now: ChangedFiles) -> dict[str, int]:
     """New paths whose bytes are those of a file that is gone from its old one."""
     if not now.gone:
         return {}

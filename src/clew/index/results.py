@@ -40,7 +40,7 @@ class Embedded:
         return not self.left and not self.is_elsewhere
 
 
-class Result:
+class SearchResult:
     """A session that answers a query, with its best passages first; `matches` counts those that were ranked.
 
     `gone` says where a session is known from whose transcript is gone: index, history, archive, or reconstructed from what
@@ -80,7 +80,7 @@ class Result:
         return f"Result({self.session!r}, {self.title!r}, {plural(self.matches, 'match')})"
 
 
-class Results(list[Result]):
+class SearchResults(list[SearchResult]):
     """Sessions, best first; `instead` is what was searched for when what was asked for is nowhere.
 
     `unlisted` counts the sessions that only the prompt history knows, and that a list without words leaves out.

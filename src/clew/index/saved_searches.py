@@ -27,7 +27,7 @@ from clew.wire.session_writer import create
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clew.index.results import Result
+    from clew.index.results import SearchResult
     from clew.index.snippet import Passage
 
 FORM = 1  # of the file; raised when a field changes its meaning or goes
@@ -82,7 +82,7 @@ class Recall(Struct, frozen=True, kw_only=True, rename={"form": "clew"}):
     results: tuple[Remembered, ...]
 
 
-class Saved(Struct, frozen=True):
+class SavedSearch(Struct, frozen=True):
     """A recall in its file; one that cannot be read has a reason instead."""
 
     path: Path
@@ -94,7 +94,7 @@ class Saved(Struct, frozen=True):
         return self.path.stem
 
 
-def remember(result: Result, tidy: Tidy) -> Remembered:
+def remember(result: SearchResult, tidy: Tidy) -> Remembered:
     """A result as it may be kept or shown: tidied first, since a control code in a secret would hide it, then masked."""
     return Remembered(
         session=result.session,
@@ -112,7 +112,7 @@ def remember(result: Result, tidy: Tidy) -> Remembered:
     )
 
 
-def recall(query: str, results: Iterable[Result], now: datetime, tidy: Tidy = str) -> Recall:
+def recall(query: str, results: Iterable[SearchResult], now: datetime, tidy: Tidy = str) -> Recall:
     """What is to be kept of a search."""
     found = tuple(remember(result, tidy) for result in results)
     return Recall(query=_safe(query, tidy), saved=now.astimezone(UTC).replace(microsecond=0), results=found)
@@ -133,13 +133,13 @@ def save(tree: Tree, made: Recall, name: str = "") -> Path:
     raise AssertionError("numbers do not end")
 
 
-def saved(tree: Tree) -> list[Saved]:
+def saved(tree: Tree) -> list[SavedSearch]:
     """Every recall, newest first; those that cannot be read are last, with the reason."""
     found = [_read(path) for path in sorted(tree.recalls_dir().glob("*.json")) if path.is_file()]
     return sorted(found, key=lambda each: (-each.recall.saved.timestamp() if each.recall else 1.0, each.name))
 
 
-def find(tree: Tree, asked: str) -> Saved:
+def find(tree: Tree, asked: str) -> SavedSearch:
     """A recall by its name, by its number in the list, or by the beginning of its name."""
     there = saved(tree)
     if same := [each for each in there if each.name == asked or each.name == slug(asked)]:
@@ -168,13 +168,13 @@ def as_json(made: Recall) -> str:
     return json.dumps(msgspec.to_builtins(made), ensure_ascii=False, indent=2).encode("utf-8", "replace").decode()
 
 
-def _read(path: Path) -> Saved:
+def _read(path: Path) -> SavedSearch:
     try:
-        return Saved(path, msgspec.json.decode(path.read_bytes(), type=Recall))
+        return SavedSearch(path, msgspec.json.decode(path.read_bytes(), type=Recall))
     except OSError as error:
-        return Saved(path, None, f"it cannot be read: {error.strerror}")
+        return SavedSearch(path, None, f"it cannot be read: {error.strerror}")
     except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a wrong type is a DecodeError too
-        return Saved(path, None, f"it is no recall: {error}")
+        return SavedSearch(path, None, f"it is no recall: {error}")
 
 
 def _quote(passage: Passage, tidy: Tidy) -> Quote:

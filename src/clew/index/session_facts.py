@@ -34,7 +34,7 @@ class Indexed(Spoken, frozen=True, gc=False, eq=False):
 
 
 @dataclass
-class Facts:
+class SessionFacts:
     """The columns of a file's row that come from its entries, in the order of `COLUMNS`."""
 
     session: str
@@ -76,9 +76,9 @@ COLUMNS = (
 )
 
 
-def facts_of(row: tuple[object, ...]) -> Facts:
+def facts_of(row: tuple[object, ...]) -> SessionFacts:
     """The facts in a row."""
-    facts = Facts(*row)  # type: ignore[arg-type]
+    facts = SessionFacts(*row)  # type: ignore[arg-type]
     branches, models, waiting = (str(value) for value in (facts.branches, facts.models, facts.open))
     facts.branches = branches.split("\n") if branches else []
     facts.models = models.split("\n") if models else []
@@ -87,7 +87,7 @@ def facts_of(row: tuple[object, ...]) -> Facts:
     return facts
 
 
-def learn(entry: Indexed, facts: Facts, when: int | None, is_agent: bool) -> None:
+def learn(entry: Indexed, facts: SessionFacts, when: int | None, is_agent: bool) -> None:
     """Add what one entry says. Summaries are not learned here: most in a file speak of another one."""
     kind = entry.type
     if kind == "assistant":
@@ -114,7 +114,7 @@ def learn(entry: Indexed, facts: Facts, when: int | None, is_agent: bool) -> Non
         facts.session = _clean(entry.session_id)
 
 
-def note_round(entry: Indexed, facts: Facts, is_agent: bool) -> None:
+def note_round(entry: Indexed, facts: SessionFacts, is_agent: bool) -> None:
     """Note which round an entry stands in, as `session.rounds` counts them."""
     if entry.type not in ("user", "assistant", "attachment") or (entry.is_sidechain and not is_agent):
         return
@@ -140,7 +140,7 @@ def input_number(entry: Indexed) -> int:
     return INPUTS.index(input_kind(entry)) + 1 if is_input else 0
 
 
-def _begin(entry: Indexed, facts: Facts) -> None:
+def _begin(entry: Indexed, facts: SessionFacts) -> None:
     """The first thing a person said; a command only if there is nothing else."""
     text = _line(without_runs(prompt_text(entry)))
     if not text:
@@ -153,7 +153,7 @@ def _begin(entry: Indexed, facts: Facts) -> None:
         facts.command = text
 
 
-def tools_of(entry: Indexed, facts: Facts, at: int) -> list[tuple[str, int]]:
+def tools_of(entry: Indexed, facts: SessionFacts, at: int) -> list[tuple[str, int]]:
     """The tools whose results an entry holds, in the order of their pieces, each with the offset of its call.
 
     Calls wait here for their results; `at` is the offset of the entry.

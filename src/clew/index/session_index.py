@@ -19,7 +19,7 @@ from clew.errors import BadQuery, ClewError, StoreError
 from clew.index.changed_files import are_known, state_of
 from clew.index.index_schema import MEMORY, SHARDS, folder_of, open_shard, reset, shard_of, temporary_folder
 from clew.index.query_syntax import Query, parse
-from clew.index.results import Refreshed, Result, Results
+from clew.index.results import Refreshed, SearchResult, SearchResults
 from clew.system.environment import cache_home, claude_home
 from clew.system.sqlite_file import DAMAGE, UNUSABLE
 from clew.wire.clew_config import search_default
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from clew.index.results import Embedded
     from clew.index.semantic.semantic_search import Semantic
     from clew.index.snippet import Passage
-    from clew.wire.tree_walk import Found
+    from clew.wire.tree_walk import TranscriptFile
 
 MAPPED = 128 << 20  # bytes of a shard that are not copied to be read, which takes a new process a third of a search
 
@@ -128,7 +128,7 @@ class Index:
 
     def _refresh(self, budget: float | None, progress: Callable[[int, int], None] | None) -> Refreshed:
         missed: list[str] = []
-        groups: list[list[Found]] = [[] for _ in self.shards]
+        groups: list[list[TranscriptFile]] = [[] for _ in self.shards]
         for file in walk(self.root, missed):
             groups[shard_of(file.session, file.path)].append(file)
         states = [state_of(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
@@ -177,7 +177,7 @@ class Index:
         without: str | None = None,
         now: float | None = None,
         semantic: bool = False,
-    ) -> Results:
+    ) -> SearchResults:
         """The best sessions for a query; `without` is one to leave out, as the session that asks.
 
         With filters alone it is the newest that pass them. `semantic` finds also what was said in other words, in what has
@@ -198,12 +198,12 @@ class Index:
             self.refresh()
             return self._search(query, limit, without, moment)
 
-    def _search(self, query: Query, limit: int, without: str | None, now: float) -> Results:
+    def _search(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
         from clew.index import assemble
         from clew.index.fts_match import matches
 
         if not query.clauses and not query.is_about_pieces:
-            return Results(assemble.recent(self.shards, query, limit, without, now))
+            return SearchResults(assemble.recent(self.shards, query, limit, without, now))
         found = assemble.sessions(self.shards, matches(self.shards, query, 10 * limit, now), without)
         ranked = assemble.fold(self.shards, assemble.rank(found.values(), now), limit, now)
         if len(ranked) < limit and len(query.wanted) > 1:
@@ -211,7 +211,7 @@ class Index:
 
             more = scattered(self.shards, query, found, without, now)
             ranked = assemble.fold(self.shards, assemble.rank([*found.values(), *more], now), limit, now)
-        answer = Results(assemble.describe(self.shards, ranked, query))
+        answer = SearchResults(assemble.describe(self.shards, ranked, query))
         if not answer and query.clauses:
             from clew.index.spelling import mended
 
@@ -227,11 +227,11 @@ class Index:
 
         return every(self.shards, parse(text) if isinstance(text, str) else text)
 
-    def recent(self, limit: int = 10, filters: str = "", *, without: str | None = None) -> Results:
+    def recent(self, limit: int = 10, filters: str = "", *, without: str | None = None) -> SearchResults:
         """The newest sessions, those that pass some filters such as `project:. since:7d`."""
         return self.search(filters, limit, without=without)
 
-    def session(self, session: str) -> Result | None:
+    def session(self, session: str) -> SearchResult | None:
         """What the index knows of a session."""
         from clew.index.assemble import facts
 
@@ -239,7 +239,7 @@ class Index:
 
     def grep(
         self, pattern: str, *, regex: bool = False, filters: str | Query = "", without: str | None = None
-    ) -> Iterator[Result]:
+    ) -> Iterator[SearchResult]:
         """Sessions, newest first, whose text holds a substring or answers a regular expression. Raises BadQuery."""
         from clew.index.byte_scan import grep
 

@@ -17,7 +17,7 @@ from clew.index.index_schema import FIELDS, shard_of
 from clew.index.index_writer import forget
 from clew.system.sqlite_file import Writing
 from clew.wire.layout import Tree
-from clew.wire.tree_walk import Found, walk_side
+from clew.wire.tree_walk import TranscriptFile, walk_side
 from clew.wire.work_files import plan_file, plan_owners, read_todo_list
 
 OFFSET = -2  # of pieces that stand in no transcript; titles have -1
@@ -28,7 +28,7 @@ _COPIED = ("folder", "cwd", "branches", "models", "started", "ended")
 class _SideFile:
     """A file, the field of its text, its session (none for a plan that no transcript names), and its text."""
 
-    found: Found
+    found: TranscriptFile
     field: str
     session: str
     text: str
@@ -38,7 +38,7 @@ class _SideFile:
         return self.found.mtime_ns // 10**9
 
 
-def refresh_side_files(shards: Sequence[apsw.Connection], root: str, found: Sequence[Found]) -> int:
+def refresh_side_files(shards: Sequence[apsw.Connection], root: str, found: Sequence[TranscriptFile]) -> int:
     """Bring the rows of side files up to date with what was found; how many pieces were written."""
     there = {file.path: (file.size, file.mtime_ns) for file in found}
     statement = "SELECT path, size, mtime, id FROM file WHERE side<>''"
@@ -84,7 +84,7 @@ def _insert(shard: apsw.Connection, one: _SideFile) -> None:
     shard.execute("INSERT INTO done(rowid, text) VALUES(?, ?)", (number, prepared(one.text)))
 
 
-def _read(root: str, found: Sequence[Found]) -> Iterator[_SideFile]:
+def _read(root: str, found: Sequence[TranscriptFile]) -> Iterator[_SideFile]:
     tree = Tree(Path(root))
     for file in found:
         if file.folder != "plans":

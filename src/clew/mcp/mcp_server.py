@@ -18,7 +18,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from clew.mcp.session_tools import TOOLS, Failure, call, schema
+from clew.mcp.session_tools import TOOLS, McpToolError, call, schema
 from clew.version import __version__
 from clew.wire.layout import Tree, claude_dir
 
@@ -49,7 +49,7 @@ def server(tree: Tree) -> Server:
         async with alone:
             try:
                 text = await anyio.to_thread.run_sync(call, tree, asked.name, asked.arguments or {})
-            except Failure as failure:
+            except McpToolError as failure:
                 return _result(str(failure), is_error=True)
         return _result(text)
 

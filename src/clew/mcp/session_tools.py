@@ -24,12 +24,12 @@ from clew.index.results import next_command
 from clew.index.saved_searches import Remembered, remember
 from clew.index.surrounding_turns import Around, context
 from clew.mcp import tool_arguments
-from clew.mcp.quoted_text import LONGEST, Page, back, page, quote, quoted_rows, safe, text
+from clew.mcp.quoted_text import LONGEST, QuotedPage, back, page, quote, quoted_rows, safe, text
 from clew.system.environment import current_session
 from clew.system.file_errors import describe
 from clew.system.plural import noun, plural
 from clew.view.round_labels import describe_round, round_json
-from clew.view.rows import Options, rows
+from clew.view.rows import ViewOptions, rows
 from clew.view.sanitize import clean, one_line
 from clew.view.surrounding_rows import around_rows, is_shown
 from clew.wire.bulk_scan import scan
@@ -43,7 +43,7 @@ _ID = re.compile(r"[0-9a-fA-F-]+")
 _TURNS = re.compile(r"\s*(?:last\s+(?P<last>\d+)|(?P<first>\d+)\s*(?P<dash>-?)\s*(?P<stop>\d*))\s*")
 
 
-class Tool(NamedTuple):
+class McpTool(NamedTuple):
     """A tool: what it is for, its arguments, and what it does with them."""
 
     about: str
@@ -51,7 +51,7 @@ class Tool(NamedTuple):
     answer: Callable[[Tree, Any], str]
 
 
-class Failure(Exception):
+class McpToolError(Exception):
     """A call that cannot be answered; the text is for the model to read."""
 
 
@@ -59,25 +59,25 @@ def call(tree: Tree, name: str, arguments: dict[str, Any]) -> str:
     """Answer one call. Raises Failure with one sentence, and a second one that tells the next step."""
     tool = TOOLS.get(name)
     if tool is None:
-        raise Failure(f"There is no tool {clean(name)!r}.\nThe tools are {', '.join(TOOLS)}.")
+        raise McpToolError(f"There is no tool {clean(name)!r}.\nThe tools are {', '.join(TOOLS)}.")
     try:
         return tool.answer(tree, msgspec.convert(arguments, tool.question, strict=False))
     except msgspec.ValidationError as error:
         wanted = ", ".join(schema(tool)["properties"])
-        raise Failure(f"{clean(str(error))}.\nThe arguments of {name} are {wanted}.") from None
+        raise McpToolError(f"{clean(str(error))}.\nThe arguments of {name} are {wanted}.") from None
     except ClewError as error:
-        raise Failure(clean(f"{error}\n{_hint(error)}").rstrip()) from None
+        raise McpToolError(clean(f"{error}\n{_hint(error)}").rstrip()) from None
     except OSError as error:
-        raise Failure(
+        raise McpToolError(
             clean(f"{error.filename or 'A file'}: {error.strerror}.\nTry again, or ask for another.")
         ) from None
     except ValueError as error:
-        raise Failure(f"{clean(str(error))}.") from None
+        raise McpToolError(f"{clean(str(error))}.") from None
     except UNFORESEEN as error:
-        raise Failure(clean(f"This cannot be answered: {describe(error)}.\nAsk for another session.")) from None
+        raise McpToolError(clean(f"This cannot be answered: {describe(error)}.\nAsk for another session.")) from None
 
 
-def schema(tool: Tool) -> dict[str, Any]:
+def schema(tool: McpTool) -> dict[str, Any]:
     return tool_arguments.schema(tool.question)
 
 
@@ -204,7 +204,7 @@ def read_session(tree: Tree, asked: tool_arguments.ReadSession) -> str:
     session = _session(tree, asked.id)
     turns = _chosen(session, asked.turns)
     last = len(session.turns)
-    wanted = Options(depth=asked.depth, lines=None if asked.depth == "full" else 6)
+    wanted = ViewOptions(depth=asked.depth, lines=None if asked.depth == "full" else 6)
     head = [f"Turns {turns[0].number}-{turns[-1].number} of {last} of session {session.id}."]
     branches = sum(not branch.is_active for branch in session.branches)
     if branches:
@@ -236,12 +236,12 @@ def list_rounds(tree: Tree, asked: tool_arguments.ListRounds) -> str:
 def read_turn(tree: Tree, asked: tool_arguments.ReadTurn) -> str:
     session = _session(tree, asked.id)
     turns = _chosen(session, str(asked.number))
-    body = quoted_rows(rows(session, turns, Options(depth="full", lines=None, diff_lines=None)))
+    body = quoted_rows(rows(session, turns, ViewOptions(depth="full", lines=None, diff_lines=None)))
     head = [f"Turn {asked.number} of {len(session.turns)} of session {session.id}, whole."]
     return _paged(head, page(body, asked.cursor))
 
 
-def read_context(tree: Tree, asked: tool_arguments.Context) -> str:
+def read_context(tree: Tree, asked: tool_arguments.ContextArguments) -> str:
     if bool(asked.id) == bool(asked.path):
         raise Refused(["context needs either an id or a path"])
     session = _session(tree, asked.id) if asked.id else _at(tree, asked.path)
@@ -252,7 +252,7 @@ def read_context(tree: Tree, asked: tool_arguments.Context) -> str:
     found = context(session, asked.offset, asked.around)
     if found is None:
         raise NotFound(str(asked.offset), "turn")
-    wanted = Options(depth=asked.depth, lines=None if asked.depth == "full" else 6)
+    wanted = ViewOptions(depth=asked.depth, lines=None if asked.depth == "full" else 6)
     body = quoted_rows(rows(session, found.turns, wanted))
     place = len(quoted_rows(rows(session, found.before, wanted)))
     start = asked.cursor
@@ -263,9 +263,9 @@ def read_context(tree: Tree, asked: tool_arguments.Context) -> str:
     return _paged(head, page(body, start))
 
 
-def _messages_around(session: Session, asked: tool_arguments.Context) -> str:
+def _messages_around(session: Session, asked: tool_arguments.ContextArguments) -> str:
     """The messages around a line or uuid."""
-    wanted = Options(depth=asked.depth, lines=None if asked.depth == "full" else 6)
+    wanted = ViewOptions(depth=asked.depth, lines=None if asked.depth == "full" else 6)
     found = session.around(asked.place, asked.messages, is_shown(wanted))
     numbers = [entry.line.number for entry in found.entries]
     where = f" of the agent {one_line(found.agent)}" if found.agent else ""
@@ -280,7 +280,7 @@ def _where(session: Session, found: Around) -> str:
     return f"Turns {first}-{last} of {session.id}; the passage is in turn {found.turn.number}{branch}."
 
 
-def _paged(head: list[str], shown: Page, tail: Iterable[str] = ()) -> str:
+def _paged(head: list[str], shown: QuotedPage, tail: Iterable[str] = ()) -> str:
     going = [f"Lines {shown.start + 1}-{shown.stop} of {shown.total}."] if shown.start or shown.is_cut else []
     if shown.is_cut:
         going.append(f"There is more: ask the same again with cursor={shown.stop}.")
@@ -336,7 +336,7 @@ def _chosen(session: Session, asked: str) -> tuple[Turn, ...]:
 # -- counting
 
 
-def count_usage(tree: Tree, asked: tool_arguments.Usage) -> str:
+def count_usage(tree: Tree, asked: tool_arguments.UsageArguments) -> str:
     after = moment(asked.since) if asked.since else None
     spent, sessions, unread = Usage(), 0, 0
     for project in _projects(tree, asked.project):
@@ -383,24 +383,24 @@ def _projects(tree: Tree, asked: str) -> Iterable[Project]:
     return [find_project(tree, asked)] if asked else tree.projects()
 
 
-TOOLS: dict[str, Tool] = {
-    "search_sessions": Tool(
+TOOLS: dict[str, McpTool] = {
+    "search_sessions": McpTool(
         "Find earlier Claude Code sessions by what was said or done in them; the best come first, with passages.",
         tool_arguments.SearchSessions,
         search_sessions,
     ),
-    "list_sessions": Tool("List earlier sessions, the newest first.", tool_arguments.ListSessions, list_sessions),
-    "read_session": Tool("Read some turns of a session.", tool_arguments.ReadSession, read_session),
-    "list_rounds": Tool(
+    "list_sessions": McpTool("List earlier sessions, the newest first.", tool_arguments.ListSessions, list_sessions),
+    "read_session": McpTool("Read some turns of a session.", tool_arguments.ReadSession, read_session),
+    "list_rounds": McpTool(
         "List the rounds of a session: kind, input, features and complexity of each.",
         tool_arguments.ListRounds,
         list_rounds,
     ),
-    "read_turn": Tool(
+    "read_turn": McpTool(
         "Read one turn whole, with all that tools were asked and said.", tool_arguments.ReadTurn, read_turn
     ),
-    "context": Tool(
-        "Read the turns around a passage that search_sessions found.", tool_arguments.Context, read_context
+    "context": McpTool(
+        "Read the turns around a passage that search_sessions found.", tool_arguments.ContextArguments, read_context
     ),
-    "usage": Tool("Count the tokens that sessions took, by model.", tool_arguments.Usage, count_usage),
+    "usage": McpTool("Count the tokens that sessions took, by model.", tool_arguments.UsageArguments, count_usage),
 }

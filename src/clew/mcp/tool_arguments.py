@@ -63,7 +63,7 @@ class ReadTurn(Struct, frozen=True, forbid_unknown_fields=True):
     cursor: Cursor = 0
 
 
-class Context(Struct, frozen=True, forbid_unknown_fields=True):
+class ContextArguments(Struct, frozen=True, forbid_unknown_fields=True):
     offset: Annotated[int, Meta(description="The byte offset of a passage, as the search gave it.")] = -1
     place: Annotated[
         str, Meta(max_length=SHORT, description="Instead of an offset: the number of a line, or the uuid of one.")
@@ -80,7 +80,7 @@ class Context(Struct, frozen=True, forbid_unknown_fields=True):
     cursor: Annotated[int, Meta(ge=-1, description="Where to go on, as the last answer said; -1 for the passage.")] = -1
 
 
-class Usage(Struct, frozen=True, forbid_unknown_fields=True):
+class UsageArguments(Struct, frozen=True, forbid_unknown_fields=True):
     project: Project = ""
     since: Since = ""
 

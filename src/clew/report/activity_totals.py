@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from clew.conversation.session import Session
-from clew.report.reconcile import Difference
+from clew.report.reconcile import CountDifference
 from clew.report.timezone import Zone
 from clew.wire.side_files import Stats
 
@@ -43,7 +43,7 @@ def activity(sessions: Iterable[Session], zone: Zone, until: str | None = None) 
     return found
 
 
-def with_activity(stats: Stats, sessions: Iterable[Session], zone: Zone) -> Iterator[Difference]:
+def with_activity(stats: Stats, sessions: Iterable[Session], zone: Zone) -> Iterator[CountDifference]:
     """The totals of stats-cache.json beside our own, up to the day that it was last computed."""
     until = (stats.last_computed + timedelta(days=1)).isoformat() if stats.last_computed else None
     ours = activity(sessions, zone, until)
@@ -53,10 +53,10 @@ def with_activity(stats: Stats, sessions: Iterable[Session], zone: Zone) -> Iter
         ("tool calls", stats.total_tool_calls, ours.tool_calls),
     )
     for what, theirs, mine in pairs:
-        yield Difference(TOTALS, what, f"{theirs:,}", f"{mine:,}", "" if theirs == mine else _why(theirs, mine))
+        yield CountDifference(TOTALS, what, f"{theirs:,}", f"{mine:,}", "" if theirs == mine else _why(theirs, mine))
     theirs_by_hour, ours_by_hour = _hours(stats.hours), _hours(ours.hours)
     why = "" if theirs_by_hour == ours_by_hour else _why(sum(stats.hours.values()), sum(ours.hours.values()))
-    yield Difference(TOTALS, "sessions by hour", theirs_by_hour, ours_by_hour, why)
+    yield CountDifference(TOTALS, "sessions by hour", theirs_by_hour, ours_by_hour, why)
 
 
 def _hours(counts: dict[int, int] | Counter[int]) -> str:

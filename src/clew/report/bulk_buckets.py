@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clew.report.usage_bucket import Sums
 
 
-class Tally:
+class BucketCounter:
     """Remembers the hours and the modes that it has met: there are few of them, and many replies."""
 
     def __init__(self) -> None:

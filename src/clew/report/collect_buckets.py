@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from typing import NamedTuple
 
     from clew.report.usage_bucket import Cell
-    from clew.wire.tree_walk import Found
+    from clew.wire.tree_walk import TranscriptFile
 
-    class Kept(NamedTuple):
+    class ArchivedTranscript(NamedTuple):
         """A transcript that is not in the tree: a name that no other has in place of a path, and how to read it."""
 
-        found: Found
+        found: TranscriptFile
         read: Callable[[], bytes]
 else:
     from collections import namedtuple
 
-    Kept = namedtuple("Kept", "found read")
+    ArchivedTranscript = namedtuple("Kept", "found read")
 
 
 class Gathered:
@@ -33,7 +33,7 @@ class Gathered:
 
     __slots__ = ("cells", "files", "missed")
 
-    def __init__(self, cells: list[Cell], files: list[Found], missed: list[str]) -> None:
+    def __init__(self, cells: list[Cell], files: list[TranscriptFile], missed: list[str]) -> None:
         self.cells = cells
         self.files = files
         self.missed = missed
@@ -44,7 +44,7 @@ def gather(
     cache: str | None,
     *,
     places: bool,
-    kept: Sequence[Kept] = (),
+    kept: Sequence[ArchivedTranscript] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Gathered:
     """Every reply below a folder of Claude Code, each once; with `places` one by one, else summed up by time and model."""

@@ -17,7 +17,7 @@ from clew.wire.entry import Entry
 KINDS = ("system", *CATEGORIES)
 
 
-class Point(NamedTuple):
+class ContextPoint(NamedTuple):
     """The window at the end of a turn. `parts` are tokens by kind and add up to `tokens`."""
 
     number: int
@@ -28,17 +28,17 @@ class Point(NamedTuple):
     is_compacted: bool
 
 
-def context(session: Session) -> list[Point]:
+def context(session: Session) -> list[ContextPoint]:
     """A point for each turn of the active path that was answered."""
     return list(_points(session))
 
 
-def _points(session: Session) -> Iterator[Point]:
+def _points(session: Session) -> Iterator[ContextPoint]:
     weights = dict.fromkeys(KINDS, 0)
     is_compacted = False
     for turn in session.turns:
         weights["thinking"] = 0  # that of earlier turns is not sent again
-        point: Point | None = None
+        point: ContextPoint | None = None
         for entry in turn.entries:
             if entry.is_boundary:
                 weights = dict.fromkeys(KINDS, 0)
@@ -48,7 +48,7 @@ def _points(session: Session) -> Iterator[Point]:
                 time = entry.time or turn.time
                 when = int(time.timestamp()) if time else -1
                 mark = is_compacted or (point is not None and point.is_compacted)
-                point = Point(turn.number, turn.text, when, tokens, _parts(weights, tokens), mark)
+                point = ContextPoint(turn.number, turn.text, when, tokens, _parts(weights, tokens), mark)
                 is_compacted = False
         if point is not None:
             yield point

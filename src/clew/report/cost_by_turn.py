@@ -10,16 +10,16 @@ from clew.conversation.session import Session
 from clew.facts.prices import Prices
 from clew.facts.token_usage import Spend, usage
 from clew.report.usage_bucket import cell_of
-from clew.report.usage_row import Row, summed
-from clew.report.usage_table import Table
+from clew.report.usage_row import UsageRow, summed
+from clew.report.usage_table import UsageTable
 
 ELSEWHERE = "(other branches)"
 
 
-def by_turn(session: Session, prices: Prices) -> Table:
+def by_turn(session: Session, prices: Prices) -> UsageTable:
     """A row for each turn of the active path, agents rolled up to the turn that began them; each reply counts once."""
     seen: set[str] = set()
-    found: list[Row] = []
+    found: list[UsageRow] = []
     for turn in session.turns:
         agents = (agent for call in turn.calls for agent in _below(session, call))
         spent = sum((usage(agent.session.entries) for agent in agents), usage(turn.entries))
@@ -30,7 +30,7 @@ def by_turn(session: Session, prices: Prices) -> Table:
     rest = [spend for key, spend in everything.items() if key not in seen]
     if rest:
         found.append(_row(rest, prices, ELSEWHERE))
-    return Table("turn", found, _row(everything.values(), prices, "Total"))
+    return UsageTable("turn", found, _row(everything.values(), prices, "Total"))
 
 
 def _below(session: Session, call: Call) -> list[Agent]:
@@ -39,6 +39,6 @@ def _below(session: Session, call: Call) -> list[Agent]:
     return [*found, *(deeper for agent in found for inner in agent.session.calls for deeper in _below(session, inner))]
 
 
-def _row(spends: Iterable[Spend], prices: Prices, name: str) -> Row:
+def _row(spends: Iterable[Spend], prices: Prices, name: str) -> UsageRow:
     minutes: dict[str, int] = {}
     return summed((cell_of(spend, None, minutes) for spend in spends), prices, name)

@@ -5,7 +5,7 @@ A block begins with the full hour of its first reply and ends five hours later, 
 
 from __future__ import annotations
 
-from clew.report.usage_row import Row
+from clew.report.usage_row import UsageRow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ HOURS = 5
 LENGTH = HOURS * 3600
 
 
-class Block:
+class FiveHourBlock:
     """`start` and `end` in seconds since 1970; rates are for a minute, over the time from the first reply to the last."""
 
     __slots__ = ("is_active", "now", "row", "start")
 
-    def __init__(self, start: int, row: Row, now: float) -> None:
+    def __init__(self, start: int, row: UsageRow, now: float) -> None:
         self.start = start
         self.row = row
         self.now = now
@@ -75,11 +75,11 @@ class Block:
         }
 
 
-def blocks(cells: Iterable[Cell], prices: Prices, now: float) -> list[Block]:
+def blocks(cells: Iterable[Cell], prices: Prices, now: float) -> list[FiveHourBlock]:
     """The blocks of some cells, oldest first; what has no time is in none."""
-    found: list[tuple[int, Row]] = []
+    found: list[tuple[int, UsageRow]] = []
     for cell in sorted((cell for cell in cells if cell.when >= 0), key=lambda cell: cell.when):
         if not found or cell.when >= found[-1][0] + LENGTH or cell.when - found[-1][1].last >= LENGTH:
-            found.append((cell.when // 3600 * 3600, Row("")))
+            found.append((cell.when // 3600 * 3600, UsageRow("")))
         found[-1][1].add(cell, prices.rate(cell.model, cell.mode, cell.steps))
-    return [Block(start, row, now) for start, row in found]
+    return [FiveHourBlock(start, row, now) for start, row in found]

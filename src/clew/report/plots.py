@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from clew.facts.prices import MICRO, dollars
-from clew.report.context_history import KINDS, Point
+from clew.report.context_history import KINDS, ContextPoint
 from clew.report.svg import Series, areas, bars, heat
 from clew.report.text_table import WIDEST, short, shown
 from clew.report.timezone import DAY, Zone
 from clew.report.usage_bucket import Cell
-from clew.report.usage_row import Row
-from clew.report.usage_table import Table
+from clew.report.usage_row import UsageRow
+from clew.report.usage_table import UsageTable
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 HOURS = tuple(f"{hour:02d}" for hour in range(24))
@@ -27,7 +27,7 @@ def _tokens(value: float) -> str:
     return short(round(value))
 
 
-def models_of(table: Table) -> list[str]:
+def models_of(table: UsageTable) -> list[str]:
     """The models of a table, the dearest first."""
     totals: dict[str, int] = {}
     for row in table.rows:
@@ -36,7 +36,7 @@ def models_of(table: Table) -> list[str]:
     return sorted(totals, key=lambda name: (-totals[name], name))
 
 
-def cost_picture(table: Table) -> str:
+def cost_picture(table: UsageTable) -> str:
     """Cost by name, the models on top of each other."""
     series = [
         Series(model, [row.models[model].cost / MICRO**2 if model in row.models else 0.0 for row in table.rows])
@@ -60,7 +60,7 @@ def activity_picture(cells: Sequence[Cell], zone: Zone) -> str:
     return heat("Replies by weekday and hour", WEEKDAYS, HOURS, values, lambda value: f"{round(value):,} replies")
 
 
-def context_picture(points: Sequence[Point]) -> str:
+def context_picture(points: Sequence[ContextPoint]) -> str:
     """The window of a session, turn by turn."""
     series = [Series(kind, [point.parts[kind] for point in points]) for kind in KINDS]
     marks = [(index, "compacted") for index, point in enumerate(points) if point.is_compacted]
@@ -70,7 +70,7 @@ def context_picture(points: Sequence[Point]) -> str:
 # -- in the terminal
 
 
-def cost_lines(table: Table, width: int, measure: Callable[[str], int] = len) -> list[str]:
+def cost_lines(table: UsageTable, width: int, measure: Callable[[str], int] = len) -> list[str]:
     """A bar for each row, as long as its cost; of tokens where nothing has a price.
 
     `measure` says how many columns a name takes; names take at most half of the width.
@@ -93,7 +93,7 @@ def _shortened(name: str, room: int, measure: Callable[[str], int]) -> str:
     return name
 
 
-def _said(row: Row, is_priced: bool) -> str:
+def _said(row: UsageRow, is_priced: bool) -> str:
     return dollars(row.cost) if is_priced else short(row.total)
 
 
@@ -113,7 +113,7 @@ def activity_lines(cells: Sequence[Cell], zone: Zone) -> list[str]:
     return lines
 
 
-def context_lines(points: Sequence[Point], width: int) -> list[str]:
+def context_lines(points: Sequence[ContextPoint], width: int) -> list[str]:
     """The size of the window at the end of each turn; a compaction has a line of its own."""
     top = max((point.tokens for point in points), default=0)
     room = max(10, width - 18)

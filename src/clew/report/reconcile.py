@@ -11,12 +11,12 @@ from clew.facts.prices import Prices, dollars
 from clew.facts.token_usage import count, usage
 from clew.report.timezone import Zone
 from clew.report.usage_bucket import Cell, cell_of
-from clew.report.usage_row import Row, summed
+from clew.report.usage_row import UsageRow, summed
 from clew.wire.entry_types import CostState
 from clew.wire.side_files import ModelTokens, Stats
 
 
-class Difference(NamedTuple):
+class CountDifference(NamedTuple):
     """One number of theirs and ours; `why` is empty if they agree."""
 
     source: str
@@ -26,18 +26,18 @@ class Difference(NamedTuple):
     why: str
 
 
-def with_stats(stats: Stats, cells: Iterable[Cell], zone: Zone) -> Iterator[Difference]:
+def with_stats(stats: Stats, cells: Iterable[Cell], zone: Zone) -> Iterator[CountDifference]:
     """stats-cache.json: tokens by model, up to the day that it was last brought up to date."""
     last = stats.last_computed
     ours = _by_model(cells, zone, last)
     for model in sorted(stats.models.keys() | ours.keys()):
-        row = ours.get(model, Row(model))
+        row = ours.get(model, UsageRow(model))
         for what, theirs, mine in _numbers(stats.models.get(model, ModelTokens()), row):
             why = "" if theirs == mine else _why_stats(theirs, mine, last)
-            yield Difference("stats-cache.json", f"{model} {what}", f"{theirs:,}", f"{mine:,}", why)
+            yield CountDifference("stats-cache.json", f"{model} {what}", f"{theirs:,}", f"{mine:,}", why)
 
 
-def _numbers(theirs: ModelTokens, ours: Row) -> tuple[tuple[str, int, int], ...]:
+def _numbers(theirs: ModelTokens, ours: UsageRow) -> tuple[tuple[str, int, int], ...]:
     return (
         ("input", theirs.input_tokens, ours.input),
         ("output", theirs.output_tokens, ours.output),
@@ -46,12 +46,12 @@ def _numbers(theirs: ModelTokens, ours: Row) -> tuple[tuple[str, int, int], ...]
     )
 
 
-def _by_model(cells: Iterable[Cell], zone: Zone, last: date | None) -> dict[str, Row]:
-    found: dict[str, Row] = {}
+def _by_model(cells: Iterable[Cell], zone: Zone, last: date | None) -> dict[str, UsageRow]:
+    found: dict[str, UsageRow] = {}
     end = (last + timedelta(days=1)).isoformat() if last else None
     for cell in cells:
         if end is None or zone.day(cell.when) < end:
-            found.setdefault(cell.model, Row(cell.model)).add(cell, None)
+            found.setdefault(cell.model, UsageRow(cell.model)).add(cell, None)
     return found
 
 
@@ -62,7 +62,7 @@ def _why_stats(theirs: int, ours: int, last: date | None) -> str:
     return f"it was brought up to date before the last of these replies{day}, or left out agents"
 
 
-def with_cost_state(session: Session, prices: Prices) -> Iterator[Difference]:
+def with_cost_state(session: Session, prices: Prices) -> Iterator[CountDifference]:
     """cost-state: what the program itself said it had cost, when it ended."""
     states = [CostState.of(entry) for entry in session.entries if entry.type == "cost-state"]
     if not states:
@@ -73,10 +73,10 @@ def with_cost_state(session: Session, prices: Prices) -> Iterator[Difference]:
     why = ""
     if dollars(theirs) != dollars(ours.cost):
         why = _why_cost(theirs, ours, has_unknown=state.has_unknown_model_cost)
-    yield Difference(f"cost-state of {session.id[:8]}", "cost", dollars(theirs), dollars(ours.cost), why)
+    yield CountDifference(f"cost-state of {session.id[:8]}", "cost", dollars(theirs), dollars(ours.cost), why)
 
 
-def _why_cost(theirs: int, ours: Row, *, has_unknown: bool) -> str:
+def _why_cost(theirs: int, ours: UsageRow, *, has_unknown: bool) -> str:
     if ours.unpriced:
         return f"no price is known here for {', '.join(sorted(ours.unpriced))}"
     if has_unknown:
@@ -86,7 +86,7 @@ def _why_cost(theirs: int, ours: Row, *, has_unknown: bool) -> str:
     return "it counts from its last start only, and the session was resumed"
 
 
-def with_agents(session: Session) -> Iterator[Difference]:
+def with_agents(session: Session) -> Iterator[CountDifference]:
     """The total that the result of a call gives for its agent: the window at its end, not a sum of its replies."""
     for agent in session.agents:
         detail = agent.call.detail if agent.call else None
@@ -96,4 +96,4 @@ def with_agents(session: Session) -> Iterator[Difference]:
             continue
         ours = count(replies[-1]).total
         why = "" if ours == theirs else "the last reply of the agent holds a placeholder, or is not in its file"
-        yield Difference(f"agent {agent.id}", "tokens at its end", f"{theirs:,}", f"{ours:,}", why)
+        yield CountDifference(f"agent {agent.id}", "tokens at its end", f"{theirs:,}", f"{ours:,}", why)

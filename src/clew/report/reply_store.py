@@ -20,13 +20,13 @@ from msgspec import msgpack
 
 from clew.errors import UNFORESEEN, UNREADABLE
 from clew.facts.token_usage import Spend, usage
-from clew.report.bulk_buckets import Tally
-from clew.report.usage_bucket import Cell, Place, add_to, cell_of, cells_of, put
-from clew.report.usage_summary import Summary, folder_of, load, save, states_of
+from clew.report.bulk_buckets import BucketCounter
+from clew.report.usage_bucket import Cell, ReplyContext, add_to, cell_of, cells_of, put
+from clew.report.usage_summary import UsageSummary, folder_of, load, save, states_of
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, Writing, empty
 from clew.wire.bulk_scan import scan
 from clew.wire.line import LONGEST
-from clew.wire.tree_walk import Found
+from clew.wire.tree_walk import TranscriptFile
 from clew.wire.usage_fields import PROBE, Billed
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Store:
             self.database = _opened(self.folder)
         except UNUSABLE:
             self._forget_cache()
-        self._tally = Tally()
+        self._tally = BucketCounter()
         self.failed: list[str] = []
 
     def _forget_cache(self) -> None:
@@ -82,7 +82,9 @@ class Store:
     def close(self) -> None:
         self.database.close()
 
-    def refresh(self, found: list[Found], is_whole: bool = True, progress: Progress | None = None) -> Summary:
+    def refresh(
+        self, found: list[TranscriptFile], is_whole: bool = True, progress: Progress | None = None
+    ) -> UsageSummary:
         """Read what has changed of these files, and sum up; what is not among them is gone if they are all there are."""
         states = states_of(found)
         kept = load(self.folder) if self.folder else None
@@ -111,15 +113,15 @@ class Store:
             self._forget_cache()
 
     def _refreshed(
-        self, states: dict[str, tuple[int, int, int]], found: list[Found], is_whole: bool, progress: Progress
-    ) -> Summary:
+        self, states: dict[str, tuple[int, int, int]], found: list[TranscriptFile], is_whole: bool, progress: Progress
+    ) -> UsageSummary:
         try:
             is_complete = self._update(found, is_whole, progress)
         except apsw.BusyError:  # another clew is at it: what there is will do
             is_complete = False
-        return Summary(states, cells_of(self._sums()), is_whole and is_complete)
+        return UsageSummary(states, cells_of(self._sums()), is_whole and is_complete)
 
-    def _update(self, found: list[Found], is_whole: bool, progress: Progress) -> bool:
+    def _update(self, found: list[TranscriptFile], is_whole: bool, progress: Progress) -> bool:
         self.database.execute("BEGIN IMMEDIATE")
         try:
             rows = self.database.execute("SELECT path, inode, size, mtime FROM file")
@@ -135,7 +137,7 @@ class Store:
                 self.database.execute("ROLLBACK")
         return not any(os.path.exists(path) for path in self.failed)
 
-    def _read_all(self, changed: list[Found], known: Container[str], progress: Progress) -> Iterator[Values]:
+    def _read_all(self, changed: list[TranscriptFile], known: Container[str], progress: Progress) -> Iterator[Values]:
         """The rows of files that have changed; those that cannot be read have none."""
         done, total = 0, sum(file.size for file in changed)
         for file in changed:
@@ -147,7 +149,7 @@ class Store:
             done += file.size
             progress(done, total)
 
-    def _read(self, found: Found, is_known: bool) -> Values | None:
+    def _read(self, found: TranscriptFile, is_known: bool) -> Values | None:
         """Read a file on, or anew: its row, or None if it cannot be read."""
         try:
             if found.path in self._elsewhere:
@@ -157,7 +159,7 @@ class Store:
         except UNREADABLE:
             return None
 
-    def _row(self, found: Found, file: BinaryIO, is_known: bool) -> Values:
+    def _row(self, found: TranscriptFile, file: BinaryIO, is_known: bool) -> Values:
         offset, session = 0, found.session
         replies: dict[str, Spend] = {}
         if is_known:
@@ -165,7 +167,7 @@ class Store:
             if row and row[1] and row[0] == found.inode and mark_of(file, row[1]) == row[2]:
                 offset, session = row[1], row[3]
                 replies = dict(zip(_KEYS.decode(row[4]), _SPENDS.decode(row[5]), strict=True))
-        reader = _Reader(file, offset, session)
+        reader = _UsageLines(file, offset, session)
         spent = usage(reader).own
         for key, spend in spent.items():
             replies[key] = spend.merge(replies[key]) if key in replies else spend
@@ -187,7 +189,7 @@ class Store:
             add_to(found, cell_of(_joined(tellings), None, {}))
         return found
 
-    def every_cell(self, found: list[Found], is_whole: bool) -> list[Cell]:
+    def every_cell(self, found: list[TranscriptFile], is_whole: bool) -> list[Cell]:
         """As `cells`; a store that proves to be damaged is made again from the files."""
         try:
             return list(self.cells())
@@ -209,15 +211,15 @@ class Store:
             original = min(tellings, key=lambda telling: telling.spend.is_copy)
             yield cell_of(_joined(tellings), original.place, minutes)
 
-    def _tellings(self, shared: Mapping[str, Collection[str]]) -> dict[str, list[_Telling]]:
+    def _tellings(self, shared: Mapping[str, Collection[str]]) -> dict[str, list[_StoredUsage]]:
         """What each of several files says of a reply that is in all of them, in the order of their paths."""
-        found: dict[str, list[_Telling]] = {}
+        found: dict[str, list[_StoredUsage]] = {}
         for path in sorted({path for paths in shared.values() for path in paths}):
             row = self.database.execute("SELECT folder, session, agent, keys, spends FROM file WHERE path=?", (path,))
             for folder, session, agent, keys, spends in row:
                 for key, spend in zip(_KEYS.decode(keys), _SPENDS.decode(spends), strict=True):
                     if key in shared:
-                        found.setdefault(key, []).append(_Telling(spend, _place(folder, session, agent, spend)))
+                        found.setdefault(key, []).append(_StoredUsage(spend, _place(folder, session, agent, spend)))
         return found
 
     def _shared(self) -> dict[str, list[str]]:
@@ -232,19 +234,21 @@ class Store:
         return shared
 
 
-class _Telling(NamedTuple):
+class _StoredUsage(NamedTuple):
     """What one file says of a reply."""
 
     spend: Spend
-    place: Place
+    place: ReplyContext
 
 
-def _joined(tellings: Sequence[_Telling]) -> Spend:
+def _joined(tellings: Sequence[_StoredUsage]) -> Spend:
     return reduce(Spend.merge, (telling.spend for telling in tellings))
 
 
-def _place(folder: str, session: str, agent: str, spend: Spend) -> Place:
-    return Place(folder, session, agent, spend.branch, " ".join(sorted({_word(name) for name in spend.calls.values()})))
+def _place(folder: str, session: str, agent: str, spend: Spend) -> ReplyContext:
+    return ReplyContext(
+        folder, session, agent, spend.branch, " ".join(sorted({_word(name) for name in spend.calls.values()}))
+    )
 
 
 def _word(name: str) -> str:
@@ -252,7 +256,7 @@ def _word(name: str) -> str:
     return name if name.isalnum() else "·".join(name.split())
 
 
-class _Reader:
+class _UsageLines:
     """The lines of a file that have usage in them, how far they were read, and the session that they name.
 
     A last line without its newline counts if it is whole; but it may yet become another, and the file be read anew.

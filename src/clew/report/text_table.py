@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from clew.facts.prices import Prices
-    from clew.report.five_hour_blocks import Block
+    from clew.report.five_hour_blocks import FiveHourBlock
     from clew.report.timezone import Zone
-    from clew.report.usage_row import Row
-    from clew.report.usage_table import Table
+    from clew.report.usage_row import UsageRow
+    from clew.report.usage_table import UsageTable
 
 NARROW = 76  # columns below which numbers are short ones
 FIRST = 20  # columns that a name has at least
@@ -21,7 +21,7 @@ WIDEST = 200  # columns that a name has at most where no terminal limits it
 
 
 def table_lines(
-    table: Table,
+    table: UsageTable,
     heading: str,
     prices: Prices,
     width: int = 0,
@@ -47,7 +47,7 @@ def table_lines(
 
 
 def _cells(
-    table: Table, heading: str, columns: Sequence[tuple[str, Callable[[Row], str]]]
+    table: UsageTable, heading: str, columns: Sequence[tuple[str, Callable[[UsageRow], str]]]
 ) -> list[tuple[str, list[str]]]:
     lines = [(heading, [head for head, _ in columns])]
     for row in [*table.rows, table.total]:
@@ -70,11 +70,11 @@ def _widths(lines: Sequence[tuple[str, list[str]]]) -> list[int]:
     return [2 + max(map(len, column)) for column in zip(*(cells for _, cells in lines), strict=True)]
 
 
-def _money(row: Row) -> str:
+def _money(row: UsageRow) -> str:
     return dollars(row.cost) + ("*" if row.unpriced else "")
 
 
-_FULL: tuple[tuple[str, Callable[[Row], str]], ...] = (
+_FULL: tuple[tuple[str, Callable[[UsageRow], str]], ...] = (
     ("REPLIES", lambda row: f"{row.replies:,}"),
     ("INPUT", lambda row: f"{row.input:,}"),
     ("OUTPUT", lambda row: f"{row.output:,}"),
@@ -82,7 +82,7 @@ _FULL: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("READ", lambda row: f"{row.read:,}"),
     ("COST", _money),
 )
-_COMPACT: tuple[tuple[str, Callable[[Row], str]], ...] = (
+_COMPACT: tuple[tuple[str, Callable[[UsageRow], str]], ...] = (
     ("TOKENS", lambda row: short(row.total)),
     ("OUTPUT", lambda row: short(row.output)),
     ("COST", _money),
@@ -97,7 +97,7 @@ def short(number: int) -> str:
     return str(number)
 
 
-def notes(total: Row, prices: Prices) -> Iterator[str]:
+def notes(total: UsageRow, prices: Prices) -> Iterator[str]:
     """What has to be known to read the numbers: how far they can be trusted, what has no price, what the cache saved."""
     yield ""
     final = total.replies - total.stubs
@@ -119,7 +119,7 @@ def notes(total: Row, prices: Prices) -> Iterator[str]:
     yield f"Prices of {prices.date}."
 
 
-def block_lines(found: Sequence[Block], zone: Zone, width: int, compact: bool = False) -> Iterator[str]:
+def block_lines(found: Sequence[FiveHourBlock], zone: Zone, width: int, compact: bool = False) -> Iterator[str]:
     """A line for each block; below the active one how fast it fills and where that leads."""
     for block in found:
         row = block.row

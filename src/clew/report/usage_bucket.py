@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from clew.facts.token_usage import Spend
 
-    class Place(NamedTuple):
+    class ReplyContext(NamedTuple):
         """Where a reply stands: `tools` are those that it called, with a space between."""
 
         project: str = ""
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
         searches: int
         fetches: int
         missing: int
-        place: Place | None = None
+        place: ReplyContext | None = None
 else:
     from collections import namedtuple
 
-    Place = namedtuple("Place", "project session agent branch tools", defaults=("",) * 5)
+    ReplyContext = namedtuple("Place", "project session agent branch tools", defaults=("",) * 5)
     Cell = namedtuple(
         "Cell",
         "when model mode steps is_final replies input output write_5m write_1h read searches fetches missing place",
@@ -59,7 +59,7 @@ else:
 QUARTER = 900  # seconds: the offsets of all time zones are multiples of it
 
 
-def cell_of(spend: Spend, place: Place | None, minutes: dict[str, int]) -> Cell:
+def cell_of(spend: Spend, place: ReplyContext | None, minutes: dict[str, int]) -> Cell:
     """One reply as a cell; `minutes` remembers those that were met before."""
     count = spend.count
     written_5m, written_1h, read = count.cache_write_5m, count.cache_write_1h, count.cache_read

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NO_MODEL = "(no model)"
 
 
-class Row:
+class UsageRow:
     """A sum with its price. Money is in the small unit of `facts.price`; `unpriced` are tokens by model without a price."""
 
     __slots__ = (
@@ -47,7 +47,7 @@ class Row:
         self.cost = self.uncached = self.missing_cost = 0
         self.first = self.last = -1
         self.unpriced: dict[str, int] = {}
-        self.models: dict[str, Row] = {}
+        self.models: dict[str, UsageRow] = {}
 
     @property
     def write(self) -> int:
@@ -100,7 +100,7 @@ class Row:
         elif prompt + output:
             self.unpriced[model or NO_MODEL] = self.unpriced.get(model or NO_MODEL, 0) + prompt + output
 
-    def absorb(self, other: Row) -> None:
+    def absorb(self, other: UsageRow) -> None:
         """Add another row to this one."""
         for name in _ADDED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -140,28 +140,28 @@ _ADDED += ("stub_output", "missing", "cost", "uncached", "missing_cost")
 
 def rows(
     cells: Iterable[Cell], names: Callable[[Cell], list[tuple[str, Cell]]], prices: Prices, *, by_model: bool = False
-) -> list[Row]:
+) -> list[UsageRow]:
     """Cells added up by name, in the order of the names. `names` may share a cell out among several."""
-    found: dict[str, Row] = {}
+    found: dict[str, UsageRow] = {}
     for each in cells:
         for name, cell in names(each):
             row = found.get(name)
             if row is None:
-                row = found[name] = Row(name)
+                row = found[name] = UsageRow(name)
             rate = prices.rate(cell.model, cell.mode, cell.steps)
             row.add(cell, rate)
             if by_model:
                 model = model_name(cell)
                 if model not in row.models:
-                    row.models[model] = Row(model)
+                    row.models[model] = UsageRow(model)
                 row.models[model].add(cell, rate)
     for row in found.values():
         row.models = dict(sorted(row.models.items(), key=lambda pair: (-pair[1].cost, pair[0])))
     return [found[name] for name in sorted(found)]
 
 
-def summed(cells: Iterable[Cell], prices: Prices, name: str = "Total") -> Row:
-    row = Row(name)
+def summed(cells: Iterable[Cell], prices: Prices, name: str = "Total") -> UsageRow:
+    row = UsageRow(name)
     for cell in cells:
         row.add(cell, prices.rate(cell.model, cell.mode, cell.steps))
     return row

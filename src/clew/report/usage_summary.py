@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import NamedTuple
 
-    from clew.wire.tree_walk import Found
+    from clew.wire.tree_walk import TranscriptFile
 
-    class Summary(NamedTuple):
+    class UsageSummary(NamedTuple):
         """`states` says of which files it was made; `is_whole`, whether all of them could be read."""
 
         states: dict[str, tuple[int, int, int]]
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    Summary = namedtuple("Summary", "states cells is_whole")
+    UsageSummary = namedtuple("Summary", "states cells is_whole")
 
 VERSION = 3
 _CHECKED = 4  # bytes of the checksum before the rest: what was damaged on the disk is not given to `marshal`
@@ -41,17 +41,17 @@ def folder_of(root: str, cache: str) -> str:
     return os.path.join(cache, "usage", f"{crc32(path):08x}-{len(path)}")
 
 
-def states_of(found: Iterable[Found]) -> dict[str, tuple[int, int, int]]:
+def states_of(found: Iterable[TranscriptFile]) -> dict[str, tuple[int, int, int]]:
     return {file.path: (file.inode, file.size, file.mtime_ns) for file in found}
 
 
-def load(folder: str) -> Summary | None:
+def load(folder: str) -> UsageSummary | None:
     """The summary that is kept, of whatever state; None if there is none that can be read."""
     data = _data(folder)
     try:
         version, is_whole, size, cells = marshal.loads(data)
         states = marshal.loads(data[-size:]) if version == VERSION else {}
-        return Summary(states, list(map(Cell._make, cells)), is_whole) if version == VERSION else None
+        return UsageSummary(states, list(map(Cell._make, cells)), is_whole) if version == VERSION else None
     except UNFORESEEN:
         return None
 
@@ -75,7 +75,7 @@ def _data(folder: str) -> bytes:
     return data if crc32(data).to_bytes(_CHECKED, "big") == checksum else b""
 
 
-def save(folder: str, summary: Summary) -> None:
+def save(folder: str, summary: UsageSummary) -> None:
     """Put a summary in the place of the one before, whole or not at all; for the eyes of the user alone."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     states = marshal.dumps(summary.states)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.report.timezone import Zone
 from clew.report.usage_bucket import QUARTER
-from clew.report.usage_row import Row, model_name, rows, share, summed
+from clew.report.usage_row import UsageRow, model_name, rows, share, summed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ PLACES = ("project", "session", "agent", "branch", "tool")
 BY = (*TIMES, "model", *PLACES)
 
 
-class Table:
+class UsageTable:
     """Rows, and their sum: in that a reply counts once, even if rows share it."""
 
     __slots__ = ("by", "rows", "total")
 
-    def __init__(self, by: str, found: list[Row], total: Row) -> None:
+    def __init__(self, by: str, found: list[UsageRow], total: UsageRow) -> None:
         self.by = by
         self.rows = found
         self.total = total
@@ -64,7 +64,7 @@ def needs_places(wanted: Wanted) -> bool:
     )
 
 
-def table(cells: Iterable[Cell], wanted: Wanted, prices: Prices) -> Table:
+def table(cells: Iterable[Cell], wanted: Wanted, prices: Prices) -> UsageTable:
     chosen = chosen_of(cells, wanted)
     found = rows(chosen, naming(wanted.by, Zone(wanted.zone)), prices, by_model=wanted.by_model)
     total = summed(chosen, prices) if wanted.by == "tool" else _total(found)
@@ -72,11 +72,11 @@ def table(cells: Iterable[Cell], wanted: Wanted, prices: Prices) -> Table:
         found.sort(key=lambda row: (-row.cost, -row.total, row.name))
     if wanted.limit is not None:
         found = (found[-wanted.limit :] if wanted.limit else []) if wanted.by in TIMES else found[: wanted.limit]
-    return Table(wanted.by, found, total)
+    return UsageTable(wanted.by, found, total)
 
 
-def _total(found: list[Row]) -> Row:
-    total = Row("Total")
+def _total(found: list[UsageRow]) -> UsageRow:
+    total = UsageRow("Total")
     for row in found:
         total.absorb(row)
     return total

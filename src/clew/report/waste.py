@@ -10,7 +10,7 @@ from clew.conversation.session import Session
 from clew.facts.prices import Prices, cost
 from clew.facts.token_usage import LETTERS, Spend, usage
 from clew.report.usage_bucket import cell_of
-from clew.report.usage_row import Row
+from clew.report.usage_row import UsageRow
 from clew.system.file_errors import Fence
 
 KINDS = {
@@ -116,8 +116,8 @@ def _price(spend: Spend, tokens: int, prices: Prices) -> int:
     return cost(rate, (0, 0, tokens - hour, hour, -tokens, 0))
 
 
-def _row(spend: Spend, prices: Prices) -> Row:
-    row = Row("")
+def _row(spend: Spend, prices: Prices) -> UsageRow:
+    row = UsageRow("")
     cell = cell_of(spend, None, {})
     row.add(cell, prices.rate(cell.model, cell.mode, cell.steps))
     return row

@@ -13,14 +13,14 @@ from textual.theme import Theme
 
 from clew.conversation.session import Session
 from clew.tui.dialogs import FileName, Help
-from clew.tui.external_programs import Outside, Resume
-from clew.tui.home_screen import Home
+from clew.tui.external_programs import Outside, ResumeCommand
+from clew.tui.home_screen import HomeScreen
 from clew.tui.load_rows import session_rows
-from clew.tui.reader_screen import Reader
-from clew.tui.search_thread import Building, Failed, Found, Place, Seeker
-from clew.tui.session_item import Hit, as_sentence
+from clew.tui.reader_screen import ReaderScreen
+from clew.tui.search_thread import Building, SearchFailure, SearchFound, SearchLocation, SearchThread
+from clew.tui.session_item import SessionItem, as_sentence
 from clew.view.row_terminal import lines
-from clew.view.rows import Options
+from clew.view.rows import ViewOptions
 from clew.view.turn_json import document
 from clew.wire.layout import session_at
 from clew.wire.session_writer import create
@@ -58,7 +58,7 @@ LIGHT = Theme(
 )
 
 
-class Browser(App[Resume]):
+class Browser(App[ResumeCommand]):
     """Type to search, read, and go on. It ends with the session to resume, if there is one."""
 
     TITLE = "clew"
@@ -76,7 +76,7 @@ class Browser(App[Resume]):
 
     def __init__(
         self,
-        place: Place,
+        place: SearchLocation,
         *,
         outside: Outside | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -85,8 +85,8 @@ class Browser(App[Resume]):
         self.outside = outside or Outside()
         self.clock = clock
         self.reveal = False
-        self.home = Home()
-        self.seeker = Seeker(place, self.post_message, clock)
+        self.home = HomeScreen()
+        self.seeker = SearchThread(place, self.post_message, clock)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Colours of our own; they are plain, since those with a share of the background are not mixed line by line."""
@@ -104,10 +104,10 @@ class Browser(App[Resume]):
 
     # -- answers from the threads
 
-    def on_found(self, message: Found) -> None:
+    def on_found(self, message: SearchFound) -> None:
         self.home.found(message)
 
-    def on_failed(self, message: Failed) -> None:
+    def on_failed(self, message: SearchFailure) -> None:
         self.home.failed(message)
 
     def on_building(self, message: Building) -> None:
@@ -116,15 +116,15 @@ class Browser(App[Resume]):
     # -- what can be done with the session that is chosen or open
 
     @property
-    def chosen(self) -> Hit | None:
+    def chosen(self) -> SessionItem | None:
         reader = self._reader
         return reader.hit if reader else self.home.chosen
 
     @property
-    def _reader(self) -> Reader | None:
-        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Reader)), None)
+    def _reader(self) -> ReaderScreen | None:
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, ReaderScreen)), None)
 
-    def refuse_gone(self, hit: Hit) -> None:
+    def refuse_gone(self, hit: SessionItem) -> None:
         """Say that the transcript of a session is gone, and what can be done about it."""
         self.notify(as_sentence(hit.note, self.reveal), severity="warning", markup=False)
 
@@ -133,7 +133,7 @@ class Browser(App[Resume]):
         if hit and hit.gone:
             self.refuse_gone(hit)
         elif hit:
-            self.exit(Resume(hit.session, hit.cwd))
+            self.exit(ResumeCommand(hit.session, hit.cwd))
 
     def action_page(self) -> None:
         """The session as plain text in the pager."""
@@ -147,7 +147,7 @@ class Browser(App[Resume]):
             if reader:
                 text = reader.text()
             else:
-                made = session_rows(_session(hit), Options(), None, self.reveal)
+                made = session_rows(_session(hit), ViewOptions(), None, self.reveal)
                 text = "\n".join(line for row in made for line in lines(row))
         except OSError as error:
             self.notify(f"{hit.path}: {error.strerror}", severity="error", markup=False)
@@ -201,6 +201,6 @@ class Browser(App[Resume]):
         self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
 
 
-def _session(hit: Hit) -> Session:
+def _session(hit: SessionItem) -> Session:
     file = session_at(hit.path)
     return Session(file.path, file=file)

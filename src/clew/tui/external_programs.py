@@ -18,7 +18,7 @@ Run = Callable[[Sequence[str], str | None], int]
 Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
 
 
-class Resume(NamedTuple):
+class ResumeCommand(NamedTuple):
     """A session to go on with, and the folder to do that in."""
 
     session: str
@@ -59,7 +59,7 @@ class Outside:
     run: Run = run
 
 
-def go_on(resume: Resume, execute: Execute = become, find: Callable[[str], str | None] = find_program) -> int:
+def go_on(resume: ResumeCommand, execute: Execute = become, find: Callable[[str], str | None] = find_program) -> int:
     """Become `claude` in the folder of the session; if that is not possible, print why and what to type."""
     reason = ""
     program = find("claude")

@@ -13,9 +13,9 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
 from clew.tui.preview_pane import Preview
-from clew.tui.reader_screen import Reader
-from clew.tui.search_thread import BEST, Building, Failed, Found, understood
-from clew.tui.session_item import Hit, count_sessions, describe_unlisted, filtered, has_filter, next_since
+from clew.tui.reader_screen import ReaderScreen
+from clew.tui.search_thread import BEST, Building, SearchFailure, SearchFound, understood
+from clew.tui.session_item import SessionItem, count_sessions, describe_unlisted, filtered, has_filter, next_since
 from clew.tui.session_list import HitList
 from clew.tui.virtual_list import Virtual
 
@@ -29,7 +29,7 @@ _PURPOSE = {"archive": "restores", "reconstructed": "shows"}  # of the command f
 WIDE, TALL = 110, 34  # from these columns the preview is on the right, from these lines it is below
 
 
-class Query(Input):
+class SearchBox(Input):
     """The search box; it keeps the focus while the keys up and down move in the list."""
 
     app: Browser
@@ -42,7 +42,7 @@ class Query(Input):
             self.app.action_help()
 
 
-class Home(Screen[None]):
+class HomeScreen(Screen[None]):
     """Type to search."""
 
     app: Browser
@@ -101,7 +101,7 @@ class Home(Screen[None]):
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
             yield Static("clew ❯", id="name", markup=False)
-            yield Query(placeholder="search all sessions", id="query", compact=True)
+            yield SearchBox(placeholder="search all sessions", id="query", compact=True)
         yield Static("", id="state", markup=False)
         with Container(id="main"):
             yield HitList(self.app.clock, id="hits")
@@ -139,7 +139,7 @@ class Home(Screen[None]):
         self._is_again = again
         self.app.seeker.ask(self.number, self.query_text)
 
-    def found(self, message: Found) -> None:
+    def found(self, message: SearchFound) -> None:
         """An answer; one to an older question is dropped."""
         if message.number != self.number:
             return
@@ -158,7 +158,7 @@ class Home(Screen[None]):
         self._tell()
         self._peek(now=not keep)
 
-    def failed(self, message: Failed) -> None:
+    def failed(self, message: SearchFailure) -> None:
         if message.number not in (self.number, -1):
             return
         self.answered = message.number
@@ -170,7 +170,7 @@ class Home(Screen[None]):
         if message.is_done:
             self._progress = ""
             if message.reason:
-                self.failed(Failed(-1, message.reason))
+                self.failed(SearchFailure(-1, message.reason))
             else:
                 self.ask(again=True)
         else:
@@ -216,7 +216,7 @@ class Home(Screen[None]):
         if hit and not hit.path:
             self.app.refuse_gone(hit)
         elif hit:
-            self.app.push_screen(Reader(hit, query=bool(hit.passages)))
+            self.app.push_screen(ReaderScreen(hit, query=bool(hit.passages)))
 
     def action_list(self, what: str, step: int) -> None:
         hits = self.hits
@@ -284,5 +284,5 @@ class Home(Screen[None]):
             self.app.exit()
 
     @property
-    def chosen(self) -> Hit | None:
+    def chosen(self) -> SessionItem | None:
         return self.hits.current

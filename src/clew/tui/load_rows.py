@@ -12,10 +12,10 @@ from textual.message import Message
 
 from clew.conversation.branches import Branch
 from clew.conversation.session import Session
-from clew.tui.session_item import Hit
+from clew.tui.session_item import SessionItem
 from clew.view.mask_rows import masked
 from clew.view.progressive import opening
-from clew.view.rows import Options, Row, first_rows, rows
+from clew.view.rows import Row, ViewOptions, first_rows, rows
 from clew.wire.line import LONGEST
 
 FIRST = 80  # rows in the first batch: more than a screen
@@ -64,7 +64,7 @@ class Load:
         self._tell(batch, True)
 
 
-def session_rows(session: Session, options: Options, branch: Branch | None, reveal: bool) -> Iterator[Row]:
+def session_rows(session: Session, options: ViewOptions, branch: Branch | None, reveal: bool) -> Iterator[Row]:
     """What the reader shows of a session, or of another branch of it."""
     if branch is None or branch.is_active:
         made = opening(session, options)
@@ -73,14 +73,14 @@ def session_rows(session: Session, options: Options, branch: Branch | None, reve
     return made if reveal else masked(made)
 
 
-def preview_rows(hit: Hit, reveal: bool) -> Iterator[Row]:
+def preview_rows(hit: SessionItem, reveal: bool) -> Iterator[Row]:
     """The conversation around the best passage of a hit, or its beginning; a large file is not read for it."""
     if not hit.path:  # its transcript is gone
         left = iter([Row("prompt", hit.prompts)] if hit.prompts else [])
         return left if reveal else masked(left)
     best = hit.passages[0] if hit.passages and hit.passages[0].offset >= 0 else None
     session = Session(_window(Path(best.path), best.offset) if best else _window(Path(hit.path), 0))
-    options = Options(depth="calls" if best else "replies", lines=6, agents=False, thinking=bool(best))
+    options = ViewOptions(depth="calls" if best else "replies", lines=6, agents=False, thinking=bool(best))
 
     def made() -> Iterator[Row]:
         yield from first_rows(session, options)

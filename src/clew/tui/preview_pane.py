@@ -9,7 +9,7 @@ from textual.widgets import Static
 from clew.system.plural import plural
 from clew.tui.load_rows import Load, Loaded, preview_rows
 from clew.tui.row_widget import RowView
-from clew.tui.session_item import Hit, as_sentence, shown, words
+from clew.tui.session_item import SessionItem, as_sentence, shown, words
 
 
 class PreviewRows(RowView, can_focus=False):
@@ -35,7 +35,7 @@ class Preview(Vertical):
         yield Static("", id="about", markup=False)
         yield PreviewRows(id="preview-rows")
 
-    def show(self, hit: Hit | None, reveal: bool) -> None:
+    def show(self, hit: SessionItem | None, reveal: bool) -> None:
         """Read what is to be shown in a thread; what was asked before is forgotten."""
         if self._load:
             self._load.cancel()

@@ -19,12 +19,12 @@ from clew.conversation.session import Session
 from clew.system.plural import plural
 from clew.tui.dialogs import Branches
 from clew.tui.load_rows import Load, Loaded, session_rows
-from clew.tui.row_text import State, height
+from clew.tui.row_text import RowState, height
 from clew.tui.row_widget import RowView
-from clew.tui.session_item import Hit, shown, words
+from clew.tui.session_item import SessionItem, shown, words
 from clew.tui.virtual_list import Virtual
 from clew.view.row_terminal import lines
-from clew.view.rows import DEPTHS, Options, Row
+from clew.view.rows import DEPTHS, Row, ViewOptions
 from clew.view.sanitize import clean
 from clew.wire.layout import session_at
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LINES = 12  # of a result, when its call is open
 
 
-class Reader(Screen[None]):
+class ReaderScreen(Screen[None]):
     """The rows of a session, with keys to fold, find and go on."""
 
     app: Browser
@@ -72,17 +72,17 @@ class Reader(Screen[None]):
     Reader #find { height: 1; display: none; padding: 0 1; background: $boost; }
     """
 
-    def __init__(self, hit: Hit, query: bool = False) -> None:
+    def __init__(self, hit: SessionItem, query: bool = False) -> None:
         super().__init__()
         self.hit = hit
         self.session = Session(Path(hit.path))
-        self.options = Options(lines=LINES)
+        self.options = ViewOptions(lines=LINES)
         self.branch: Branch | None = None
         self._wanted = words(hit.passages, False) if query else None
         self._number = 0
         self._load: Load | None = None
         self._waiting: list[Row] | None = None  # rows of a reload, until all are there
-        self._heights: dict[tuple[int, State], int] = {}
+        self._heights: dict[tuple[int, RowState], int] = {}
         self._is_loading = True
         self._is_all = False
         self._found: list[int] = []
@@ -151,7 +151,7 @@ class Reader(Screen[None]):
         """Measure rows as they come, so that the screen does not stand still when they are put in place."""
         room = self.view.room
         for index, row in enumerate(made, first):
-            self._heights[index, State()] = height(row, room, State())
+            self._heights[index, RowState()] = height(row, room, RowState())
 
     def _swap(self, made: list[Row]) -> None:
         """Other rows in the place of those that are shown, with the cursor where it was in the conversation."""

@@ -23,7 +23,7 @@ _MARK = re.compile(r"^\s*(?:[❯●◆⏹✻⎿·✗] )")
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RowState:
     """How a row is shown: as a fold that is `open` or `closed`, or with its text `whole`."""
 
     fold: str = ""
@@ -31,7 +31,7 @@ class State:
     inside: int = 0
 
 
-class Line(NamedTuple):
+class ScreenLine(NamedTuple):
     """One line on the screen: the part in front that stays, the text, and the name of its style."""
 
     front: str
@@ -39,18 +39,18 @@ class Line(NamedTuple):
     style: str
 
 
-def layout(row: Row, width: int, state: State) -> list[Line]:
+def layout(row: Row, width: int, state: RowState) -> list[ScreenLine]:
     """The lines of a row, wrapped; every line fits the width."""
     front = "│ " * row.depth
     room = max(8, width - len(front))
     if row.kind == "prompt":
-        return [Line(front, _rule(row, room), "rule"), *_wrapped(row, front, room, state)]
+        return [ScreenLine(front, _rule(row, room), "rule"), *_wrapped(row, front, room, state)]
     if state.fold:
         return list(_fold(row, front, room, state))
     return _wrapped(row, front, room, state)
 
 
-def height(row: Row, width: int, state: State) -> int:
+def height(row: Row, width: int, state: RowState) -> int:
     """How many lines `layout` makes; of plain output, which may be megabytes, without making them."""
     is_plain = row.kind in ("result", "failure", "diff") and (state.whole or row.limit is None)
     if is_plain and row.text.isascii() and not _SLOW.search(row.text):
@@ -60,7 +60,7 @@ def height(row: Row, width: int, state: State) -> int:
     return len(layout(row, width, state))
 
 
-def _wrapped(row: Row, front: str, room: int, state: State) -> list[Line]:
+def _wrapped(row: Row, front: str, room: int, state: RowState) -> list[ScreenLine]:
     shown = replace(row, depth=0, limit=None if state.whole else row.limit)
     made = list(lines(shown))
     text = "\n".join(made[1:] if row.kind == "prompt" else made)
@@ -71,17 +71,17 @@ def _wrapped(row: Row, front: str, room: int, state: State) -> list[Line]:
     body = "\n".join(line[hang:] if mark and line[:hang].isspace() else line for line in _behind(text, mark))
     style = "failed" if row.kind == "call" and row.facts.get("failed") else row.kind
     found = [
-        Line(front + (first if index == 0 else " " * hang), line, style)
+        ScreenLine(front + (first if index == 0 else " " * hang), line, style)
         for index, line in enumerate(wrap(body, room - hang))
     ]
-    return found or [Line(front + first, "", style)]
+    return found or [ScreenLine(front + first, "", style)]
 
 
 def _behind(text: str, mark: re.Match[str] | None) -> list[str]:
     return (text[mark.end() :] if mark else text).split("\n")
 
 
-def _fold(row: Row, front: str, room: int, state: State) -> Iterator[Line]:
+def _fold(row: Row, front: str, room: int, state: RowState) -> Iterator[ScreenLine]:
     """A call or an agent: one line while it is closed, all of its text when it is open."""
     is_open = state.fold == "open"
     style = "failed" if row.facts.get("failed") else row.kind
@@ -90,10 +90,10 @@ def _fold(row: Row, front: str, room: int, state: State) -> Iterator[Line]:
         name = one_line(row.text)
         before, _, behind = one_line(text).rpartition(name) if name else ("", "", one_line(text))
         short = fit(before + name, max(8, room - 4 - len(behind)))
-        yield Line(front + "▸ ", fit(f"{short}  {behind.strip()}".rstrip(), room - 2), style)
+        yield ScreenLine(front + "▸ ", fit(f"{short}  {behind.strip()}".rstrip(), room - 2), style)
         return
     for index, line in enumerate(wrap(text, room - 2)):
-        yield Line(front + ("▾ " if index == 0 else "  "), line, style)
+        yield ScreenLine(front + ("▾ " if index == 0 else "  "), line, style)
 
 
 def _rule(row: Row, room: int) -> str:
@@ -106,7 +106,7 @@ def _rule(row: Row, room: int) -> str:
     return f"──{name}{'─' * max(1, rest)} {when}".rstrip()[:room]
 
 
-def spans(row: Row, made: list[Line]) -> Iterator[list[Span]]:
+def spans(row: Row, made: list[ScreenLine]) -> Iterator[list[Span]]:
     """The lines with the styles inside them: headings, code and diffs are told apart."""
     fenced = False
     for line in made:

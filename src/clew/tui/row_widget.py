@@ -11,7 +11,7 @@ from typing import ClassVar
 from textual import events
 
 from clew.tui import folding
-from clew.tui.row_text import Span, State, height, layout, marked, spans
+from clew.tui.row_text import RowState, Span, height, layout, marked, spans
 from clew.tui.virtual_list import Virtual
 from clew.view.rows import Row
 from clew.view.sanitize import clean
@@ -73,12 +73,12 @@ class RowView(Virtual):
         self.pattern: re.Pattern[str] | None = None
         self.turns = 0
         self._found: tuple[int, list[int]] | None = None  # how many rows have been looked through, and the matches
-        self._heights: dict[tuple[int, State], int] = {}
+        self._heights: dict[tuple[int, RowState], int] = {}
         self._width = 0
 
     # -- what is shown
 
-    def show(self, rows: Sequence[Row], heights: dict[tuple[int, State], int] | None = None) -> None:
+    def show(self, rows: Sequence[Row], heights: dict[tuple[int, RowState], int] | None = None) -> None:
         """Take on other rows; what has been measured of them already need not be again."""
         self.rows = list(rows)
         self._found = None
@@ -123,11 +123,11 @@ class RowView(Virtual):
         row = self.rows[index]
         return row.kind, str(row.facts.get("id") or index)
 
-    def state(self, index: int) -> State:
+    def state(self, index: int) -> RowState:
         row = self.rows[index]
         if row.kind in ("call", "agent") and folding.end(self.rows, index) > index + 1:
-            return State("open" if self.opens(index) else "closed")
-        return State(whole=index in self.whole)
+            return RowState("open" if self.opens(index) else "closed")
+        return RowState(whole=index in self.whole)
 
     def _height(self, index: int) -> int:
         key = (index, self.state(index))
@@ -248,7 +248,7 @@ class RowView(Virtual):
         """To a row with a match, so that the match itself is on the screen."""
         row = self.rows[index]
         if row.limit is not None and row.kind not in ("call", "agent") and index not in self.whole:
-            made = layout(row, self.room, State())
+            made = layout(row, self.room, RowState())
             if not any(self.pattern and self.pattern.search(line.text) for line in made):
                 self.whole.add(index)
                 self.settle()

@@ -17,7 +17,7 @@ from clew.errors import BadQuery, ClewError
 from clew.index.gone_sessions import add_gone
 from clew.index.query_syntax import Query, parse
 from clew.index.session_index import Index
-from clew.tui.session_item import Hit, of_outline, of_result
+from clew.tui.session_item import SessionItem, of_outline, of_result
 from clew.wire.layout import Tree, claude_dir
 
 BEST = 200  # sessions for words; each costs a look into its file
@@ -27,20 +27,20 @@ MOST = 1000  # outlines at all
 STEP = 1.0  # seconds between two looks at an index that is being built
 
 
-class Found(Message):
+class SearchFound(Message):
     """The answer to a question; `instead` is what was searched for when what was asked for is nowhere.
 
     `unlisted` counts sessions that only the prompt history knows, and that are not among the hits.
     """
 
     def __init__(
-        self, number: int, hits: list[Hit], instead: str = "", is_rough: bool = False, unlisted: int = 0
+        self, number: int, hits: list[SessionItem], instead: str = "", is_rough: bool = False, unlisted: int = 0
     ) -> None:
         super().__init__()
         self.number, self.hits, self.instead, self.is_rough, self.unlisted = number, hits, instead, is_rough, unlisted
 
 
-class Failed(Message):
+class SearchFailure(Message):
     """A question that has no answer, and why; `at` is the place in the query, or -1."""
 
     def __init__(self, number: int, reason: str, at: int = -1) -> None:
@@ -57,17 +57,17 @@ class Building(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SearchLocation:
     """Where the transcripts are and where the index may lie."""
 
     claude: str | None = None
     cache: str | None = None
 
 
-class Seeker:
+class SearchThread:
     """Answers the newest question; older ones that wait are dropped."""
 
-    def __init__(self, place: Place, post: Callable[[Message], object], clock: Callable[[], datetime]) -> None:
+    def __init__(self, place: SearchLocation, post: Callable[[Message], object], clock: Callable[[], datetime]) -> None:
         self._place, self._post, self._clock = place, post, clock
         self._wake = threading.Condition()
         self._asked: tuple[int, str] | None = None
@@ -116,7 +116,7 @@ class Seeker:
                 while (question := self._next()) is not None:
                     self._one(index, *question)
         except (ClewError, apsw.Error, OSError) as error:
-            self._tell(Failed(-1, f"The index cannot be used: {error}"))
+            self._tell(SearchFailure(-1, f"The index cannot be used: {error}"))
         finally:
             self._opened.set()
 
@@ -138,27 +138,27 @@ class Seeker:
             archive = ArchivedSessions(self._place.claude)
             add_gone(index, query, results, limit, archive=archive, now=now, refresh=False)
             hits = [of_result(result) for result in results]
-            self._tell(Found(number, hits, results.instead, not self.is_built, results.unlisted))
+            self._tell(SearchFound(number, hits, results.instead, not self.is_built, results.unlisted))
         except BadQuery as error:
-            self._tell(Failed(number, error.reason, error.at))
+            self._tell(SearchFailure(number, error.reason, error.at))
         except (ValueError, ClewError) as error:
-            self._tell(Failed(number, str(error).rstrip(".")))
+            self._tell(SearchFailure(number, str(error).rstrip(".")))
         except (apsw.Error, OSError) as error:
-            self._tell(Failed(number, f"The index did not answer: {error}"))
+            self._tell(SearchFailure(number, f"The index did not answer: {error}"))
 
     def _outlines(self, number: int) -> None:
         """The newest sessions by their files, while there is no index yet."""
-        hits: list[Hit] = []
+        hits: list[SessionItem] = []
         for hit in self._from_files():
             hits.append(hit)
             if len(hits) in (FIRST, 4 * FIRST):
-                self._tell(Found(number, list(hits), is_rough=True))
+                self._tell(SearchFound(number, list(hits), is_rough=True))
             if len(hits) >= MOST or self._asked or self._stopped or self.is_built:
                 break
         if not self.is_built:
-            self._tell(Found(number, hits, is_rough=True))
+            self._tell(SearchFound(number, hits, is_rough=True))
 
-    def _from_files(self) -> Iterator[Hit]:
+    def _from_files(self) -> Iterator[SessionItem]:
         projects = Tree(claude_dir(self._place.claude)).projects()
         return map(of_outline, newest(file for project in projects for file in project.sessions()))
 

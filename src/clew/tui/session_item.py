@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from clew.conversation.session_listing import Outline
 from clew.facts.secrets.mask_secrets import mask
 from clew.index.gone_sessions import describe_gone
-from clew.index.results import Result, next_command
+from clew.index.results import SearchResult, next_command
 from clew.index.snippet import Passage
 from clew.system import shell_quoting
 from clew.system.plural import plural
@@ -22,7 +22,7 @@ _SINCE = ("7d", "30d", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SessionItem:
     """A session in the list, with the passages that answer the query.
 
     If its transcript is gone, `gone` says where it is known from and `note` what to do; the path is then that of a copy out
@@ -54,8 +54,8 @@ class Hit:
         return os.path.basename(self.cwd.replace("\\", "/").rstrip("/")) or self.folder
 
 
-def of_result(result: Result) -> Hit:
-    return Hit(
+def of_result(result: SearchResult) -> SessionItem:
+    return SessionItem(
         result.session,
         result.path,
         result.title,
@@ -72,9 +72,9 @@ def of_result(result: Result) -> Hit:
     )
 
 
-def of_outline(outline: Outline) -> Hit:
+def of_outline(outline: Outline) -> SessionItem:
     file = outline.file
-    return Hit(
+    return SessionItem(
         outline.id,
         str(file.path),
         outline.title,
@@ -115,7 +115,7 @@ def words(passages: tuple[Passage, ...], reveal: bool) -> re.Pattern[str] | None
     return re.compile(whole, re.IGNORECASE) if whole else None
 
 
-def count_sessions(hits: Sequence[Hit], of_best: bool = False) -> str:
+def count_sessions(hits: Sequence[SessionItem], of_best: bool = False) -> str:
     """How many sessions a list has; those whose transcript is gone are counted apart."""
     gone = sum(bool(hit.gone) for hit in hits)
     there = len(hits) - gone

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from clew.tui.line_wrap import fit
 from clew.tui.row_text import Span, overlaid
-from clew.tui.session_item import Hit, kind, passage, shown
+from clew.tui.session_item import SessionItem, kind, passage, shown
 from clew.tui.virtual_list import Virtual
 from clew.view.sanitize import ago
 
@@ -38,16 +38,16 @@ class HitList(Virtual):
 
     def __init__(self, clock: Callable[[], datetime], *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.hits: Sequence[Hit] = ()
+        self.hits: Sequence[SessionItem] = ()
         self.reveal = False
         self._clock = clock
         self._project = self._branch = 0
 
     @property
-    def current(self) -> Hit | None:
+    def current(self) -> SessionItem | None:
         return self.hits[self.cursor] if self.hits else None
 
-    def show(self, hits: Sequence[Hit], *, keep: bool) -> None:
+    def show(self, hits: Sequence[SessionItem], *, keep: bool) -> None:
         """Take on other sessions; with `keep` the cursor stays on its session."""
         held = self.current.session if keep and self.current else None
         self.hits = hits
@@ -69,7 +69,7 @@ class HitList(Virtual):
         if self.starts[1] == 2:
             yield self._passage(hit, width)
 
-    def _heading(self, hit: Hit, width: int, mark: str) -> list[Span]:
+    def _heading(self, hit: SessionItem, width: int, mark: str) -> list[Span]:
         about = "  " + _padded(fit(shown(hit.project, True), self._project), self._project)
         if width >= WIDE:
             branch = min(self._branch, width // 8)
@@ -83,7 +83,7 @@ class HitList(Virtual):
         told = overlaid([(_padded(fit(title, room), room), "title")], marks, "match")
         return [(mark, "guide"), (gone, "gone"), *told, (about, "about")]
 
-    def _passage(self, hit: Hit, width: int) -> list[Span]:
+    def _passage(self, hit: SessionItem, width: int) -> list[Span]:
         best = next((p for p in hit.passages if p.field != "title"), None)
         if best is None:
             return [("   title", "guide")] if hit.passages else [("", "guide")]

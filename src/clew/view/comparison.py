@@ -11,12 +11,12 @@ from clew.conversation.locate import spot
 from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
-from clew.facts.file_changes import UNKNOWN, Change, State, changes
+from clew.facts.file_changes import UNKNOWN, FileChange, FileContent, changes
 from clew.facts.unified_diff import unified
 
 
 @dataclass(frozen=True)
-class Way:
+class ConversationPath:
     """The turns from the beginning of a session to a place in it. `root` is the folder that its files are named from."""
 
     name: str
@@ -24,15 +24,15 @@ class Way:
     turns: tuple[Turn, ...]
     root: str = ""
 
-    def states(self, turns: int) -> dict[str, State]:
+    def states(self, turns: int) -> dict[str, FileContent]:
         """Each file that was changed in the first so many turns, as they left it."""
         return {path: change.after for path, change in self._named(self._work(self.turns[:turns])).items()}
 
-    def changes(self, behind: int = 0) -> dict[str, Change]:
+    def changes(self, behind: int = 0) -> dict[str, FileChange]:
         """What the turns behind the first so many made of each file, their agents' work included."""
         return self._named(self._work(self.turns[behind:]), self.states(behind))
 
-    def _named(self, work: Iterator[Call], known: Mapping[str, State] | None = None) -> dict[str, Change]:
+    def _named(self, work: Iterator[Call], known: Mapping[str, FileContent] | None = None) -> dict[str, FileChange]:
         """Files below the root under their names from there, so that two folders can be compared."""
         root = f"{self.root.rstrip('/')}/"
         found = changes(work, {name if name.startswith("/") else root + name: s for name, s in (known or {}).items()})
@@ -50,12 +50,12 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Difference:
+class FileDifference:
     """A file that the two ways left in different states."""
 
     path: str
-    left: State
-    right: State
+    left: FileContent
+    right: FileContent
 
     def lines(self, left: str, right: str) -> list[str]:
         """As a unified diff; empty if nothing tells what one of them held."""
@@ -67,8 +67,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    left: Way
-    right: Way
+    left: ConversationPath
+    right: ConversationPath
 
     @cached_property
     def shared(self) -> int:
@@ -77,7 +77,7 @@ class Comparison:
         return sum(1 for _ in takewhile(lambda pair: _is_same(*pair), pairs))
 
     @cached_property
-    def differences(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[FileDifference, ...]:
         """The files in which they differ. A file that one way left alone is as it was where they part."""
         left, right = self.left.changes(self.shared), self.right.changes(self.shared)
         parted = self.left.states(self.shared)
@@ -86,7 +86,7 @@ class Comparison:
             start = parted.get(path, change.before)
             ends = [side[path].after if path in side else start for side in (left, right)]
             if ends[0] != ends[1] or ends[0] == UNKNOWN:
-                found.append(Difference(path, *ends))
+                found.append(FileDifference(path, *ends))
         return tuple(found)
 
 
@@ -95,7 +95,7 @@ def _is_same(a: Turn, b: Turn) -> bool:
     return a.text == b.text and [r.id for r in a.replies] == [r.id for r in b.replies]
 
 
-def way(session: Session, place: str = "") -> Way:
+def way(session: Session, place: str = "") -> ConversationPath:
     """The way to a place in a session, or to where it goes on. Raises NotFound."""
     name = f"{session.id[:8]}@{place}" if place else session.id[:8]
-    return Way(name, session, session.turns_to(spot(session, place)), session.cwd or "")
+    return ConversationPath(name, session, session.turns_to(spot(session, place)), session.cwd or "")

@@ -8,7 +8,7 @@ from datetime import datetime
 from clew.conversation.session import Session
 from clew.facts.token_usage import usage
 from clew.system.plural import plural
-from clew.view.mask_rows import Tally
+from clew.view.mask_rows import MaskCount
 from clew.view.sanitize import one_line, tokens
 
 NOTHING = "(no prompt)"
@@ -24,7 +24,7 @@ class About:
     told: tuple[tuple[str, str], ...]
 
 
-def about(session: Session, tally: Tally | None) -> About:
+def about(session: Session, tally: MaskCount | None) -> About:
     """What is to be said of a session; `tally` masks it, and without one nothing is masked."""
     spent = usage(session).total
     told = {
@@ -41,6 +41,6 @@ def about(session: Session, tally: Tally | None) -> About:
     return About(session.id, shown(session.title, tally) or NOTHING, session.started, tuple(said.items()))
 
 
-def shown(text: str, tally: Tally | None) -> str:
+def shown(text: str, tally: MaskCount | None) -> str:
     """Words on one line."""
     return one_line(tally.mask(text) if tally else text)

@@ -15,7 +15,7 @@ _FIRST, _MOST = 1 << 10, 1 << 18  # characters of the first batch, and of the la
 
 
 @dataclass(slots=True)
-class Tally:
+class MaskCount:
     """How many secrets were masked on the way out."""
 
     secrets: int = 0
@@ -29,9 +29,9 @@ class Tally:
         return made
 
 
-def masked(rows: Iterable[Row], tally: Tally | None = None) -> Iterator[Row]:
+def masked(rows: Iterable[Row], tally: MaskCount | None = None) -> Iterator[Row]:
     """The rows without their secrets."""
-    tally = tally or Tally()
+    tally = tally or MaskCount()
     for several in _batches(rows):
         held = may_hold([[clean(text) for text in (row.text, *_said(row).values())] for row in several])
         for row, is_suspect in zip(several, held, strict=True):
@@ -57,6 +57,6 @@ def _said(row: Row) -> dict[str, str]:
     return {name: told for name in _SPOKEN if isinstance(told := row.facts.get(name), str) and len(told) >= _SHORT}
 
 
-def _masked(row: Row, tally: Tally) -> Row:
+def _masked(row: Row, tally: MaskCount) -> Row:
     facts = {name: tally.mask(told) for name, told in _said(row).items()}
     return replace(row, text=tally.mask(row.text), facts={**row.facts, **facts})

@@ -18,7 +18,7 @@ SHOWN = frozenset(
 _END = Row("end", depth=-1)
 
 
-class Step(NamedTuple):
+class NestingStep(NamedTuple):
     """A row, the holders that end before it (the innermost first), and whether it holds what follows."""
 
     row: Row
@@ -26,7 +26,7 @@ class Step(NamedTuple):
     opens: bool
 
 
-def nested(rows: Iterable[Row]) -> Iterator[Step]:
+def nested(rows: Iterable[Row]) -> Iterator[NestingStep]:
     """Each row as a step. The last one is of the kind `end`, and ends whatever is open."""
     opened: list[Row] = []
     for row, following in pairwise(chain(rows, (_END, _END))):
@@ -36,7 +36,7 @@ def nested(rows: Iterable[Row]) -> Iterator[Step]:
         opens = row.kind == "agent" or (row.kind in ("prompt", "call") and holds(row, following))
         if opens:
             opened.append(row)
-        yield Step(row, tuple(ended), opens)
+        yield NestingStep(row, tuple(ended), opens)
         if row.kind == "end":
             return
 

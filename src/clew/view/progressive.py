@@ -16,14 +16,14 @@ from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.system.plural import plural
-from clew.view.rows import Options, Row, first_rows, rest_rows, rows
+from clew.view.rows import Row, ViewOptions, first_rows, rest_rows, rows
 from clew.wire.layout import AgentFile, SessionFile
 
 LARGE = 4 << 20
 HEAD = 256 << 10
 
 
-def opening(session: Session, options: Options) -> Iterator[Row]:
+def opening(session: Session, options: ViewOptions) -> Iterator[Row]:
     """The rows of a session, beginning before it has been read."""
     head = _head(session)
     early = _settled(head.turns) if head else []

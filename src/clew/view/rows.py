@@ -24,14 +24,14 @@ from clew.view.round_labels import round_fields
 from clew.view.row_type import Row as Row
 from clew.view.sanitize import duration
 from clew.wire.entry import Entry
-from clew.wire.entry_types import ApiFailure, Compaction, LocalCommand, Notice, Progress, TurnDuration, tagged
+from clew.wire.entry_types import ApiFailure, Compaction, LocalCommand, Notice, ProgressDetail, TurnDuration, tagged
 from clew.wire.json_codec import as_text
 
 DEPTHS = ("prompts", "replies", "calls", "full")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ViewOptions:
     """What to show. `lines` is how much of a result, `diff_lines` how much of a diff; None is all of it.
 
     `details` is what a page has room for and a terminal has not: inputs of calls, pictures, and what each turn took.
@@ -51,11 +51,11 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Scene:
+class ViewScope:
     """Whose entries are being shown: a session, or an agent inside it."""
 
     session: Session
-    options: Options
+    options: ViewOptions
     agents: Callable[[Call], Sequence[Agent]]
     depth: int = 0
 
@@ -67,24 +67,24 @@ class Scene:
 def rows(
     session: Session,
     turns: Iterable[Turn],
-    options: Options,
+    options: ViewOptions,
     agents: Callable[[Call], Sequence[Agent]] | None = None,
 ) -> Iterator[Row]:
     """The rows of some turns of a session; `agents` finds those of a call if the session's own do not serve."""
-    scene = Scene(session, options, (agents or session.agents_for) if options.agents else _nobody)
+    scene = ViewScope(session, options, (agents or session.agents_for) if options.agents else _nobody)
     for turn in turns:
         yield from turn_rows(turn, scene)
 
 
-def first_rows(session: Session, options: Options) -> Iterator[Row]:
+def first_rows(session: Session, options: ViewOptions) -> Iterator[Row]:
     """What stands before the first prompt: a file may begin with a compaction, or have lost its beginning."""
-    scene = Scene(session, options, session.agents_for if options.agents else _nobody)
+    scene = ViewScope(session, options, session.agents_for if options.agents else _nobody)
     yield from entry_rows(session.preamble, scene)
 
 
-def rest_rows(session: Session, turn: Turn, shown: int, options: Options) -> Iterator[Row]:
+def rest_rows(session: Session, turn: Turn, shown: int, options: ViewOptions) -> Iterator[Row]:
     """The rows of a turn whose first entries have been shown already."""
-    scene = Scene(session, options, session.agents_for if options.agents else _nobody)
+    scene = ViewScope(session, options, session.agents_for if options.agents else _nobody)
     yield from entry_rows(turn.entries[shown:], scene)
 
 
@@ -92,7 +92,7 @@ def _nobody(_: Call) -> Sequence[Agent]:
     return ()
 
 
-def turn_rows(turn: Turn, scene: Scene) -> Iterator[Row]:
+def turn_rows(turn: Turn, scene: ViewScope) -> Iterator[Row]:
     images = turn.images
     facts = {"number": turn.number, "kind": turn.kind, "uuid": turn.prompt.uuid, "images": len(images)}
     facts |= round_fields(turn)
@@ -104,7 +104,7 @@ def turn_rows(turn: Turn, scene: Scene) -> Iterator[Row]:
     yield from entry_rows(turn.entries[1:], scene)
 
 
-def entry_rows(entries: Iterable[Entry], scene: Scene) -> Iterator[Row]:
+def entry_rows(entries: Iterable[Entry], scene: ViewScope) -> Iterator[Row]:
     """What came of a prompt: replies in the order of their first lines, with the calls where they were made."""
     group = list(entries)
     if scene.options.level == 0:
@@ -119,7 +119,7 @@ def entry_rows(entries: Iterable[Entry], scene: Scene) -> Iterator[Row]:
             yield from _reply_rows(reply, shown, scene)
 
 
-def _reply_rows(reply: Reply, shown: set[str], scene: Scene) -> Iterator[Row]:
+def _reply_rows(reply: Reply, shown: set[str], scene: ViewScope) -> Iterator[Row]:
     if reply.is_synthetic and not reply.is_error:
         if scene.options.meta and reply.text.strip():
             yield Row("meta", reply.text, scene.depth, reply.time)
@@ -135,7 +135,7 @@ def _reply_rows(reply: Reply, shown: set[str], scene: Scene) -> Iterator[Row]:
             yield from call_rows(scene.calls[block.id], scene)
 
 
-def call_rows(call: Call, scene: Scene) -> Iterator[Row]:
+def call_rows(call: Call, scene: ViewScope) -> Iterator[Row]:
     options, depth = scene.options, scene.depth
     facts = {
         "tool": call.name,
@@ -174,7 +174,7 @@ _QUIET = frozenset({"Edit", "Write", "MultiEdit", "TodoWrite", "ExitPlanMode", "
 
 def _so_far(call: Call) -> str:
     """What a running call has said: each sign of life repeats the output up to then."""
-    said = (Progress.of(entry) for entry in reversed(call.progress))
+    said = (ProgressDetail.of(entry) for entry in reversed(call.progress))
     return next((text for p in said if (text := p.full_output or p.output).strip()), "")
 
 
@@ -188,7 +188,7 @@ def _todo_rows(call: Call, depth: int) -> Iterator[Row]:
         yield Row("todo", as_text(item.get("content", "")), depth, facts={"status": as_text(item.get("status", ""))})
 
 
-def agent_rows(agent: Agent, scene: Scene) -> Iterator[Row]:
+def agent_rows(agent: Agent, scene: ViewScope) -> Iterator[Row]:
     """An agent's conversation, nested at its call. Its prompt is the call's and is not said twice."""
     facts = {"id": agent.id, "kind": agent.kind, "model": agent.model, **agent.totals}
     yield Row("agent", agent.description or agent.id, scene.depth + 1, agent.session.started, facts=facts)
@@ -196,7 +196,7 @@ def agent_rows(agent: Agent, scene: Scene) -> Iterator[Row]:
     yield from entry_rows((e for e in agent.session.active if speaker(e) != "prompt"), inner)
 
 
-def _asides(entry: Entry, scene: Scene) -> Iterator[Row]:
+def _asides(entry: Entry, scene: ViewScope) -> Iterator[Row]:
     """Entries of a turn that are neither its prompt nor a reply: queued prompts, compactions, notices."""
     if entry.is_boundary:
         made = Compaction.of(entry)
@@ -235,7 +235,7 @@ _NOTICES: dict[str, Callable[[Entry], str]] = {
 _OUTPUT = re.compile(r"</?(?:local-command|bash)-(?:stdout|stderr)>")
 
 
-def _user_aside(entry: Entry, options: Options, depth: int) -> Iterator[Row]:
+def _user_aside(entry: Entry, options: ViewOptions, depth: int) -> Iterator[Row]:
     kind = speaker(entry)
     if kind == "summary":
         yield Row("summary", entry.text, depth, limit=options.lines if options.level < 3 else None)

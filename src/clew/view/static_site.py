@@ -35,7 +35,7 @@ class Exported(NamedTuple):
     file: str
 
 
-class Words:
+class WordIndex:
     """Which words stand in which session, by its number in the archive."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ def file_name(about: About, suffix: str) -> str:
     return "-".join(part for part in (day, title, number) if part) + suffix
 
 
-def index_page(title: str, sessions: Iterable[Exported], words: Words) -> Iterator[str]:
+def index_page(title: str, sessions: Iterable[Exported], words: WordIndex) -> Iterator[str]:
     """The page that leads to the others."""
     scripts = ("page.js", "search.js")
     yield from opened(title, scripts)

@@ -12,13 +12,13 @@ from clew.conversation.surroundings import Surroundings
 from clew.conversation.turns import Turn
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.facts.tool_catalog import label
-from clew.view.rows import DEPTHS, Options, Row, Scene, call_rows, entry_rows, turn_rows
+from clew.view.rows import DEPTHS, Row, ViewOptions, ViewScope, call_rows, entry_rows, turn_rows
 from clew.wire.content_block import THOUGHT
 from clew.wire.entry import Entry
 from clew.wire.timestamps import stamp
 
 
-def around_rows(found: Surroundings, options: Options) -> Iterator[Row]:
+def around_rows(found: Surroundings, options: ViewOptions) -> Iterator[Row]:
     """Each message in turn; a line before the message at the place names it."""
     scene = _scene(found.session, options)
     begun = {use.id for entry in found.entries for use in entry.uses}
@@ -32,9 +32,9 @@ def around_rows(found: Surroundings, options: Options) -> Iterator[Row]:
         yield from _entry_rows(entry, whole, begun)
 
 
-def is_shown(options: Options) -> Callable[[Session, Entry], bool]:
+def is_shown(options: ViewOptions) -> Callable[[Session, Entry], bool]:
     """Whether these options show anything of a message: thinking alone, for example, is hidden by default."""
-    scenes: dict[int, Scene] = {}
+    scenes: dict[int, ViewScope] = {}
 
     def shows(session: Session, entry: Entry) -> bool:
         return _has_rows(entry, scenes.setdefault(id(session), _scene(session, options)))
@@ -42,15 +42,15 @@ def is_shown(options: Options) -> Callable[[Session, Entry], bool]:
     return shows
 
 
-def _scene(session: Session, options: Options) -> Scene:
-    return Scene(session, options, session.agents_for if options.agents else lambda _: ())
+def _scene(session: Session, options: ViewOptions) -> ViewScope:
+    return ViewScope(session, options, session.agents_for if options.agents else lambda _: ())
 
 
-def _has_rows(entry: Entry, scene: Scene) -> bool:
+def _has_rows(entry: Entry, scene: ViewScope) -> bool:
     return next(_entry_rows(entry, scene, set()), None) is not None
 
 
-def _entry_rows(entry: Entry, scene: Scene, begun: Collection[str | None]) -> Iterator[Row]:
+def _entry_rows(entry: Entry, scene: ViewScope, begun: Collection[str | None]) -> Iterator[Row]:
     """The rows of one message. A result stands below its call, so it has rows only if the call has not `begun` them."""
     if starts_turn(entry, scene.session.is_agent):
         yield from turn_rows(Turn(0, (entry,)), scene)

@@ -13,7 +13,7 @@ from clew.conversation.turns import Turn, turns
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.facts.token_usage import count, usage
 from clew.facts.tool_catalog import call_diff, label, result_kind, return_code_meaning
-from clew.view.mask_rows import Tally
+from clew.view.mask_rows import MaskCount
 from clew.view.round_labels import round_fields
 from clew.wire.entry import Entry
 from clew.wire.entry_types import PrLink, QueueOperation
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 LONGEST_OUTPUT = 16 << 20  # bytes of a long output that are put into a JSON value
 
 
-def session_json(session: Session, mask: bool = True, tally: Tally | None = None) -> Json:
+def session_json(session: Session, mask: bool = True, tally: MaskCount | None = None) -> Json:
     """What is to be said of a session as a whole; `tally` is told what was masked."""
     total = usage(session).total
     return _masked(
@@ -81,7 +81,7 @@ def _queue(found: Timeline) -> Json:
     }
 
 
-def turn_json(session: Session, turn: Turn, mask: bool = True, tally: Tally | None = None) -> Json:
+def turn_json(session: Session, turn: Turn, mask: bool = True, tally: MaskCount | None = None) -> Json:
     """One turn, whole."""
     return _masked(_turn(session, turn), mask, tally)
 
@@ -176,7 +176,7 @@ def _loose(session: Session, entries: tuple[Entry, ...]) -> list[Json]:
     return [_turn(session, Turn(1, entries))]
 
 
-def _masked(value: Json, mask: bool, tally: Tally | None) -> Json:
+def _masked(value: Json, mask: bool, tally: MaskCount | None) -> Json:
     if not mask:
         return value
     found, secrets = mask_data(value)
@@ -190,7 +190,7 @@ def _time(moment: Any) -> str | None:
 
 
 def document(
-    session: Session, mask: bool = True, turns: Sequence[Turn] | None = None, tally: Tally | None = None
+    session: Session, mask: bool = True, turns: Sequence[Turn] | None = None, tally: MaskCount | None = None
 ) -> Iterator[Json]:
     """A session: what is to be said of it, then its turns, or some of them."""
     yield session_json(session, mask, tally)

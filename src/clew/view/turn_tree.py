@@ -19,7 +19,7 @@ from clew.conversation.agent_sessions import Agent
 from clew.conversation.cli_version import version_key
 from clew.conversation.entry_graph import Cycle, Dangling
 from clew.conversation.replies import Call, Reply
-from clew.conversation.session import Compacted, Session
+from clew.conversation.session import CompactionPoint, Session
 from clew.conversation.speaker import prompt_text
 from clew.conversation.turns import Turn
 from clew.facts.searchable_text import words
@@ -33,7 +33,7 @@ _LAST = 1 << 60  # behind every line
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TreeRow:
     """One line of the picture: a turn, a compaction, agent, queued prompt, pin, problem, or a call still waiting.
 
     `rails` says for each lane up to the row's own whether it goes on below. `twigs` is for what hangs below a turn: at each
@@ -54,18 +54,18 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TurnEvent:
     """Something that happened, at a line; `below` is what happened in it."""
 
     at: int
-    row: Row
-    below: tuple[Mark, ...] = ()
+    row: TreeRow
+    below: tuple[TurnEvent, ...] = ()
 
 
-Found = Iterator[tuple[int | None, Mark]]  # a mark and the turn it belongs to; None for before the first
+Found = Iterator[tuple[int | None, TurnEvent]]  # a mark and the turn it belongs to; None for before the first
 
 
-class Tree:
+class TurnTree:
     """The prompts of a session by their offsets, each below the one it was asked after."""
 
     def __init__(self, session: Session) -> None:
@@ -154,10 +154,10 @@ class Tree:
         return entry.offset in self.owners and entry.is_sidechain == self.session.is_agent
 
 
-def shape(session: Session) -> tuple[Row, ...]:
+def shape(session: Session) -> tuple[TreeRow, ...]:
     """The whole session, every branch of it."""
-    tree = Tree(session)
-    marks: dict[int | None, list[Mark]] = {}
+    tree = TurnTree(session)
+    marks: dict[int | None, list[TurnEvent]] = {}
     for find in (_compactions, _agents, _queued, _pins, _problems):
         for owner, mark in find(tree):
             marks.setdefault(owner, []).append(mark)
@@ -165,7 +165,7 @@ def shape(session: Session) -> tuple[Row, ...]:
     return (*_hanging(found.get(None, ()), ()), *_lanes(tree, found))
 
 
-def totals(rows: Sequence[Row]) -> dict[str, int]:
+def totals(rows: Sequence[TreeRow]) -> dict[str, int]:
     """How much of everything there is."""
     kinds = [row.kind for row in rows]
     names = {"turn": "turns", "agent": "agents", "compaction": "compactions", "problem": "problems"}
@@ -176,7 +176,7 @@ def totals(rows: Sequence[Row]) -> dict[str, int]:
 # -- the lanes
 
 
-def _lanes(tree: Tree, marks: dict[int | None, list[Mark]]) -> Iterator[Row]:
+def _lanes(tree: TurnTree, marks: dict[int | None, list[TurnEvent]]) -> Iterator[TreeRow]:
     roots = sorted(tree.children.get(None, []), key=lambda root: (root in tree.active, root))
     todo: list[tuple[int, tuple[bool, ...], bool]] = [(root, (), True) for root in reversed(roots)]
     turns = _turns(tree)
@@ -192,7 +192,7 @@ def _lanes(tree: Tree, marks: dict[int | None, list[Mark]]) -> Iterator[Row]:
             todo.append((side, (*outer, main is not None or index < len(sides) - 1), True))
 
 
-def _group(turn: Row, marks: Sequence[Mark]) -> Iterator[Row]:
+def _group(turn: TreeRow, marks: Sequence[TurnEvent]) -> Iterator[TreeRow]:
     """A turn and what hangs below it; a compaction stands on the lane itself and parts what was before from after."""
     cuts = [i for i, mark in enumerate(marks) if mark.row.kind == "compaction"]
     *outer, on = turn.rails
@@ -205,7 +205,7 @@ def _group(turn: Row, marks: Sequence[Mark]) -> Iterator[Row]:
     yield from _hanging(marks[start:], turn.rails)
 
 
-def _hanging(marks: Sequence[Mark], rails: tuple[bool, ...], above: tuple[bool, ...] = ()) -> Iterator[Row]:
+def _hanging(marks: Sequence[TurnEvent], rails: tuple[bool, ...], above: tuple[bool, ...] = ()) -> Iterator[TreeRow]:
     for index, mark in enumerate(marks):
         twigs = (*above, index < len(marks) - 1)
         yield replace(mark.row, rails=rails, twigs=twigs)
@@ -215,7 +215,7 @@ def _hanging(marks: Sequence[Mark], rails: tuple[bool, ...], above: tuple[bool, 
 # -- the turns
 
 
-def _turns(tree: Tree) -> dict[int, Row]:
+def _turns(tree: TurnTree) -> dict[int, TreeRow]:
     own = {offset: [prompt] for offset, prompt in tree.prompts.items()}
     for entry in tree.session.links.order:
         if tree.has(entry) and entry.offset not in own:
@@ -223,7 +223,7 @@ def _turns(tree: Tree) -> dict[int, Row]:
     return {prompt: _turn(tree, Turn(number, tuple(own[prompt]))) for prompt, number in tree.number.items()}
 
 
-def _turn(tree: Tree, turn: Turn) -> Row:
+def _turn(tree: TurnTree, turn: Turn) -> TreeRow:
     prompt = turn.prompt.offset
     above = tree.parent[prompt]
     back = (tree.number[above] if above is not None else 0) if prompt != tree.children[above][0] else None
@@ -237,7 +237,7 @@ def _turn(tree: Tree, turn: Turn) -> Row:
         "forks": len(tree.children.get(prompt, ())) - (tree.main[prompt] is not None),
         "is_end": prompt in tree.ends,
     }
-    row = Row("turn", turn.text, time=turn.time, line=turn.prompt.line.number, facts=facts)
+    row = TreeRow("turn", turn.text, time=turn.time, line=turn.prompt.line.number, facts=facts)
     return replace(row, is_active=prompt in tree.active, number=turn.number, branch=tree.branch[prompt])
 
 
@@ -256,25 +256,25 @@ def _work(replies: Iterable[Reply], calls: Sequence[Call]) -> dict[str, Any]:
 # -- what happened in them
 
 
-def _mark(kind: str, line: int, text: str = "", time: datetime | None = None, **facts: Any) -> Mark:
-    return Mark(line, Row(kind, text, time=time, line=line, facts=facts))
+def _mark(kind: str, line: int, text: str = "", time: datetime | None = None, **facts: Any) -> TurnEvent:
+    return TurnEvent(line, TreeRow(kind, text, time=time, line=line, facts=facts))
 
 
-def _compactions(tree: Tree) -> Found:
+def _compactions(tree: TurnTree) -> Found:
     active = {entry.offset for entry in tree.session.active}
     for made in tree.session.compactions:
         mark = _compaction(made)
         yield tree.of(made.boundary), replace(mark, row=replace(mark.row, is_active=made.boundary.offset in active))
 
 
-def _compaction(made: Compacted) -> Mark:
+def _compaction(made: CompactionPoint) -> TurnEvent:
     size = len(made.summary.text.split()) if made.summary else None
     facts = {"trigger": made.detail.cause, "before": made.detail.pre_tokens, "after": made.detail.post_tokens}
     boundary = made.boundary
     return _mark("compaction", boundary.line.number, "", boundary.time, uuid=boundary.uuid, summary_words=size, **facts)
 
 
-def _agents(tree: Tree) -> Found:
+def _agents(tree: TurnTree) -> Found:
     agents = tree.session.agents
     ids = {agent.id for agent in agents}
     below: dict[str | None, list[Agent]] = {}
@@ -286,7 +286,7 @@ def _agents(tree: Tree) -> Found:
             yield _turn_of(tree, agent), _agent(tree, agent, below, told)
 
 
-def _agent(tree: Tree, agent: Agent, below: dict[str | None, list[Agent]], told: set[str]) -> Mark:
+def _agent(tree: TurnTree, agent: Agent, below: dict[str | None, list[Agent]], told: set[str]) -> TurnEvent:
     told.add(agent.id)
     session = agent.session
     took = agent.totals.get("totalDurationMs")
@@ -307,12 +307,12 @@ def _agent(tree: Tree, agent: Agent, below: dict[str | None, list[Agent]], told:
         ]
     inside += [_unanswered(call, session.cwd, "problem") for call in session.pairing.open]
     first = next((prompt_text(e) for e in session.entries if e.type == "user"), "")
-    row = Row("agent", agent.description or first or agent.id, time=session.started, facts=facts)
+    row = TreeRow("agent", agent.description or first or agent.id, time=session.started, facts=facts)
     at = agent.call.entry.line.number if agent.call else _LAST
-    return Mark(at, row, tuple(sorted(inside, key=attrgetter("at"))))
+    return TurnEvent(at, row, tuple(sorted(inside, key=attrgetter("at"))))
 
 
-def _turn_of(tree: Tree, agent: Agent) -> int | None:
+def _turn_of(tree: TurnTree, agent: Agent) -> int | None:
     """The turn of an agent: that of its call, else of the entry it goes on from, else the one of its time."""
     if agent.call is not None and agent.parent is None:
         return tree.of(agent.call.entry)
@@ -325,7 +325,7 @@ def _turn_of(tree: Tree, agent: Agent) -> int | None:
     return before[-1].prompt.offset if before else None
 
 
-def _queued(tree: Tree) -> Found:
+def _queued(tree: TurnTree) -> Found:
     """Prompts that were typed while the model was busy: those that reached it in a turn, and those that never did."""
     sent = {" ".join(prompt_text(entry).split()) for entry in tree.prompts.values()}
     waiting: list[tuple[Entry, str]] = []
@@ -352,7 +352,7 @@ def _queue(waiting: list[tuple[Entry, str]], entry: Entry) -> None:
         waiting.pop(next(same, 0))
 
 
-def _pins(tree: Tree) -> Found:
+def _pins(tree: TurnTree) -> Found:
     """The newest pin, if it says more than that the last line is the last."""
     pin = next((e for e in reversed(tree.session.entries) if e.type == "last-prompt" and e.leaf), None)
     if pin is None or pin.leaf == NIL:
@@ -364,7 +364,7 @@ def _pins(tree: Tree) -> Found:
         yield tree.of(target or pin), _mark("pin", number, leaf=pin.leaf, explicit=explicit, missing=target is None)
 
 
-def _problems(tree: Tree) -> Found:
+def _problems(tree: TurnTree) -> Found:
     """What is wrong; a call of the active branch's last turn is only waiting, for its result may still come."""
     for mark in _problems_of(tree.session):
         yield tree.at(mark.at), mark
@@ -374,7 +374,7 @@ def _problems(tree: Tree) -> Found:
         yield owner, _unanswered(call, tree.session.cwd, "waiting" if owner == last else "problem")
 
 
-def _problems_of(session: Session) -> Iterator[Mark]:
+def _problems_of(session: Session) -> Iterator[TurnEvent]:
     for found in session.graph.problems:
         if isinstance(found, Dangling):
             text = f"the parent {found.parent[:8]} is not in the file"
@@ -396,5 +396,5 @@ def _problems_of(session: Session) -> Iterator[Mark]:
         yield _mark("problem", entry.line.number, "a result that answers no call", what="orphan")
 
 
-def _unanswered(call: Call, cwd: str | None, kind: str) -> Mark:
+def _unanswered(call: Call, cwd: str | None, kind: str) -> TurnEvent:
     return _mark(kind, call.entry.line.number, f"{label(call, cwd)} has no result", what="unanswered")

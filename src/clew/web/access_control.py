@@ -34,7 +34,7 @@ def _is_same(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
 
 
-class Door:
+class EntryToken:
     """A token for one visit to the entrance, and the cookie that is given for it.
 
     When the token has been used another takes its place, and `announce` hears the address that it stands in.
@@ -86,10 +86,10 @@ def refusal(status: int, sentence: str, step: str = "") -> Response:
     return PlainTextResponse(text, status_code=status, headers={"Connection": "close"})
 
 
-class Guard:
+class AccessControl:
     """Stands before the app. Each request gets a nonce, which its page alone may use."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
+    def __init__(self, app: ASGIApp, door: EntryToken) -> None:
         self._app, self._door = app, door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from clew.view.mask_rows import Tally
+from clew.view.mask_rows import MaskCount
 from clew.view.sanitize import one_line
-from clew.web.background_search import Seeker
-from clew.web.live_updates import Live
-from clew.web.session_cache import Shelf
+from clew.web.background_search import BackgroundSearch
+from clew.web.live_updates import LiveUpdates
+from clew.web.session_cache import SessionCache
 from clew.web.templates import Renderer
 
 ROOM = 32 << 20  # letters of pages that are kept
 
 
-class Made:
+class PageCache:
     """Pages that were made, those that were asked for last: fifty readers of a page cost little more than one.
 
     It is asked by many threads. A page is made by the first that asks for it, and the others wait.
@@ -60,18 +60,18 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Desk:
-    shelf: Shelf
-    live: Live
-    seeker: Seeker
+class AppState:
+    shelf: SessionCache
+    live: LiveUpdates
+    seeker: BackgroundSearch
     is_revealed: bool
     renderer: Renderer = field(default_factory=Renderer)
-    made: Made = field(default_factory=Made)
+    made: PageCache = field(default_factory=PageCache)
 
     def words(self, text: str, width: int = 0) -> str:
         """Words of a transcript on one line, without their secrets."""
-        return one_line(text if self.is_revealed else Tally().mask(text), width)
+        return one_line(text if self.is_revealed else MaskCount().mask(text), width)
 
     @property
-    def tally(self) -> Tally | None:
-        return None if self.is_revealed else Tally()
+    def tally(self) -> MaskCount | None:
+        return None if self.is_revealed else MaskCount()

@@ -16,10 +16,10 @@ from clew.conversation.session_listing import newest
 from clew.errors import BadQuery, ClewError
 from clew.index.gone_sessions import add_gone
 from clew.index.query_syntax import parse
-from clew.index.results import Result
+from clew.index.results import SearchResult
 from clew.index.session_index import Index
-from clew.tui.session_item import Hit, of_outline, of_result
-from clew.web.session_cache import Shelf
+from clew.tui.session_item import SessionItem, of_outline, of_result
+from clew.web.session_cache import SessionCache
 
 STEP = 2.0  # seconds of reading after which it is asked whether to go on
 AGAIN = 2.0  # seconds before the files are looked at again
@@ -27,23 +27,23 @@ OUTLINES = 60  # sessions that are listed by their files alone, while there is n
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchAnswer:
     """What a search found. `instead` is what was searched for when what was asked for is nowhere.
 
     `unlisted` counts sessions that only the prompt history knows, and that are not among the hits.
     """
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[SessionItem, ...] = ()
     instead: str = ""
     unlisted: int = 0
     reason: str = ""
     is_building: bool = False
 
 
-class Seeker:
+class BackgroundSearch:
     """Asks the index of one folder. Only files in it are told of, wherever links lead."""
 
-    def __init__(self, shelf: Shelf, claude: str | None, cache: str | None = None) -> None:
+    def __init__(self, shelf: SessionCache, claude: str | None, cache: str | None = None) -> None:
         self._shelf, self._place = shelf, (claude, cache)
         self._asking = ThreadPoolExecutor(1, "clew-search")
         self._building = ThreadPoolExecutor(1, "clew-refresh")
@@ -54,7 +54,7 @@ class Seeker:
         self._looked = 0.0
         self._is_closed = False
 
-    async def search(self, text: str, limit: int) -> Answer:
+    async def search(self, text: str, limit: int) -> SearchAnswer:
         """The best sessions for a query that may still be growing, or the newest. What is new is read meanwhile."""
         loop = asyncio.get_running_loop()
         try:
@@ -62,7 +62,7 @@ class Seeker:
                 self._asking, self._open
             )  # before the other thread makes an index that looks built
         except (ClewError, apsw.Error, OSError) as error:
-            return Answer(reason=f"The index cannot be used: {error}")
+            return SearchAnswer(reason=f"The index cannot be used: {error}")
         self._bring_up_to_date()
         return await loop.run_in_executor(self._asking, self._search, text, limit)
 
@@ -81,32 +81,32 @@ class Seeker:
             self._is_built = not self._index.is_new
         return self._index
 
-    def _search(self, text: str, limit: int) -> Answer:
+    def _search(self, text: str, limit: int) -> SearchAnswer:
         try:
             query = parse(text, typing=True)
             if not self._is_built and not query.clauses and not query.filters:
-                return Answer(tuple(islice(self._outlines(), OUTLINES)), is_building=True)
+                return SearchAnswer(tuple(islice(self._outlines(), OUTLINES)), is_building=True)
             index = self._open()
             found = index.search(query, limit)
             add_gone(index, query, found, limit, archive=ArchivedSessions(self._place[0]), refresh=False)
         except BadQuery as error:
-            return Answer(reason=f"{error.reason}.")
+            return SearchAnswer(reason=f"{error.reason}.")
         except (ClewError, ValueError) as error:
-            return Answer(reason=str(error))
+            return SearchAnswer(reason=str(error))
         except (apsw.Error, OSError) as error:
-            return Answer(reason=f"The index did not answer: {error}.")
+            return SearchAnswer(reason=f"The index did not answer: {error}.")
         hits = tuple(of_result(self._visible(one)) for one in found if one.gone or self._is_ours(one))
-        return Answer(hits, found.instead, found.unlisted, is_building=not self._is_built)
+        return SearchAnswer(hits, found.instead, found.unlisted, is_building=not self._is_built)
 
-    def _is_ours(self, result: Result) -> bool:
+    def _is_ours(self, result: SearchResult) -> bool:
         return not result.path or self._shelf.holds(result.path)
 
-    def _visible(self, result: Result) -> Result:
+    def _visible(self, result: SearchResult) -> SearchResult:
         if not result.gone:
             result.passages = [one for one in result.passages if self._shelf.holds(one.path)]
         return result
 
-    def _outlines(self) -> Iterator[Hit]:
+    def _outlines(self) -> Iterator[SessionItem]:
         """The newest sessions by their files."""
         files = (file for project in self._shelf.tree.projects() for file in project.sessions())
         return map(of_outline, newest(file for file in files if self._shelf.holds(str(file.path))))

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from clew.conversation.turns import Turn
-from clew.web.app_state import Desk
+from clew.web.app_state import AppState
 from clew.web.paging import paged
 from clew.web.session_cache import Reading
 from clew.web.turn_html import Wish, base, piece_html
@@ -22,7 +22,7 @@ CHOICES = 60
 class Compare:
     """The answer to `?left=ID&right=ID`, each with a branch behind a colon if it is not the active one."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: AppState) -> None:
         self._desk = desk
 
     async def whole(self, request: Request) -> Response:

@@ -22,10 +22,10 @@ from clew.view.html_page import page
 from clew.view.mask_rows import masked
 from clew.view.row_html import fragments
 from clew.view.row_markdown import markdown
-from clew.view.rows import Options, Row, first_rows, rows
+from clew.view.rows import Row, ViewOptions, first_rows, rows
 from clew.view.turn_json import document
-from clew.web.app_state import Desk
-from clew.web.reader_page import Place, place_of
+from clew.web.app_state import AppState
+from clew.web.reader_page import PageTarget, place_of
 from clew.wire.json_codec import encode
 
 FORMATS = {"html": "text/html", "md": "text/markdown", "json": "application/x-ndjson"}
@@ -34,8 +34,8 @@ SCHEMA = 1  # of the JSON lines, as `clew export` writes them
 _PROMPT = 80
 
 
-class Share:
-    def __init__(self, desk: Desk) -> None:
+class ExportPage:
+    def __init__(self, desk: AppState) -> None:
         self._desk = desk
 
     async def export(self, request: Request) -> Response:
@@ -54,8 +54,8 @@ class Share:
         values = await asyncio.to_thread(self._charts, place)
         return self._desk.renderer.page(request, "charts", f"Charts of {values['name']}", **values)
 
-    def _rows(self, place: Place) -> Iterator[Row]:
-        reading, options = place.reading, Options(lines=LINES, details=True, thinking=place.wish.thinking)
+    def _rows(self, place: PageTarget) -> Iterator[Row]:
+        reading, options = place.reading, ViewOptions(lines=LINES, details=True, thinking=place.wish.thinking)
         turns = [turn for turn in reading.turns if turn.number]
 
         def found() -> Iterator[Row]:
@@ -65,18 +65,18 @@ class Share:
 
         return found() if self._desk.is_revealed else masked(found())
 
-    def _html(self, place: Place) -> Iterator[str]:
+    def _html(self, place: PageTarget) -> Iterator[str]:
         turns = [(turn.number, self._desk.words(turn.text, _PROMPT)) for turn in place.reading.turns if turn.number]
         return page(about(place.reading.session, self._desk.tally), fragments(self._rows(place)), turns)
 
-    def _markdown(self, place: Place) -> Iterator[str]:
+    def _markdown(self, place: PageTarget) -> Iterator[str]:
         return markdown(about(place.reading.session, self._desk.tally), self._rows(place))
 
-    def _json(self, place: Place) -> Iterator[str]:
+    def _json(self, place: PageTarget) -> Iterator[str]:
         for value in document(place.reading.session, not self._desk.is_revealed):
             yield encode({"clew": SCHEMA, **value}).decode("utf-8", "replace") + "\n"
 
-    def _charts(self, place: Place) -> dict[str, Any]:
+    def _charts(self, place: PageTarget) -> dict[str, Any]:
         session, prices = place.reading.session, load()
         points, table = context(session), by_turn(session, prices)
         by_number = {point.number: point for point in points}

@@ -13,7 +13,7 @@ STALLED = 60.0  # seconds in which a client takes nothing of an answer
 MOST = 200  # connections at a time; above that the one that has waited longest without a request gives way
 
 
-class Connection(H11Protocol):
+class ClientConnection(H11Protocol):
     """One client. A request that does not come, or an answer that is not taken, ends it."""
 
     _waiting: asyncio.TimerHandle | None = None
@@ -66,6 +66,8 @@ class Connection(H11Protocol):
                 setattr(self, name, None)
 
     def _make_room(self) -> None:
-        others: list[Any] = [other for other in self.connections if isinstance(other, Connection) and other.is_idle]
+        others: list[Any] = [
+            other for other in self.connections if isinstance(other, ClientConnection) and other.is_idle
+        ]
         oldest = min(others, key=lambda other: other._waiting.when() if other._waiting else 0.0, default=self)
         oldest.transport.abort()

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from clew.index.snippet import Passage
-from clew.tui.session_item import Hit, count_sessions, describe_unlisted, filtered, kind, passage
-from clew.web.app_state import Desk
-from clew.web.background_search import Answer
+from clew.tui.session_item import SessionItem, count_sessions, describe_unlisted, filtered, kind, passage
+from clew.web.app_state import AppState
+from clew.web.background_search import SearchAnswer
 from clew.web.turn_html import base
 
 FIRST = 60
@@ -20,13 +20,13 @@ FILTERS = ("project", "since", "model")
 SPANS = {"": "any time", "1d": "a day", "7d": "a week", "30d": "a month", "365d": "a year"}
 
 
-class Home:
-    def __init__(self, desk: Desk) -> None:
+class ListPage:
+    def __init__(self, desk: AppState) -> None:
         self._desk = desk
 
     async def whole(self, request: Request) -> Response:
         values = await self._values(request)
-        answer: Answer = values["answer"]
+        answer: SearchAnswer = values["answer"]
         known = answer if answer.is_building else await self._desk.seeker.search("", MOST)
         places = sorted({self._desk.words(hit.cwd or hit.folder) for hit in known.hits})
         values |= {"hits_html": Markup(self._hits(values)), "places": places, "spans": SPANS}
@@ -48,7 +48,7 @@ class Home:
         return {"given": given, "answer": answer, "limit": limit, "asked": bool(text.strip())}
 
     def _hits(self, values: dict[str, Any]) -> str:
-        answer: Answer = values["answer"]
+        answer: SearchAnswer = values["answer"]
         more = {**values["given"], "limit": min(MOST, values["limit"] * 4)}
         return self._desk.renderer.text(
             "hits.html",
@@ -58,7 +58,7 @@ class Home:
             answer=answer,
         )
 
-    def _told(self, hit: Hit) -> dict[str, Any]:
+    def _told(self, hit: SessionItem) -> dict[str, Any]:
         return {
             "link": "" if hit.gone else base(hit.session),
             "note": self._desk.words(hit.note),
@@ -71,7 +71,7 @@ class Home:
             "passages": [self._passage(hit, one) for one in hit.passages],
         }
 
-    def _passage(self, hit: Hit, found: Passage) -> dict[str, Any]:
+    def _passage(self, hit: SessionItem, found: Passage) -> dict[str, Any]:
         text, marks = passage(found, self._desk.is_revealed)
         link = f"{base(hit.session, found.agent)}/at/{found.offset}" if found.offset >= 0 and not hit.gone else ""
         return {"kind": kind(found), "html": _marked(text, marks), "link": link}
@@ -85,7 +85,7 @@ def _marked(text: str, marks: list[tuple[int, int]]) -> Markup:
     return made + escape(text[at:])
 
 
-def _said(answer: Answer, asked: bool) -> str:
+def _said(answer: SearchAnswer, asked: bool) -> str:
     if answer.reason:
         return answer.reason
     count = len(answer.hits)

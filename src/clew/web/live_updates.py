@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from clew.errors import NotFound
-from clew.web.session_cache import Shelf, state_of
+from clew.web.session_cache import SessionCache, state_of
 
 INTERVAL = 0.5  # seconds between two looks at the files
 MOST = 64  # who may follow at a time
 ALIVE = 15.0  # seconds after which a silent connection is given a sign of life
 
 
-class Watch:
+class SessionWatch:
     """The state of one session, told to all who wait for it to change."""
 
     def __init__(self) -> None:
@@ -23,12 +23,12 @@ class Watch:
         self.task: asyncio.Task[None] | None = None
 
 
-class Live:
+class LiveUpdates:
     """Watches by session. `is_ending` says that the server is about to stop, and all of them end."""
 
-    def __init__(self, shelf: Shelf, is_ending: Callable[[], bool]) -> None:
+    def __init__(self, shelf: SessionCache, is_ending: Callable[[], bool]) -> None:
         self._shelf, self._is_ending = shelf, is_ending
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, SessionWatch] = {}
 
     @property
     def is_full(self) -> bool:
@@ -39,7 +39,7 @@ class Live:
         """The state of a session now, and each one that it comes to; empty for a sign of life. Raises NotFound."""
         if self.is_full:
             return
-        watch = self._watches.setdefault(session, Watch())
+        watch = self._watches.setdefault(session, SessionWatch())
         watch.listeners += 1
         try:
             if watch.task is None:
@@ -58,7 +58,7 @@ class Live:
                 if watch.task is not None:
                     watch.task.cancel()
 
-    async def _next(self, watch: Watch, told: str) -> None:
+    async def _next(self, watch: SessionWatch, told: str) -> None:
         """Until the state is another, the server ends, or a sign of life is due."""
         try:
             async with asyncio.timeout(ALIVE), watch.changed:
@@ -66,7 +66,7 @@ class Live:
         except TimeoutError:
             return
 
-    async def _look(self, session: str, watch: Watch) -> None:
+    async def _look(self, session: str, watch: SessionWatch) -> None:
         file = await asyncio.to_thread(self._shelf.find, session)
         while not self._is_ending():
             await asyncio.sleep(INTERVAL)

@@ -16,7 +16,7 @@ PAGE = 150  # entries; some 120 kB of HTML in a session of 48 MB (measured)
 PART = 60  # entries of one turn that are not parted
 
 
-class Piece(NamedTuple):
+class PagePart(NamedTuple):
     """Some entries of a turn, from `start` up to `stop`."""
 
     turn: Turn
@@ -28,13 +28,13 @@ class Piece(NamedTuple):
         return self.start == 0 and self.stop == len(self.turn.entries)
 
 
-Page = tuple[Piece, ...]
+Page = tuple[PagePart, ...]
 
 
 def paged(turns: Iterable[Turn]) -> tuple[Page, ...]:
     """The pages of some turns; at least one, which may be empty."""
     found: list[Page] = []
-    page: list[Piece] = []
+    page: list[PagePart] = []
     size = 0
     for turn in turns:
         for piece in _pieces(turn):
@@ -46,15 +46,15 @@ def paged(turns: Iterable[Turn]) -> tuple[Page, ...]:
     return (*found, tuple(page)) if page or not found else tuple(found)
 
 
-def _pieces(turn: Turn) -> Iterator[Piece]:
+def _pieces(turn: Turn) -> Iterator[PagePart]:
     count, start = len(turn.entries), 0
     if count > PART:
         firsts = {reply.entries[0].offset for reply in replies(turn.entries)}
         for index, entry in enumerate(turn.entries):
             if index - start >= PART and entry.offset in firsts:
-                yield Piece(turn, start, index)
+                yield PagePart(turn, start, index)
                 start = index
-    yield Piece(turn, start, count)
+    yield PagePart(turn, start, count)
 
 
 def page_of(pages: Iterable[Page], number: int) -> int:

@@ -15,25 +15,25 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from clew.conversation.session_listing import Outline
 from clew.errors import NotFound
 from clew.index.surrounding_turns import context
-from clew.tui.external_programs import Resume
+from clew.tui.external_programs import ResumeCommand
 from clew.view.header import NOTHING, about
-from clew.view.mask_rows import Tally, masked
+from clew.view.mask_rows import MaskCount, masked
 from clew.view.row_html import moment
 from clew.view.row_markdown import pieces
 from clew.view.rows import rows
-from clew.web.app_state import Desk
+from clew.web.app_state import AppState
 from clew.web.paging import page_of
-from clew.web.session_cache import Reading, Snapshot
+from clew.web.session_cache import Reading, SessionSnapshot
 from clew.web.turn_html import Wish, base, page_html, wish_of
 
 OUTLINE = 90  # letters of a prompt in the outline
 
 
 @dataclass(frozen=True)
-class Place:
+class PageTarget:
     """Where a request points to."""
 
-    snapshot: Snapshot
+    snapshot: SessionSnapshot
     reading: Reading
     wish: Wish
     agent: str
@@ -47,18 +47,18 @@ class Place:
         return self.snapshot.session.id, self.agent, self.wish, self.snapshot.state
 
 
-async def place_of(desk: Desk, request: Request) -> Place:
+async def place_of(desk: AppState, request: Request) -> PageTarget:
     """What a request asks for. Raises NotFound."""
     snapshot = await desk.shelf.open(request.path_params["session"])
     agent, wish = request.path_params.get("agent", ""), wish_of(request.query_params.items())
     reading = await asyncio.to_thread(snapshot.reading, agent, wish.branch)
-    return Place(snapshot, reading, wish, agent)
+    return PageTarget(snapshot, reading, wish, agent)
 
 
-class Reader:
+class ReaderPage:
     """The answers about one session."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: AppState) -> None:
         self._desk = desk
 
     async def whole(self, request: Request) -> Response:
@@ -130,7 +130,7 @@ class Reader:
 
     # -- what the answers are made of
 
-    def _page(self, place: Place, at: int) -> str:
+    def _page(self, place: PageTarget, at: int) -> str:
         reading, count = place.reading, len(place.reading.pages)
         if not 1 <= at <= count:
             raise NotFound(str(at), "page")
@@ -150,7 +150,7 @@ class Reader:
             "page.html", **self._links(place, at), body=Markup(body), first=ends[0] if ends else 0
         )
 
-    def _links(self, place: Place, at: int) -> dict[str, Any]:
+    def _links(self, place: PageTarget, at: int) -> dict[str, Any]:
         turns = place.reading.turns
         return {
             "base": place.base,
@@ -161,7 +161,7 @@ class Reader:
             "branches": len(place.reading.session.branches),
         }
 
-    def _outline(self, place: Place) -> str:
+    def _outline(self, place: PageTarget) -> str:
         def made() -> str:
             turns = [
                 {
@@ -177,13 +177,13 @@ class Reader:
 
         return self._desk.made.get(("outline", *place.key), made)
 
-    def _title(self, session: str, place: Place | None) -> str:
+    def _title(self, session: str, place: PageTarget | None) -> str:
         """The title of a session, from the two ends of its file; the description of an agent. Raises NotFound."""
         if place is not None and place.reading.agent is not None:
             return self._desk.words(place.reading.agent.description or place.agent)
         return self._desk.words(Outline(self._desk.shelf.find(session)).title) or NOTHING
 
-    def _values(self, place: Place, at: int) -> dict[str, Any]:
+    def _values(self, place: PageTarget, at: int) -> dict[str, Any]:
         reading = place.reading
         told = about(reading.session, self._desk.tally)
         return {
@@ -207,12 +207,14 @@ class Reader:
             for branch in reading.session.branches
         ]
 
-    def _resume(self, place: Place) -> str:
+    def _resume(self, place: PageTarget) -> str:
         session = place.snapshot.session
-        command = Resume(session.id, session.cwd or "").command  # a line of printable characters: quoted, not tidied
-        return command if self._desk.is_revealed else Tally().mask(command)
+        command = ResumeCommand(
+            session.id, session.cwd or ""
+        ).command  # a line of printable characters: quoted, not tidied
+        return command if self._desk.is_revealed else MaskCount().mask(command)
 
-    def _where(self, place: Place, offset: int) -> str:
+    def _where(self, place: PageTarget, offset: int) -> str:
         found = context(place.reading.session, offset, 0)
         if found is None:
             return ""

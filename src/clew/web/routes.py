@@ -13,23 +13,23 @@ from starlette.routing import Route
 
 from clew.errors import UNFORESEEN, ClewError, NotFound
 from clew.system.file_errors import describe
-from clew.web.access_control import Door, Guard
-from clew.web.app_state import Desk
-from clew.web.background_search import Seeker
+from clew.web.access_control import AccessControl, EntryToken
+from clew.web.app_state import AppState
+from clew.web.background_search import BackgroundSearch
 from clew.web.compare_page import Compare
-from clew.web.export_page import Share
-from clew.web.list_page import Home
-from clew.web.live_updates import Live
-from clew.web.reader_page import Reader
-from clew.web.session_cache import Shelf
+from clew.web.export_page import ExportPage
+from clew.web.list_page import ListPage
+from clew.web.live_updates import LiveUpdates
+from clew.web.reader_page import ReaderPage
+from clew.web.session_cache import SessionCache
 
 
 def make_app(
-    claude: str | None, door: Door, *, is_revealed: bool = False, is_ending: Callable[[], bool] = lambda: False
-) -> Guard:
+    claude: str | None, door: EntryToken, *, is_revealed: bool = False, is_ending: Callable[[], bool] = lambda: False
+) -> AccessControl:
     """The app over a folder of Claude Code, behind its guard."""
-    shelf = Shelf(claude)
-    desk = Desk(shelf, Live(shelf, is_ending), Seeker(shelf, claude), is_revealed)
+    shelf = SessionCache(claude)
+    desk = AppState(shelf, LiveUpdates(shelf, is_ending), BackgroundSearch(shelf, claude), is_revealed)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -43,7 +43,7 @@ def make_app(
         status, sentence, hint = _told(error)
         return desk.renderer.page(request, "error", "Not here", status, sentence=desk.words(sentence), hint=hint)
 
-    home = Home(desk)
+    home = ListPage(desk)
     routes = [
         Route("/", home.whole),
         Route("/list", home.part),
@@ -53,12 +53,12 @@ def make_app(
         *_reader_routes(desk, "/session/{session}/agent/{agent}"),
     ]
     handlers = dict.fromkeys((HTTPException, ClewError, OSError, *UNFORESEEN), failed)
-    return Guard(Starlette(routes=routes, lifespan=life, exception_handlers=handlers), door)
+    return AccessControl(Starlette(routes=routes, lifespan=life, exception_handlers=handlers), door)
 
 
-def _reader_routes(desk: Desk, base: str) -> list[Route]:
+def _reader_routes(desk: AppState, base: str) -> list[Route]:
     """What there is of a session, or of one of its agents."""
-    reader, share = Reader(desk), Share(desk)
+    reader, share = ReaderPage(desk), ExportPage(desk)
     answers = {
         "": reader.whole,
         "/page/{page:int}": reader.page,

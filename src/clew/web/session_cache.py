@@ -67,7 +67,7 @@ class Reading:
         return found
 
 
-class Snapshot:
+class SessionSnapshot:
     """A session as it was at one moment. `state` tells moments apart, `edition` files that were written anew."""
 
     def __init__(self, session: Session, state: str, edition: int) -> None:
@@ -100,7 +100,7 @@ def is_inside(path: str, root: str) -> bool:
     return os.path.realpath(path).startswith(root.rstrip(os.sep) + os.sep)
 
 
-class Inside(SessionFile, frozen=True):
+class CachedFile(SessionFile, frozen=True):
     """A file of the tree, whose agents are those in the tree."""
 
     root: str = ""
@@ -123,7 +123,7 @@ class Book:
 
     file: SessionFile
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _now: Snapshot | None = None
+    _now: SessionSnapshot | None = None
     _tail: Tail | None = None
     _whole: tuple[Item, ...] = ()
     _edition: int = 0
@@ -132,11 +132,11 @@ class Book:
     def size(self) -> int:
         return self._tail.offset if self._tail else self.file.size
 
-    def refresh(self) -> Snapshot:
+    def refresh(self) -> SessionSnapshot:
         state = state_of(self.file)
         if self._now is None or self._now.state != state:
             session = self._session()
-            self._now = Snapshot(session, state, self._edition)
+            self._now = SessionSnapshot(session, state, self._edition)
         return self._now
 
     def _session(self) -> Session:
@@ -154,7 +154,7 @@ class Book:
         return Session(self._whole, file=self.file)
 
 
-class Shelf:
+class SessionCache:
     """The open sessions of a folder of Claude Code, those that were asked for last."""
 
     def __init__(self, claude: str | None) -> None:
@@ -180,9 +180,9 @@ class Shelf:
         if not found:
             raise NotFound(session)
         newest = max(found, key=lambda file: file.mtime_ns)
-        return Inside(newest.path, newest.project_folder, newest.size, newest.mtime_ns, self.root)
+        return CachedFile(newest.path, newest.project_folder, newest.size, newest.mtime_ns, self.root)
 
-    async def open(self, session: str) -> Snapshot:
+    async def open(self, session: str) -> SessionSnapshot:
         """A session as it is now. Raises NotFound."""
         book = self._books.get(session)
         if book is None or not self.holds(str(book.file.path)):

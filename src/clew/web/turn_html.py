@@ -14,8 +14,8 @@ from urllib.parse import quote, urlencode
 from clew.view.attachments import took
 from clew.view.mask_rows import masked
 from clew.view.row_html import fragments
-from clew.view.rows import DEPTHS, Options, Row, Scene, entry_rows, turn_rows
-from clew.web.paging import Page, Piece
+from clew.view.rows import DEPTHS, Row, ViewOptions, ViewScope, entry_rows, turn_rows
+from clew.web.paging import Page, PagePart
 from clew.web.session_cache import Reading
 
 AGENT_ROWS = 60  # of an agent inside its session; the rest is on its own page
@@ -32,8 +32,8 @@ class Wish:
     thinking: bool = False
 
     @property
-    def options(self) -> Options:
-        return Options(depth=self.depth, thinking=self.thinking, lines=RESULT_LINES, details=True)
+    def options(self) -> ViewOptions:
+        return ViewOptions(depth=self.depth, thinking=self.thinking, lines=RESULT_LINES, details=True)
 
     def query(self, **more: object) -> str:
         """The same wish in an address, with `?` in front if there is anything to say."""
@@ -61,7 +61,7 @@ def page_html(reading: Reading, page: Page, wish: Wish, is_revealed: bool, prefi
     return "".join(piece_html(reading, piece, wish, is_revealed, prefix) for piece in page)
 
 
-def piece_html(reading: Reading, piece: Piece, wish: Wish, is_revealed: bool, prefix: str = "") -> str:
+def piece_html(reading: Reading, piece: PagePart, wish: Wish, is_revealed: bool, prefix: str = "") -> str:
     found = piece_rows(reading, piece, wish.options)
     made = "".join(_linked(found if is_revealed else masked(found), reading, wish, prefix))
     if piece.start == 0:
@@ -70,9 +70,9 @@ def piece_html(reading: Reading, piece: Piece, wish: Wish, is_revealed: bool, pr
     return f'<section class="turn" aria-label="Turn {piece.turn.number}, continued">\n{head}\n{made}</section>\n'
 
 
-def piece_rows(reading: Reading, piece: Piece, options: Options) -> Iterator[Row]:
+def piece_rows(reading: Reading, piece: PagePart, options: ViewOptions) -> Iterator[Row]:
     """The rows of a piece, each cut to what a page can bear."""
-    scene = Scene(reading.session, options, reading.root.agents_for)
+    scene = ViewScope(reading.session, options, reading.root.agents_for)
     turn, start, stop = piece
     if start or not turn.number:
         found = entry_rows(turn.entries[start:stop], scene)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import uvicorn
 
-from clew.web.access_control import Door
-from clew.web.http_limits import Connection
+from clew.web.access_control import EntryToken
+from clew.web.http_limits import ClientConnection
 from clew.web.routes import make_app
 
 KEPT = 5  # seconds that a connection stays open after an answer
@@ -20,11 +20,11 @@ def serve(
 ) -> None:
     """Serve until interrupted. `ready` hears the address to open, `again` each that takes the place of a used one."""
     with socket.create_server(("127.0.0.1", port)) as listening:
-        door = Door(listening.getsockname()[1], again)
+        door = EntryToken(listening.getsockname()[1], again)
         app = make_app(claude, door, is_revealed=is_revealed, is_ending=lambda: server.should_exit)
         config = uvicorn.Config(
             app,
-            http=Connection,
+            http=ClientConnection,
             timeout_keep_alive=KEPT,
             log_level="warning",
             access_log=False,

@@ -22,7 +22,7 @@ Shape = TypeVar("Shape", bound=msgspec.Struct)
 WIDE = 1 << 18  # bytes of a piece of which most lines are left out (measured)
 
 
-class Piece(NamedTuple, Generic[Shape]):
+class LineBatch(NamedTuple, Generic[Shape]):
     """Some lines of a file: what they say, where each begins, where the last ends, and how many were damaged."""
 
     spoken: list[Shape]
@@ -32,13 +32,13 @@ class Piece(NamedTuple, Generic[Shape]):
 
 
 @overload
-def scan(source: Source, *, offset: int = 0, finished: bool = False) -> Iterator[Piece[Spoken]]: ...
+def scan(source: Source, *, offset: int = 0, finished: bool = False) -> Iterator[LineBatch[Spoken]]: ...
 
 
 @overload
 def scan(
     source: Source, *, offset: int = 0, finished: bool = False, shape: type[Shape], holding: bytes = b""
-) -> Iterator[Piece[Shape]]: ...
+) -> Iterator[LineBatch[Shape]]: ...
 
 
 def scan(
@@ -48,7 +48,7 @@ def scan(
     finished: bool = False,
     shape: type[Shape] = Spoken,  # type: ignore[assignment]
     holding: bytes = b"",
-) -> Iterator[Piece[Shape]]:
+) -> Iterator[LineBatch[Shape]]:
     """The entries of a source in pieces, those saved from damaged lines included.
 
     `finished` leaves out an unterminated last line, to be read when it has been written.
@@ -66,12 +66,12 @@ def scan(
             spoken = []
         starts = is_one_object_a_line(buffer, len(spoken))
         if starts:
-            yield Piece(spoken, [at + start for start in starts], at + len(buffer))
+            yield LineBatch(spoken, [at + start for start in starts], at + len(buffer))
         elif buffer:
             yield _oddly(buffer, at, shape)
 
 
-def _holding(buffer: bytes, at: int, shape: type[Shape], needle: bytes) -> Piece[Shape]:
+def _holding(buffer: bytes, at: int, shape: type[Shape], needle: bytes) -> LineBatch[Shape]:
     """The lines that hold some bytes, each by itself: the many without them are not even cut."""
     decode = _decoder(shape).decode
     spoken: list[Shape] = []
@@ -90,7 +90,7 @@ def _holding(buffer: bytes, at: int, shape: type[Shape], needle: bytes) -> Piece
             offsets += odd.offsets
             damaged += odd.damaged
         place = find(buffer, needle, stop)
-    return Piece(spoken, offsets, at + len(buffer), damaged)
+    return LineBatch(spoken, offsets, at + len(buffer), damaged)
 
 
 @cache
@@ -98,7 +98,7 @@ def _decoder(shape: type[Shape]) -> msgspec.json.Decoder[Shape]:
     return msgspec.json.Decoder(shape)
 
 
-def _oddly(buffer: bytes, at: int, shape: type[Shape]) -> Piece[Shape]:
+def _oddly(buffer: bytes, at: int, shape: type[Shape]) -> LineBatch[Shape]:
     found: list[Entry] = []
     damaged = 0
     for item in read_piece(buffer, at, 1):
@@ -108,7 +108,7 @@ def _oddly(buffer: bytes, at: int, shape: type[Shape]) -> Piece[Shape]:
             damaged += 1
             found.extend(item.salvaged)
     spoken = [_again(entry, shape) for entry in found]
-    return Piece(spoken, [entry.offset for entry in found], at + len(buffer), damaged)
+    return LineBatch(spoken, [entry.offset for entry in found], at + len(buffer), damaged)
 
 
 def _again(entry: Entry, shape: type[Shape]) -> Shape:

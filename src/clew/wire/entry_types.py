@@ -19,7 +19,7 @@ from clew.wire.numeric_limits import Amount, Count
 ORIGIN = "clew-origin"  # a line that readers pass over: where the session came from
 
 
-class Detail(Struct, frozen=True, rename="camel"):
+class EntryDetail(Struct, frozen=True, rename="camel"):
     """A typed view of one kind of entry; `inside` is where in the entry its fields lie."""
 
     inside: ClassVar[str] = ""
@@ -35,14 +35,14 @@ class Detail(Struct, frozen=True, rename="camel"):
 # -- titles and other state: the newest of a kind counts
 
 
-class Summary(Detail, frozen=True):
+class SummaryDetail(EntryDetail, frozen=True):
     """A title for the conversation that ends in `leaf`, often one of another file. Never part of what the model sees."""
 
     summary: str = ""
     leaf: str | None = field(default=None, name="leafUuid")
 
 
-class LastPrompt(Detail, frozen=True):
+class LastPrompt(EntryDetail, frozen=True):
     """Names the leaf to resume from."""
 
     last_prompt: str = ""
@@ -50,47 +50,47 @@ class LastPrompt(Detail, frozen=True):
     explicit: bool = False
 
 
-class CustomTitle(Detail, frozen=True):
+class CustomTitle(EntryDetail, frozen=True):
     title: str = field(default="", name="customTitle")
 
 
-class AiTitle(Detail, frozen=True):
+class AiTitle(EntryDetail, frozen=True):
     title: str = field(default="", name="aiTitle")
 
 
-class AgentName(Detail, frozen=True):
+class AgentName(EntryDetail, frozen=True):
     name: str = field(default="", name="agentName")
 
 
-class AgentColor(Detail, frozen=True):
+class AgentColor(EntryDetail, frozen=True):
     color: str = field(default="", name="agentColor")
 
 
-class AgentSetting(Detail, frozen=True):
+class AgentSetting(EntryDetail, frozen=True):
     setting: str = field(default="", name="agentSetting")
 
 
-class Tag(Detail, frozen=True):
+class Tag(EntryDetail, frozen=True):
     tag: str = ""
 
 
-class Mode(Detail, frozen=True):
+class Mode(EntryDetail, frozen=True):
     mode: str = ""
 
 
-class PermissionMode(Detail, frozen=True):
+class PermissionMode(EntryDetail, frozen=True):
     permission_mode: str = ""
 
 
-class ToolsUsed(Detail, frozen=True):
+class ToolsUsed(EntryDetail, frozen=True):
     tools: list[str] = []
 
 
-class Relocated(Detail, frozen=True):
+class Relocated(EntryDetail, frozen=True):
     cwd: str = field(default="", name="relocatedCwd")
 
 
-class WorktreeState(Detail, frozen=True):
+class WorktreeState(EntryDetail, frozen=True):
     inside: ClassVar[str] = "worktreeSession"
     original_cwd: str = ""
     worktree_path: str = ""
@@ -100,7 +100,7 @@ class WorktreeState(Detail, frozen=True):
     session_id: str = ""
 
 
-class CostState(Detail, frozen=True):
+class CostState(EntryDetail, frozen=True):
     """The program's own totals at its exit."""
 
     total_cost: Amount = field(default=0, name="totalCostUSD")
@@ -115,7 +115,7 @@ class CostState(Detail, frozen=True):
 # -- events without a place in the graph
 
 
-class QueueOperation(Detail, frozen=True):
+class QueueOperation(EntryDetail, frozen=True):
     """A message typed while the model was busy: enqueue, dequeue, remove, popAll, or a word not known yet."""
 
     operation: str = ""
@@ -130,7 +130,7 @@ class QueueOperation(Detail, frozen=True):
         return value if isinstance(value, str) else ""
 
 
-class PrLink(Detail, frozen=True):
+class PrLink(EntryDetail, frozen=True):
     number: Count | None = field(default=None, name="prNumber")
     url: str = field(default="", name="prUrl")
     repository: str = field(default="", name="prRepository")
@@ -146,7 +146,7 @@ class Backup(Struct, frozen=True, rename="camel"):
     content: str | None = field(default=None, name="(content)")
 
 
-class Snapshot(Detail, frozen=True):
+class FileHistorySnapshot(EntryDetail, frozen=True):
     """The files that were tracked at a message. A string for a backup is an older form: the content itself."""
 
     message_id: str | None = None
@@ -180,7 +180,7 @@ def _backup(value: Any) -> Backup:
     return soften(Backup, value) if isinstance(value, dict) else Backup()
 
 
-class SnapshotDelta(Detail, frozen=True):
+class SnapshotDelta(EntryDetail, frozen=True):
     """One file more in a snapshot; it takes the place of snapshot updates in newer versions."""
 
     message_id: str | None = None
@@ -190,7 +190,7 @@ class SnapshotDelta(Detail, frozen=True):
     timestamp: str | None = None
 
 
-class ApiRequest(Detail, frozen=True):
+class ApiRequest(EntryDetail, frozen=True):
     id: str = ""
     query_source: str = ""
     shape_hash: str = ""
@@ -213,7 +213,7 @@ class Preserved(Struct, frozen=True):
     uuids: list[str] = []
 
 
-class Compaction(Detail, frozen=True):
+class Compaction(EntryDetail, frozen=True):
     """A compact boundary: when, why, and which messages it kept as they were."""
 
     inside: ClassVar[str] = "compactMetadata"
@@ -231,12 +231,12 @@ class Compaction(Detail, frozen=True):
         return "auto" if self.trigger == "context_limit" else self.trigger
 
 
-class TurnDuration(Detail, frozen=True):
+class TurnDuration(EntryDetail, frozen=True):
     duration_ms: Amount = 0
     message_count: Count | None = None
 
 
-class LocalCommand(Detail, frozen=True):
+class LocalCommand(EntryDetail, frozen=True):
     """A slash command run in the program, or its output."""
 
     content: str = ""
@@ -259,21 +259,21 @@ class LocalCommand(Detail, frozen=True):
         return tagged(self.content, "local-command-stdout") or tagged(self.content, "local-command-stderr")
 
 
-class ApiFailure(Detail, frozen=True):
+class ApiFailure(EntryDetail, frozen=True):
     level: str = ""
     retry_ms: Amount | None = field(default=None, name="retryInMs")
     attempt: Count | None = field(default=None, name="retryAttempt")
     max_retries: Count | None = None
 
 
-class StopHooks(Detail, frozen=True):
+class StopHooks(EntryDetail, frozen=True):
     hook_count: Count = 0
     hook_errors: list[str] = []
     prevented: bool = field(default=False, name="preventedContinuation")
     stop_reason: str = ""
 
 
-class Notice(Detail, frozen=True):
+class Notice(EntryDetail, frozen=True):
     """Any other system entry: a text with a level."""
 
     content: str = ""
@@ -283,7 +283,7 @@ class Notice(Detail, frozen=True):
 # -- progress and attachments
 
 
-class Progress(Detail, frozen=True):
+class ProgressDetail(EntryDetail, frozen=True):
     """Signs of life from a running tool."""
 
     inside: ClassVar[str] = "data"
@@ -301,7 +301,7 @@ class Progress(Detail, frozen=True):
     message: Raw = Raw()
 
 
-class Attachment(Detail, frozen=True):
+class Attachment(EntryDetail, frozen=True):
     """Context that the program added for the model; the rest of its fields depend on `type`."""
 
     inside: ClassVar[str] = "attachment"
@@ -317,8 +317,8 @@ class Attachment(Detail, frozen=True):
     origin: Raw = Raw()
 
 
-_BY_TYPE: dict[str, type[Detail]] = {
-    "summary": Summary,
+_BY_TYPE: dict[str, type[EntryDetail]] = {
+    "summary": SummaryDetail,
     "last-prompt": LastPrompt,
     "custom-title": CustomTitle,
     "ai-title": AiTitle,
@@ -334,15 +334,15 @@ _BY_TYPE: dict[str, type[Detail]] = {
     "cost-state": CostState,
     "queue-operation": QueueOperation,
     "pr-link": PrLink,
-    "file-history-snapshot": Snapshot,
+    "file-history-snapshot": FileHistorySnapshot,
     "file-history-delta": SnapshotDelta,
     "api-request": ApiRequest,
-    "progress": Progress,
+    "progress": ProgressDetail,
     "attachment": Attachment,
     "system": Notice,
 }
 
-_BY_SUBTYPE: dict[str | None, type[Detail]] = {
+_BY_SUBTYPE: dict[str | None, type[EntryDetail]] = {
     "compact_boundary": Compaction,
     "turn_duration": TurnDuration,
     "local_command": LocalCommand,
@@ -351,7 +351,7 @@ _BY_SUBTYPE: dict[str | None, type[Detail]] = {
 }
 
 
-def detail(entry: Entry) -> Detail | None:
+def detail(entry: Entry) -> EntryDetail | None:
     """The typed view of an entry, or None for a kind that has none."""
     shape = _BY_SUBTYPE.get(entry.subtype) if entry.type == "system" else None
     shape = shape or _BY_TYPE.get(entry.type)

@@ -63,7 +63,7 @@ class SessionsIndex(Struct, frozen=True):
     entries: tuple[IndexEntry, ...] = ()
 
 
-class Comparison(Struct, frozen=True):
+class IndexComparison(Struct, frozen=True):
     """An index held against the files: `missing` entries have no file, `unlisted` files no entry."""
 
     fresh: tuple[IndexEntry, ...]
@@ -89,13 +89,13 @@ def is_fresh(entry: IndexEntry, file: SessionFile) -> bool:
     return abs(entry.file_mtime * 1_000_000 - file.mtime_ns) <= 1_000_000
 
 
-def compare(index: SessionsIndex | None, files: Iterable[SessionFile]) -> Comparison:
+def compare(index: SessionsIndex | None, files: Iterable[SessionFile]) -> IndexComparison:
     """Entries and files matched by session id, since folders get moved. Without an index all is unlisted."""
     by_id = {file.id.lower(): file for file in files}
     listed = index.entries if index else ()
     matched = [(entry, by_id.get(entry.session_id.lower())) for entry in listed]
     known = {entry.session_id.lower() for entry in listed}
-    return Comparison(
+    return IndexComparison(
         fresh=tuple(entry for entry, file in matched if file and is_fresh(entry, file)),
         stale=tuple(entry for entry, file in matched if file and not is_fresh(entry, file)),
         missing=tuple(entry for entry, file in matched if not file),
@@ -234,7 +234,7 @@ class Todo(Struct, frozen=True, rename="camel"):
     priority: str | None = None
 
 
-class Task(Struct, frozen=True, rename="camel"):
+class TaskFile(Struct, frozen=True, rename="camel"):
     id: str | int = ""
     subject: str = ""
     description: str = ""
@@ -245,7 +245,7 @@ class Task(Struct, frozen=True, rename="camel"):
     blocked_by: list[str] = []
 
 
-class Settings(Struct, frozen=True, rename="camel"):
+class CleanupSettings(Struct, frozen=True, rename="camel"):
     """The few settings that matter here: after how many days the program deletes sessions, if that is set."""
 
     cleanup_period_days: Count | None = None
@@ -272,8 +272,8 @@ def read_todos(path: Where) -> tuple[Todo, ...]:
     )
 
 
-def read_task(path: Where) -> Task | None:
-    return _shaped(Task, path)
+def read_task(path: Where) -> TaskFile | None:
+    return _shaped(TaskFile, path)
 
 
 def read_custom_title(session_folder: Where) -> str | None:
@@ -282,8 +282,8 @@ def read_custom_title(session_folder: Where) -> str | None:
     return (found.custom_title or None) if found else None
 
 
-def read_settings(path: Where) -> Settings:
-    return _shaped(Settings, path) or Settings()
+def read_settings(path: Where) -> CleanupSettings:
+    return _shaped(CleanupSettings, path) or CleanupSettings()
 
 
 def find_backup(root: Where, session_id: str, name: str | None) -> Path | None:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NamedTuple
 
-    class Found(NamedTuple):
+    class TranscriptFile(NamedTuple):
         """A transcript: where, of which session and agent, and its state."""
 
         path: str
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    Found = namedtuple("Found", "path folder session agent size mtime_ns inode")
+    TranscriptFile = namedtuple("Found", "path folder session agent size mtime_ns inode")
 
 
-def walk(root: str, missed: list[str] | None = None) -> list[Found]:
+def walk(root: str, missed: list[str] | None = None) -> list[TranscriptFile]:
     """Sessions and agents in all layouts; a flat agent file does not tell its session by its name.
 
     What could not be looked at, though it may be there, is told to `missed`: a walk that missed something was not whole.
     """
     missed = [] if missed is None else missed
-    found: list[Found] = []
+    found: list[TranscriptFile] = []
     if not os.path.isdir(root):
         missed.append(root)
     for project in _entries(os.path.join(root, "projects"), missed):
@@ -45,27 +45,27 @@ def walk(root: str, missed: list[str] | None = None) -> list[Found]:
     return found
 
 
-def walk_side(root: str) -> list[Found]:
+def walk_side(root: str) -> list[TranscriptFile]:
     """Todo lists, tasks (a folder for each session) and plans; `folder` says which: todos, tasks or plans.
 
     Links are not followed. The session of a plan is not known by its name.
     """
-    found: list[Found] = []
+    found: list[TranscriptFile] = []
     for path, name, stat in _plain_files(os.path.join(root, "todos"), ".json"):
         owner, _, agent = name[:-5].partition("-agent-")
         if stat.st_size > 2:  # "[]" is what most of them hold
             agent = "" if agent == owner else agent
-            found.append(Found(path, "todos", owner, agent, stat.st_size, stat.st_mtime_ns, 0))
+            found.append(TranscriptFile(path, "todos", owner, agent, stat.st_size, stat.st_mtime_ns, 0))
     tasks = os.path.join(root, "tasks")
     for name in _plain_folders(tasks):
         folder = os.path.join(tasks, name)
         states = [stat for _, _, stat in _plain_files(folder, ".json")]
         if states:
             size, newest = sum(stat.st_size for stat in states), max(stat.st_mtime_ns for stat in states)
-            found.append(Found(folder, "tasks", name, "", size, newest, 0))
+            found.append(TranscriptFile(folder, "tasks", name, "", size, newest, 0))
     for path, name, stat in _plain_files(os.path.join(root, "plans"), ".md"):
         agent = name[:-3].partition("-agent-")[2]
-        found.append(Found(path, "plans", "", agent, stat.st_size, stat.st_mtime_ns, 0))
+        found.append(TranscriptFile(path, "plans", "", agent, stat.st_size, stat.st_mtime_ns, 0))
     return found
 
 
@@ -88,7 +88,7 @@ def _plain_folders(folder: str) -> list[str]:
     return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and _is_text(entry.name))
 
 
-def _project(path: str, folder: str, found: list[Found], missed: list[str]) -> None:
+def _project(path: str, folder: str, found: list[TranscriptFile], missed: list[str]) -> None:
     for entry in _entries(path, missed):
         name = entry.name
         if name.endswith(".jsonl"):
@@ -102,7 +102,7 @@ def _project(path: str, folder: str, found: list[Found], missed: list[str]) -> N
             _agents(entry.path, folder, "", found, missed)
 
 
-def _agents(path: str, folder: str, session: str, found: list[Found], missed: list[str]) -> None:
+def _agents(path: str, folder: str, session: str, found: list[TranscriptFile], missed: list[str]) -> None:
     for entry in _entries(path, missed):
         agent = _agent(entry.name)
         if agent:
@@ -129,7 +129,7 @@ def _is_folder(entry: os.DirEntry[str], missed: list[str]) -> bool:
         return False
 
 
-def _add(entry: os.DirEntry[str], names: tuple[str, str, str], found: list[Found], missed: list[str]) -> None:
+def _add(entry: os.DirEntry[str], names: tuple[str, str, str], found: list[TranscriptFile], missed: list[str]) -> None:
     try:
         stat = entry.stat()
     except FileNotFoundError:  # gone since the folder was read
@@ -138,7 +138,7 @@ def _add(entry: os.DirEntry[str], names: tuple[str, str, str], found: list[Found
         missed.append(entry.path)
         return
     if S_ISREG(stat.st_mode):
-        found.append(Found(entry.path, *names, stat.st_size, stat.st_mtime_ns, stat.st_ino & _LARGEST))
+        found.append(TranscriptFile(entry.path, *names, stat.st_size, stat.st_mtime_ns, stat.st_ino & _LARGEST))
 
 
 def _agent(name: str) -> str:

@@ -43,20 +43,20 @@ class Billed(Struct, frozen=True, gc=False):
     session_id: str | None = field(default=None, name="sessionId")
     git_branch: str | None = field(default=None, name="gitBranch")
     forked_from: Raw = field(default=NOTHING, name="forkedFrom")
-    progress: Progress | None = field(default=None, name="data")
+    progress: ProgressUsage | None = field(default=None, name="data")
 
 
-class Progress(Struct, frozen=True, gc=False):
+class ProgressUsage(Struct, frozen=True, gc=False):
     message: Billed | None = None
 
 
-def progress(raw: Raw) -> Progress:
+def progress(raw: Raw) -> ProgressUsage:
     """The `data` of an entry in this shape."""
     try:
         return _PROGRESS.decode(raw)
     except REFUSALS:
         value = decode_readable(raw)
-        return soften(Progress, value) if isinstance(value, dict) else Progress()
+        return soften(ProgressUsage, value) if isinstance(value, dict) else ProgressUsage()
 
 
 class Iteration(Tokens, frozen=True, gc=False):
@@ -75,4 +75,4 @@ def iterations(tokens: Tokens) -> list[Iteration]:
 
 
 _ITERATIONS = Decoder(list[Iteration])
-_PROGRESS = Decoder(Progress)
+_PROGRESS = Decoder(ProgressUsage)

@@ -17,7 +17,7 @@ from clew.wire.layout import SessionFile, Tree
 from clew.wire.line import pieces
 from clew.wire.overflow_files import Overflow
 from clew.wire.side_files import read_task, read_todos
-from clew.wire.tree_walk import Found, walk_side
+from clew.wire.tree_walk import TranscriptFile, walk_side
 
 LONGEST_PLAN = 1 << 20  # bytes of a plan that are read
 _REACH = 1 << 20  # bytes of a transcript in which it names its plan
@@ -95,7 +95,7 @@ def todo_lists(tree: Tree, session_id: str | None = None) -> list[TodoList]:
     return sorted(found, key=lambda made: (made.session_id, bool(made.agent_id)))
 
 
-def read_todo_list(found: Found) -> TodoList:
+def read_todo_list(found: TranscriptFile) -> TodoList:
     """The list in a file of `todos`, or the tasks in a folder of `tasks`."""
     path = Path(found.path)
     items = _tasks(path) if found.folder == "tasks" else [WorkItem(t.content, t.status) for t in read_todos(path)]
@@ -115,7 +115,7 @@ def plan_files(tree: Tree) -> list[PlanFile]:
     return sorted(found, key=lambda plan: (-plan.modified.timestamp(), plan.path.name))
 
 
-def plan_file(found: Found) -> PlanFile:
+def plan_file(found: TranscriptFile) -> PlanFile:
     return PlanFile(Path(found.path), found.size, _when(found))
 
 
@@ -150,5 +150,5 @@ def plans_of(tree: Tree, session: Path) -> list[PlanFile]:
     return [plan for plan in found if plan.name in names or plan.path.stem in names]
 
 
-def _when(found: Found) -> datetime:
+def _when(found: TranscriptFile) -> datetime:
     return datetime.fromtimestamp(found.mtime_ns / 1e9, UTC)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clew.chat.config.settings import Json, Settings, Source
+from clew.chat.config.settings import Json, Settings, SettingsSource
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision, Mode
 
@@ -35,7 +35,7 @@ class Workplace:
             if not (self.project / name).is_symlink():
                 (self.project / name).symlink_to(target)
         rules: Json = {"allow": list(self.allow), "deny": list(self.deny), "ask": list(self.ask)}
-        settings = Settings((Source("user", self.home / ".claude", {"permissions": rules}),))
+        settings = Settings((SettingsSource("user", self.home / ".claude", {"permissions": rules}),))
         self.permissions = Permissions(settings, self.project, self.home)
 
     def bash(self, command: str, mode: Mode | None = None) -> Decision:

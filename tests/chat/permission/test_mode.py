@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clew.chat.config.settings import Settings, Source
+from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import known_mode
 from clew.chat.permission.suggest_rules import as_update
@@ -94,7 +94,7 @@ def test_who_may_not_be_asked_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_administrator_may_forbid_to_skip_questions(tmp_path: Path) -> None:
-    top = Source("managed", tmp_path, {"permissions": {"disableBypassPermissionsMode": "disable"}})
+    top = SettingsSource("managed", tmp_path, {"permissions": {"disableBypassPermissionsMode": "disable"}})
     known = Permissions(Settings((top,)), tmp_path, tmp_path / "home")
     assert known.decide("Bash", {"command": "npm test"}, tmp_path, "bypassPermissions").kind == "ask"
 

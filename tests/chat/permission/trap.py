@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.settings import Json, Settings, Source
+from clew.chat.config.settings import Json, Settings, SettingsSource
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision
 from clew.chat.tools.command_environment import command_environment
@@ -96,7 +96,9 @@ class Trap:
         self._fill_outside()
         self._fill_project()
         self._fill_repository(config)
-        settings = Settings((Source("user", self.home / ".claude", {"permissions": rules or {}}),), trusted=is_trusted)
+        settings = Settings(
+            (SettingsSource("user", self.home / ".claude", {"permissions": rules or {}}),), trusted=is_trusted
+        )
         self.permissions = Permissions(settings, self.project, self.home)
         self.hostile = self._hostile_environment()
         if is_trusted:  # there git obeys the person's own variables, and PATH is taken as it is

@@ -9,34 +9,34 @@ from pathlib import Path
 from typing import Any
 
 from clew.chat.tools.input_schema import check, failure
-from clew.chat.tools.tool import Failed, Result, Scene, State, Tool
+from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed, ToolState
 
 
-def stage(folder: Path, **changed: Any) -> Scene:
+def stage(folder: Path, **changed: Any) -> ToolContext:
     """A scene in a project of its own below a folder."""
     project = folder / "project"
     project.mkdir(exist_ok=True)
-    state = State(cwd=project, project=project, roots=(project,))
-    scene = Scene("toolu_01", "sid", folder / "session", state, asyncio.Event())
+    state = ToolState(cwd=project, project=project, roots=(project,))
+    scene = ToolContext("toolu_01", "sid", folder / "session", state, asyncio.Event())
     return replace(scene, **changed)
 
 
-async def call(tool: Tool, scene: Scene, **input: Any) -> Result:
+async def call(tool: Tool, scene: ToolContext, **input: Any) -> CallResult:
     return await call_with(tool, scene, input)
 
 
-async def call_with(tool: Tool, scene: Scene, input: Mapping[str, Any]) -> Result:
+async def call_with(tool: Tool, scene: ToolContext, input: Mapping[str, Any]) -> CallResult:
     try:
         return await tool.call(check(tool, dict(input)), scene)
-    except Failed as failed:
+    except ToolFailed as failed:
         return failure(failed)
 
 
-def run(tool: Tool, scene: Scene, **input: Any) -> Result:
+def run(tool: Tool, scene: ToolContext, **input: Any) -> CallResult:
     return asyncio.run(call(tool, replace(scene, stopped=asyncio.Event()), **input))
 
 
-def misuse(result: Result) -> str:
+def misuse(result: CallResult) -> str:
     """The text of a wrong call, which has to have both forms."""
     assert result.is_error
     assert isinstance(result.content, str)
@@ -46,7 +46,7 @@ def misuse(result: Result) -> str:
     return text
 
 
-def trouble(result: Result) -> str:
+def trouble(result: CallResult) -> str:
     """The text of a call that failed in the doing."""
     assert result.is_error
     assert isinstance(result.content, str)
@@ -54,7 +54,7 @@ def trouble(result: Result) -> str:
     return result.content
 
 
-def good(result: Result) -> str:
+def good(result: CallResult) -> str:
     assert not result.is_error, result.content
     assert isinstance(result.content, str)
     return result.content

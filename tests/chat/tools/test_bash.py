@@ -17,7 +17,7 @@ from clew.chat.tools.builtin.background import BASH_OUTPUT, KILL_SHELL, TASK_OUT
 from clew.chat.tools.builtin.bash import BASH
 from clew.chat.tools.builtin.edit_file import EDIT
 from clew.chat.tools.exit_codes import is_stopped_when_late, meaning, viewed
-from clew.chat.tools.tool import Json, Result, Scene
+from clew.chat.tools.tool import CallResult, Json, ToolContext
 from clew.facts.tool_catalog import result_kind
 from tests.chat.tools.helper import call, good, misuse, run, stage, trouble
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> ToolContext:
     return stage(tmp_path)
 
 
@@ -48,14 +48,14 @@ async def opened(gate: Path) -> None:
 
 
 @asynccontextmanager
-async def closing(scene: Scene) -> AsyncIterator[None]:
+async def closing(scene: ToolContext) -> AsyncIterator[None]:
     try:
         yield
     finally:
         await close(scene.state)
 
 
-def settle(scene: Scene, what: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def settle(scene: ToolContext, what: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a test, and stop what it left in the background."""
 
     async def both() -> T:
@@ -73,7 +73,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_output_comes_in_order_and_without_its_last_newline(scene: Scene) -> None:
+def test_output_comes_in_order_and_without_its_last_newline(scene: ToolContext) -> None:
     result = run(BASH, scene, command="echo out; echo err >&2; printf 'more\\n\\n'", description="say it")
     assert result.content == "out\nerr\nmore"
     assert result.detail == {"stdout": "out\nerr\nmore", "stderr": "", "interrupted": False, "isImage": False}
@@ -82,7 +82,7 @@ def test_output_comes_in_order_and_without_its_last_newline(scene: Scene) -> Non
     assert not scene.folder.exists()
 
 
-def test_a_failure_tells_its_code(scene: Scene) -> None:
+def test_a_failure_tells_its_code(scene: ToolContext) -> None:
     assert trouble(run(BASH, scene, command="echo out; echo err >&2; exit 3")) == "Exit code 3\nout\nerr"
     assert trouble(run(BASH, scene, command="false")) == "Exit code 1"
     assert trouble(run(BASH, scene, command="kill -9 $$")).startswith("Exit code 137")
@@ -103,14 +103,14 @@ def test_a_failure_tells_its_code(scene: Scene) -> None:
         ("true\ndiff /dev/null - <<< x", "Files differ"),
     ],
 )
-def test_exit_one_of_some_is_no_failure(scene: Scene, command: str, told: str) -> None:
+def test_exit_one_of_some_is_no_failure(scene: ToolContext, command: str, told: str) -> None:
     result = run(BASH, scene, command=command)
     assert not result.is_error
     assert result.detail["returnCodeInterpretation"] == told
 
 
 @pytest.mark.parametrize("command", ["grep x /no/such/file", "test 1 = 2 || false", "echo grep; false", "'grep x"])
-def test_other_failures_are_failures(scene: Scene, command: str) -> None:
+def test_other_failures_are_failures(scene: ToolContext, command: str) -> None:
     assert run(BASH, scene, command=command).is_error
 
 
@@ -130,14 +130,14 @@ def test_words_of_commands() -> None:
         assert viewed(command) == ""
 
 
-def test_nothing_is_read_from_the_terminal_and_nothing_of_the_shell_leaks(scene: Scene) -> None:
+def test_nothing_is_read_from_the_terminal_and_nothing_of_the_shell_leaks(scene: ToolContext) -> None:
     assert good(run(BASH, scene, command="cat; read x; echo end$1$#")) == "end0"
     run(BASH, scene, command="export LEFT=1")
     assert good(run(BASH, scene, command="echo [$LEFT]")) == "[]"
     assert good(run(BASH, scene, command="cat <<'E'\n$a 'b'\nE")) == "$a 'b'"
 
 
-def test_the_folder_is_carried_over_inside_the_project(scene: Scene) -> None:
+def test_the_folder_is_carried_over_inside_the_project(scene: ToolContext) -> None:
     inner = scene.state.cwd / "in ner"
     inner.mkdir()
     project = scene.state.project
@@ -157,7 +157,7 @@ def test_the_folder_is_carried_over_inside_the_project(scene: Scene) -> None:
     assert good(run(BASH, scene, command="pwd")) == str(project)
 
 
-def test_other_roots_count_as_the_project(scene: Scene, tmp_path: Path) -> None:
+def test_other_roots_count_as_the_project(scene: ToolContext, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     scene.state.roots += (other,)
@@ -165,7 +165,7 @@ def test_other_roots_count_as_the_project(scene: Scene, tmp_path: Path) -> None:
     assert scene.state.cwd == other
 
 
-def test_30000_characters_are_told_and_more_are_kept(scene: Scene) -> None:
+def test_30000_characters_are_told_and_more_are_kept(scene: ToolContext) -> None:
     assert len(good(run(BASH, scene, command="printf '%030000d' 0"))) == 30_000
     result = run(BASH, scene, command="printf '%030001d' 0")
     path = scene.folder / "tool-results" / "toolu_01.txt"
@@ -181,7 +181,7 @@ def test_30000_characters_are_told_and_more_are_kept(scene: Scene) -> None:
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_long_failure_tells_its_ends(scene: Scene) -> None:
+def test_a_long_failure_tells_its_ends(scene: ToolContext) -> None:
     text = trouble(run(BASH, scene, command="echo BEGIN; printf '%020000d\\n' 0; echo END; exit 2"))
     assert text.startswith("Exit code 2\nBEGIN\n000")
     assert text.endswith("000\nEND")
@@ -190,7 +190,7 @@ def test_a_long_failure_tells_its_ends(scene: Scene) -> None:
     assert (scene.folder / "tool-results" / "toolu_01.txt").stat().st_size == 20_000 + 11
 
 
-def test_output_that_is_no_text_is_told_as_well_as_can_be(scene: Scene) -> None:
+def test_output_that_is_no_text_is_told_as_well_as_can_be(scene: ToolContext) -> None:
     assert good(run(BASH, scene, command="printf 'a\\377b'")) == "a\ufffdb"
     data = base64.b64encode(b"GIF89a").decode()
     result = run(BASH, scene, command=f"echo data:image/gif;base64,{data}".replace(";", "\\;"))
@@ -198,7 +198,7 @@ def test_output_that_is_no_text_is_told_as_well_as_can_be(scene: Scene) -> None:
     assert result.content == [{"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": data}}]
 
 
-def test_a_file_that_a_command_showed_may_be_edited(scene: Scene) -> None:
+def test_a_file_that_a_command_showed_may_be_edited(scene: ToolContext) -> None:
     path = scene.state.cwd / "a"
     path.write_text("x")
     assert run(EDIT, scene, file_path="a", old_string="x", new_string="y").is_error
@@ -206,7 +206,7 @@ def test_a_file_that_a_command_showed_may_be_edited(scene: Scene) -> None:
     assert good(run(EDIT, scene, file_path="a", old_string="x", new_string="y"))
 
 
-def test_a_command_in_the_background(scene: Scene, gate: Path) -> None:
+def test_a_command_in_the_background(scene: ToolContext, gate: Path) -> None:
     async def story() -> None:
         result = await call(BASH, scene, command=f"echo one; cat {gate}; echo two", run_in_background=True)
         name = result.detail["backgroundTaskId"]
@@ -237,7 +237,7 @@ def test_a_command_in_the_background(scene: Scene, gate: Path) -> None:
     settle(scene, story)
 
 
-def test_news_of_a_command_come_once_and_may_be_chosen(scene: Scene, gate: Path) -> None:
+def test_news_of_a_command_come_once_and_may_be_chosen(scene: ToolContext, gate: Path) -> None:
     async def story() -> None:
         result = await call(
             BASH, scene, command=f"printf 'a1\\nb1\\nc\\303' && echo > {gate}; cat {gate}", run_in_background=True
@@ -256,7 +256,7 @@ def test_news_of_a_command_come_once_and_may_be_chosen(scene: Scene, gate: Path)
 
 
 @pytest.mark.parametrize("tool", ["KillShell", "TaskStop"])
-def test_a_stopped_command_leaves_no_process(scene: Scene, gate: Path, tool: str) -> None:
+def test_a_stopped_command_leaves_no_process(scene: ToolContext, gate: Path, tool: str) -> None:
     async def story() -> None:
         deaf = f"trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > {gate}; while :; do read x < {gate}; done' & wait"
         result = await call(BASH, scene, command=deaf, run_in_background=True)
@@ -276,13 +276,13 @@ def test_a_stopped_command_leaves_no_process(scene: Scene, gate: Path, tool: str
     settle(scene, story)
 
 
-def test_tasks_that_are_not_there(scene: Scene) -> None:
+def test_tasks_that_are_not_there(scene: ToolContext) -> None:
     assert misuse(run(BASH_OUTPUT, scene, bash_id="b0")) == "No task found with ID: b0"
     assert misuse(run(TASK_OUTPUT, scene, task_id="b0")) == "No task found with ID: b0"
     assert misuse(run(KILL_SHELL, scene, shell_id="b0")) == "No task found with ID: b0"
 
 
-def test_the_end_of_a_conversation_ends_its_commands(scene: Scene, gate: Path) -> None:
+def test_the_end_of_a_conversation_ends_its_commands(scene: ToolContext, gate: Path) -> None:
     async def story() -> None:
         result = await call(BASH, scene, command=f"echo $$ > {gate}; cat {gate}", run_in_background=True)
         output = scene.folder / "tool-results" / f"{result.detail['backgroundTaskId']}.output"
@@ -297,7 +297,7 @@ def test_the_end_of_a_conversation_ends_its_commands(scene: Scene, gate: Path) -
     asyncio.run(story())
 
 
-def test_a_late_command_goes_on_in_the_background(scene: Scene, gate: Path) -> None:
+def test_a_late_command_goes_on_in_the_background(scene: ToolContext, gate: Path) -> None:
     async def story() -> str:
         result = await call(BASH, scene, command=f"echo begun; cat {gate}", timeout="300")
         name: str = result.detail["backgroundTaskId"]
@@ -310,13 +310,13 @@ def test_a_late_command_goes_on_in_the_background(scene: Scene, gate: Path) -> N
     assert (scene.folder / "tool-results" / f"{name}.output").read_text() == "begun\ngo\n"  # the session keeps it
 
 
-def test_a_late_sleep_is_stopped(scene: Scene) -> None:
+def test_a_late_sleep_is_stopped(scene: ToolContext) -> None:
     text = trouble(run(BASH, scene, command="sleep 600", timeout=50))
     assert text == "Exit code 143\nCommand timed out after 0.05s and was stopped."
     assert scene.state.background == {}
 
 
-def test_the_person_sends_a_command_aside(scene: Scene, gate: Path) -> None:
+def test_the_person_sends_a_command_aside(scene: ToolContext, gate: Path) -> None:
     async def story() -> None:
         aside = asyncio.Event()
         running = asyncio.ensure_future(call(BASH, replace(scene, aside=aside), command=f"echo > {gate}; cat {gate}"))
@@ -328,8 +328,8 @@ def test_the_person_sends_a_command_aside(scene: Scene, gate: Path) -> None:
 
 
 async def broken_off(
-    scene: Scene, gate: Path, how: Callable[[asyncio.Task[Result]], object]
-) -> tuple[Result | None, int]:
+    scene: ToolContext, gate: Path, how: Callable[[asyncio.Task[CallResult]], object]
+) -> tuple[CallResult | None, int]:
     """A command that is broken off while it and its child run: its result, and the child."""
     command = f"echo partial; sh -c 'echo $$ > {gate}; read x < {gate}' & wait"
     running = asyncio.ensure_future(call(BASH, scene, command=command))
@@ -342,14 +342,14 @@ async def broken_off(
         return None, child
 
 
-def test_a_command_that_is_broken_off_tells_what_there_is(scene: Scene, gate: Path) -> None:
+def test_a_command_that_is_broken_off_tells_what_there_is(scene: ToolContext, gate: Path) -> None:
     result, child = asyncio.run(broken_off(scene, gate, lambda running: scene.stopped.set()))
     assert result is not None
     assert trouble(result) == "Exit code 137\n[Request interrupted by user for tool use]\npartial"
     assert not is_alive(child)
 
 
-def test_a_call_that_is_cancelled_leaves_no_process(scene: Scene, gate: Path) -> None:
+def test_a_call_that_is_cancelled_leaves_no_process(scene: ToolContext, gate: Path) -> None:
     async def story() -> None:
         result, child = await broken_off(scene, gate, lambda running: running.cancel())
         assert result is None
@@ -359,7 +359,7 @@ def test_a_call_that_is_cancelled_leaves_no_process(scene: Scene, gate: Path) ->
     asyncio.run(story())
 
 
-def test_progress_is_told_once_a_second_from_the_second_on(scene: Scene, gate: Path) -> None:
+def test_progress_is_told_once_a_second_from_the_second_on(scene: ToolContext, gate: Path) -> None:
     told: list[Json] = []
 
     async def progress(data: Json) -> None:
@@ -379,7 +379,7 @@ def test_progress_is_told_once_a_second_from_the_second_on(scene: Scene, gate: P
     assert len(told[0]["fullOutput"]) == 10_000
 
 
-def test_a_flood_is_stopped(scene: Scene) -> None:
+def test_a_flood_is_stopped(scene: ToolContext) -> None:
     text = trouble(run(BASH, scene, command="yes"))
     assert "Command was stopped: it put out more than 256 MB." in text
     kept = scene.folder / "tool-results" / "toolu_01.txt"
@@ -387,7 +387,7 @@ def test_a_flood_is_stopped(scene: Scene) -> None:
     kept.unlink()
 
 
-def test_a_child_that_outlives_its_shell_does_not_hold_the_call(scene: Scene, gate: Path) -> None:
+def test_a_child_that_outlives_its_shell_does_not_hold_the_call(scene: ToolContext, gate: Path) -> None:
     async def story() -> None:
         assert good(await call(BASH, scene, command=f"(cat {gate}; echo late) & echo now")) == "now"
         await opened(gate)
@@ -395,7 +395,7 @@ def test_a_child_that_outlives_its_shell_does_not_hold_the_call(scene: Scene, ga
     asyncio.run(story())
 
 
-def test_a_flood_in_the_background_is_stopped(scene: Scene) -> None:
+def test_a_flood_in_the_background_is_stopped(scene: ToolContext) -> None:
     async def story() -> None:
         result = await call(BASH, scene, command="yes", run_in_background=True)
         name = result.detail["backgroundTaskId"]

@@ -18,17 +18,17 @@ from clew.chat.tools.builtin.edit_file import EDIT, MULTI_EDIT
 from clew.chat.tools.builtin.read_file import READ
 from clew.chat.tools.builtin.write_file import WRITE
 from clew.chat.tools.structured_patch import hunks
-from clew.chat.tools.tool import Scene, Tool
+from clew.chat.tools.tool import Tool, ToolContext
 from clew.facts.tool_catalog import result_kind
 from tests.chat.tools.helper import good, misuse, run, stage, trouble
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> ToolContext:
     return stage(tmp_path)
 
 
-def put(scene: Scene, name: str, data: bytes | str, is_read: bool = True) -> Path:
+def put(scene: ToolContext, name: str, data: bytes | str, is_read: bool = True) -> Path:
     path = scene.state.cwd / name
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     if is_read:
@@ -36,12 +36,12 @@ def put(scene: Scene, name: str, data: bytes | str, is_read: bool = True) -> Pat
     return path
 
 
-def leftovers(scene: Scene) -> list[str]:
+def leftovers(scene: ToolContext) -> list[str]:
     return [name for name in os.listdir(scene.state.cwd) if name.startswith(".clew")]
 
 
 @pytest.mark.req("R111")
-def test_a_new_file_is_written_with_its_folders(scene: Scene) -> None:
+def test_a_new_file_is_written_with_its_folders(scene: ToolContext) -> None:
     path = scene.state.cwd / "a" / "b" / "c.txt"
     result = run(WRITE, scene, file_path=str(path), content="x\r\ny\n")
     assert result.content == f"File created successfully at: {path}"
@@ -56,7 +56,7 @@ def test_a_new_file_is_written_with_its_folders(scene: Scene) -> None:
     assert good(run(EDIT, scene, file_path=str(path), old_string="y", new_string="z"))
 
 
-def test_a_file_that_was_read_is_replaced(scene: Scene) -> None:
+def test_a_file_that_was_read_is_replaced(scene: ToolContext) -> None:
     path = put(scene, "a", "one\ntwo\n")
     result = run(WRITE, scene, file_path="a", content="one\n2\n")
     assert result.content == f"The file {path} has been updated successfully."
@@ -72,7 +72,7 @@ def test_a_file_that_was_read_is_replaced(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("tool", ["Write", "Edit", "MultiEdit"])
-def test_a_file_is_read_before_it_is_changed_and_as_it_is_now(scene: Scene, tool: str) -> None:
+def test_a_file_is_read_before_it_is_changed_and_as_it_is_now(scene: ToolContext, tool: str) -> None:
     tools: dict[str, tuple[Tool, dict[str, Any]]] = {
         "Write": (WRITE, {"content": "b"}),
         "Edit": (EDIT, {"old_string": "a", "new_string": "b"}),
@@ -92,7 +92,7 @@ def test_a_file_is_read_before_it_is_changed_and_as_it_is_now(scene: Scene, tool
     assert leftovers(scene) == []
 
 
-def test_an_edit_and_its_record(scene: Scene) -> None:
+def test_an_edit_and_its_record(scene: ToolContext) -> None:
     text = "".join(f"line {i}\n" for i in range(1, 21))
     path = put(scene, "a", text)
     result = run(EDIT, scene, file_path="a", old_string="line 10\n", new_string="ten\n")
@@ -110,7 +110,7 @@ def test_an_edit_and_its_record(scene: Scene) -> None:
     assert result_kind(result.detail) == "Edit"
 
 
-def test_all_occurrences(scene: Scene) -> None:
+def test_all_occurrences(scene: ToolContext) -> None:
     path = put(scene, "a", "x y x\nx")
     text = misuse(run(EDIT, scene, file_path="a", old_string="x", new_string="z"))
     assert text.startswith("Found 3 matches of the string to replace, but replace_all is false.")
@@ -120,7 +120,7 @@ def test_all_occurrences(scene: Scene) -> None:
     assert path.read_text() == "z y z\nz"
 
 
-def test_edits_that_cannot_be_made(scene: Scene) -> None:
+def test_edits_that_cannot_be_made(scene: ToolContext) -> None:
     put(scene, "a", "x")
     same = "No changes to make: old_string and new_string are exactly the same."
     assert misuse(run(EDIT, scene, file_path="a", old_string="x", new_string="x")) == same
@@ -141,7 +141,7 @@ def test_edits_that_cannot_be_made(scene: Scene) -> None:
     assert not (scene.state.cwd / "c").exists()
 
 
-def test_binary_files_are_not_changed(scene: Scene) -> None:
+def test_binary_files_are_not_changed(scene: ToolContext) -> None:
     path = put(scene, "b", "text")
     path.write_bytes(b"a\0b")
     known = scene.state.seen[path]
@@ -151,7 +151,7 @@ def test_binary_files_are_not_changed(scene: Scene) -> None:
     assert path.read_bytes() == b"a\0b"
 
 
-def test_an_empty_text_makes_a_file(scene: Scene) -> None:
+def test_an_empty_text_makes_a_file(scene: ToolContext) -> None:
     result = run(EDIT, scene, file_path="new", old_string="", new_string="hello\n")
     assert good(result)
     assert (scene.state.cwd / "new").read_text() == "hello\n"
@@ -159,7 +159,7 @@ def test_an_empty_text_makes_a_file(scene: Scene) -> None:
     assert good(run(EDIT, scene, file_path="empty", old_string="", new_string="x"))
 
 
-def test_the_nearest_place_is_told_with_its_white_space(scene: Scene) -> None:
+def test_the_nearest_place_is_told_with_its_white_space(scene: ToolContext) -> None:
     put(scene, "a.py", "def f():\n\tif x:\n\t\treturn 1\n")
     text = misuse(run(EDIT, scene, file_path="a.py", old_string="    if x:\n        return 1", new_string="pass"))
     assert text.splitlines()[3:] == [
@@ -177,7 +177,7 @@ def test_the_nearest_place_is_told_with_its_white_space(scene: Scene) -> None:
     assert text.splitlines()[-3:] == ["It differs in:", "- file, line 3: \t\treturn 1", "+ old_string: \t\treturn 2"]
 
 
-def test_many_edits_are_made_in_order_or_not_at_all(scene: Scene) -> None:
+def test_many_edits_are_made_in_order_or_not_at_all(scene: ToolContext) -> None:
     path = put(scene, "a", "one two")
     edits = [{"old_string": "one", "new_string": "1"}, {"old_string": "1 two", "new_string": "x" * 60}]
     result = run(MULTI_EDIT, scene, file_path="a", edits=edits)
@@ -218,13 +218,15 @@ def test_many_edits_are_made_in_order_or_not_at_all(scene: Scene) -> None:
         (b"no newline", "no", "still no", b"still no newline"),
     ],
 )
-def test_line_ends_mark_and_encoding_are_kept(scene: Scene, before: bytes, old: str, new: str, after: bytes) -> None:
+def test_line_ends_mark_and_encoding_are_kept(
+    scene: ToolContext, before: bytes, old: str, new: str, after: bytes
+) -> None:
     path = put(scene, "a", before)
     assert good(run(EDIT, scene, file_path="a", old_string=old, new_string=new))
     assert path.read_bytes() == after
 
 
-def test_what_the_encoding_cannot_hold(scene: Scene) -> None:
+def test_what_the_encoding_cannot_hold(scene: ToolContext) -> None:
     path = put(scene, "a", b"caf\xe9\r\n")
     text = misuse(run(EDIT, scene, file_path="a", old_string="café", new_string="茶"))
     assert text == f"{path} is kept as cp1252, which cannot hold the letter '\\u8336'."
@@ -233,7 +235,7 @@ def test_what_the_encoding_cannot_hold(scene: Scene) -> None:
     assert path.read_bytes() == "茶\r\n".encode()
 
 
-def test_mode_and_links_are_kept(scene: Scene) -> None:
+def test_mode_and_links_are_kept(scene: ToolContext) -> None:
     path = put(scene, "run.sh", "a")
     path.chmod(0o750)
     (scene.state.cwd / "link").symlink_to("run.sh")
@@ -243,7 +245,7 @@ def test_mode_and_links_are_kept(scene: Scene) -> None:
     assert path.stat().st_mode & 0o777 == 0o750
 
 
-def test_links_do_not_lead_out_of_the_project(scene: Scene, tmp_path: Path) -> None:
+def test_links_do_not_lead_out_of_the_project(scene: ToolContext, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     secret = outside / "secret"
@@ -261,7 +263,7 @@ def test_links_do_not_lead_out_of_the_project(scene: Scene, tmp_path: Path) -> N
     assert good(run(WRITE, scene, file_path=str(outside / "asked"), content="b"))  # permission is another's matter
 
 
-def test_the_snapshot_is_taken_before_the_change_and_only_then(scene: Scene) -> None:
+def test_the_snapshot_is_taken_before_the_change_and_only_then(scene: ToolContext) -> None:
     path = put(scene, "a", "a")
     taken: list[tuple[Path, str]] = []
     scene = replace(scene, before_change=lambda p: taken.append((p, p.read_text() if p.exists() else "")))
@@ -273,7 +275,7 @@ def test_the_snapshot_is_taken_before_the_change_and_only_then(scene: Scene) -> 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written(scene: Scene) -> None:
+def test_a_folder_that_may_not_be_written(scene: ToolContext) -> None:
     scene.state.cwd.chmod(0o500)
     assert trouble(run(WRITE, scene, file_path="a", content="x")).startswith("EACCES: ")
     scene.state.cwd.chmod(0o700)
@@ -363,7 +365,7 @@ def test_a_lost_last_newline_is_a_change() -> None:
     assert hunks("", "a\n")[0] == {"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 1, "lines": ["+a"]}
 
 
-def test_the_nearest_place_is_found_in_a_file_of_like_lines(scene: Scene) -> None:
+def test_the_nearest_place_is_found_in_a_file_of_like_lines(scene: ToolContext) -> None:
     text = "".join(f"{n},tide gauge,{n * 7 % 11},harbour station with a long name,ok\n" for n in range(4000))
     put(scene, "a.csv", text)
     wanted = "3711,tide gauge,6,harbour station with a long name,OK\n"
@@ -371,14 +373,14 @@ def test_the_nearest_place_is_found_in_a_file_of_like_lines(scene: Scene) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_the_owner_is_kept(scene: Scene) -> None:
+def test_the_owner_is_kept(scene: ToolContext) -> None:
     path = put(scene, "a", "a")
     os.chown(path, 12345, 12346)
     assert good(run(EDIT, scene, file_path="a", old_string="a", new_string="b"))
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
 
 
-def test_a_folder_that_becomes_a_link_on_the_way_is_not_followed(scene: Scene, tmp_path: Path) -> None:
+def test_a_folder_that_becomes_a_link_on_the_way_is_not_followed(scene: ToolContext, tmp_path: Path) -> None:
     folder, outside = scene.state.cwd / "folder", tmp_path / "outside"
     folder.mkdir()
     outside.mkdir()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from clew.chat.tools.builtin.glob_files import GLOB
 from clew.chat.tools.builtin.grep_files import GREP
-from clew.chat.tools.tool import Scene
+from clew.chat.tools.tool import ToolContext
 from clew.facts.tool_catalog import result_kind
 from tests.chat.tools.helper import call_with, good, misuse, run, stage, trouble
 
@@ -37,7 +37,7 @@ TREE = {
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> ToolContext:
     scene = stage(tmp_path)
     for number, (name, text) in enumerate(TREE.items()):
         path = scene.state.cwd / name
@@ -47,12 +47,12 @@ def scene(tmp_path: Path) -> Scene:
     return scene
 
 
-def found(scene: Scene, pattern: str, **more: str) -> list[str]:
+def found(scene: ToolContext, pattern: str, **more: str) -> list[str]:
     detail = run(GLOB, scene, pattern=pattern, **more).detail
     return [os.path.relpath(name, scene.state.cwd) for name in detail["filenames"]]
 
 
-def test_files_are_told_newest_first_whatever_git_ignores(scene: Scene) -> None:
+def test_files_are_told_newest_first_whatever_git_ignores(scene: ToolContext) -> None:
     result = run(GLOB, scene, pattern="**/*.py")
     names = ["we[ir]d.py", "-dash.py", "build/out.py", ".hidden/note.py", "src/deep/er/main.py", "src/main.py"]
     paths = [str(scene.state.cwd / name) for name in names]
@@ -81,11 +81,11 @@ def test_files_are_told_newest_first_whatever_git_ignores(scene: Scene) -> None:
         ("src", []),
     ],
 )
-def test_patterns(scene: Scene, pattern: str, names: list[str]) -> None:
+def test_patterns(scene: ToolContext, pattern: str, names: list[str]) -> None:
     assert found(scene, pattern) == names
 
 
-def test_where_to_look(scene: Scene) -> None:
+def test_where_to_look(scene: ToolContext) -> None:
     assert found(scene, "*.ts", path="src") == ["src/main.ts"]
     assert found(scene, f"{scene.state.cwd}/src/*.ts") == ["src/main.ts"]
     assert good(run(GLOB, scene, pattern="*.nothing")) == "No files found"
@@ -96,13 +96,13 @@ def test_where_to_look(scene: Scene) -> None:
     assert "more than 200" in misuse(run(GLOB, scene, pattern="{a,b}" * 9))
 
 
-def test_links_to_folders_are_not_followed(scene: Scene) -> None:
+def test_links_to_folders_are_not_followed(scene: ToolContext) -> None:
     (scene.state.cwd / "src" / "loop").symlink_to("..")
     (scene.state.cwd / "link.ts").symlink_to("src/main.ts")
     assert sorted(found(scene, "**/*.ts")) == ["link.ts", "src/main.ts"]
 
 
-def test_the_hundred_newest_are_told(scene: Scene) -> None:
+def test_the_hundred_newest_are_told(scene: ToolContext) -> None:
     for number in range(130):
         path = scene.state.cwd / f"{number}.x"
         path.touch()
@@ -143,12 +143,12 @@ def _letters(base: Path) -> Path:
 needs_ripgrep = pytest.mark.skipif(shutil.which("rg") is None, reason="there is no ripgrep")
 
 
-def grep(scene: Scene, pattern: str, **more: Any) -> Any:
+def grep(scene: ToolContext, pattern: str, **more: Any) -> Any:
     return run(GREP, scene, **{"pattern": pattern, **more})
 
 
 @needs_ripgrep
-def test_files_with_matches(scene: Scene) -> None:
+def test_files_with_matches(scene: ToolContext) -> None:
     result = grep(scene, "hello")
     names = [".hidden/note.py", "src/a b.tsx", "src/main.py", "README.md"]  # what git ignores is left out
     assert result.content == "Found 4 files\n" + "\n".join(names)
@@ -160,7 +160,7 @@ def test_files_with_matches(scene: Scene) -> None:
 
 
 @needs_ripgrep
-def test_lines_with_matches(scene: Scene) -> None:
+def test_lines_with_matches(scene: ToolContext) -> None:
     result = grep(scene, "hello", path="src/main.py", output_mode="content")
     text = "src/main.py:2:hello = 1\nsrc/main.py:3:print(hello)"
     assert result.content == text
@@ -179,7 +179,7 @@ def test_lines_with_matches(scene: Scene) -> None:
 
 
 @needs_ripgrep
-def test_counts(scene: Scene) -> None:
+def test_counts(scene: ToolContext) -> None:
     result = grep(scene, "hello", path="src", output_mode="count")
     assert result.content.split("\n\n")[0] == "src/a b.tsx:1\nsrc/main.py:2"
     assert result.content.split("\n\n")[1] == "Found 3 total occurrences across 2 files."
@@ -192,7 +192,7 @@ def test_counts(scene: Scene) -> None:
 
 
 @needs_ripgrep
-def test_some_of_many_results(scene: Scene) -> None:
+def test_some_of_many_results(scene: ToolContext) -> None:
     (scene.state.cwd / "many").write_text("".join(f"needle {n}\n" for n in range(400)))
     result = grep(scene, "needle", output_mode="content")
     assert result.detail["numLines"] == 250
@@ -207,7 +207,7 @@ def test_some_of_many_results(scene: Scene) -> None:
 
 
 @needs_ripgrep
-def test_what_cannot_be_looked_for(scene: Scene) -> None:
+def test_what_cannot_be_looked_for(scene: ToolContext) -> None:
     assert "regex parse error" in trouble(grep(scene, "("))
     assert "unrecognized file type" in trouble(grep(scene, "a", type="nosuch"))
     assert misuse(grep(scene, "a", path="nowhere")).startswith("Path does not exist: ")
@@ -215,7 +215,7 @@ def test_what_cannot_be_looked_for(scene: Scene) -> None:
 
 
 @needs_ripgrep
-def test_odd_words_are_words_and_not_options(scene: Scene) -> None:
+def test_odd_words_are_words_and_not_options(scene: ToolContext) -> None:
     assert grep(scene, "--files").content == "No files found"
     assert grep(scene, "no", path="-dash.py").content == "Found 1 file\n-dash.py"
     outside = scene.state.project.parent / "outside"
@@ -242,7 +242,7 @@ def test_lines_are_those_of_ripgrep(
     assert sorted(result.detail["content"].split("\n")) == sorted(told.removesuffix("\n").split("\n"))
 
 
-def test_without_ripgrep_it_is_told_how_to_get_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ripgrep_it_is_told_how_to_get_it(scene: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr("sys.executable", "/nonexistent/python")
     text = trouble(grep(scene, "a"))
@@ -250,7 +250,7 @@ def test_without_ripgrep_it_is_told_how_to_get_it(scene: Scene, monkeypatch: pyt
 
 
 @needs_ripgrep
-def test_a_search_that_is_broken_off_ends(scene: Scene) -> None:
+def test_a_search_that_is_broken_off_ends(scene: ToolContext) -> None:
     os.mkfifo(scene.state.cwd / "pipe")
 
     async def story() -> Any:
@@ -263,7 +263,7 @@ def test_a_search_that_is_broken_off_ends(scene: Scene) -> None:
     assert trouble(asyncio.run(story())).startswith("The search was broken off.")
 
 
-def test_no_pattern_takes_long(scene: Scene) -> None:
+def test_no_pattern_takes_long(scene: ToolContext) -> None:
     (scene.state.cwd / ("a" * 200)).touch()
     assert found(scene, "*a" * 40 + "b") == []
     assert found(scene, "*a" * 40) == ["a" * 200]

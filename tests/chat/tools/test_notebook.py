@@ -10,7 +10,7 @@ import pytest
 
 from clew.chat.tools.builtin.notebook import NOTEBOOK_EDIT
 from clew.chat.tools.builtin.read_file import READ
-from clew.chat.tools.tool import Scene
+from clew.chat.tools.tool import ToolContext
 from tests.chat.tools.helper import good, misuse, run, stage
 
 BOOK: dict[str, Any] = {
@@ -33,20 +33,20 @@ BOOK: dict[str, Any] = {
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> ToolContext:
     scene = stage(tmp_path)
     write(scene, json.dumps(BOOK, indent=1, ensure_ascii=False) + "\n")
     return scene
 
 
-def write(scene: Scene, text: str) -> Path:
+def write(scene: ToolContext, text: str) -> Path:
     path = scene.state.cwd / "a.ipynb"
     path.write_bytes(text.encode())
     run(READ, scene, file_path="a.ipynb")
     return path
 
 
-def test_a_cell_is_replaced_and_what_it_had_put_out_goes(scene: Scene) -> None:
+def test_a_cell_is_replaced_and_what_it_had_put_out_goes(scene: ToolContext) -> None:
     path = scene.state.cwd / "a.ipynb"
     before = path.read_text()
     result = run(NOTEBOOK_EDIT, scene, notebook_path="a.ipynb", cell_id="c1", new_source="print(2)")
@@ -67,7 +67,7 @@ def test_a_cell_is_replaced_and_what_it_had_put_out_goes(scene: Scene) -> None:
     }
 
 
-def test_cells_are_inserted_and_deleted(scene: Scene) -> None:
+def test_cells_are_inserted_and_deleted(scene: ToolContext) -> None:
     path = scene.state.cwd / "a.ipynb"
     result = run(
         NOTEBOOK_EDIT,
@@ -89,7 +89,7 @@ def test_cells_are_inserted_and_deleted(scene: Scene) -> None:
     assert [c["cell_type"] for c in json.loads(path.read_text())["cells"]] == ["markdown", "code", "code"]
 
 
-def test_style_line_ends_and_cells_without_ids(scene: Scene) -> None:
+def test_style_line_ends_and_cells_without_ids(scene: ToolContext) -> None:
     old = {"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "source": []}], "nbformat": 4}
     path = write(scene, json.dumps(old, indent=4).replace("\n", "\r\n"))
     assert good(
@@ -104,7 +104,7 @@ def test_style_line_ends_and_cells_without_ids(scene: Scene) -> None:
     assert "id" not in json.loads(path.read_text())["cells"][0]
 
 
-def test_what_cannot_be_done(scene: Scene) -> None:
+def test_what_cannot_be_done(scene: ToolContext) -> None:
     def told(**input: str) -> str:
         return misuse(run(NOTEBOOK_EDIT, scene, **{"notebook_path": "a.ipynb", "new_source": "x", **input}))
 

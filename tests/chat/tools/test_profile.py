@@ -11,8 +11,8 @@ import pytest
 from clew.chat.permission.known_commands import NAMES
 from clew.chat.tools.builtin.background import close
 from clew.chat.tools.builtin.bash import BASH
-from clew.chat.tools.shell_profile import Profile
-from clew.chat.tools.tool import Result, Scene
+from clew.chat.tools.shell_profile import ShellProfile
+from clew.chat.tools.tool import CallResult, ToolContext
 from tests.chat.tools.helper import call, good, stage
 
 RC = """
@@ -31,12 +31,14 @@ read -r never
 """
 
 
-def run(scene: Scene, rc: str | None, *commands: str, patience: float = 60.0) -> tuple[list[Result], list[str]]:
+def run(
+    scene: ToolContext, rc: str | None, *commands: str, patience: float = 60.0
+) -> tuple[list[CallResult], list[str]]:
     """The results of commands in one session of a person with this ~/.bashrc, and what the person is told."""
     told: list[str] = []
 
-    async def all_of_them() -> list[Result]:
-        taken = Profile(home, lambda: NAMES, told.append, patience)
+    async def all_of_them() -> list[CallResult]:
+        taken = ShellProfile(home, lambda: NAMES, told.append, patience)
         with_profile = replace(scene, state=replace(scene.state, profile=taken), stopped=asyncio.Event())
         try:
             return [await call(BASH, with_profile, command=command) for command in commands]
@@ -53,11 +55,11 @@ def run(scene: Scene, rc: str | None, *commands: str, patience: float = 60.0) ->
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> ToolContext:
     return stage(tmp_path)
 
 
-def test_commands_know_aliases_functions_and_options(scene: Scene) -> None:
+def test_commands_know_aliases_functions_and_options(scene: ToolContext) -> None:
     commands = (
         "hello",
         "greet you",
@@ -73,7 +75,7 @@ def test_commands_know_aliases_functions_and_options(scene: Scene) -> None:
     assert told == []
 
 
-def test_what_permissions_know_by_its_name_is_what_runs(scene: Scene) -> None:
+def test_what_permissions_know_by_its_name_is_what_runs(scene: ToolContext) -> None:
     (scene.state.project / "file").write_text("text\n")
     (scene.state.project / ".hidden").write_text("secret\n")
     results, _ = run(
@@ -84,13 +86,13 @@ def test_what_permissions_know_by_its_name_is_what_runs(scene: Scene) -> None:
     assert good(results[4]).split() == ["shopt", "-u", "globstar", "shopt", "-u", "dotglob", "monitor", "off"]
 
 
-def test_a_completion_is_left_out(scene: Scene) -> None:
+def test_a_completion_is_left_out(scene: ToolContext) -> None:
     [result], _ = run(scene, RC, "_completion")
     assert result.is_error and "not found" in str(result.content)
 
 
 @pytest.mark.parametrize("rc", ["exit 3", "exec true", "kill -9 $$"])
-def test_a_profile_that_breaks_off_is_told_and_commands_run_without(scene: Scene, rc: str) -> None:
+def test_a_profile_that_breaks_off_is_told_and_commands_run_without(scene: ToolContext, rc: str) -> None:
     results, told = run(scene, rc, "echo one", "echo two")
     assert [good(result) for result in results] == ["one", "two"]
     assert told == [
@@ -98,18 +100,18 @@ def test_a_profile_that_breaks_off_is_told_and_commands_run_without(scene: Scene
     ]
 
 
-def test_a_profile_that_takes_too_long_is_not_waited_for(scene: Scene) -> None:
+def test_a_profile_that_takes_too_long_is_not_waited_for(scene: ToolContext) -> None:
     [result], told = run(scene, "sleep 600 & sleep 600", "echo one", patience=0.2)
     assert good(result) == "one" and "was not read within 0.2 seconds" in told[0]
 
 
-def test_whoever_has_none_needs_none(scene: Scene) -> None:
+def test_whoever_has_none_needs_none(scene: ToolContext) -> None:
     [result], told = run(scene, None, "echo one")
     assert good(result) == "one" and told == []
 
 
 def test_options_that_change_what_patterns_stand_for_are_left_out(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BASHOPTS", "nullglob:dotglob")
     monkeypatch.setenv("GLOBIGNORE", "x")

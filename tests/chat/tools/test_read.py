@@ -19,23 +19,23 @@ from pypdf import PdfReader, PdfWriter
 
 from clew.chat.tools.atomic_files import LARGEST, digest
 from clew.chat.tools.builtin.read_file import READ
-from clew.chat.tools.tool import Scene
+from clew.chat.tools.tool import ToolContext
 from tests.chat.tools.helper import good, misuse, run, stage, trouble
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> ToolContext:
     return stage(tmp_path)
 
 
-def put(scene: Scene, name: str, data: bytes | str) -> Path:
+def put(scene: ToolContext, name: str, data: bytes | str) -> Path:
     path = scene.state.cwd / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     return path
 
 
-def test_lines_are_numbered_and_a_last_newline_gives_an_empty_one(scene: Scene) -> None:
+def test_lines_are_numbered_and_a_last_newline_gives_an_empty_one(scene: ToolContext) -> None:
     path = put(scene, "a.txt", "one\ntwo\n")
     result = run(READ, scene, file_path=str(path))
     assert result.content == "     1→one\n     2→two\n     3→"
@@ -46,7 +46,7 @@ def test_lines_are_numbered_and_a_last_newline_gives_an_empty_one(scene: Scene) 
     assert scene.state.seen[path].is_whole
 
 
-def test_a_part_of_a_file(scene: Scene) -> None:
+def test_a_part_of_a_file(scene: ToolContext) -> None:
     path = put(scene, "a.txt", "\n".join(f"line {i}" for i in range(1, 101)))
     result = run(READ, scene, file_path="a.txt", offset="99", limit=5)
     assert result.content == "    99→line 99\n   100→line 100"
@@ -55,7 +55,7 @@ def test_a_part_of_a_file(scene: Scene) -> None:
     assert good(run(READ, scene, file_path="a.txt", offset=0, limit=1)) == "     1→line 1"
 
 
-def test_empty_files_and_offsets_behind_the_end_are_told(scene: Scene) -> None:
+def test_empty_files_and_offsets_behind_the_end_are_told(scene: ToolContext) -> None:
     put(scene, "empty", "")
     warning = "<system-reminder>Warning: the file exists but"
     assert good(run(READ, scene, file_path="empty")).startswith(f"{warning} the contents are empty.")
@@ -76,19 +76,19 @@ def test_empty_files_and_offsets_behind_the_end_are_told(scene: Scene) -> None:
         (b"a\x0cb\x85c".replace(b"\x85", b""), "     1→a\x0cbc"),
     ],
 )
-def test_encodings_and_line_ends(scene: Scene, data: bytes, text: str) -> None:
+def test_encodings_and_line_ends(scene: ToolContext, data: bytes, text: str) -> None:
     put(scene, "a", data)
     assert good(run(READ, scene, file_path="a")) == text
 
 
 @pytest.mark.parametrize("data", [b"\x7fELF\x00\x01", bytes(range(1, 32)) * 9 + b"\xff", b"\xff\xfea\xd8\x00"])
-def test_binary_files_are_refused(scene: Scene, data: bytes) -> None:
+def test_binary_files_are_refused(scene: ToolContext, data: bytes) -> None:
     put(scene, "a", data)
     assert "is a binary file" in misuse(run(READ, scene, file_path="a"))
     assert not scene.state.seen
 
 
-def test_a_file_that_is_not_there(scene: Scene) -> None:
+def test_a_file_that_is_not_there(scene: ToolContext) -> None:
     assert misuse(run(READ, scene, file_path="/nowhere/at/all.py")) == "File does not exist."
     there = put(scene, "src/main.py", "x")
     for asked in ("src/mian.py", "src/main.ts", "/elsewhere/src/main.py"):
@@ -97,7 +97,7 @@ def test_a_file_that_is_not_there(scene: Scene) -> None:
     assert "File does not exist." in misuse(run(READ, scene, file_path="src/main.py/x"))
 
 
-def test_folders_pipes_devices_and_proc_are_refused(scene: Scene) -> None:
+def test_folders_pipes_devices_and_proc_are_refused(scene: ToolContext) -> None:
     folder = scene.state.cwd / "folder"
     folder.mkdir()
     result = run(READ, scene, file_path=str(folder))
@@ -122,12 +122,12 @@ def test_folders_pipes_devices_and_proc_are_refused(scene: Scene) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(scene: Scene) -> None:
+def test_a_file_that_may_not_be_read(scene: ToolContext) -> None:
     put(scene, "a", "x").chmod(0)
     assert trouble(run(READ, scene, file_path="a")).startswith("EACCES: permission denied, read")
 
 
-def test_more_than_256_kb_is_only_read_in_parts(scene: Scene) -> None:
+def test_more_than_256_kb_is_only_read_in_parts(scene: ToolContext) -> None:
     put(scene, "a", "0123456789abcde\n" * (16 << 10) + "x")
     text = misuse(run(READ, scene, file_path="a"))
     assert text.startswith("File content (256KB) exceeds maximum allowed size (256KB)")
@@ -136,7 +136,7 @@ def test_more_than_256_kb_is_only_read_in_parts(scene: Scene) -> None:
     assert good(run(READ, scene, file_path="a", offset=16385, limit=9)) == " 16385→x"
 
 
-def test_more_than_25000_tokens_come_as_a_first_page(scene: Scene) -> None:
+def test_more_than_25000_tokens_come_as_a_first_page(scene: ToolContext) -> None:
     path = put(scene, "a", "0123456789abcde\n" * 8000)
     result = run(READ, scene, file_path="a")
     assert result.detail["file"]["numLines"] == 6250
@@ -149,14 +149,14 @@ def test_more_than_25000_tokens_come_as_a_first_page(scene: Scene) -> None:
     assert trouble(run(READ, scene, file_path="b")).startswith("File content (50000 tokens) exceeds")
 
 
-def test_long_lines_are_whole_and_there_is_no_limit_of_lines(scene: Scene) -> None:
+def test_long_lines_are_whole_and_there_is_no_limit_of_lines(scene: ToolContext) -> None:
     put(scene, "a", "x" * 5000 + "\n" * 5000)
     result = run(READ, scene, file_path="a")
     assert result.detail["file"]["numLines"] == 5001
     assert good(result).startswith("     1→" + "x" * 5000 + "\n     2→")
 
 
-def test_a_part_of_a_huge_file_is_found_without_holding_it(scene: Scene) -> None:
+def test_a_part_of_a_huge_file_is_found_without_holding_it(scene: ToolContext) -> None:
     lines = [f"line {i} \u20ac" + "." * 80 for i in range(1, 200_001)]
     path = put(scene, "a", "\r\n".join(lines))
     assert path.stat().st_size > LARGEST
@@ -169,7 +169,7 @@ def test_a_part_of_a_huge_file_is_found_without_holding_it(scene: Scene) -> None
     assert scene.state.seen[path].digest == digest(path.read_bytes())
 
 
-def test_a_file_beyond_all_bounds_is_refused(scene: Scene) -> None:
+def test_a_file_beyond_all_bounds_is_refused(scene: ToolContext) -> None:
     path = put(scene, "a", "")
     os.truncate(path, (1 << 30) + 1)
     assert "too large for Read" in misuse(run(READ, scene, file_path="a", offset=1, limit=1))
@@ -212,7 +212,7 @@ WEBP = {
         *((f"{n.strip()}.webp", data, "image/webp") for n, data in WEBP.items()),
     ],
 )
-def test_pictures_are_shown_as_such(scene: Scene, name: str, data: bytes, kind: str) -> None:
+def test_pictures_are_shown_as_such(scene: ToolContext, name: str, data: bytes, kind: str) -> None:
     put(scene, name, data)
     result = run(READ, scene, file_path=name)
     text = base64.b64encode(data).decode()
@@ -224,7 +224,7 @@ def test_pictures_are_shown_as_such(scene: Scene, name: str, data: bytes, kind: 
     }
 
 
-def test_pictures_that_cannot_be_shown(scene: Scene) -> None:
+def test_pictures_that_cannot_be_shown(scene: ToolContext) -> None:
     put(scene, "a.png", "<svg/>")
     assert "whatever its name says" in misuse(run(READ, scene, file_path="a.png"))
     put(scene, "wide.png", png(8001, 1))
@@ -244,7 +244,7 @@ def pdf(pages: int) -> bytes:
     return out.getvalue()
 
 
-def test_a_short_pdf_file_is_given_whole(scene: Scene) -> None:
+def test_a_short_pdf_file_is_given_whole(scene: ToolContext) -> None:
     data = pdf(2)
     path = put(scene, "a.pdf", data)
     result = run(READ, scene, file_path="a.pdf")
@@ -259,7 +259,7 @@ def test_a_short_pdf_file_is_given_whole(scene: Scene) -> None:
     }
 
 
-def test_pages_of_a_pdf_file(scene: Scene) -> None:
+def test_pages_of_a_pdf_file(scene: ToolContext) -> None:
     put(scene, "a.pdf", pdf(30))
     assert "has 30 pages" in misuse(run(READ, scene, file_path="a.pdf"))
     for asked, widths in (("3", [102]), ("2-4", [101, 102, 103]), ("29-", [128, 129]), ("30-99", [129])):
@@ -275,7 +275,7 @@ def test_pages_of_a_pdf_file(scene: Scene) -> None:
         assert told in misuse(run(READ, scene, file_path="a.pdf", pages=asked))
 
 
-def test_what_is_no_pdf_file(scene: Scene) -> None:
+def test_what_is_no_pdf_file(scene: ToolContext) -> None:
     put(scene, "a.pdf", "hello")
     assert "no PDF file" in misuse(run(READ, scene, file_path="a.pdf"))
     put(scene, "b.pdf", b"%PDF-1.4\nnothing more")
@@ -289,7 +289,7 @@ def book(*cells: dict[str, Any]) -> str:
     return json.dumps({"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
 
 
-def test_a_notebook_is_shown_by_its_cells(scene: Scene) -> None:
+def test_a_notebook_is_shown_by_its_cells(scene: ToolContext) -> None:
     picture = base64.b64encode(png(1, 1)).decode()
     cells = (
         {"cell_type": "markdown", "id": "m", "metadata": {}, "source": ["# T\n", "x"]},
@@ -330,7 +330,7 @@ def test_a_notebook_is_shown_by_its_cells(scene: Scene) -> None:
     assert blocks[0]["text"] == '<cell id="cell-0">plot()</cell id="cell-0">\n\n<fig>'
 
 
-def test_what_is_no_notebook(scene: Scene) -> None:
+def test_what_is_no_notebook(scene: ToolContext) -> None:
     for data in ("", "[]", "{", '{"cells": 3}', '{"cells": [3]}'):
         put(scene, "a.ipynb", data)
         assert "notebook" in misuse(run(READ, scene, file_path="a.ipynb"))

@@ -11,7 +11,7 @@ from clew.chat.tools.builtin.edit_file import EDIT, MULTI_EDIT
 from clew.chat.tools.builtin.read_file import READ
 from clew.chat.tools.builtin.todo_write import TODO_WRITE
 from clew.chat.tools.input_schema import check, failure, unknown
-from clew.chat.tools.tool import Failed
+from clew.chat.tools.tool import ToolFailed
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_given_input_is_left_as_it_is() -> None:
     ],
 )
 def test_what_is_wrong_is_told_all_at_once(given: Any, text: str) -> None:
-    with pytest.raises(Failed) as failed:
+    with pytest.raises(ToolFailed) as failed:
         check(READ, given)
     assert failed.value.text == f"InputValidationError: Read failed due to the following {text}"
     result = failure(failed.value)
@@ -74,7 +74,7 @@ def test_what_is_wrong_is_told_all_at_once(given: Any, text: str) -> None:
 
 
 def test_places_inside_lists_are_named() -> None:
-    with pytest.raises(Failed) as failed:
+    with pytest.raises(ToolFailed) as failed:
         check(TODO_WRITE, {"todos": [{"content": "a", "status": "later", "activeForm": "b"}, {"content": ""}]})
     assert failed.value.text.splitlines()[1:] == [
         'The parameter `todos[0].status` must be one of "pending", "in_progress", "completed"',

@@ -17,21 +17,21 @@ from clew.chat.tools.builtin.agent import AGENT, TASK
 from clew.chat.tools.builtin.ask_user import ASK_USER_QUESTION
 from clew.chat.tools.builtin.plan_mode import ENTER_PLAN_MODE, EXIT_PLAN_MODE
 from clew.chat.tools.builtin.todo_write import TODO_WRITE
-from clew.chat.tools.builtin.use_skill import Body, skill
-from clew.chat.tools.builtin.web_search import Hit, SearchFailed, web_search
+from clew.chat.tools.builtin.use_skill import SkillBody, skill
+from clew.chat.tools.builtin.web_search import SearchFailed, WebHit, web_search
 from clew.chat.tools.search_command import SearchCommand
-from clew.chat.tools.tool import Json, Result, Scene, Tool
+from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext
 from clew.chat.tools.toolbox import ALIASES, offered, toolbox
 from clew.facts.tool_catalog import TOOLS, result_kind
 from tests.chat.tools.helper import good, misuse, run, stage, trouble
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> ToolContext:
     return stage(tmp_path)
 
 
-def test_the_list_of_things_to_do_is_replaced(scene: Scene) -> None:
+def test_the_list_of_things_to_do_is_replaced(scene: ToolContext) -> None:
     first = [{"content": "a", "status": "pending", "activeForm": "doing a"}]
     result = run(TODO_WRITE, scene, todos=first)
     assert good(result).startswith("Todos have been modified successfully.")
@@ -42,12 +42,12 @@ def test_the_list_of_things_to_do_is_replaced(scene: Scene) -> None:
     assert result_kind(result.detail) == "TodoWrite"
 
 
-def test_an_agent_is_sent_by_whoever_can(scene: Scene) -> None:
+def test_an_agent_is_sent_by_whoever_can(scene: ToolContext) -> None:
     sent: list[Json] = []
 
-    async def send(input: Json, where: Scene) -> Result:
+    async def send(input: Json, where: ToolContext) -> CallResult:
         sent.append(input)
-        return Result([{"type": "text", "text": "done"}], {"status": "completed"})
+        return CallResult([{"type": "text", "text": "done"}], {"status": "completed"})
 
     work = {"description": "look", "prompt": "look around", "subagent_type": "Explore"}
     for tool in (TASK, AGENT):
@@ -61,7 +61,7 @@ def question(text: str, *labels: str) -> Json:
     return {"question": text, "header": "Choice", "options": options, "multiSelect": False}
 
 
-def test_questions_and_answers(scene: Scene) -> None:
+def test_questions_and_answers(scene: ToolContext) -> None:
     asked: list[Sequence[Json]] = []
 
     async def ask(questions: Sequence[Json]) -> Mapping[str, Any]:
@@ -88,11 +88,11 @@ def test_questions_and_answers(scene: Scene) -> None:
         ([question("q?", "a", "b")] * 2, "asked twice"),
     ],
 )
-def test_questions_that_cannot_be_asked(scene: Scene, questions: list[Json], told: str) -> None:
+def test_questions_that_cannot_be_asked(scene: ToolContext, questions: list[Json], told: str) -> None:
     assert told in misuse(run(ASK_USER_QUESTION, scene, questions=questions))
 
 
-def test_what_nobody_answered(scene: Scene) -> None:
+def test_what_nobody_answered(scene: ToolContext) -> None:
     async def ask(questions: Sequence[Json]) -> Mapping[str, Any]:
         return {}
 
@@ -101,7 +101,7 @@ def test_what_nobody_answered(scene: Scene) -> None:
     assert result.detail["answers"] == {}
 
 
-def test_planning(scene: Scene, tmp_path: Path) -> None:
+def test_planning(scene: ToolContext, tmp_path: Path) -> None:
     modes: list[bool] = []
 
     async def planning(begins: bool) -> None:
@@ -131,11 +131,11 @@ class OneSkill:
     def names(self) -> Sequence[str]:
         return ["hello"]
 
-    async def body(self, name: str, arguments: str) -> Body | None:
-        return Body(f"Say hello to {arguments}.", Path("/skills/hello")) if name == "hello" else None
+    async def body(self, name: str, arguments: str) -> SkillBody | None:
+        return SkillBody(f"Say hello to {arguments}.", Path("/skills/hello")) if name == "hello" else None
 
 
-def test_skills(scene: Scene) -> None:
+def test_skills(scene: ToolContext) -> None:
     result = run(skill(OneSkill()), scene, skill="hello", args="Ada")
     assert result.content == "Launching skill: hello"
     assert result.detail == {"success": True, "commandName": "hello"}
@@ -145,13 +145,13 @@ def test_skills(scene: Scene) -> None:
 
 
 class Engine:
-    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[Hit]:
+    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[WebHit]:
         if query == "trouble":
             raise SearchFailed("the quota is used up")
-        return [Hit("One", "https://one.example/a", "about one"), Hit("Two", "https://www.two.example/b")]
+        return [WebHit("One", "https://one.example/a", "about one"), WebHit("Two", "https://www.two.example/b")]
 
 
-def test_searching_the_web(scene: Scene) -> None:
+def test_searching_the_web(scene: ToolContext) -> None:
     tool = web_search(Engine())
     result = run(tool, scene, query="numbers")
     links = [{"title": "One", "url": "https://one.example/a"}, {"title": "Two", "url": "https://www.two.example/b"}]
@@ -173,7 +173,7 @@ def searcher(tmp_path: Path, command: str, seconds: float = 20.0) -> Tool:
     return web_search(SearchCommand(command, tmp_path, dict(os.environ), seconds))
 
 
-def test_a_command_of_the_user_searches_the_web(scene: Scene, tmp_path: Path) -> None:
+def test_a_command_of_the_user_searches_the_web(scene: ToolContext, tmp_path: Path) -> None:
     page = '{"title": "One", "url": "https://one.example/a", "text": "about one", "rank": 1}'
     other = '{"title": "Two", "url": "https://two.example"}'
     tool = searcher(tmp_path, f"cat > asked.json; echo '[{page}, {other}]'")
@@ -201,12 +201,12 @@ def test_a_command_of_the_user_searches_the_web(scene: Scene, tmp_path: Path) ->
         ("yes | head -c 2000000", "printed more than 1 MB"),
     ],
 )
-def test_a_search_command_that_fails_is_reported(scene: Scene, tmp_path: Path, command: str, why: str) -> None:
+def test_a_search_command_that_fails_is_reported(scene: ToolContext, tmp_path: Path, command: str, why: str) -> None:
     said = trouble(run(searcher(tmp_path, command), scene, query="numbers"))
     assert said.startswith("The web search failed: the search command ") and why in said
 
 
-def test_a_search_command_that_does_not_end_is_stopped(scene: Scene, tmp_path: Path) -> None:
+def test_a_search_command_that_does_not_end_is_stopped(scene: ToolContext, tmp_path: Path) -> None:
     said = trouble(run(searcher(tmp_path, "sleep 600", 0.2), scene, query="numbers"))
     assert said == "The web search failed: the search command did not end within 0.2 seconds."
 

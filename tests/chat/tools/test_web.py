@@ -20,8 +20,8 @@ from clew.api.mock.http_server import head, receive
 from clew.chat.tools.builtin.web_fetch import Fetcher, web_fetch
 from clew.chat.tools.html_to_markdown import markdown
 from clew.chat.tools.safe_fetch import Network, is_public
-from clew.chat.tools.tool import Result, Scene
-from clew.chat.tools.tool_spec import Made
+from clew.chat.tools.tool import CallResult, ToolContext
+from clew.chat.tools.tool_spec import SpecTool
 from clew.errors import ApiError
 from clew.facts.tool_catalog import result_kind
 from tests.chat.tools.helper import call, good, misuse, stage, trouble
@@ -93,12 +93,12 @@ HERE = Network(private=frozenset({"site.test"}), look_up=names)
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> ToolContext:
     return stage(tmp_path)
 
 
-def fetched(scene: Scene, path: str, tool: Made | None = None, site: Site | None = None) -> Result:
-    async def story() -> Result:
+def fetched(scene: ToolContext, path: str, tool: SpecTool | None = None, site: Site | None = None) -> CallResult:
+    async def story() -> CallResult:
         async with served(site or Site()) as base:
             url = base + path if path.startswith("/") else path
             return await call(tool or web_fetch(HERE), replace(scene, stopped=asyncio.Event()), url=url, prompt="When?")
@@ -106,7 +106,7 @@ def fetched(scene: Scene, path: str, tool: Made | None = None, site: Site | None
     return asyncio.run(story())
 
 
-def test_a_page_is_told_as_text(scene: Scene) -> None:
+def test_a_page_is_told_as_text(scene: ToolContext) -> None:
     site = Site()
     result = fetched(scene, "/", site=site)
     assert result.content == "# Tides\n\nHigh at **noon**."
@@ -123,7 +123,7 @@ def test_a_page_is_told_as_text(scene: Scene) -> None:
     assert result_kind(result.detail) == "WebFetch"
 
 
-def test_a_model_is_asked_about_the_page_if_there_is_one(scene: Scene) -> None:
+def test_a_model_is_asked_about_the_page_if_there_is_one(scene: ToolContext) -> None:
     async def extract(text: str, prompt: str) -> str:
         return f"{prompt} {len(text)}"
 
@@ -147,11 +147,11 @@ def test_a_model_is_asked_about_the_page_if_there_is_one(scene: Scene) -> None:
         ("/here", "# Tides"),
     ],
 )
-def test_kinds_of_pages(scene: Scene, path: str, text: str) -> None:
+def test_kinds_of_pages(scene: ToolContext, path: str, text: str) -> None:
     assert good(fetched(scene, path)).startswith(text)
 
 
-def test_a_long_page_is_cut(scene: Scene) -> None:
+def test_a_long_page_is_cut(scene: ToolContext) -> None:
     text = good(fetched(scene, "/long"))
     assert text.startswith("x" * 100_000 + "\n\n[The page goes on; these are the first 100000 of 100001")
 
@@ -167,7 +167,7 @@ def test_a_long_page_is_cut(scene: Scene) -> None:
         ("http://unknown.test/", "The host unknown.test is not known"),
     ],
 )
-def test_pages_that_cannot_be_had(scene: Scene, path: str, told: str) -> None:
+def test_pages_that_cannot_be_had(scene: ToolContext, path: str, told: str) -> None:
     assert told in trouble(fetched(scene, path))
 
 
@@ -186,11 +186,11 @@ def test_pages_that_cannot_be_had(scene: Scene, path: str, told: str) -> None:
         ("https://half.test/", "private network"),
     ],
 )
-def test_addresses_that_are_not_asked(scene: Scene, url: str, told: str) -> None:
+def test_addresses_that_are_not_asked(scene: ToolContext, url: str, told: str) -> None:
     assert told in misuse(fetched(scene, url))
 
 
-def test_another_host_is_told_and_not_followed(scene: Scene) -> None:
+def test_another_host_is_told_and_not_followed(scene: ToolContext) -> None:
     site = Site()
     result = fetched(scene, "/away", site=site)
     assert "has moved to another host (302 Found): https://other.example/x" in good(result)
@@ -200,7 +200,7 @@ def test_another_host_is_told_and_not_followed(scene: Scene) -> None:
     assert "moved to another host" in good(fetched(scene, "/port"))
 
 
-def test_every_hop_is_looked_up_once_and_connected_to_as_it_was_checked(scene: Scene) -> None:
+def test_every_hop_is_looked_up_once_and_connected_to_as_it_was_checked(scene: ToolContext) -> None:
     looked: list[str] = []
 
     async def changing(host: str, port: int) -> Sequence[str]:
@@ -216,7 +216,7 @@ def test_every_hop_is_looked_up_once_and_connected_to_as_it_was_checked(scene: S
     assert "private network" in misuse(fetched(scene, "https://site.test/", public))
 
 
-def test_pages_are_remembered_for_a_quarter_of_an_hour(scene: Scene) -> None:
+def test_pages_are_remembered_for_a_quarter_of_an_hour(scene: ToolContext) -> None:
     now = 0.0
     site = Site()
     fetcher = Fetcher(HERE, clock=lambda: now, most=2)
@@ -235,8 +235,8 @@ def test_pages_are_remembered_for_a_quarter_of_an_hour(scene: Scene) -> None:
     assert [path for _, path in site.asked] == ["/", "/", "/plain", "/json", "/", "/gone", "/gone"]
 
 
-def test_a_fetch_that_is_broken_off_ends(scene: Scene) -> None:
-    async def story() -> Result:
+def test_a_fetch_that_is_broken_off_ends(scene: ToolContext) -> None:
+    async def story() -> CallResult:
         site = Site()
         here = replace(scene, stopped=asyncio.Event())
         async with served(site) as base:
@@ -250,7 +250,7 @@ def test_a_fetch_that_is_broken_off_ends(scene: Scene) -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
-def test_certificates_are_held_against_the_name_that_was_asked_for(scene: Scene, tmp_path: Path) -> None:
+def test_certificates_are_held_against_the_name_that_was_asked_for(scene: ToolContext, tmp_path: Path) -> None:
     def certificate(name: str) -> ssl.SSLContext:
         key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
         command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
@@ -260,7 +260,7 @@ def test_certificates_are_held_against_the_name_that_was_asked_for(scene: Scene,
         context.load_cert_chain(cert, key)
         return context
 
-    async def story(name: str) -> Result:
+    async def story(name: str) -> CallResult:
         site = Site()
         secure = certificate(name)
         network = replace(HERE, certificates=tmp_path / "cert.pem")
@@ -272,7 +272,7 @@ def test_certificates_are_held_against_the_name_that_was_asked_for(scene: Scene,
     assert "could not be fetched" in trouble(asyncio.run(story("other.test")))
 
 
-def test_plain_addresses_become_secure_ones(scene: Scene) -> None:
+def test_plain_addresses_become_secure_ones(scene: ToolContext) -> None:
     async def nowhere(host: str, port: int) -> Sequence[str]:
         raise OSError(f"port {port}")
 

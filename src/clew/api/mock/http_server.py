@@ -16,7 +16,7 @@ class Malformed(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HttpRequest:
     """One request; names of headers are in lower case. `is_whole` is False if the body was too long to be read."""
 
     method: str
@@ -31,7 +31,7 @@ class Asked:
         return not self.is_whole or "close" in self.headers.get("connection", "").lower()
 
 
-async def receive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, longest: int) -> Asked | None:
+async def receive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, longest: int) -> HttpRequest | None:
     """The next request on a connection; None if the client has gone."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -50,7 +50,7 @@ async def receive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lo
         writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         await writer.drain()
     body = await _body(reader, headers, longest)
-    return Asked(words[0], words[1].partition("?")[0], headers, body or b"", body is not None)
+    return HttpRequest(words[0], words[1].partition("?")[0], headers, body or b"", body is not None)
 
 
 async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str], longest: int) -> bytes | None:

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Callable
 
 import httpx
 
-from clew.api.mock.http_server import Asked
-from clew.api.mock.mock_api import Mock, Plan
+from clew.api.mock.http_server import HttpRequest
+from clew.api.mock.mock_api import Mock, PlannedAnswer
 
 
-class Inside(httpx.AsyncBaseTransport):
+class InProcessMock(httpx.AsyncBaseTransport):
     """Hands requests to a mock. `silent` is called when a stream falls silent, all that it had to say being heard."""
 
     def __init__(self, mock: Mock, silent: Callable[[], None] = lambda: None) -> None:
@@ -21,7 +21,7 @@ class Inside(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         body = await request.aread()
         headers = {name.lower(): value for name, value in request.headers.items()}
-        plan = self._mock.answer(Asked(request.method, request.url.path, headers, body))
+        plan = self._mock.answer(HttpRequest(request.method, request.url.path, headers, body))
         if plan.ending == "close" and not plan.frames:
             raise httpx.ReadError("the mock broke off", request=request)
         if plan.frames:
@@ -32,7 +32,7 @@ class Inside(httpx.AsyncBaseTransport):
 class _Frames(httpx.AsyncByteStream):
     """The frames of a stream, and its end."""
 
-    def __init__(self, plan: Plan, request: httpx.Request, silent: Callable[[], None]) -> None:
+    def __init__(self, plan: PlannedAnswer, request: httpx.Request, silent: Callable[[], None]) -> None:
         self._plan = plan
         self._request = request
         self._silent = silent

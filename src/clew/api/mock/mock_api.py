@@ -14,16 +14,16 @@ from typing import Any
 
 from clew.api.lint import violations
 from clew.api.lint_blocks import Violation
-from clew.api.mock.http_server import Asked
+from clew.api.mock.http_server import HttpRequest
 from clew.api.mock.prompt_cache import Cache
 from clew.api.mock.responses import events, frame, message, same, sign, usage
-from clew.api.mock.scripts import ECHO, Chosen, Fault, Script, Step, choose
+from clew.api.mock.scripts import ECHO, ChosenStep, Fault, MockScript, ScriptStep, choose
 from clew.api.retry import OVERLOADED
 from clew.api.token_estimate import tokens
 from clew.wire.json_codec import decode, encode
 
 Json = dict[str, Any]
-Choose = Callable[[Mapping[str, Any], Script], Chosen]
+Choose = Callable[[Mapping[str, Any], MockScript], ChosenStep]
 
 LONGEST_BODY = 32 * 1024 * 1024
 MODELS = ("claude-mock",)
@@ -41,7 +41,7 @@ _KINDS: Mapping[int, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedAnswer:
     """An answer as it is to be written. A stream has frames; `ending` is how it ends other than well."""
 
     status: int
@@ -49,7 +49,7 @@ class Plan:
     headers: Mapping[str, str] = field(default_factory=dict)
     frames: tuple[bytes, ...] = ()
     ending: str = ""
-    step: Step = field(default_factory=Step)
+    step: ScriptStep = field(default_factory=ScriptStep)
     row: Json = field(default_factory=dict)
     begun: Json | None = None  # the usage once the first frame is out
     charged: Json | None = None  # the usage once `closing` frames are
@@ -66,17 +66,17 @@ class Plan:
 class Mock:
     """Answers requests by a script. `choose` finds the step for a request, `checks` holds it against the API's rules."""
 
-    def __init__(self, script: Script = ECHO, choose: Choose = choose, *, checks: bool = True) -> None:
+    def __init__(self, script: MockScript = ECHO, choose: Choose = choose, *, checks: bool = True) -> None:
         self.script = script
         self._choose = choose
         self._checks = checks
         self._seen: Counter[bytes] = Counter()
         self._cache = Cache()
 
-    def answer(self, asked: Asked) -> Plan:
+    def answer(self, asked: HttpRequest) -> PlannedAnswer:
         match asked.method, asked.path:
             case "HEAD", _:
-                return Plan(200)
+                return PlannedAnswer(200)
             case "GET", "/" | "/health":
                 return _json(200, {"status": "ok", "service": "clew mock"})
             case "GET", "/v1/models":
@@ -86,7 +86,7 @@ class Mock:
                 return self._post(asked)
         return refuse(404, f"Not found: {asked.method} {asked.path}")
 
-    def _post(self, asked: Asked) -> Plan:
+    def _post(self, asked: HttpRequest) -> PlannedAnswer:
         if not asked.is_whole:
             return refuse(413)
         try:
@@ -114,7 +114,7 @@ class Mock:
             return _json(200, {"input_tokens": size}, row)
         return self._reply(body, size, row)
 
-    def _turned_away(self, asked: Asked, body: Json) -> Plan | None:
+    def _turned_away(self, asked: HttpRequest, body: Json) -> PlannedAnswer | None:
         """The answer to a request that does not say who asks, or for what."""
         key = asked.headers.get("x-api-key") or asked.headers.get("authorization", "").removeprefix("Bearer ")
         if (self.script.strict and not key) or (self.script.keys and key not in self.script.keys):
@@ -136,7 +136,7 @@ class Mock:
                         found.append(Violation("signature", where, "Invalid `signature` in `thinking` block."))
         return found
 
-    def _reply(self, body: Json, size: int, row: Json) -> Plan:
+    def _reply(self, body: Json, size: int, row: Json) -> PlannedAnswer:
         chosen = self._choose(body, self.script)
         request_id = chosen.step.request_id
         if request_id is None:
@@ -152,7 +152,7 @@ class Mock:
         row["id"] = made["id"]
         if body.get("stream"):
             return _streaming(made, chosen, fault, row, request_id)
-        return Plan(
+        return PlannedAnswer(
             200,
             encode(made),
             {"content-type": "application/json", "request-id": request_id},
@@ -171,12 +171,12 @@ class Mock:
         return fault if self._seen[key] <= fault.times else None
 
 
-def refuse(status: int, message: str = "", row: Json | None = None) -> Plan:
+def refuse(status: int, message: str = "", row: Json | None = None) -> PlannedAnswer:
     """An answer that says what is wrong."""
     return _failing(Fault(status=status, message=message), row or {})
 
 
-def _failing(fault: Fault, row: Json, step: Step | None = None) -> Plan:
+def _failing(fault: Fault, row: Json, step: ScriptStep | None = None) -> PlannedAnswer:
     kind, text = _KINDS.get(fault.status, ("api_error" if fault.status >= 500 else "invalid_request_error", "Failed"))
     error = {"type": fault.kind or kind, "message": fault.message or text}
     headers = {"content-type": "application/json", "request-id": str(row.get("request_id") or "req_mock")}
@@ -186,10 +186,10 @@ def _failing(fault: Fault, row: Json, step: Step | None = None) -> Plan:
         headers["x-should-retry"] = "true" if fault.should_retry else "false"
     body = encode({"type": "error", "error": error, "request_id": headers["request-id"]})
     told = {**row, "error": error["message"]}
-    return Plan(fault.status, body, headers, row=told, step=step or Step())
+    return PlannedAnswer(fault.status, body, headers, row=told, step=step or ScriptStep())
 
 
-def _streaming(made: Json, chosen: Chosen, fault: Fault | None, row: Json, request_id: str) -> Plan:
+def _streaming(made: Json, chosen: ChosenStep, fault: Fault | None, row: Json, request_id: str) -> PlannedAnswer:
     frames = [frame(event) for event in events(made, chosen.step)]
     begun = {**made["usage"], "output_tokens": 1} if chosen.step.begun is None else chosen.step.begun
     ending, closing, sound = "", len(frames) - 1, len(frames)
@@ -213,7 +213,7 @@ def _streaming(made: Json, chosen: Chosen, fault: Fault | None, row: Json, reque
         "cache-control": "no-cache",
         "request-id": request_id,
     }
-    return Plan(
+    return PlannedAnswer(
         200,
         headers=headers,
         frames=tuple(frames),
@@ -227,8 +227,8 @@ def _streaming(made: Json, chosen: Chosen, fault: Fault | None, row: Json, reque
     )
 
 
-def _json(status: int, value: Json, row: Json | None = None) -> Plan:
-    return Plan(status, encode(value), {"content-type": "application/json"}, row=row or {})
+def _json(status: int, value: Json, row: Json | None = None) -> PlannedAnswer:
+    return PlannedAnswer(status, encode(value), {"content-type": "application/json"}, row=row or {})
 
 
 def _betas(headers: Mapping[str, str]) -> list[str]:

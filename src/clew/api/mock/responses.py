@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from clew.api.mock.scripts import Chosen, Step
+from clew.api.mock.scripts import ChosenStep, ScriptStep
 from clew.api.request_body import unmarked
 from clew.api.token_estimate import tokens
 from clew.wire.json_codec import encode
@@ -21,7 +21,7 @@ _PARTS = 4  # deltas of a block, unless the script says how long they are
 _DELTAS = {"text": "text_delta", "thinking": "thinking_delta"}
 
 
-def message(body: Mapping[str, Any], chosen: Chosen, usage: Json) -> Json:
+def message(body: Mapping[str, Any], chosen: ChosenStep, usage: Json) -> Json:
     """The whole message."""
     serial = _serial(body, chosen)
     content = list(_content(body, chosen, serial))
@@ -64,12 +64,12 @@ def same(body: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(encode(unmarked({"messages": body.get("messages")})["messages"])).digest()
 
 
-def _serial(body: Mapping[str, Any], chosen: Chosen) -> str:
+def _serial(body: Mapping[str, Any], chosen: ChosenStep) -> str:
     said = same(body) + encode([body.get("model"), chosen.rule, chosen.number])
     return f"01{hashlib.sha256(said).hexdigest()[:22]}"
 
 
-def _content(body: Mapping[str, Any], chosen: Chosen, serial: str) -> Iterator[Json]:
+def _content(body: Mapping[str, Any], chosen: ChosenStep, serial: str) -> Iterator[Json]:
     """The blocks; without calls if the request offers no tools, for no model calls what it was not offered."""
     offered = [str(t.get("name")) for t in body.get("tools") or () if isinstance(t, dict)]
     given = chosen.step.content
@@ -104,7 +104,7 @@ def _block(part: str | Json, prompt: str, serial: str, offered: Sequence[str]) -
 # -- the stream
 
 
-def events(made: Json, step: Step) -> Iterator[Json]:
+def events(made: Json, step: ScriptStep) -> Iterator[Json]:
     """The events that build a message up."""
     begun = {**made["usage"], "output_tokens": 1} if step.begun is None else step.begun
     yield {"type": "message_start", "message": {**made, "content": [], "stop_reason": None, "usage": begun}}

@@ -40,7 +40,7 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     times: int | None = None  # only the first so many times that the same messages come
 
 
-class Step(Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptStep(Struct, frozen=True, forbid_unknown_fields=True):
     """One reply."""
 
     content: str | list[str | Json] = "ok"
@@ -58,10 +58,10 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     begun: Json | None = None  # the usage as the stream begins; `usage` is then all of it at the end
 
 
-AnyStep = str | list[str | Json] | Step
+AnyStep = str | list[str | Json] | ScriptStep
 
 
-class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptRule(Struct, frozen=True, forbid_unknown_fields=True):
     """Steps for the prompts that hold a text or fit an expression, from requests with or without tools, of a model."""
 
     steps: list[AnyStep]
@@ -80,10 +80,10 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Script(Struct, frozen=True, forbid_unknown_fields=True):
+class MockScript(Struct, frozen=True, forbid_unknown_fields=True):
     """All that the mock server is told."""
 
-    rules: list[Rule] = []
+    rules: list[ScriptRule] = []
     otherwise: list[AnyStep] = field(default_factory=lambda: ["ok"])
     strict: bool | Literal["advice"] = True  # "advice" refuses also what the API takes and a client should not send
     keys: list[str] = []  # those that are let in; empty lets any in
@@ -93,24 +93,24 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
     signatures: Literal["any", "own"] = "any"  # "own" takes back only thinking that the mock itself said
 
 
-ECHO = Script(otherwise=["{{prompt}}"])
+ECHO = MockScript(otherwise=["{{prompt}}"])
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenStep:
     """The step that answers a request."""
 
     rule: str
     number: int
-    step: Step
+    step: ScriptStep
     prompt: str
 
 
-def read(text: bytes, is_toml: bool = False) -> Script:
+def read(text: bytes, is_toml: bool = False) -> MockScript:
     """A script from its text. Raises ValueError in a sentence."""
     try:
         data = tomllib.loads(text.decode()) if is_toml else decode(text)
-        script = msgspec.convert(data, Script)
+        script = msgspec.convert(data, MockScript)
         for rule in script.rules:
             pattern(rule.regex)
     except (ValueError, BadQuery, msgspec.ValidationError) as error:
@@ -118,7 +118,7 @@ def read(text: bytes, is_toml: bool = False) -> Script:
     return script
 
 
-def choose(body: Mapping[str, Any], script: Script) -> Chosen:
+def choose(body: Mapping[str, Any], script: MockScript) -> ChosenStep:
     """The step for a request."""
     messages = [m for m in body.get("messages") or () if isinstance(m, dict)]
     newest = ""
@@ -163,8 +163,8 @@ def _inline(text: str) -> list[AnyStep]:
         return [f"The script in the prompt cannot be read: {error}"]
 
 
-def _step(rule: str, steps: Sequence[AnyStep], number: int, prompt: str, is_endless: bool = False) -> Chosen:
+def _step(rule: str, steps: Sequence[AnyStep], number: int, prompt: str, is_endless: bool = False) -> ChosenStep:
     found: AnyStep = OVER
     if steps and (number < len(steps) or is_endless):
         found = steps[min(number, len(steps) - 1)]
-    return Chosen(rule, number, found if isinstance(found, Step) else Step(content=found), prompt)
+    return ChosenStep(rule, number, found if isinstance(found, ScriptStep) else ScriptStep(content=found), prompt)

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
-from clew.api.mock.http_server import LONGEST_HEAD, Asked, Malformed, chunk, head, receive
-from clew.api.mock.mock_api import LONGEST_BODY, Mock, Plan, refuse
-from clew.api.mock.scripts import ECHO, Script
+from clew.api.mock.http_server import LONGEST_HEAD, HttpRequest, Malformed, chunk, head, receive
+from clew.api.mock.mock_api import LONGEST_BODY, Mock, PlannedAnswer, refuse
+from clew.api.mock.scripts import ECHO, MockScript
 from clew.api.stream_assembly import Json
 from clew.wire.json_codec import decode, encode
 
@@ -23,7 +23,7 @@ Note = Callable[[Json], None]
 STEPS = 8  # of the loop, in which a connection is made or unmade
 
 
-class Server:
+class MockServer:
     """Serves a mock until it is left. `rows` is the ledger; `note` is told each row when its answer is out."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Server:
         finally:
             writer.close()
 
-    async def _answer(self, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _answer(self, asked: HttpRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Whether the connection can be used for another request."""
         if asked.path == "/ledger":
             await self._write(writer, self._ledger(asked.method), asked.method)
@@ -122,19 +122,19 @@ class Server:
                 self._note(row)
         return not plan.ending
 
-    def _ledger(self, method: str) -> Plan:
+    def _ledger(self, method: str) -> PlannedAnswer:
         body = b"".join(encode(row) + b"\n" for row in self.rows)
         if method == "DELETE":
             self.rows.clear()
-        return Plan(200, body, {"content-type": "application/jsonl"})
+        return PlannedAnswer(200, body, {"content-type": "application/jsonl"})
 
-    async def _write(self, writer: asyncio.StreamWriter, plan: Plan, method: str) -> None:
+    async def _write(self, writer: asyncio.StreamWriter, plan: PlannedAnswer, method: str) -> None:
         writer.write(head(plan.status, {**plan.headers, "content-length": str(len(plan.body))}))
         if method != "HEAD":
             await _trickle(writer, plan.body, plan.step.trickle, plan.step.pace)
         await writer.drain()
 
-    async def _stream(self, writer: asyncio.StreamWriter, plan: Plan, row: Json) -> None:
+    async def _stream(self, writer: asyncio.StreamWriter, plan: PlannedAnswer, row: Json) -> None:
         """The frames, one after the other; the row is charged for each before it is out."""
         writer.write(head(plan.status, {**plan.headers, "transfer-encoding": "chunked"}))
         for place, frame in enumerate(plan.frames):
@@ -183,10 +183,10 @@ def _body(raw: bytes) -> Any:
 
 
 @contextmanager
-def running(script: Script = ECHO, **options: Any) -> Iterator[Server]:
+def running(script: MockScript = ECHO, **options: Any) -> Iterator[MockServer]:
     """A server in a thread of its own, for code that is not asynchronous."""
     ready: threading.Event = threading.Event()
-    server = Server(Mock(script), **options)
+    server = MockServer(Mock(script), **options)
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
     failed: list[OSError] = []

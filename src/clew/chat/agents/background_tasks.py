@@ -9,14 +9,16 @@ import asyncio
 from contextlib import suppress
 
 from clew.chat import events
-from clew.chat.deps import Means
-from clew.chat.store.live_conversation import Dialogue, Prompt
+from clew.chat.deps import Deps
+from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.store.task_notifications import notification, summary
 from clew.chat.tools.builtin import background
 from clew.chat.tools.builtin.background import Background
 
 
-def watch(task: Background, call_id: str, dialogue: Dialogue, means: Means, agent: str = "") -> asyncio.Task[None]:
+def watch(
+    task: Background, call_id: str, dialogue: LiveConversation, means: Deps, agent: str = ""
+) -> asyncio.Task[None]:
     """Let a task of this conversation go on; the watcher ends when its end is told."""
     dialogue.state.background[task.id] = task
     means.tell(
@@ -36,7 +38,7 @@ def watch(task: Background, call_id: str, dialogue: Dialogue, means: Means, agen
     return watcher
 
 
-async def _watch(task: Background, call_id: str, dialogue: Dialogue, means: Means, agent: str) -> None:
+async def _watch(task: Background, call_id: str, dialogue: LiveConversation, means: Deps, agent: str) -> None:
     await task.wait()
     means.tell(
         events.TaskEnded(
@@ -52,10 +54,10 @@ async def _watch(task: Background, call_id: str, dialogue: Dialogue, means: Mean
     )
     if task.id not in dialogue.state.told:
         with suppress(OSError):  # that it waits could not be written down; what it says will be
-            dialogue.listener.notify(Prompt(notification(task, call_id), task=task.id))
+            dialogue.listener.notify(UserPrompt(notification(task, call_id), task=task.id))
 
 
-async def close(dialogue: Dialogue) -> None:
+async def close(dialogue: LiveConversation) -> None:
     """Stop all that goes on beside a session. That it was stopped is written down: whoever resumes is told."""
     await background.close(dialogue.state)
     await asyncio.gather(*dialogue.watchers)

@@ -10,27 +10,27 @@ from typing import Any, Literal
 from clew.chat import events as event
 from clew.chat.loop import Loop
 from clew.chat.store.live_conversation import text_of
-from clew.chat.tools.tool import Json, Scene
+from clew.chat.tools.tool import Json, ToolContext
 
 GRACE = 3.0  # seconds that an agent has to end by itself
 WORDLESS = "The agent ended without a word."
-Run = Coroutine[Any, Any, event.Finished]
+Run = Coroutine[Any, Any, event.TurnFinished]
 Status = Literal["completed", "failed", "stopped"]
 
 
-class Sent:
+class SubagentRun:
     """One agent. It works from the moment it is made; its own `stopped` ends it, not that of the conversation."""
 
     kind = "local_agent"
     exit_code: int | None = None
 
-    def __init__(self, loop: Loop, run: Run, ident: str, title: str, prompt: str, below: Sequence[Sent]) -> None:
+    def __init__(self, loop: Loop, run: Run, ident: str, title: str, prompt: str, below: Sequence[SubagentRun]) -> None:
         """`below` are the agents that it has sent itself, as they come."""
         self.id = ident
         self.title = title
         self.prompt = prompt
         self.loop = loop
-        self.finished: event.Finished | None = None
+        self.finished: event.TurnFinished | None = None
         self.is_aside = False
         self.milliseconds = 0
         self._below = below
@@ -101,7 +101,7 @@ class Sent:
         for agent in list(self._below):
             await agent.close()
 
-    async def attend(self, scene: Scene) -> bool:
+    async def attend(self, scene: ToolContext) -> bool:
         """Wait for it; False if the person put it aside. What stops the conversation stops it as well."""
         events = [scene.stopped.wait()] + ([scene.aside.wait()] if scene.aside is not None else [])
         stopping, *putting = waits = [asyncio.ensure_future(each) for each in events]
@@ -121,11 +121,11 @@ class Sent:
             for wait in (stopping, *putting):
                 wait.cancel()
 
-    def outcome(self) -> event.Finished:
+    def outcome(self) -> event.TurnFinished:
         """How it ended. Raises what went wrong beyond all that an agent can tell of."""
         return self._task.result()
 
-    async def _work(self, run: Run) -> event.Finished:
+    async def _work(self, run: Run) -> event.TurnFinished:
         status: Status = "failed"
         began = self.loop.means.stopwatch()
         try:

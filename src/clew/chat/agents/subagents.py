@@ -15,14 +15,14 @@ from msgspec import Struct, field
 
 from clew.chat import events
 from clew.chat.agents.background_tasks import watch
-from clew.chat.agents.subagent_run import Sent
+from clew.chat.agents.subagent_run import SubagentRun
 from clew.chat.config.agent_kind import GENERAL, Kind
 from clew.chat.config.model_alias import choose, in_mode
-from clew.chat.deps import Means
+from clew.chat.deps import Deps
 from clew.chat.hooks.hook_events import reminder, tell_hooks
 from clew.chat.loop import Loop
-from clew.chat.store.live_conversation import Dialogue, Prompt
-from clew.chat.tools.tool import Failed, Json, Result, Scene, Tool
+from clew.chat.store.live_conversation import LiveConversation, UserPrompt
+from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext, ToolFailed
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.stream_reply import Asking
 from clew.chat.turn.tool_calls import AGENT_TOOLS
@@ -33,18 +33,18 @@ from clew.wire.session_writer import place
 DEEPEST = 4  # agents of agents
 
 
-class Errands(Struct, frozen=True):
+class Subagents(Struct, frozen=True):
     """Sends agents off from one conversation."""
 
-    dialogue: Dialogue
-    means: Means
+    dialogue: LiveConversation
+    means: Deps
     kinds: Mapping[str, Kind]
     depth: int = 0
     agent: str = ""
-    sent: list[Sent] = field(default_factory=list)
+    sent: list[SubagentRun] = field(default_factory=list)
     watchers: set[asyncio.Task[None]] = field(default_factory=set)  # of those that are not waited for
 
-    async def send(self, input: Json, scene: Scene) -> Result:
+    async def send(self, input: Json, scene: ToolContext) -> CallResult:
         """The result of an agent: its last words, and what it took. Cancelling ends it, with its calls answered."""
         kind = self._kind(str(input.get("subagent_type") or GENERAL))
         is_background = bool(input.get("run_in_background")) or kind.is_background
@@ -70,7 +70,7 @@ class Errands(Struct, frozen=True):
             stopping.cancel()
         return True
 
-    def _sent(self, kind: Kind, input: Json, scene: Scene, is_background: bool) -> Sent:
+    def _sent(self, kind: Kind, input: Json, scene: ToolContext, is_background: bool) -> SubagentRun:
         prompt, about = str(input["prompt"]), str(input.get("description") or "")
         agent_id = "a" + self.dialogue.journal.new_id().replace("-", "")[:16]
         loop, below = self._loop(kind, agent_id, input, scene)
@@ -86,9 +86,9 @@ class Errands(Struct, frozen=True):
                 is_background=is_background,
             )
         )
-        return Sent(loop, _run(loop, kind, agent_id, prompt), agent_id, about, prompt, below)
+        return SubagentRun(loop, _run(loop, kind, agent_id, prompt), agent_id, about, prompt, below)
 
-    def _leave(self, sent: Sent, scene: Scene) -> Result:
+    def _leave(self, sent: SubagentRun, scene: ToolContext) -> CallResult:
         """Let an agent go on by itself: what the call is answered at once."""
         sent.is_aside = True
         watcher = watch(sent, scene.call_id, self.dialogue, self.means, self.agent)
@@ -108,16 +108,16 @@ class Errands(Struct, frozen=True):
             "prompt": sent.prompt,
             "outputFile": str(sent.path),
         }
-        return Result([{"type": "text", "text": said}], detail)
+        return CallResult([{"type": "text", "text": said}], detail)
 
     def _kind(self, name: str) -> Kind:
         if name not in self.kinds:
-            raise Failed(f"There is no agent of the type {name!r}. There are: {', '.join(self.kinds)}.")
+            raise ToolFailed(f"There is no agent of the type {name!r}. There are: {', '.join(self.kinds)}.")
         if self.depth >= DEEPEST:
-            raise Failed(f"Agents may be sent off {DEEPEST} deep and no deeper. Do it here.")
+            raise ToolFailed(f"Agents may be sent off {DEEPEST} deep and no deeper. Do it here.")
         return self.kinds[name]
 
-    def _loop(self, kind: Kind, agent_id: str, input: Json, scene: Scene) -> tuple[Loop, Sequence[Sent]]:
+    def _loop(self, kind: Kind, agent_id: str, input: Json, scene: ToolContext) -> tuple[Loop, Sequence[SubagentRun]]:
         """The loop of an agent, and the agents that it will send itself."""
         parent = self.dialogue
         path = parent.folder / "subagents" / f"agent-{agent_id}.jsonl"
@@ -125,13 +125,15 @@ class Errands(Struct, frozen=True):
         state = replace(shared, seen={}, todos=[], plan=None)
         model = in_mode(choose(str(input.get("model") or "") or kind.model), parent.mode) or parent.model
         mode = parent.mode if parent.mode in ("bypassPermissions", "acceptEdits") else kind.mode or parent.mode
-        child = Dialogue(parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name)
+        child = LiveConversation(
+            parent.journal.child(path, agent_id), state, model, mode, parent=parent, kind=kind.name
+        )
         limits = replace(self.means.limits, turns=kind.turns)
         told = kind.told
         system = [{"type": "text", "text": told}] if told else self.means.system
         means = replace(self.means, tools=self._tools(kind), limits=limits, system=system)
         kinds = {name: each for name, each in self.kinds.items() if kind.sends is None or name in kind.sends}
-        errands = Errands(child, means, kinds, self.depth + 1, scene.call_id)
+        errands = Subagents(child, means, kinds, self.depth + 1, scene.call_id)
         stopped = asyncio.Event()
         compactor = Compactor(child, means, stopped, scene.call_id)
         asking = Asking(child, means, scene.call_id, compactor.shown)
@@ -146,7 +148,7 @@ class Errands(Struct, frozen=True):
             if kind.may_use(name) and not (is_last and name in AGENT_TOOLS)
         }
 
-    def _describe(self, agent_id: str, kind: Kind, about: str, scene: Scene) -> None:
+    def _describe(self, agent_id: str, kind: Kind, about: str, scene: ToolContext) -> None:
         """The side file that says whose agent it is."""
         if not self.dialogue.journal.is_kept:
             return
@@ -161,11 +163,11 @@ class Errands(Struct, frozen=True):
         place(self.dialogue.folder / "subagents" / f"agent-{agent_id}.meta.json", (encode(meta),))
 
 
-async def _run(loop: Loop, kind: Kind, agent_id: str, prompt: str) -> events.Finished:
+async def _run(loop: Loop, kind: Kind, agent_id: str, prompt: str) -> events.TurnFinished:
     payload: Json = {"agent_id": agent_id, "agent_type": kind.name}
     outcome = await tell_hooks("SubagentStart", payload, loop.dialogue, loop.means, agent=loop.agent)
     hooked = [reminder(f"A hook says: {text}") for text in outcome.context]
-    return await loop.run(Prompt(prompt, (*hooked, *[note async for note in _skills(loop, kind)])))
+    return await loop.run(UserPrompt(prompt, (*hooked, *[note async for note in _skills(loop, kind)])))
 
 
 async def _skills(loop: Loop, kind: Kind) -> AsyncIterator[str]:
@@ -183,11 +185,11 @@ async def _skills(loop: Loop, kind: Kind) -> AsyncIterator[str]:
             loop.means.tell(events.Noted(agent=loop.agent, text=text, level="warning"))
 
 
-def _result(sent: Sent) -> Result:
+def _result(sent: SubagentRun) -> CallResult:
     """What an agent that was waited for gives to its call."""
     finished, child = sent.outcome(), sent.loop.dialogue
     if finished.is_error:
-        return Result(sent.result, f"Error: {sent.result}", is_error=True)
+        return CallResult(sent.result, f"Error: {sent.result}", is_error=True)
     content = [{"type": "text", "text": sent.result}]
     detail = {
         "status": "completed",
@@ -199,4 +201,4 @@ def _result(sent: Sent) -> Result:
         "totalToolUseCount": child.calls_made,
         "usage": child.last_usage,
     }
-    return Result([*content, {"type": "text", "text": f"agentId: {sent.id}"}], detail)
+    return CallResult([*content, {"type": "text", "text": f"agentId: {sent.id}"}], detail)

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from clew.chat.config.frontmatter import list_of, split_header
 from clew.chat.config.settings import managed_folder
 from clew.chat.input.file_mentions import mentions
-from clew.chat.permission.path_scope import Anchors, Place, is_inside, is_secret, matches
+from clew.chat.permission.path_scope import Anchors, ResolvedPath, is_inside, is_secret, matches
 
 Scope = Literal["managed", "user", "project", "local"]
 HOPS = 4  # of imports
@@ -65,7 +65,7 @@ class Memories(Struct):
 
     def near(self, file: Path) -> list[Memory]:
         """What counts as well, now that a file was read: of the folders down to it, and of rules for such files."""
-        place = Place(Path(os.path.normpath(file)), (Path(os.path.realpath(file)),))
+        place = ResolvedPath(Path(os.path.normpath(file)), (Path(os.path.realpath(file)),))
         root = Path(os.path.realpath(self.project))
         found: list[Memory] = []
         if is_inside(place.real, (root,)):
@@ -147,7 +147,7 @@ class Memories(Struct):
         return self.user_home / mentioned[2:] if mentioned.startswith("~/") else importer.parent / mentioned
 
     def _may_tell(self, named: Path, real: Path, scope: Scope, within: Path) -> bool:
-        if is_secret(Place(Path(os.path.normpath(named)), (real,))):
+        if is_secret(ResolvedPath(Path(os.path.normpath(named)), (real,))):
             return False
         if scope in ("managed", "user"):
             return True

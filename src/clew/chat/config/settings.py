@@ -23,7 +23,7 @@ _OF_THE_PROJECT: tuple[Scope, ...] = ("local", "project")
 _ONLY_BY_THE_USER = ("bypassPermissions", "auto")
 
 
-class Source(Struct, frozen=True):
+class SettingsSource(Struct, frozen=True):
     """Settings from one place. `root` is the folder that its `/patterns` start from."""
 
     scope: Scope
@@ -36,7 +36,7 @@ class Source(Struct, frozen=True):
 class Settings:
     """All sources, high to low. `notices` are sentences for the person; `trusted` says whether the folder is."""
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SettingsSource, ...] = ()
     notices: tuple[str, ...] = ()
     trusted: bool = True
 
@@ -52,7 +52,7 @@ class Settings:
     ) -> Settings:
         """Read the settings of a project folder. `home` is the folder of Claude Code (`~/.claude`), `sources` which of
         local, project and user to read, `cli` the value of --settings: an object, its JSON, or a file's name."""
-        found: list[Source] = []
+        found: list[SettingsSource] = []
         notices: list[str] = []
         top = managed or managed_folder()
         _add(found, notices, "managed", top, top / "managed-settings.json")
@@ -73,7 +73,7 @@ class Settings:
             whole = _over(source.data, whole)
         return whole
 
-    def rules(self, kind: Literal["allow", "deny", "ask"]) -> Iterator[tuple[str, Source]]:
+    def rules(self, kind: Literal["allow", "deny", "ask"]) -> Iterator[tuple[str, SettingsSource]]:
         """All permission rules of a kind, each with where it stands."""
         managed_only = any(s.scope == "managed" and s.data.get("allowManagedPermissionRulesOnly") for s in self.sources)
         for source in self.sources:
@@ -109,7 +109,7 @@ def texts(value: Any) -> list[str]:
     return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
 
 
-def _add(found: list[Source], notices: list[str], scope: Scope, root: Path, path: Path) -> None:
+def _add(found: list[SettingsSource], notices: list[str], scope: Scope, root: Path, path: Path) -> None:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
@@ -119,16 +119,16 @@ def _add(found: list[Source], notices: list[str], scope: Scope, root: Path, path
         return
     data = _parsed(text, str(path), notices)
     if data:
-        found.append(Source(scope, root, data, path))
+        found.append(SettingsSource(scope, root, data, path))
 
 
-def _add_given(found: list[Source], notices: list[str], project: Path, given: str | Json) -> None:
+def _add_given(found: list[SettingsSource], notices: list[str], project: Path, given: str | Json) -> None:
     if isinstance(given, Mapping):
-        found.append(Source("cli", project, dict(given)))
+        found.append(SettingsSource("cli", project, dict(given)))
     elif given.lstrip().startswith("{"):
         data = _parsed(given, "What --settings says", notices)
         if data:
-            found.append(Source("cli", project, data))
+            found.append(SettingsSource("cli", project, data))
     elif Path(given).is_file():
         _add(found, notices, "cli", project, Path(given))
     else:
@@ -149,7 +149,7 @@ def _parsed(text: str, name: str, notices: list[str]) -> Json:
     return data
 
 
-def _noting(found: list[Source], notices: list[str], project: Path) -> list[Source]:
+def _noting(found: list[SettingsSource], notices: list[str], project: Path) -> list[SettingsSource]:
     """The sources as they are; a remark if trust would change what counts."""
     held = [s.path.name for s in found if s.scope in _OF_THE_PROJECT and s.path and _tightening(s).data != s.data]
     if held:
@@ -160,13 +160,13 @@ def _noting(found: list[Source], notices: list[str], project: Path) -> list[Sour
     return found
 
 
-def _tightening(source: Source) -> Source:
+def _tightening(source: SettingsSource) -> SettingsSource:
     permissions = table(source.data.get("permissions"))
     kept = {kind: permissions[kind] for kind in ("deny", "ask") if kind in permissions}
-    return Source(source.scope, source.root, {"permissions": kept} if kept else {}, source.path)
+    return SettingsSource(source.scope, source.root, {"permissions": kept} if kept else {}, source.path)
 
 
-def _modest(source: Source, notices: list[str]) -> Source:
+def _modest(source: SettingsSource, notices: list[str]) -> SettingsSource:
     """A project cannot switch the questions off, trusted or not."""
     permissions = table(source.data.get("permissions"))
     mode = permissions.get("defaultMode")
@@ -174,7 +174,7 @@ def _modest(source: Source, notices: list[str]) -> Source:
         return source
     notices.append(f"{source.path} may not set the mode {mode}: only you can, on the command line or in your settings.")
     kept = {key: value for key, value in permissions.items() if key != "defaultMode"}
-    return Source(source.scope, source.root, {**source.data, "permissions": kept}, source.path)
+    return SettingsSource(source.scope, source.root, {**source.data, "permissions": kept}, source.path)
 
 
 def _over(high: Json, low: Json) -> Json:

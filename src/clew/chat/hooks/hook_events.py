@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from clew.chat import events
-from clew.chat.deps import Means
+from clew.chat.deps import Deps
 from clew.chat.hooks.runner import HookOutcome
-from clew.chat.store.live_conversation import Dialogue
+from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.tools.tool import Json
 
 
 async def tell_hooks(
-    name: str, payload: Json, dialogue: Dialogue, means: Means, *, agent: str = "", call_id: str = ""
+    name: str, payload: Json, dialogue: LiveConversation, means: Deps, *, agent: str = "", call_id: str = ""
 ) -> HookOutcome:
     """Run the hooks of an event. What they tell the person is passed on, that they ran is written down."""
     known: Json = {

@@ -51,7 +51,7 @@ class HookOutcome(Struct, frozen=True):
     ran: tuple[Ran, ...] = ()
 
 
-class Answer(Struct, frozen=True):
+class HookAnswer(Struct, frozen=True):
     """What one hook said."""
 
     ran: Ran
@@ -64,25 +64,27 @@ class Answer(Struct, frozen=True):
     message: str = ""
 
 
-def read_answer(event: str, target: str, ran: Ran, is_late: bool, blocks_on_failure: bool) -> Answer:
+def read_answer(event: str, target: str, ran: Ran, is_late: bool, blocks_on_failure: bool) -> HookAnswer:
     """Understand one hook. 0 is an answer, 2 is a no, anything else is a failure that the person is told of."""
     if ran.code == 0 and not is_late:
         return _spoken(event, ran)
     said = ran.stderr.strip()
     if ran.code == 2 and not is_late and event in _BLOCKING:
-        return Answer(ran, block=True, reason=_refusal(event, target, f"[{ran.name}]: {said or 'No stderr output'}"))
+        return HookAnswer(
+            ran, block=True, reason=_refusal(event, target, f"[{ran.name}]: {said or 'No stderr output'}")
+        )
     failure = "took too long and was stopped" if is_late else f"failed with exit code {ran.code}"
     message = f"The {event} hook [{ran.name}] {failure}{f': {said}' if said else ''}."
     if blocks_on_failure and event in _BLOCKING:
-        return Answer(ran, block=True, reason=_refusal(event, target, message), message=message)
-    return Answer(ran, message=message)
+        return HookAnswer(ran, block=True, reason=_refusal(event, target, message), message=message)
+    return HookAnswer(ran, message=message)
 
 
 def _refusal(event: str, target: str, text: str) -> str:
     return f"{event}:{target} hook error: {text}" if event in ("PreToolUse", "PermissionRequest") else text
 
 
-def _spoken(event: str, ran: Ran) -> Answer:
+def _spoken(event: str, ran: Ran) -> HookAnswer:
     text = ran.stdout.strip()
     data: Any = None
     if text.startswith("{"):
@@ -90,13 +92,13 @@ def _spoken(event: str, ran: Ran) -> Answer:
             data = json.loads(text)
         except ValueError:
             note = f"The {event} hook [{ran.name}] answered with broken JSON, which is taken as text."
-            return Answer(ran, context=text[:LONGEST] if event in _PLAIN_CONTEXT else "", message=note)
+            return HookAnswer(ran, context=text[:LONGEST] if event in _PLAIN_CONTEXT else "", message=note)
     if not isinstance(data, dict):
-        return Answer(ran, context=text[:LONGEST] if event in _PLAIN_CONTEXT else "")
+        return HookAnswer(ran, context=text[:LONGEST] if event in _PLAIN_CONTEXT else "")
     return _structured(event, ran, data)
 
 
-def _structured(event: str, ran: Ran, data: Json) -> Answer:
+def _structured(event: str, ran: Ran, data: Json) -> HookAnswer:
     special = table(data.get("hookSpecificOutput"))
     message = _text(data.get("systemMessage"))
     if special.get("hookEventName", event) != event:
@@ -114,7 +116,7 @@ def _structured(event: str, ran: Ran, data: Json) -> Answer:
         decision = "allow"
     is_blocked = data.get("decision") == "block" and event in _BLOCKING
     stops = data.get("continue") is False
-    return Answer(
+    return HookAnswer(
         ran,
         block=is_blocked or decision == "deny",
         reason=(_text(data.get("stopReason")) if stops else "") or reason or _text(data.get("reason")),
@@ -126,7 +128,7 @@ def _structured(event: str, ran: Ran, data: Json) -> Answer:
     )
 
 
-def merge(answers: Sequence[Answer]) -> HookOutcome:
+def merge(answers: Sequence[HookAnswer]) -> HookOutcome:
     """All answers as one: a no wins, then a question; the last changed input counts, unless it was a no."""
     decision = max((answer.decision for answer in answers), key=lambda kind: _RANK[kind], default=None)
     stop = any(answer.stop for answer in answers)

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.chat.config.settings import Json, Settings, Source, table
-from clew.chat.hooks.hook_output import Answer, HookOutcome, Ran, merge, read_answer
+from clew.chat.config.settings import Json, Settings, SettingsSource, table
+from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, Ran, merge, read_answer
 from clew.chat.tools.process import Ended, run_shell
 from clew.errors import BadQuery
 from clew.system.environment import surroundings
@@ -93,7 +93,7 @@ class Hooks:
         answers = await asyncio.gather(*(self._ask(hook, whole, target) for hook in chosen))
         return merge(answers)
 
-    async def _ask(self, hook: Hook, payload: Json, target: str) -> Answer:
+    async def _ask(self, hook: Hook, payload: Json, target: str) -> HookAnswer:
         began = time.monotonic()
         if isinstance(hook.run, str):
             ended = await self._start(hook.run, hook.timeout, payload)
@@ -120,7 +120,7 @@ async def _call(callback: Callback, timeout: float, payload: Json) -> Ended:
     return Ended(0, json.dumps(answer, ensure_ascii=False) if answer else "", "")
 
 
-def _sources(settings: Settings) -> Iterator[Source]:
+def _sources(settings: Settings) -> Iterator[SettingsSource]:
     """The sources whose hooks count: an administrator may allow none but their own."""
     managed = [source for source in settings.sources if source.scope == "managed"]
     if any(source.data.get("disableAllHooks") for source in managed):
@@ -132,7 +132,7 @@ def _sources(settings: Settings) -> Iterator[Source]:
             yield source
 
 
-def _read(source: Source, notices: list[str]) -> Iterator[Hook]:
+def _read(source: SettingsSource, notices: list[str]) -> Iterator[Hook]:
     where = source.path or f"the {source.scope} settings"
     for event, groups in table(source.data.get("hooks")).items():
         if event not in EVENTS:

@@ -13,8 +13,8 @@ from clew.chat.input.file_mentions import mentions
 from clew.chat.input.slash_commands import Workshop, entry_texts, read_line
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision, Mode
-from clew.chat.store.live_conversation import Dialogue, Prompt, text_of
-from clew.chat.tools.tool import Failed, Json, Scene, Tool
+from clew.chat.store.live_conversation import LiveConversation, UserPrompt, text_of
+from clew.chat.tools.tool import Json, Tool, ToolContext, ToolFailed
 from clew.system.environment import user_home
 
 
@@ -37,22 +37,22 @@ class Rules:
 class Expander(Struct):
     """Expands the prompts of one session."""
 
-    dialogue: Dialogue
+    dialogue: LiveConversation
     tools: Mapping[str, Tool]
     rules: Rules
     workshop: Workshop
 
-    async def expand(self, text: str) -> Prompt:
+    async def expand(self, text: str) -> UserPrompt:
         """The prompt for a text. Raises Refused if a command in it may not run something that it needs."""
         self.rules.grant(())
         line = read_line(text)
         skill = self.workshop.skills.get(line[0]) if line else None
         if line is None or skill is None or not skill.for_person:
-            return Prompt(text, await self._files(mentions(text)))
+            return UserPrompt(text, await self._files(mentions(text)))
         made = await self.workshop.expand(skill, line[1])
         self.rules.grant(skill.allowed_tools)
         where = f"Base directory for this skill: {skill.folder}\n\n" if skill.folder else ""
-        return Prompt(entry_texts(*line), (f"{where}{made.text}", *await self._files(made.files)))
+        return UserPrompt(entry_texts(*line), (f"{where}{made.text}", *await self._files(made.files)))
 
     async def _files(self, named: Iterable[str]) -> tuple[str, ...]:
         """What Read says of each file that was named, if it may be read and can be."""
@@ -70,8 +70,10 @@ class Expander(Struct):
             return None
         if self.rules.decide("Read", given, self.dialogue.state.cwd, self.dialogue.mode).kind != "allow":
             return None
-        scene = Scene("mention", self.dialogue.session_id, self.dialogue.folder, self.dialogue.state, asyncio.Event())
+        scene = ToolContext(
+            "mention", self.dialogue.session_id, self.dialogue.folder, self.dialogue.state, asyncio.Event()
+        )
         try:
             return text_of((await tool.call(given, scene)).content)
-        except (Failed, OSError):
+        except (ToolFailed, OSError):
             return None

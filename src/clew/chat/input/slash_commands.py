@@ -16,7 +16,7 @@ from clew.chat.config.skill_files import Skill
 from clew.chat.input.file_mentions import mentions
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Mode
-from clew.chat.tools.builtin.use_skill import Body
+from clew.chat.tools.builtin.use_skill import SkillBody
 from clew.errors import Refused
 
 Run = Callable[[str], Awaitable[str]]  # runs a shell command that is allowed, and gives what it said
@@ -61,12 +61,12 @@ class Workshop(Struct):
         """Those that the model may use."""
         return [skill.name for skill in self.skills.values() if skill.for_model]
 
-    async def body(self, name: str, arguments: str) -> Body | None:
+    async def body(self, name: str, arguments: str) -> SkillBody | None:
         """A skill for the model, as the Skill tool asks for it."""
         skill = self.skills.get(name)
         if skill is None or not skill.for_model:
             return None
-        return Body((await self.expand(skill, arguments)).text, skill.folder)
+        return SkillBody((await self.expand(skill, arguments)).text, skill.folder)
 
     async def expand(self, skill: Skill, arguments: str) -> Expansion:
         """What a skill comes to with these arguments. Raises Refused if a command in it may not be run."""

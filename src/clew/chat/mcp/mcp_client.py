@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from clew.chat.tools.tool import Failed, Json, Result, Scene
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
 from clew.errors import ApiError
 from clew.system.credential_transport import HINT, is_protected
 from clew.system.subprocesses import find_program
@@ -47,12 +47,12 @@ class Remote(Struct, frozen=True):
     def is_read_only(self, input: Json) -> bool:
         return self.reads
 
-    async def call(self, input: Json, scene: Scene) -> Result:
+    async def call(self, input: Json, scene: ToolContext) -> CallResult:
         found = await self.call_server(self.own_name, input)
         content = [_block(each, scene) for each in found.get("content") or () if isinstance(each, dict)]
         if found.get("isError"):
-            raise Failed("\n".join(str(b.get("text", "")) for b in content) or "The tool failed.", is_misuse=False)
-        return Result(content or "(no content)", found.get("structuredContent") or content)
+            raise ToolFailed("\n".join(str(b.get("text", "")) for b in content) or "The tool failed.", is_misuse=False)
+        return CallResult(content or "(no content)", found.get("structuredContent") or content)
 
 
 def tools_of(server: str, listed: Sequence[Json], call_server: CallServer) -> list[Remote]:
@@ -81,7 +81,7 @@ def full_name(server: str, tool: str) -> str:
 # -- servers
 
 
-class Server(Struct):
+class McpServer(Struct):
     """One server, and how it is."""
 
     name: str
@@ -156,11 +156,11 @@ class Server(Struct):
 
     async def _call(self, name: str, given: Json) -> Json:
         if self._session is None:
-            raise Failed(f"The MCP server {self.name} is gone: {self.error or 'it ended'}.", is_misuse=False)
+            raise ToolFailed(f"The MCP server {self.name} is gone: {self.error or 'it ended'}.", is_misuse=False)
         try:
             found = await self._session.call_tool(name, given)
         except _errors() as error:
-            raise Failed(f"The MCP server {self.name} failed: {error}", is_misuse=False) from None
+            raise ToolFailed(f"The MCP server {self.name} failed: {error}", is_misuse=False) from None
         made: Json = found.model_dump(mode="json", by_alias=True, exclude_none=True)
         return made
 
@@ -168,13 +168,13 @@ class Server(Struct):
 @asynccontextmanager
 async def serving(
     configs: Mapping[str, Json], cwd: Path, environment: Mapping[str, str]
-) -> AsyncIterator[list[Server]]:
+) -> AsyncIterator[list[McpServer]]:
     """All servers of a configuration, begun side by side; those that fail say why."""
     if not configs:
         yield []
         return
     _need()
-    servers = [Server(name, config) for name, config in configs.items()]
+    servers = [McpServer(name, config) for name, config in configs.items()]
     done = asyncio.Event()
     ready = [asyncio.Event() for _ in servers]
     tasks = [
@@ -243,7 +243,7 @@ def _filled(value: Any, environment: Mapping[str, str]) -> Any:
     return value
 
 
-def _block(given: Json, scene: Scene) -> Json:
+def _block(given: Json, scene: ToolContext) -> Json:
     """A part of a result, as the API takes it."""
     kind = given.get("type")
     if kind == "image":
@@ -257,7 +257,7 @@ def _block(given: Json, scene: Scene) -> Json:
     return {"type": "text", "text": f"[{kind}: {given.get('uri') or given.get('mimeType') or ''}]"}
 
 
-def _short(text: str, scene: Scene) -> str:
+def _short(text: str, scene: ToolContext) -> str:
     """A long text is saved with the session, and its beginning told."""
     if len(text) <= LONGEST:
         return text

@@ -17,8 +17,16 @@ from clew.chat.config.settings import Scope, Settings, settings_file, table, tex
 from clew.chat.permission.command_options import names
 from clew.chat.permission.decision import Decision, Json, Kind, Mode, known_mode
 from clew.chat.permission.folder_trust import Trust
-from clew.chat.permission.permission_context import ALLOWED, Ground, Verdict
-from clew.chat.permission.permission_rules import SHELL, Rule, covers, family, names_tool, read_rule, read_rules
+from clew.chat.permission.permission_context import ALLOWED, PermissionContext, PermissionVerdict
+from clew.chat.permission.permission_rules import (
+    SHELL,
+    PermissionRule,
+    covers,
+    family,
+    names_tool,
+    read_rule,
+    read_rules,
+)
 from clew.chat.permission.refuse_control_characters import refusal
 from clew.chat.permission.search_excludes import blind
 from clew.errors import Refused
@@ -70,7 +78,7 @@ class Permissions:
             home / f[2:] if f.startswith("~/") else project / f for f in texts(permissions.get("additionalDirectories"))
         ]
         self.roots = list(dict.fromkeys(map(_real, (project, *roots, *further))))
-        self.granted: tuple[Rule, ...] = ()
+        self.granted: tuple[PermissionRule, ...] = ()
         self.readable = tuple(map(_real, readable))
         self.is_trusted = settings.trusted
         self.may_bypass = permissions.get("disableBypassPermissionsMode") != "disable"
@@ -86,10 +94,10 @@ class Permissions:
         plans = _real(self.claude_home / "plans")
         rules = (*self.rules, *self.granted)
         roots = tuple(self.roots)
-        ground = Ground(rules, roots, self.home, _real(cwd), mode, self.readable, plans, self.is_trusted)
+        ground = PermissionContext(rules, roots, self.home, _real(cwd), mode, self.readable, plans, self.is_trusted)
         verdict, suggestions = self._judge(tool, input, ground)
         if verdict.kind == "ask" and mode == "dontAsk":
-            verdict = Verdict(
+            verdict = PermissionVerdict(
                 "deny", f"{verdict.reason}, and nothing is asked in this mode", verdict.rule, verdict.path
             )
         message = "" if verdict.kind == "allow" else _message(tool, input, verdict)
@@ -147,9 +155,11 @@ class Permissions:
 
     def hides(self, path: Path, cwd: Path) -> bool:
         """Whether a deny rule keeps a file from being read, so that searches leave it out."""
-        return Ground(tuple(self.rules), tuple(self.roots), self.home, _real(cwd), "default").hides(str(path))
+        return PermissionContext(tuple(self.rules), tuple(self.roots), self.home, _real(cwd), "default").hides(
+            str(path)
+        )
 
-    def _judge(self, tool: str, input: Json, ground: Ground) -> tuple[Verdict, tuple[str, ...]]:
+    def _judge(self, tool: str, input: Json, ground: PermissionContext) -> tuple[PermissionVerdict, tuple[str, ...]]:
         from clew.chat.permission import bash_rules, suggest_rules  # nothing has to be read before the first call
 
         if tool == SHELL:
@@ -158,24 +168,24 @@ class Permissions:
         verdict = self._judge_call(tool, input, ground)
         return verdict, suggest_rules.for_call(tool, input, verdict, self.project) if verdict.kind == "ask" else ()
 
-    def _judge_call(self, tool: str, input: Json, ground: Ground) -> Verdict:
+    def _judge_call(self, tool: str, input: Json, ground: PermissionContext) -> PermissionVerdict:
         kinds: tuple[Kind, ...] = ("deny", "ask")
         for kind in kinds:
             for rule in ground.rules:
                 if rule.kind == kind and covers(rule, tool, input):
-                    return Verdict(kind, f"the rule {rule.text}", rule)
+                    return PermissionVerdict(kind, f"the rule {rule.text}", rule)
         if family(tool) in ("Read", "Edit"):
             return _judge_file(tool, input, ground)
         if tool in _ALWAYS_ASKED:
-            return Verdict("ask", "the plan needs your consent")
+            return PermissionVerdict("ask", "the plan needs your consent")
         if tool in _QUIET or ground.mode == "bypassPermissions":
             return ALLOWED
         if ground.mode == "plan" and tool not in _LOOKING:
-            return Verdict("ask", f"plan mode is on, and {tool} may do more than look")
+            return PermissionVerdict("ask", f"plan mode is on, and {tool} may do more than look")
         for rule in ground.rules:
             if rule.kind == "allow" and covers(rule, tool, input):
-                return Verdict("allow", "", rule)
-        return Verdict("ask", f"{tool} is not allowed yet")
+                return PermissionVerdict("allow", "", rule)
+        return PermissionVerdict("ask", f"{tool} is not allowed yet")
 
     def _add(self, stated: Sequence[str], kind: Kind, scope: Scope) -> None:
         read = [(text, read_rule(text, kind, scope, self._root(scope))) for text in stated]
@@ -203,13 +213,13 @@ class Permissions:
         return self.claude_home if scope == "user" else self.project
 
 
-def _judge_file(tool: str, input: Json, ground: Ground) -> Verdict:
+def _judge_file(tool: str, input: Json, ground: PermissionContext) -> PermissionVerdict:
     name = _PATH_OF.get(tool, "file_path")
     path = input.get(name)
     if path is None and name == "path":
         path = str(ground.cwd)
     if not isinstance(path, str):
-        return Verdict("ask", f"{tool} names no file")
+        return PermissionVerdict("ask", f"{tool} names no file")
     if path == "~" or path.startswith("~/"):
         path = f"{ground.home}{path[1:]}"
     if family(tool) == "Edit":
@@ -219,7 +229,7 @@ def _judge_file(tool: str, input: Json, ground: Ground) -> Verdict:
     if tool != "Glob" or verdict.kind != "allow" or not isinstance(pattern, str):
         return verdict
     if ".." in pattern.split("/") or "{" in pattern.split("*")[0]:
-        return Verdict("ask", f"{pattern} may lead out of the folder")
+        return PermissionVerdict("ask", f"{pattern} may lead out of the folder")
     fixed = pattern.split("/")
     while fixed and glob.has_magic(fixed[-1]):
         fixed.pop()
@@ -227,7 +237,7 @@ def _judge_file(tool: str, input: Json, ground: Ground) -> Verdict:
     return ground.read(os.path.join(ground.cwd, path, "/".join(plain) or ("/" if pattern.startswith("/") else ".")))
 
 
-def _message(tool: str, input: Json, verdict: Verdict) -> str:
+def _message(tool: str, input: Json, verdict: PermissionVerdict) -> str:
     """What the model is told if the call is not made: refused by a rule, or because nobody could be asked."""
     if verdict.kind == "ask":
         if family(tool) == "Edit" and verdict.path:

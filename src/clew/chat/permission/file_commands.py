@@ -7,7 +7,7 @@ import sys
 from pathlib import PurePosixPath
 
 from clew.chat.permission.command_options import Grammar, names, take
-from clew.chat.permission.shell_lexer import Command
+from clew.chat.permission.shell_lexer import SimpleCommand
 
 _TABLE: dict[str, Grammar] = {
     "mkdir": Grammar("pv", "m", names("parents verbose"), options_first=True),
@@ -24,7 +24,7 @@ _SUBSTITUTION = re.compile(
 _DELETION = re.compile(r"[0-9]+(?:,(?:[0-9]+|\$))?d")
 
 
-def changed(command: Command) -> tuple[str, ...] | None:
+def changed(command: SimpleCommand) -> tuple[str, ...] | None:
     """The paths that a command may change; None if it may do other things, or we cannot tell."""
     if any((word.value or "~").startswith("~") for word in command.words[1:]):
         return None
@@ -46,7 +46,7 @@ def changed(command: Command) -> tuple[str, ...] | None:
     return (*sources, target, *(f"{target}/{PurePosixPath(source).name}" for source in sources))
 
 
-def copied(command: Command) -> tuple[str, ...]:
+def copied(command: SimpleCommand) -> tuple[str, ...]:
     """The paths whose content a command that `changed` knows puts elsewhere."""
     values = tuple(word.value or "" for word in command.words[1:])
     taken = take(_TABLE[command.name], values) if command.name in ("mv", "cp") else None

@@ -59,7 +59,7 @@ _FORM = _SUMMARIES | _PATCHES | names("oneline graph format pretty z q color no-
 _MAGIC = re.compile(r":(?:\([^)]*\)|[!^/]+:?|[0-3]:)?")
 
 
-class Query(Struct, frozen=True):
+class GitQuery(Struct, frozen=True):
     """A git command that looks: its name, and the words that may be paths or name objects.
 
     `shows_content`: it prints lines of files, not only their names. `listing` are the arguments with which git tells the
@@ -72,16 +72,16 @@ class Query(Struct, frozen=True):
     listing: Words = ()
 
 
-def read(arguments: Words) -> Query | None:
+def read(arguments: Words) -> GitQuery | None:
     """What a git command looks at; None if it may do more than look."""
     rest = arguments[1:] if arguments[:1] == ("--no-pager",) else arguments
     if not rest:
         return None
     if rest == ("--version",):
-        return Query()
+        return GitQuery()
     name, words = rest[0], rest[1:]
     if name in LISTING:
-        return Query(name) if words in LISTING[name] else None
+        return GitQuery(name) if words in LISTING[name] else None
     grammar = LOOKING.get(name)
     taken = take(grammar, words) if grammar else None
     if taken is None or any(_runs_programs(value) for option, value in taken.options if option in ("format", "pretty")):
@@ -90,7 +90,7 @@ def read(arguments: Words) -> Query | None:
         return None
     traced = [value.rpartition(":")[2] for option, value in taken.options if option == "L" and name != "blame"]
     listing = _listing(name, words, taken) if name in ("diff", "log", "show") and not traced else ()
-    return None if listing is None else Query(name, (*taken.paths, *traced), _shows_content(name, taken), listing)
+    return None if listing is None else GitQuery(name, (*taken.paths, *traced), _shows_content(name, taken), listing)
 
 
 def _listing(name: str, words: Words, taken: Taken) -> Words | None:

@@ -39,7 +39,7 @@ _SECRET_KEY = re.compile(r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|p12|p
 _SECRET_KEYS = names("id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *.pem *.p12 *.pfx *.kdbx")
 
 
-class Place(Struct, frozen=True):
+class ResolvedPath(Struct, frozen=True):
     """A path as it is written (made absolute) and as it really is. `reals` are two where `..` stands behind a link: the
     system goes up from where the link leads, other programs strike out the link itself."""
 
@@ -60,7 +60,7 @@ class Place(Struct, frozen=True):
         return all(is_inside(real, known) for real in self.reals)
 
 
-def locate(text: str, cwd: Path) -> Place | None:
+def locate(text: str, cwd: Path) -> ResolvedPath | None:
     """Where a path leads from a folder; None if it is no plain path. The file itself need not exist."""
     if not text or text.startswith("~") or "\\" in text or any(unicodedata.category(c)[0] == "C" for c in text):
         return None
@@ -70,7 +70,7 @@ def locate(text: str, cwd: Path) -> Place | None:
         reals = dict.fromkeys((os.path.realpath(joined), os.path.realpath(written)))
     except (OSError, ValueError):
         return None
-    return Place(Path(written), tuple(map(Path, reals)))
+    return ResolvedPath(Path(written), tuple(map(Path, reals)))
 
 
 def is_inside(path: Path, folders: Iterable[Path]) -> bool:
@@ -78,12 +78,12 @@ def is_inside(path: Path, folders: Iterable[Path]) -> bool:
     return any(path == folder or folder in path.parents for folder in folders)
 
 
-def is_protected(place: Place) -> bool:
+def is_protected(place: ResolvedPath) -> bool:
     """Whether a change there is never made without asking."""
     return any(_touches(path, _PROTECTED_FOLDERS, _PROTECTED_FILES) or _ends_up_in_system(path) for path in place.all)
 
 
-def is_secret(place: Place) -> bool:
+def is_secret(place: ResolvedPath) -> bool:
     """Whether even reading there is never done without asking: keys and logins."""
     return any(
         _touches(path, _SECRET_FOLDERS, _SECRET_FILES) or bool(_SECRET_KEY.fullmatch(_plain(path.name)))
@@ -137,7 +137,7 @@ class Anchors(Struct, frozen=True):
     cwd: Path
 
 
-def matches(pattern: str, place: Place, anchors: Anchors, *, widely: bool) -> bool:
+def matches(pattern: str, place: ResolvedPath, anchors: Anchors, *, widely: bool) -> bool:
     """Whether a gitignore pattern of a rule covers a place. `widely`: as written or as it really is, else the latter."""
     root, inside = rooted(pattern, anchors)
     spec = _spec(inside)

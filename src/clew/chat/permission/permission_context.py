@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from clew.chat.permission.decision import Kind, Mode
 from clew.chat.permission.path_scope import (
     Anchors,
-    Place,
+    ResolvedPath,
     is_protected,
     is_secret,
     locate,
@@ -19,25 +19,25 @@ from clew.chat.permission.path_scope import (
     matches,
     may_be_secret,
 )
-from clew.chat.permission.permission_rules import Rule, family, names_tool
+from clew.chat.permission.permission_rules import PermissionRule, family, names_tool
 
 
-class Verdict(Struct, frozen=True):
+class PermissionVerdict(Struct, frozen=True):
     """A kind and why; the rule that settled it, if one did; the file that it is about."""
 
     kind: Kind
     reason: str
-    rule: Rule | None = None
+    rule: PermissionRule | None = None
     path: str | None = None
 
 
-ALLOWED = Verdict("allow", "")
+ALLOWED = PermissionVerdict("allow", "")
 
 
-class Ground(Struct, frozen=True):
+class PermissionContext(Struct, frozen=True):
     """What holds at the moment of a call. All folders have their links followed."""
 
-    rules: Sequence[Rule]
+    rules: Sequence[PermissionRule]
     roots: tuple[Path, ...]  # the working folders
     home: Path
     cwd: Path
@@ -46,11 +46,11 @@ class Ground(Struct, frozen=True):
     plans: Path | None = None  # where plans are written in plan mode
     is_trusted: bool = True  # whether the person trusts the project
 
-    def at(self, cwd: Path) -> Ground:
+    def at(self, cwd: Path) -> PermissionContext:
         """The same, from another folder."""
         return replace(self, cwd=cwd)
 
-    def of(self, kind: Kind, tool: str) -> Iterator[Rule]:
+    def of(self, kind: Kind, tool: str) -> Iterator[PermissionRule]:
         """The rules of a kind that speak of a tool: Edit(path) of every tool that writes, Edit alone of Edit only."""
         return (
             rule
@@ -58,24 +58,24 @@ class Ground(Struct, frozen=True):
             if rule.kind == kind and (names_tool(rule, tool) if rule.is_whole else rule.tool == family(tool))
         )
 
-    def read(self, text: str) -> Verdict:
+    def read(self, text: str) -> PermissionVerdict:
         """Whether a file or folder may be read."""
         place = locate(text, self.cwd)
         if place is None:
-            return Verdict("ask", f"{text!r} is not a plain path", path=text)
+            return PermissionVerdict("ask", f"{text!r} is not a plain path", path=text)
         settled = self._settled("Read", place)
         if settled:
             return settled
         allowing = self._covering("allow", "Read", place)
         if self._is_secret(place, allowing):
-            return Verdict("ask", f"{place.real} may hold keys or logins", path=str(place.real))
+            return PermissionVerdict("ask", f"{place.real} may hold keys or logins", path=str(place.real))
         if self.mode == "bypassPermissions" or place.is_inside(self.roots + self.readable):
             return ALLOWED
         if allowing:
-            return Verdict("allow", "", allowing)
-        return Verdict("ask", f"{place.real} is outside the working folders", path=str(place.real))
+            return PermissionVerdict("allow", "", allowing)
+        return PermissionVerdict("ask", f"{place.real} is outside the working folders", path=str(place.real))
 
-    def guarded(self, text: str) -> Verdict | None:
+    def guarded(self, text: str) -> PermissionVerdict | None:
         """What keeps a file from being read wherever it is: a rule, or that it may hold keys. None if nothing does."""
         place = locate(text, self.cwd)
         if place is None:
@@ -84,62 +84,62 @@ class Ground(Struct, frozen=True):
         if settled:
             return settled
         if self._is_secret(place, self._covering("allow", "Read", place)):
-            return Verdict("ask", f"{place.written} may hold keys or logins", path=str(place.written))
+            return PermissionVerdict("ask", f"{place.written} may hold keys or logins", path=str(place.written))
         return None
 
-    def guard(self) -> Callable[[str], Verdict | None]:
+    def guard(self) -> Callable[[str], PermissionVerdict | None]:
         """The same for many files, by absolute paths that are normal and without links."""
         rules = [*self.of("deny", "Read"), *self.of("ask", "Read")]
         anchors = [Anchors(rule.root, self.home, cwd) for rule in rules for cwd in (self.cwd, self.roots[0])]
         specs = [rule.spec or "**" for rule in rules for _ in range(2)]
         covering = [matcher(spec, anchor) for spec, anchor in dict.fromkeys(zip(specs, anchors, strict=True))]
 
-        def check(path: str) -> Verdict | None:
+        def check(path: str) -> PermissionVerdict | None:
             is_doubtful = may_be_secret(path) or any(covers(path) for covers in covering)
             return self.guarded(path) if is_doubtful else None
 
         return check
 
-    def _is_secret(self, place: Place, allowing: Rule | None) -> bool:
+    def _is_secret(self, place: ResolvedPath, allowing: PermissionRule | None) -> bool:
         return is_secret(place) and self.mode != "bypassPermissions" and (allowing is None or allowing.is_whole)
 
-    def write(self, text: str, tool: str = "Edit") -> Verdict:
+    def write(self, text: str, tool: str = "Edit") -> PermissionVerdict:
         """Whether a file may be written, by a tool of this name."""
         place = locate(text, self.cwd)
         if place is None:
-            return Verdict("ask", f"{text!r} is not a plain path", path=text)
+            return PermissionVerdict("ask", f"{text!r} is not a plain path", path=text)
         settled = self._settled(tool, place)
         if settled:
             return settled
         if self.mode == "plan":
             if self.plans and all(real.suffix == ".md" and real.parent == self.plans for real in place.reals):
                 return ALLOWED
-            return Verdict("deny", "plan mode is on, and nothing is written in it", path=str(place.real))
+            return PermissionVerdict("deny", "plan mode is on, and nothing is written in it", path=str(place.real))
         if is_protected(place):
-            return Verdict("ask", f"{place.real} is protected", path=str(place.real))
+            return PermissionVerdict("ask", f"{place.real} is protected", path=str(place.real))
         inside = place.is_inside(self.roots)
         if self.mode == "bypassPermissions" or (self.mode == "acceptEdits" and inside):
             return ALLOWED
         allowing = self._covering("allow", tool, place)
         if allowing and (inside or not allowing.is_whole or "(" not in allowing.text):  # Edit(*) stays inside
-            return Verdict("allow", "", allowing)
+            return PermissionVerdict("allow", "", allowing)
         where = "" if inside else ", outside the working folders"
-        return Verdict("ask", f"{place.real} would be written{where}", path=str(place.real))
+        return PermissionVerdict("ask", f"{place.real} would be written{where}", path=str(place.real))
 
     def hides(self, text: str) -> bool:
         """Whether a deny rule keeps a file from being read: it is not listed either."""
         place = locate(text, self.cwd)
         return place is not None and self._covering("deny", "Read", place) is not None
 
-    def _settled(self, tool: str, place: Place) -> Verdict | None:
+    def _settled(self, tool: str, place: ResolvedPath) -> PermissionVerdict | None:
         kinds: tuple[Kind, ...] = ("deny", "ask")
         for kind in kinds:
             rule = self._covering(kind, tool, place)
             if rule:
-                return Verdict(kind, f"the rule {rule.text}", rule, str(place.real))
+                return PermissionVerdict(kind, f"the rule {rule.text}", rule, str(place.real))
         return None
 
-    def _covering(self, kind: Kind, tool: str, place: Place) -> Rule | None:
+    def _covering(self, kind: Kind, tool: str, place: ResolvedPath) -> PermissionRule | None:
         for rule in self.of(kind, tool):
             if rule.spec is None:
                 return rule

@@ -25,7 +25,7 @@ _NAMED = {"Agent": "subagent_type", "Skill": "skill"}
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
-class Rule(Struct, frozen=True):
+class PermissionRule(Struct, frozen=True):
     """One rule. `spec` is None if it stands for the whole tool."""
 
     text: str
@@ -45,7 +45,7 @@ def family(tool: str) -> str:
     return _FAMILY.get(tool, tool)
 
 
-def read_rule(text: str, kind: Kind, scope: Scope, root: Path) -> Rule | None:
+def read_rule(text: str, kind: Kind, scope: Scope, root: Path) -> PermissionRule | None:
     """The rule that a text states; None if it states none."""
     found = _SHAPE.fullmatch(text)
     if not found or (found[2] is None and "(" in text):
@@ -54,12 +54,12 @@ def read_rule(text: str, kind: Kind, scope: Scope, root: Path) -> Rule | None:
     if spec is not None and spec.strip() in ("", "*"):
         spec = None
     name = found[1]
-    return Rule(text, "Agent" if name == "Task" else name, spec, kind, scope, root)
+    return PermissionRule(text, "Agent" if name == "Task" else name, spec, kind, scope, root)
 
 
-def read_rules(settings: Settings) -> tuple[list[Rule], list[str]]:
+def read_rules(settings: Settings) -> tuple[list[PermissionRule], list[str]]:
     """All rules of the settings, and a sentence for each that means nothing."""
-    rules: list[Rule] = []
+    rules: list[PermissionRule] = []
     notices: list[str] = []
     kinds: tuple[Kind, ...] = ("deny", "ask", "allow")
     for kind in kinds:
@@ -78,7 +78,7 @@ def read_rules(settings: Settings) -> tuple[list[Rule], list[str]]:
     return rules, notices
 
 
-def names_tool(rule: Rule, tool: str) -> bool:
+def names_tool(rule: PermissionRule, tool: str) -> bool:
     """Whether a rule is about a tool. Servers of MCP may be named as a whole; only forbidding rules may use wider `*`.
 
     As in Claude Code, `Read` stands for every tool that reads files, but `Edit` without a path for no other tool that
@@ -96,14 +96,14 @@ def names_tool(rule: Rule, tool: str) -> bool:
     return rule.kind != "allow" and "*" in rule.tool and fnmatch.fnmatchcase(ours, rule.tool)
 
 
-def covers(rule: Rule, tool: str, input: Json) -> bool:
+def covers(rule: PermissionRule, tool: str, input: Json) -> bool:
     """Whether a rule is about this call. For tools that touch files or run commands only the whole-tool rules."""
     if rule.is_whole or rule.tool != family(tool):
         return names_tool(rule, tool) and (rule.is_whole or _covers_input(rule, tool, input))
     return _covers_input(rule, tool, input)
 
 
-def _covers_input(rule: Rule, tool: str, input: Json) -> bool:
+def _covers_input(rule: PermissionRule, tool: str, input: Json) -> bool:
     spec = rule.spec or ""
     ours = family(tool)
     if ours == "WebFetch" and spec.startswith("domain:"):

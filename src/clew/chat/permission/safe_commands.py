@@ -10,7 +10,7 @@ from msgspec import Struct
 from clew.chat.permission import git_commands
 from clew.chat.permission.command_options import Glob, Grammar, Taken, Words, names, take
 from clew.chat.permission.shell_globs import is_predictable
-from clew.chat.permission.shell_lexer import Command, Word
+from clew.chat.permission.shell_lexer import SimpleCommand, Word
 
 
 class Look(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Look(Struct, frozen=True):
     changes_folder: bool = False  # cd
     files_only: bool = False  # a folder among the paths would be read as a whole
     needs_trust: bool = False  # files of the current folder can choose the program that runs
-    git: git_commands.Query | None = None
+    git: git_commands.GitQuery | None = None
     listing: Words | None = None  # the options by which ripgrep chooses files
     skipped: frozenset[str] = frozenset()  # the names of folders that grep leaves out
 
@@ -150,7 +150,7 @@ _FIND_VALUED = names(
 )
 
 
-def look(command: Command) -> Look | None:
+def look(command: SimpleCommand) -> Look | None:
     """What a command looks at; None if it may do more than look, as far as we can tell."""
     arguments = command.words[1:]
     if command.assignments and command.name in ("git", "cd"):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from clew.chat.permission.decision import Json
 from clew.chat.permission.path_scope import Anchors, is_secret, locate, rooted, secret_patterns
-from clew.chat.permission.permission_context import Ground
+from clew.chat.permission.permission_context import PermissionContext
 
 
-def blind(input: Json, ground: Ground) -> Json | None:
+def blind(input: Json, ground: PermissionContext) -> Json | None:
     """The input of a search with what it must leave out; None if that is nothing."""
     globs: list[str] = []
     for rule in ground.of("deny", "Read"):
@@ -24,7 +24,7 @@ def blind(input: Json, ground: Ground) -> Json | None:
     return {**input, "glob": " ".join((*kept, *dict.fromkeys(globs)))} if globs else None
 
 
-def _meets_secrets(path: object, globs: tuple[str, ...], ground: Ground) -> bool:
+def _meets_secrets(path: object, globs: tuple[str, ...], ground: PermissionContext) -> bool:
     """Whether a search would read files that may hold keys or logins. One that names such a file was asked about."""
     from clew.chat.permission.secret_exposure import in_search  # it is not needed before the first search
 

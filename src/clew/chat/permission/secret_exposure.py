@@ -14,24 +14,24 @@ from msgspec.structs import replace
 from clew.chat.config.repository import git_surroundings
 from clew.chat.permission import git_commands, git_config
 from clew.chat.permission.command_options import Words
-from clew.chat.permission.permission_context import Ground, Verdict
+from clew.chat.permission.permission_context import PermissionContext, PermissionVerdict
 from clew.system.environment import surroundings
 from clew.system.subprocesses import find_program
 
 MOST_FILES = 20_000
 _SECONDS = 3.0
-_UNKNOWN = Verdict("ask", "it reads more files than can be checked for keys and logins")
+_UNKNOWN = PermissionVerdict("ask", "it reads more files than can be checked for keys and logins")
 _RANGE = re.compile(r"\.{2,3}")
 
 
-def in_folders(paths: Sequence[str], skipped: frozenset[str], ground: Ground) -> Verdict | None:
+def in_folders(paths: Sequence[str], skipped: frozenset[str], ground: PermissionContext) -> PermissionVerdict | None:
     """About the files at and below some paths, as `grep -r` reads them: without following links."""
     starts = [os.path.realpath(os.path.join(ground.cwd, path)) for path in paths]
     files = list(islice((file for start in starts for file in _files(start, skipped)), MOST_FILES + 1))
     return _UNKNOWN if len(files) > MOST_FILES else _first_guarded(files, ground)
 
 
-def _first_guarded(files: Iterable[str], ground: Ground) -> Verdict | None:
+def _first_guarded(files: Iterable[str], ground: PermissionContext) -> PermissionVerdict | None:
     """The question about the first file that is guarded; a rule that denies it does not deny all the others."""
     found = next(filter(None, map(ground.guard(), files)), None)
     return replace(found, kind="ask", reason=f"it would read {found.path}: {found.reason}") if found else None
@@ -53,7 +53,7 @@ def _files(path: str, skipped: frozenset[str]) -> Iterator[str]:
                 yield entry.path
 
 
-def in_search(paths: Sequence[str], listing: Words, ground: Ground) -> Verdict | None:
+def in_search(paths: Sequence[str], listing: Words, ground: PermissionContext) -> PermissionVerdict | None:
     """About the files that ripgrep searches; it is asked which those are, since it obeys the ignore files it finds."""
     program = find_program("rg")
     if program is None:
@@ -65,7 +65,7 @@ def in_search(paths: Sequence[str], listing: Words, ground: Ground) -> Verdict |
     return _first_guarded((os.path.realpath(ground.cwd / name) for name in names), ground)
 
 
-def in_repository(query: git_commands.Query, ground: Ground) -> Verdict | None:
+def in_repository(query: git_commands.GitQuery, ground: PermissionContext) -> PermissionVerdict | None:
     """About the files whose content a git command shows, present or past."""
     top = git_config.find(ground.cwd)
     for word in query.paths:
@@ -78,12 +78,12 @@ def in_repository(query: git_commands.Query, ground: Ground) -> Verdict | None:
         return None
     can_show_any = query.name in ("diff", "show") or query.shows_content
     if can_show_any and query.name != "log" and _has_nameless_file(query.paths, ground.cwd):
-        return Verdict("ask", "it may show a file whose name is not known")
+        return PermissionVerdict("ask", "it may show a file whose name is not known")
     if not query.shows_content or not query.listing:
         return None
     names = _output(["git", "--no-pager", *query.listing], ground.cwd, git_surroundings())
     if names is None or len(names) > MOST_FILES:
-        return Verdict("ask", "it is not known which files it shows")
+        return PermissionVerdict("ask", "it is not known which files it shows")
     return _first_guarded((os.path.normpath(top / name.lstrip("\n")) for name in names), ground)
 
 

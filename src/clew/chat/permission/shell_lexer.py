@@ -32,7 +32,7 @@ class Doubt(Exception):
     """Something that the shell may understand otherwise than we do. Its text says what, for the person."""
 
 
-class Span(NamedTuple):
+class WordSpan(NamedTuple):
     """Where a word stands in the command, in bytes, and what it is there."""
 
     start: int
@@ -45,7 +45,7 @@ class Word(Struct, frozen=True):
     source: str
     value: str | None
     has_glob: bool
-    span: Span
+    span: WordSpan
     variables: tuple[str, ...] = ()
 
     @property
@@ -63,7 +63,7 @@ class Redirect(Struct, frozen=True):
     target: Word
 
 
-class Command(Struct, frozen=True):
+class SimpleCommand(Struct, frozen=True):
     """One simple command."""
 
     words: tuple[Word, ...]
@@ -90,10 +90,10 @@ class _Draft(Struct):
     assignments: list[tuple[str, Word]] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
 
-    def done(self) -> Command:
+    def done(self) -> SimpleCommand:
         if not self.words:
             raise Doubt("a variable is set, or a file is opened, for what follows")
-        return Command(tuple(self.words), tuple(self.assignments), tuple(self.redirects))
+        return SimpleCommand(tuple(self.words), tuple(self.assignments), tuple(self.redirects))
 
 
 def quoted(value: str) -> str:
@@ -101,10 +101,10 @@ def quoted(value: str) -> str:
     return value if re.fullmatch(r"[A-Za-z0-9_@%+=:,./-]+", value) else "'" + value.replace("'", "'\"'\"'") + "'"
 
 
-def read(text: str) -> tuple[Command, ...]:
+def read(text: str) -> tuple[SimpleCommand, ...]:
     """All simple commands of a line, in order. Raises Doubt."""
     _look_for_odd_characters(text)
-    commands: list[Command] = []
+    commands: list[SimpleCommand] = []
     draft = _Draft()
     at = 0
     depth = 0
@@ -142,7 +142,7 @@ def _look_for_odd_characters(text: str) -> None:
             raise Doubt(f"it holds {character!r}, which looks like another character")
 
 
-def _close(operator: str, draft: _Draft, commands: list[Command], depth: int) -> int:
+def _close(operator: str, draft: _Draft, commands: list[SimpleCommand], depth: int) -> int:
     """End a command at an operator. The depth of brackets after it."""
     if draft.words or draft.assignments or draft.redirects:
         if operator == "(":
@@ -216,7 +216,7 @@ def _read_word(text: str, start: int) -> tuple[Word, int]:
             parts.append(here)
             at += 1
     source = text[start:at]
-    span = Span(len(text[:start].encode()), len(text[:at].encode()))
+    span = WordSpan(len(text[:start].encode()), len(text[:at].encode()))
     return Word(source, None if variables else "".join(parts), has_glob, span, tuple(variables)), at
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clew.chat.permission import shell_lexer
 from clew.chat.permission.command_options import names
-from clew.chat.permission.shell_lexer import Command, Doubt, Span
+from clew.chat.permission.shell_lexer import Doubt, SimpleCommand, WordSpan
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ _MOST_WORDS = 200
 _TARGET = re.compile(r"[<>]+[&|]?[ \t]*([^ \t\n;&|<>()]+)")
 
 
-class Script(Struct, frozen=True):
+class ParsedShell(Struct, frozen=True):
     """A shell command taken apart. With a doubt, `commands` is empty. For forbidding: `loose` is all that may be run,
     `parsed` the part of it that surely stands where commands do, `targets` all files that redirects may open."""
 
     text: str
-    commands: tuple[Command, ...]
+    commands: tuple[SimpleCommand, ...]
     doubt: str
     loose: tuple[tuple[str, ...], ...]
     parsed: tuple[tuple[str, ...], ...]
@@ -49,7 +49,7 @@ class Script(Struct, frozen=True):
         return tuple(unquoted(found[1]) for found in _TARGET.finditer(self.text))
 
 
-def parse(text: str) -> Script:
+def parse(text: str) -> ParsedShell:
     """Take a command apart. It never fails: what cannot be read is a doubt."""
     try:
         if len(text) > shell_lexer.LONGEST:
@@ -66,13 +66,13 @@ def parse(text: str) -> Script:
         commands = shell_lexer.read(text)
         agree(text, commands)
     except Doubt as doubt:
-        return Script(text, (), str(doubt), loose, parsed)
-    return Script(text, commands, "", loose, parsed)
+        return ParsedShell(text, (), str(doubt), loose, parsed)
+    return ParsedShell(text, commands, "", loose, parsed)
 
 
-def _unreadable(text: str, why: str) -> Script:
+def _unreadable(text: str, why: str) -> ParsedShell:
     pieces = (*_pieces(text), *_unbraced_pieces(text))
-    return Script(text, (), why, pieces, pieces)
+    return ParsedShell(text, (), why, pieces, pieces)
 
 
 @cache
@@ -87,13 +87,13 @@ def _parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def agree(text: str, commands: tuple[Command, ...]) -> None:
+def agree(text: str, commands: tuple[SimpleCommand, ...]) -> None:
     """Raise Doubt unless tree-sitter sees the same words in the same places, and nothing else."""
     source = text.encode("utf-8")
     root = _parser().parse(source).root_node
     if root.has_error:
         raise Doubt("it cannot be read in one way only")
-    theirs: set[Span] = set()
+    theirs: set[WordSpan] = set()
     for node in _all(root):
         if node.is_named and node.type not in _PLAIN_NODES:
             raise Doubt(f"it holds {_readable(node.type)}")
@@ -111,15 +111,15 @@ def _readable(kind: str) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
-def _words_of(node: Node) -> Iterator[Span]:
+def _words_of(node: Node) -> Iterator[WordSpan]:
     """The words that stand directly in a command or a redirect."""
     if node.type == "herestring_redirect":
-        yield from (Span(child.start_byte, child.end_byte) for child in node.named_children)
+        yield from (WordSpan(child.start_byte, child.end_byte) for child in node.named_children)
     if node.type not in ("command", "file_redirect"):
         return
     for index, child in enumerate(node.children):
         if child.type in ("command_name", "variable_assignment") or node.field_name_for_child(index) in _WORD_FIELDS:
-            yield Span(child.start_byte, child.end_byte)
+            yield WordSpan(child.start_byte, child.end_byte)
 
 
 def _all(root: Node) -> Iterator[Node]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from clew.chat.permission import wrappers
 from clew.chat.permission.command_options import names
 from clew.chat.permission.decision import Json
-from clew.chat.permission.permission_context import Verdict
+from clew.chat.permission.permission_context import PermissionVerdict
 from clew.chat.permission.permission_rules import family, plain_host
-from clew.chat.permission.shell_lexer import Command, Doubt
-from clew.chat.permission.shell_parse import Script
+from clew.chat.permission.shell_lexer import Doubt, SimpleCommand
+from clew.chat.permission.shell_parse import ParsedShell
 
 _LONGEST = 200
 # Programs whose second (and third) word says what they do, so that "any arguments" behind it is no blank cheque.
@@ -20,7 +20,7 @@ _WITH_SUBCOMMANDS = names(
 _TWO_WORDS = {("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("bun", "run"), ("uv", "pip"), ("docker", "compose")}
 
 
-def for_command(script: Script) -> tuple[str, ...]:
+def for_command(script: ParsedShell) -> tuple[str, ...]:
     """Rules for a shell command: one for each part, or for exactly this text."""
     text = script.text.strip()
     if script.doubt or not script.commands:
@@ -30,7 +30,7 @@ def for_command(script: Script) -> tuple[str, ...]:
     return tuple(found) if len(found) <= 5 else ()
 
 
-def _for_part(command: Command) -> str:
+def _for_part(command: SimpleCommand) -> str:
     try:
         plain = wrappers.unwrapped(command)
     except Doubt:
@@ -45,7 +45,7 @@ def _for_part(command: Command) -> str:
     return f"Bash({exact})" if "*" not in exact and len(exact) <= _LONGEST and exact.isprintable() else ""
 
 
-def for_call(tool: str, input: Json, verdict: Verdict, project: Path) -> tuple[str, ...]:
+def for_call(tool: str, input: Json, verdict: PermissionVerdict, project: Path) -> tuple[str, ...]:
     """Rules for any other call."""
     kind = family(tool)
     if kind in ("Read", "Edit"):

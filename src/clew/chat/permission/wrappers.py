@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from clew.chat.permission import shell_parse
 from clew.chat.permission.command_options import names
-from clew.chat.permission.shell_lexer import Command, Doubt, Span, Word
+from clew.chat.permission.shell_lexer import Doubt, SimpleCommand, Word, WordSpan
 
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?")
 _FLAGS: dict[str, re.Pattern[str]] = {
@@ -26,7 +26,7 @@ _FLAGS: dict[str, re.Pattern[str]] = {
 }
 NAMES = frozenset(_FLAGS)
 _WITH_VALUE = {"timeout": ("-s", "-k"), "nice": ("-n",), "stdbuf": ("-i", "-o", "-e")}
-UNKNOWN = Word("…", None, True, Span(0, 0))  # what xargs adds: any words at all
+UNKNOWN = Word("…", None, True, WordSpan(0, 0))  # what xargs adds: any words at all
 
 # Set by hand or by programs without consequence for what is run.
 _SAFE_VARIABLES = names(
@@ -66,7 +66,7 @@ def is_safe_variable(name: str, word: Word) -> bool:
     return name in _SAFE_VARIABLES and word.value is not None and bool(_SAFE_VALUE.fullmatch(word.value))
 
 
-def unwrapped(command: Command) -> Command:
+def unwrapped(command: SimpleCommand) -> SimpleCommand:
     """The command that is run in the end. Raises Doubt if a wrapper has options that we do not know."""
     words = command.words
     added = False

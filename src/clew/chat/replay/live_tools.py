@@ -15,11 +15,11 @@ from msgspec import Struct
 from clew.chat.config.settings import Settings
 from clew.chat.deps import Permits
 from clew.chat.permission.decide import Permissions
-from clew.chat.replay.recording import Cassette
+from clew.chat.replay.recording import Recording
 from clew.chat.replay.recording_playback import Deck, Frozen
 from clew.chat.store.live_conversation import text_of
 from clew.chat.tools.input_schema import check, failure
-from clew.chat.tools.tool import Failed, Json, Result, Scene, Tool
+from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext, ToolFailed
 from clew.chat.tools.toolbox import toolbox
 from clew.chat.turn.tool_calls import AGENT_TOOLS
 from clew.facts.unified_diff import unified
@@ -46,10 +46,10 @@ class Again(Struct, frozen=True):
         return unified(self.recorded.splitlines(), self.made.splitlines(), ("recorded", "now"), _AROUND)
 
 
-class Live:
+class LiveTools:
     """All calls of a replay that are made again."""
 
-    def __init__(self, cassette: Cassette, folder: Path, permits: Permits) -> None:
+    def __init__(self, cassette: Recording, folder: Path, permits: Permits) -> None:
         self.folder = folder
         self.runs: list[Again] = []
         self._cassette = cassette
@@ -75,7 +75,7 @@ class Live:
         """The other way round."""
         return _swapped(value, str(self.folder), self._there) if self._there else value
 
-    def allows(self, name: str, given: Json, scene: Scene) -> str:
+    def allows(self, name: str, given: Json, scene: ToolContext) -> str:
         """Why a call is not made; empty if it is."""
         decision = self._permits.decide(name, given, scene.state.cwd, "acceptEdits")
         return "" if decision.kind == "allow" else decision.reason or "it needs permission"
@@ -84,11 +84,11 @@ class Live:
 class _Frozen(Frozen):
     """A tool that cannot be asked again."""
 
-    def __init__(self, name: str, deck: Deck, live: Live) -> None:
+    def __init__(self, name: str, deck: Deck, live: LiveTools) -> None:
         super().__init__(name, deck)
         self._live = live
 
-    async def call(self, input: Json, scene: Scene) -> Result:
+    async def call(self, input: Json, scene: ToolContext) -> CallResult:
         if self.name not in AGENT_TOOLS:
             why = "only a person answers it" if self.name in _OF_THE_PERSON else "there is no such tool here"
             self._live.runs.append(Again(scene.call_id, self.name, "not run", why))
@@ -98,7 +98,7 @@ class _Frozen(Frozen):
 class _Once:
     """A tool that is run once more."""
 
-    def __init__(self, tool: Tool, deck: Deck, live: Live) -> None:
+    def __init__(self, tool: Tool, deck: Deck, live: LiveTools) -> None:
         self.name = tool.name
         self.description = tool.description
         self.schema: Json = {"type": "object"}
@@ -109,7 +109,7 @@ class _Once:
     def is_read_only(self, input: Json) -> bool:
         return self._tool.is_read_only(input)
 
-    async def call(self, input: Json, scene: Scene) -> Result:
+    async def call(self, input: Json, scene: ToolContext) -> CallResult:
         recorded = self._deck.settle(scene)
         given = self._live.here(input)
         try:
@@ -118,12 +118,12 @@ class _Once:
                 self._live.runs.append(Again(scene.call_id, self.name, "not run", why))
                 return recorded
             found = await self._tool.call(given, scene)
-        except Failed as failed:
+        except ToolFailed as failed:
             found = failure(failed)
         except OSError as error:
-            found = failure(Failed(f"{type(error).__name__}: {error}", is_misuse=False))
+            found = failure(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
         content, detail = self._live.there(found.content), self._live.there(found.detail)
-        made = Result(content, detail, found.is_error, found.notes)
+        made = CallResult(content, detail, found.is_error, found.notes)
         self._live.runs.append(_beside(scene.call_id, self.name, recorded, made))
         return made
 
@@ -134,7 +134,7 @@ def permissions(folder: Path, claude: Path, home: Path, allowed: Sequence[str]) 
     return Permissions(settings, folder, home, claude_home=claude)
 
 
-def _beside(call: str, name: str, recorded: Result, made: Result) -> Again:
+def _beside(call: str, name: str, recorded: CallResult, made: CallResult) -> Again:
     before, after = text_of(recorded.content), text_of(made.content)
     if before == after and recorded.is_error == made.is_error:
         return Again(call, name, "same")

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from clew.chat.replay import recording as tape
 from clew.chat.replay.recording import (
-    Cassette,
     Compact,
-    Cut,
-    Done,
     Hold,
     Item,
-    Queued,
+    RecordedCompaction,
+    RecordedQueued,
+    RecordedResult,
+    Recording,
     Rename,
     Save,
     Say,
@@ -39,11 +39,11 @@ BEGINNING = -1  # before every act
 _OVER = ("end_turn", "stop_sequence", "refusal")
 
 
-def cassette(session: Session, root: Session | None = None) -> Cassette:
+def cassette(session: Session, root: Session | None = None) -> Recording:
     """The cassette of a session, with those of its agents."""
     root = root or session
     entries = [e for e in session.entries if e.is_sidechain == session.is_agent or e.type not in ("user", "assistant")]
-    reader = _Reader(session, entries)
+    reader = _RecordingReader(session, entries)
     for index, entry in enumerate(entries):
         reader.take(entry, entries[index + 1 : index + 4])
     made = reader.made
@@ -59,13 +59,18 @@ def cassette(session: Session, root: Session | None = None) -> Cassette:
     return made
 
 
-def _save(agent: Cassette, line: str, backups: Json) -> bool:
+def _save(agent: Recording, line: str, backups: Json) -> bool:
     """Put the backups that a call of an agent made before its result; False if the call is not the agent's."""
     call = agent.lines.get(line)
     for act in agent.acts:
         if isinstance(act, Say) and call is not None:
             place = next(
-                (i for i, item in enumerate(act.items) if isinstance(item, Sign | Done) and item.call == call), None
+                (
+                    i
+                    for i, item in enumerate(act.items)
+                    if isinstance(item, Sign | RecordedResult) and item.call == call
+                ),
+                None,
             )
             if place is not None:
                 act.items.insert(place, Save(call, backups))
@@ -73,7 +78,7 @@ def _save(agent: Cassette, line: str, backups: Json) -> bool:
     return False
 
 
-def _drop_agent_signs(made: Cassette) -> None:
+def _drop_agent_signs(made: Recording) -> None:
     """What an agent is doing is written by the engine that plays it."""
     for act in made.acts:
         if isinstance(act, Say):
@@ -84,7 +89,7 @@ def _is_agent(sign: Sign) -> bool:
     return sign.data.get("type") == "agent_progress"
 
 
-class _Reader:
+class _RecordingReader:
     """Goes through the lines once."""
 
     def __init__(self, session: Session, entries: Sequence[Entry]) -> None:
@@ -97,7 +102,7 @@ class _Reader:
         self._is_over = True
         self._cut = 0  # the line of an error that says that a reply was cut
         self._latest = BEGINNING  # the act of the newest line of the chain
-        self._heard: Queued | None = None
+        self._heard: RecordedQueued | None = None
 
         if session.is_agent and self._replies and not any(speaker(e) == "prompt" for e in entries):
             self.made.acts.append(Say("", 0))  # some versions do not repeat what an agent was asked
@@ -156,7 +161,7 @@ class _Reader:
 
     def _prompt(self, entry: Entry) -> None:
         content, act = tape.content_of(entry), self._act
-        waiting = (i for i in act.items if isinstance(i, Queued) and not i.is_heard) if act else iter(())
+        waiting = (i for i in act.items if isinstance(i, RecordedQueued) and not i.is_heard) if act else iter(())
         found = next((item for item in waiting if item.content == content), None)
         self._is_over = False
         if found is not None:
@@ -212,7 +217,7 @@ class _Reader:
 
     def _output(self, entry: Entry) -> None:
         last = self.made.acts[-1] if self.made.acts else None
-        if isinstance(last, tape.Command) and not last.is_closed:
+        if isinstance(last, tape.RecordedCommand) and not last.is_closed:
             last.output, last.is_closed = tagged(entry.text, "local-command-stdout"), True
         elif not isinstance(last, Compact):
             self.made.left_out[entry.line.number] = "it is no answer to a command"
@@ -268,7 +273,7 @@ class _Reader:
                 self.made.left_out[entry.line.number] = "the call has a result already"
             else:
                 self.made.outcomes[call] = tape.outcome_of(entry, call)
-                self._add(Done(call), entry)
+                self._add(RecordedResult(call), entry)
 
     def _progress(self, entry: Entry) -> None:
         data = decode(entry.progress)
@@ -300,7 +305,7 @@ class _Reader:
         boundary, trigger = self._boundary
         self._boundary = None
         step = tape.summary_step(entry.text, boundary.data, OPENING, self.made.is_own)
-        cut = Cut(step, trigger)
+        cut = RecordedCompaction(step, trigger)
         if trigger == "manual" and self._is_over:
             self.made.acts.append(Compact(items=[cut]))
         elif self._is_over or self._act is None:
@@ -326,17 +331,17 @@ class _Reader:
         data = entry.data
         content = data.get("content")
         if data.get("operation") == "enqueue" and not self._is_over and isinstance(content, str | list):
-            self._add(Queued(content), entry)
+            self._add(RecordedQueued(content), entry)
 
 
-def _head(session: Session, entries: Sequence[Entry]) -> Cassette:
+def _head(session: Session, entries: Sequence[Entry]) -> Recording:
     spoken = [e for e in entries if e.type in ("user", "assistant")]
     first = next(iter(spoken), None)
     data = first.data if first else {}
     begun = entries[: entries.index(first)] if first else []
     queues = any(e.type == "queue-operation" for e in begun)
     model = next((r.model for r in replies(entries) if r.model and not r.is_synthetic), None)
-    return Cassette(
+    return Recording(
         session_id=session.id,
         cwd=(first.cwd if first else None) or "",
         branch=(first.git_branch if first else None) or "",
@@ -349,7 +354,7 @@ def _head(session: Session, entries: Sequence[Entry]) -> Cassette:
 
 def _heard(act: Say) -> bool:
     """Whether the model has answered to the prompt, or was asked."""
-    return any(isinstance(item, Take | tape.Fail | Queued | Stop) for item in act.items)
+    return any(isinstance(item, Take | tape.Fail | RecordedQueued | Stop) for item in act.items)
 
 
 def _hanging(take: Take) -> Take:

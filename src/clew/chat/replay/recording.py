@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from clew.api.mock.scripts import Fault, Step
+from clew.api.mock.scripts import Fault, ScriptStep
 from clew.chat.store.live_conversation import NO_CONTENT
-from clew.chat.tools.tool import Content, Json, Result
+from clew.chat.tools.tool import CallResult, Content, Json
 from clew.conversation.replies import Reply
 from clew.wire.content_block import result_text
 from clew.wire.entry import Entry
@@ -31,7 +31,7 @@ CUT = Fault(stream="cut", after=-2)
 class Take(Struct, frozen=True):
     """A reply, the calls in it that are run, and where its lines say they were written."""
 
-    step: Step
+    step: ScriptStep
     calls: tuple[str, ...] = ()
     cwd: str = ""
     branch: str = ""
@@ -44,10 +44,10 @@ class Fail(Struct, frozen=True):
     fault: Fault
 
 
-class Cut(Struct, frozen=True):
+class RecordedCompaction(Struct, frozen=True):
     """A compaction, with its summary as the reply that made it."""
 
-    step: Step
+    step: ScriptStep
     trigger: str
 
 
@@ -65,13 +65,13 @@ class Save(Struct, frozen=True):
     backups: Json
 
 
-class Done(Struct, frozen=True):
+class RecordedResult(Struct, frozen=True):
     """A call has its result."""
 
     call: str
 
 
-class Queued(Struct):
+class RecordedQueued(Struct):
     """Something said while the model was busy."""
 
     content: Content
@@ -89,7 +89,7 @@ class Stop(Struct, frozen=True):
     """The person breaks off."""
 
 
-Item = Take | Fail | Cut | Sign | Save | Done | Queued | Hold | Stop
+Item = Take | Fail | RecordedCompaction | Sign | Save | RecordedResult | RecordedQueued | Hold | Stop
 
 
 class Say(Struct):
@@ -116,7 +116,7 @@ class Compact(Struct):
     items: list[Item] = field(default_factory=list)
 
 
-class Command(Struct):
+class RecordedCommand(Struct):
     """A command of the program itself, and what it printed."""
 
     name: str
@@ -131,17 +131,17 @@ class Rename(Struct):
     title: str
 
 
-Act = Say | Compact | Command | Rename
+Act = Say | Compact | RecordedCommand | Rename
 
 
-class Outcome(Struct):
+class RecordedOutcome(Struct):
     """What came of a call: its result, and the texts that stand behind it."""
 
-    result: Result
+    result: CallResult
     notes: list[Content] = field(default_factory=list)
 
 
-class Cassette(Struct):
+class Recording(Struct):
     """One conversation: a session, or an agent of it."""
 
     session_id: str
@@ -155,15 +155,15 @@ class Cassette(Struct):
     has_backups: bool = False
     tries: int = 10  # how often the API was asked again at most
     acts: list[Act] = field(default_factory=list)
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outcomes: dict[str, RecordedOutcome] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # of the tools, by call
     lines: dict[str, str] = field(default_factory=dict)  # the call on an assistant's line, by the uuid of the line
     owners: dict[str, int] = field(default_factory=dict)  # for the uuid of an entry, the number of its act
     kinds: set[str] = field(default_factory=set)  # of agents
-    agents: dict[str, Cassette] = field(default_factory=dict)  # by the call that sent them off
+    agents: dict[str, Recording] = field(default_factory=dict)  # by the call that sent them off
     left_out: dict[int, str] = field(default_factory=dict)  # why a line is not played, by its number
 
-    def all(self) -> Iterator[Cassette]:
+    def all(self) -> Iterator[Recording]:
         """This one, and those of the agents below it."""
         yield self
         for agent in self.agents.values():
@@ -208,7 +208,7 @@ def take_of(reply: Reply, is_own: bool) -> Take:
     told = message_of(last)
     usages = [u for e in reply.entries if isinstance(u := message_of(e).get("usage"), dict)]
     usage: Json = max(usages, key=_output) if usages else {}
-    step = Step(
+    step = ScriptStep(
         content=list(blocks),
         stop_reason=reason,
         stop_sequence=told["stop_sequence"] if isinstance(told.get("stop_sequence"), str) else None,
@@ -224,7 +224,7 @@ def take_of(reply: Reply, is_own: bool) -> Take:
     return Take(step, () if broken else calls, last.cwd or "", last.git_branch or "", last.is_aborted)
 
 
-def outcome_of(entry: Entry, call: str) -> Outcome:
+def outcome_of(entry: Entry, call: str) -> RecordedOutcome:
     """The result of a call, as the model and the program were told."""
     data = entry.data
     content = message_of(entry).get("content")
@@ -233,7 +233,7 @@ def outcome_of(entry: Entry, call: str) -> Outcome:
     said: Any = block.get("content", "")
     if not isinstance(said, str) and not (isinstance(said, list) and all(isinstance(b, dict) for b in said)):
         said = result_text(said)
-    return Outcome(Result(said, data.get("toolUseResult"), bool(block.get("is_error"))))
+    return RecordedOutcome(CallResult(said, data.get("toolUseResult"), bool(block.get("is_error"))))
 
 
 def failure_of(entry: Entry) -> Fail:
@@ -263,18 +263,18 @@ def retry_of(entry: Entry) -> Fail:
     )
 
 
-def summary_step(text: str, boundary: Json, opening: str, is_own: bool) -> Step:
+def summary_step(text: str, boundary: Json, opening: str, is_own: bool) -> ScriptStep:
     """A summary as the reply that made it: without what the engine puts around it."""
     if is_own:
         text = text.removeprefix(f"{opening}\n\n").partition("\n\nThe user's last message, word for word:\n")[0]
     meta = boundary.get("compactMetadata")
     usage = meta.get("usage") if isinstance(meta, dict) else None
-    return Step(content=text or "(empty)", usage=usage if isinstance(usage, dict) else {}, begun=usage or {})
+    return ScriptStep(content=text or "(empty)", usage=usage if isinstance(usage, dict) else {}, begun=usage or {})
 
 
-def command_of(entry: Entry) -> Command:
+def command_of(entry: Entry) -> RecordedCommand:
     name = tagged(entry.text, "command-name").removeprefix("/")
-    return Command(name, tagged(entry.text, "command-args"))
+    return RecordedCommand(name, tagged(entry.text, "command-args"))
 
 
 def message_of(entry: Entry) -> Json:

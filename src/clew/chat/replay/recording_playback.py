@@ -13,27 +13,41 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal
 
-from clew.api.mock.scripts import Chosen, Script, Step
+from clew.api.mock.scripts import ChosenStep, MockScript, ScriptStep
 from clew.chat.hooks.runner import HookOutcome
-from clew.chat.replay.recording import HANG, Cassette, Cut, Done, Fail, Hold, Item, Queued, Save, Say, Sign, Stop, Take
+from clew.chat.replay.recording import (
+    HANG,
+    Fail,
+    Hold,
+    Item,
+    RecordedCompaction,
+    RecordedQueued,
+    RecordedResult,
+    Recording,
+    Save,
+    Say,
+    Sign,
+    Stop,
+    Take,
+)
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups
-from clew.chat.store.live_conversation import Prompt
-from clew.chat.tools.tool import Failed, Json, Result, Scene
+from clew.chat.store.live_conversation import UserPrompt
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
 from clew.chat.turn.compaction import Compactor
 
 LOST = "The record has no result of this call."
-_OF_CALLS = (Sign, Save, Done)
+_OF_CALLS = (Sign, Save, RecordedResult)
 
 
 class Over(Exception):
     """The record has no further reply."""
 
 
-class Reel:
+class PlayedRecording:
     """One conversation being played."""
 
-    def __init__(self, cassette: Cassette) -> None:
+    def __init__(self, cassette: Recording) -> None:
         self.cassette = cassette
         self.items: deque[Item] = deque()
         self.running: set[str] = set()
@@ -48,31 +62,33 @@ class Reel:
     @property
     def is_played(self) -> bool:
         """Whether all replies were given."""
-        return not self.running and not any(isinstance(item, Take | Cut | Fail | Stop) for item in self.items)
+        return not self.running and not any(
+            isinstance(item, Take | RecordedCompaction | Fail | Stop) for item in self.items
+        )
 
 
 class Deck:
     """Plays a cassette to one engine."""
 
-    def __init__(self, cassette: Cassette) -> None:
-        self.reel = Reel(cassette)
-        self.queue: Callable[[Prompt], None] = lambda said: None
+    def __init__(self, cassette: Recording) -> None:
+        self.reel = PlayedRecording(cassette)
+        self.queue: Callable[[UserPrompt], None] = lambda said: None
         self.move: Callable[[str, str], None] = lambda cwd, branch: None
         self.saved: Json = {}  # the backups at the prompt
         self.change: Json | None = None  # those behind the change that a call is about to make, if it is told
-        self._now: ContextVar[Reel] = ContextVar("reel", default=self.reel)
+        self._now: ContextVar[PlayedRecording] = ContextVar("reel", default=self.reel)
 
     @property
-    def now(self) -> Reel:
+    def now(self) -> PlayedRecording:
         return self._now.get()
 
     # -- replies
 
-    def choose(self, body: Mapping[str, Any], script: Script) -> Chosen:
+    def choose(self, body: Mapping[str, Any], script: MockScript) -> ChosenStep:
         """The reply that the record has for a request. Raises Over if there is none."""
-        return Chosen("record", 0, self._step(bool(body.get("tools"))), "")
+        return ChosenStep("record", 0, self._step(bool(body.get("tools"))), "")
 
-    def _step(self, is_turn: bool) -> Step:
+    def _step(self, is_turn: bool) -> ScriptStep:
         reel = self.now
         while self.next() is not None:
             match reel.items.popleft():
@@ -82,28 +98,28 @@ class Deck:
                         self.move(take.cwd, take.branch)
                     return take.step
                 case Fail(fault):
-                    return Step(fault=fault)
-                case Cut(step) if not is_turn:
+                    return ScriptStep(fault=fault)
+                case RecordedCompaction(step) if not is_turn:
                     return step
                 case Stop():
-                    return Step(content=[], fault=HANG)
+                    return ScriptStep(content=[], fault=HANG)
         raise Over
 
     def next(self) -> Item | None:
         """What comes next; what was queued before it is said now, and what belongs to no call that runs is passed over."""
         reel = self.now
-        while reel.items and isinstance(reel.items[0], Queued | Hold | Sign | Save | Done):
+        while reel.items and isinstance(reel.items[0], RecordedQueued | Hold | Sign | Save | RecordedResult):
             self._pass(reel.items.popleft())
         return reel.items[0] if reel.items else None
 
     def _pass(self, item: Item) -> None:
-        if isinstance(item, Queued) and self.now is self.reel:
-            self.queue(Prompt(item.content, tuple(item.notes)))
+        if isinstance(item, RecordedQueued) and self.now is self.reel:
+            self.queue(UserPrompt(item.content, tuple(item.notes)))
 
     def held(self) -> str:
         """Why the model may not stop yet; empty if it may."""
         items = self.now.items
-        while items and not isinstance(items[0], Hold | Take | Cut | Fail | Stop):
+        while items and not isinstance(items[0], Hold | Take | RecordedCompaction | Fail | Stop):
             self._pass(items.popleft())
         if len(items) > 1 and isinstance(items[0], Hold):
             held = items.popleft()
@@ -113,16 +129,16 @@ class Deck:
 
     # -- results
 
-    async def perform(self, given: Json, scene: Scene) -> Result:
+    async def perform(self, given: Json, scene: ToolContext) -> CallResult:
         """The recorded result of a call, when its time has come. The agent that it sent off is played before."""
         reel, call = self.now, scene.call_id
         agent = reel.cassette.agents.get(call)
         if agent is not None and scene.send is not None:
             await self._send(agent, given, scene)
         is_there = await self.await_turn(call, scene)
-        return self._recorded(call) if is_there else Result(LOST, is_error=True)
+        return self._recorded(call) if is_there else CallResult(LOST, is_error=True)
 
-    def settle(self, scene: Scene) -> Result:
+    def settle(self, scene: ToolContext) -> CallResult:
         """The recorded result of a call that is made again, and with it all that the record has of the call."""
         reel, call = self.now, scene.call_id
         own = [item for item in reel.items if isinstance(item, _OF_CALLS) and item.call == call]
@@ -131,14 +147,14 @@ class Deck:
         self._leave(call, scene)
         return self._recorded(call)
 
-    def _recorded(self, call: str) -> Result:
+    def _recorded(self, call: str) -> CallResult:
         outcome = self.now.cassette.outcomes.get(call)
         if outcome is None:
-            return Result(LOST, is_error=True)
+            return CallResult(LOST, is_error=True)
         found = outcome.result
-        return Result(found.content, found.detail, found.is_error, tuple(outcome.notes))
+        return CallResult(found.content, found.detail, found.is_error, tuple(outcome.notes))
 
-    def _leave(self, call: str, scene: Scene) -> None:
+    def _leave(self, call: str, scene: ToolContext) -> None:
         """A call is over. Behind the last one the person may have broken off."""
         reel = self.now
         reel.running.discard(call)
@@ -146,19 +162,19 @@ class Deck:
             reel.items.popleft()
             scene.stopped.set()
 
-    async def _send(self, agent: Cassette, given: Json, scene: Scene) -> None:
+    async def _send(self, agent: Recording, given: Json, scene: ToolContext) -> None:
         assert scene.send is not None
-        reel = Reel(agent)
+        reel = PlayedRecording(agent)
         reel.load(item for act in agent.acts if isinstance(act, Say) for item in act.items)
         token = self._now.set(reel)
         try:
             await scene.send({"prompt": "", **given, "run_in_background": False}, scene)  # here it is waited for
-        except (Failed, Over):
+        except (ToolFailed, Over):
             pass  # what the agent came to is in the record
         finally:
             self._now.reset(token)
 
-    async def await_turn(self, call: str, scene: Scene) -> bool:
+    async def await_turn(self, call: str, scene: ToolContext) -> bool:
         """Wait until the record has the result of a call, telling what stands before it. False if there is none."""
         reel = self.now
         is_there = False
@@ -168,12 +184,12 @@ class Deck:
                 if isinstance(head, _OF_CALLS) and head.call != call and head.call in reel.running:
                     await reel.turn.wait()
                     continue
-                if not isinstance(head, Queued | Hold | Sign | Save | Done):
+                if not isinstance(head, RecordedQueued | Hold | Sign | Save | RecordedResult):
                     break
                 reel.items.popleft()
                 reel.turn.notify_all()
                 if isinstance(head, _OF_CALLS) and head.call == call:
-                    is_there = isinstance(head, Done)
+                    is_there = isinstance(head, RecordedResult)
                     await self._tell(head, scene)
                 else:
                     self._pass(head)
@@ -181,7 +197,7 @@ class Deck:
             reel.turn.notify_all()
         return is_there
 
-    async def _tell(self, item: Sign | Save | Done, scene: Scene) -> None:
+    async def _tell(self, item: Sign | Save | RecordedResult, scene: ToolContext) -> None:
         if isinstance(item, Sign):
             await scene.progress(item.data)
         elif isinstance(item, Save):
@@ -202,11 +218,11 @@ class Frozen:
     def is_read_only(self, input: Json) -> bool:
         return True
 
-    async def call(self, input: Json, scene: Scene) -> Result:
+    async def call(self, input: Json, scene: ToolContext) -> CallResult:
         return await self._deck.perform(input, scene)
 
 
-class Hooked:
+class RecordedHooks:
     """Hooks that say what they said then: go on, or end here."""
 
     def __init__(self, deck: Deck) -> None:
@@ -228,14 +244,14 @@ class Compacting(Compactor, kw_only=True):
 
     async def make_room(self, more: int = 0) -> None:
         found = self.deck.next()
-        if isinstance(found, Cut):
+        if isinstance(found, RecordedCompaction):
             await self.compact("manual" if found.trigger == "manual" else "auto")
 
     async def compact(self, trigger: Literal["auto", "manual"], wish: str = "", text: str = "") -> bool:
-        return isinstance(self.deck.next(), Cut) and await super().compact(trigger, wish, text)
+        return isinstance(self.deck.next(), RecordedCompaction) and await super().compact(trigger, wish, text)
 
 
-class Saved(Backups):
+class RecordedBackups(Backups):
     """Backups that were made then: nothing is read or saved."""
 
     def __init__(self, deck: Deck) -> None:

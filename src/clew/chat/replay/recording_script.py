@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from clew.api.mock.scripts import AnyStep, Rule, Script
-from clew.chat.replay.recording import Cassette, Say, Take
+from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
+from clew.chat.replay.recording import Recording, Say, Take
 from clew.chat.store.live_conversation import text_of
 
 
-def script(cassette: Cassette) -> Script:
+def script(cassette: Recording) -> MockScript:
     """The script; longer prompts come first, since a rule fits wherever its prompt is a part of what is said."""
-    rules: dict[str, Rule] = {}
+    rules: dict[str, ScriptRule] = {}
     for each in cassette.all():
         for act in each.acts:
             if isinstance(act, Say) and (text := text_of(act.content).strip()) and text not in rules:
                 steps: list[AnyStep] = [replace(i.step, fault=None) for i in act.items if isinstance(i, Take)]
-                rules[text] = Rule(prompt=text, steps=steps, name=f"line {act.line}")
-    return Script(rules=sorted(rules.values(), key=lambda rule: -len(rule.prompt)))
+                rules[text] = ScriptRule(prompt=text, steps=steps, name=f"line {act.line}")
+    return MockScript(rules=sorted(rules.values(), key=lambda rule: -len(rule.prompt)))

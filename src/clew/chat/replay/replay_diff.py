@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from clew.chat.replay.recording import Cassette
+from clew.chat.replay.recording import Recording
 from clew.chat.replay.replay_run import Played
 from clew.chat.tools.tool import Json
 from clew.chat.turn.compaction import OPENING
@@ -79,7 +79,7 @@ class Likeness(Struct, frozen=True):
         return any(p.state != "same" and p.why not in (FOREIGN, OURS, WORDS) for p in self.pairs)
 
 
-def compare(session: Session, cassette: Cassette, played: Played) -> Likeness:
+def compare(session: Session, cassette: Recording, played: Played) -> Likeness:
     """Lay a replay beside its record."""
     pairs: list[Pair] = []
     moved, identical = 0, True
@@ -90,12 +90,12 @@ def compare(session: Session, cassette: Cassette, played: Played) -> Likeness:
     return Likeness(tuple(pairs), identical, moved)
 
 
-def stamped(session: Session, cassette: Cassette, played: Played) -> dict[str, list[Json]]:
+def stamped(session: Session, cassette: Recording, played: Played) -> dict[str, list[Json]]:
     """The lines of a replay with the ids and times of the record: of the session (""), and of each agent by its id."""
     return {side.source.agent_id if side.agent else "": list(side.told()) for side in _sides(session, cassette, played)}
 
 
-def _sides(session: Session, cassette: Cassette, played: Played) -> list[_Side]:
+def _sides(session: Session, cassette: Recording, played: Played) -> list[_Side]:
     """The session and its agents. The ids of one are named in the others."""
     ids: dict[str, str] = {}
     return [
@@ -105,8 +105,8 @@ def _sides(session: Session, cassette: Cassette, played: Played) -> list[_Side]:
 
 
 def _files(
-    session: Session, cassette: Cassette, played: Played
-) -> Iterator[tuple[str, Sequence[Entry], Sequence[Json], Cassette]]:
+    session: Session, cassette: Recording, played: Played
+) -> Iterator[tuple[str, Sequence[Entry], Sequence[Json], Recording]]:
     own = [e for e in session.entries if e.is_sidechain == session.is_agent or e.type not in ("user", "assistant")]
     yield "", own, played.lines, cassette
     inner = {each.agent_id: (call, each) for outer in cassette.all() for call, each in outer.agents.items()}
@@ -118,7 +118,7 @@ def _files(
         else:
             reason = UNSENT if agent.call else FOREIGN
             why = dict.fromkeys((entry.line.number for entry in entries), reason)
-            yield agent.id, entries, (), Cassette(cassette.session_id, agent_id=agent.id, left_out=why)
+            yield agent.id, entries, (), Recording(cassette.session_id, agent_id=agent.id, left_out=why)
 
 
 class _Side:
@@ -129,7 +129,7 @@ class _Side:
         agent: str,
         entries: Sequence[Entry],
         lines: Sequence[Json],
-        source: Cassette,
+        source: Recording,
         ids: dict[str, str],
         agents: Mapping[str, str],
     ) -> None:

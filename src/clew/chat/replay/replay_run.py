@@ -19,27 +19,27 @@ from msgspec import Struct, field
 
 from clew.api.client import Client
 from clew.api.endpoint import PROFILES, Endpoint
-from clew.api.mock.in_process import Inside
+from clew.api.mock.in_process import InProcessMock
 from clew.api.mock.mock_api import Mock
-from clew.api.mock.scripts import Script
+from clew.api.mock.scripts import MockScript
 from clew.api.retry import Retry
 from clew.chat import events
 from clew.chat.config.agent_kind import GENERAL, Kind
-from clew.chat.cost import Tally
-from clew.chat.deps import Limits, Means
+from clew.chat.cost import ConversationCost
+from clew.chat.deps import ConversationLimits, Deps
 from clew.chat.engine import Engine
 from clew.chat.permission.decision import Mode
-from clew.chat.replay.live_tools import Live
-from clew.chat.replay.recording import Cassette, Command, Compact, Rename, Say
-from clew.chat.replay.recording_playback import Compacting, Deck, Frozen, Hooked, Over, Saved
+from clew.chat.replay.live_tools import LiveTools
+from clew.chat.replay.recording import Compact, RecordedCommand, Recording, Rename, Say
+from clew.chat.replay.recording_playback import Compacting, Deck, Frozen, Over, RecordedBackups, RecordedHooks
 from clew.chat.store.journal import Journal
 from clew.chat.store.journal_lines import Envelope
-from clew.chat.store.live_conversation import Dialogue, Prompt
-from clew.chat.tools.tool import Json, State, Tool
+from clew.chat.store.live_conversation import LiveConversation, UserPrompt
+from clew.chat.tools.tool import Json, Tool, ToolState
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 _TICK = timedelta(milliseconds=1)
-_WITHOUT_ERRORS = Script(strict=False)
+_WITHOUT_ERRORS = MockScript(strict=False)
 
 
 class Played(Struct):
@@ -51,18 +51,18 @@ class Played(Struct):
     unplayed: int = 0  # acts whose replies the engine did not ask for to the end
 
 
-def frozen(cassette: Cassette, deck: Deck) -> Sequence[Tool]:
+def frozen(cassette: Recording, deck: Deck) -> Sequence[Tool]:
     """Tools that give back what was recorded."""
     names = dict.fromkeys(["Read", *(name for each in cassette.all() for name in each.names.values())])
     return [Frozen(name, deck) for name in names]
 
 
-async def play(cassette: Cassette, live: Live | None = None, *, seed: int = 0) -> Played:
+async def play(cassette: Recording, live: LiveTools | None = None, *, seed: int = 0) -> Played:
     """Go through a session, with tools that give back what was recorded, or live."""
     with TemporaryDirectory(prefix="clew-replay-") as scratch:
         deck = Deck(cassette)
         run = _Run(cassette, deck, Path(scratch), live, seed)
-        transport = Inside(Mock(_WITHOUT_ERRORS, deck.choose, checks=False), lambda: run.engine.interrupt())
+        transport = InProcessMock(Mock(_WITHOUT_ERRORS, deck.choose, checks=False), lambda: run.engine.interrupt())
         endpoint = Endpoint("http://127.0.0.1", key="replay", profile=PROFILES["anthropic"])
         retry = Retry(tries=max(each.tries for each in cassette.all()))
         async with Client(endpoint, retry, transport=transport, sleep=_at_once, chance=lambda: 0.0) as client:
@@ -80,7 +80,7 @@ class _Run:
 
     engine: Engine
 
-    def __init__(self, cassette: Cassette, deck: Deck, scratch: Path, live: Live | None, seed: int) -> None:
+    def __init__(self, cassette: Recording, deck: Deck, scratch: Path, live: LiveTools | None, seed: int) -> None:
         self._cassette = cassette
         self._deck = deck
         self._live = live
@@ -96,15 +96,17 @@ class _Run:
         made, deck = self._cassette, self._deck
         envelope = Envelope(made.session_id, made.cwd, made.branch, made.name, made.entrypoint)
         journal = Journal(self._path, envelope, clock=self._clock, ids=self._id, write=self._write, durability="off")
-        state = State(self._folder, self._folder, (self._folder,))
-        dialogue = Dialogue(journal, state, made.model or "claude", backups=Saved(deck) if made.has_backups else None)
-        means = Means(
+        state = ToolState(self._folder, self._folder, (self._folder,))
+        dialogue = LiveConversation(
+            journal, state, made.model or "claude", backups=RecordedBackups(deck) if made.has_backups else None
+        )
+        means = Deps(
             client,
             {tool.name: tool for tool in tools},
             self._hear,
-            Tally(),
-            hooks=Hooked(deck),
-            limits=Limits(compacts=False, at_once=1 << 16),
+            ConversationCost(),
+            hooks=RecordedHooks(deck),
+            limits=ConversationLimits(compacts=False, at_once=1 << 16),
             stopwatch=lambda: 0.0,
         )
         kinds = dict.fromkeys([GENERAL, *(kind for each in made.all() for kind in each.kinds)])
@@ -125,7 +127,7 @@ class _Run:
                 case Compact():
                     self._deck.reel.load(act.items)
                     await self._quietly(self.engine.run_compact(act.wish) if act.is_typed else self.engine.compact())
-                case Command():
+                case RecordedCommand():
                     self.engine.dialogue.command(act.name, act.arguments, act.output)
                 case Rename():
                     self.engine.rename(act.title)
@@ -146,7 +148,7 @@ class _Run:
         dialogue.state.todos = list(act.todos)
         self._deck.saved = act.backups or {}
         self._deck.reel.load(act.items, act.ends)
-        await self._quietly(engine.submit(Prompt(act.content, tuple(act.notes))))
+        await self._quietly(engine.submit(UserPrompt(act.content, tuple(act.notes))))
 
     async def _quietly(self, work: Awaitable[object]) -> None:
         """To the end of the record, which may come before the end of the turn."""

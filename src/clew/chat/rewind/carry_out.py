@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from clew.chat.rewind.path_state import held
-from clew.chat.rewind.rewind_plan import Change, Edits, Place, Plan, store_of
-from clew.chat.rewind.rewind_store import Record, Step, begin, finish, records
+from clew.chat.rewind.rewind_plan import Edits, PathChange, RewindPlan, RewindPoint, store_of
+from clew.chat.rewind.rewind_store import RewindRecord, RewindStep, begin, finish, records
 from clew.chat.tools.atomic_files import clear, make_folder, put_back, remove_file, remove_folder, set_mode
 from clew.errors import NotFound, Refused
 
@@ -23,7 +23,7 @@ _CONTENT = ("file", "link")
 _UNDO = "undo-"  # and the number of a rewind: the place of the one that undoes it
 
 
-class Talk(Protocol):
+class RewindableConversation(Protocol):
     """A conversation that can go back."""
 
     @property
@@ -40,14 +40,19 @@ class Talk(Protocol):
 class Rewound:
     """What a rewind did. The plan of `undo` undoes it."""
 
-    changed: tuple[Change, ...]  # files and folders
-    kept: tuple[Change, ...]  # left as they are: edited by others, or not to be deleted
+    changed: tuple[PathChange, ...]  # files and folders
+    kept: tuple[PathChange, ...]  # left as they are: edited by others, or not to be deleted
     failed: tuple[tuple[str, str], ...]  # names, and why
     number: str  # of the rewind in its store
 
 
 def carry_out(
-    plan: Plan, edits: Edits = "refuse", *, code: bool = True, talk: Talk | None = None, keep: Sequence[Change] = ()
+    plan: RewindPlan,
+    edits: Edits = "refuse",
+    *,
+    code: bool = True,
+    talk: RewindableConversation | None = None,
+    keep: Sequence[PathChange] = (),
 ) -> Rewound:
     """Do what a plan says: each file in one step, and all current states saved before the first one.
 
@@ -83,13 +88,13 @@ def carry_out(
     return Rewound(done, kept, tuple((c.name, failed[c.path]) for c in doing if c.path in failed), record.number)
 
 
-def _folders(plan: Plan, kept: Sequence[Change]) -> list[Change]:
+def _folders(plan: RewindPlan, kept: Sequence[PathChange]) -> list[PathChange]:
     """The folders to change: one that holds a kept file is not removed."""
     busy = {above for change in kept for above in change.path.parents}
     return [change for change in plan.folders if change.kind != "delete" or change.path not in busy]
 
 
-def _execute(changes: Sequence[Change], record: Record) -> dict[Path, str]:
+def _execute(changes: Sequence[PathChange], record: RewindRecord) -> dict[Path, str]:
     """Make the changes; the reasons of those that failed. A full disk undoes them all and raises Refused."""
     failed: dict[Path, str] = {}
     for change, work in _operations(changes):
@@ -104,7 +109,7 @@ def _execute(changes: Sequence[Change], record: Record) -> dict[Path, str]:
     return failed
 
 
-def _operations(changes: Sequence[Change]) -> Iterator[tuple[Change, Callable[[], None]]]:
+def _operations(changes: Sequence[PathChange]) -> Iterator[tuple[PathChange, Callable[[], None]]]:
     """The steps of all changes in an order in which each is possible: a file can be where a folder must be."""
     down = sorted(changes, key=lambda change: change.path)
     up = down[::-1]
@@ -130,7 +135,7 @@ def _operations(changes: Sequence[Change]) -> Iterator[tuple[Change, Callable[[]
             yield c, partial(set_mode, c.path, c.after.mode)
 
 
-def _roll_back(changes: Sequence[Change], record: Record) -> None:
+def _roll_back(changes: Sequence[PathChange], record: RewindRecord) -> None:
     """Undo what was done before the disk was full. Always raises Refused."""
     stuck = {}
     back = [replace(change, before=held(change.path), after=change.before) for change in changes]
@@ -147,7 +152,7 @@ def _roll_back(changes: Sequence[Change], record: Record) -> None:
     raise refused
 
 
-def _broken(plan: Plan) -> Record | None:
+def _broken(plan: RewindPlan) -> RewindRecord | None:
     """The last rewind, if it was to the same place and was killed half way. Its unfinished files are removed."""
     last = next(reversed(list(records(plan.store))), None)
     if last is None or last.is_done:
@@ -157,7 +162,9 @@ def _broken(plan: Plan) -> Record | None:
     return last if last.place == plan.place.uuid else None
 
 
-def _begun(plan: Plan, doing: Sequence[Change], broken: Record | None, talk: Talk | None) -> Record:
+def _begun(
+    plan: RewindPlan, doing: Sequence[PathChange], broken: RewindRecord | None, talk: RewindableConversation | None
+) -> RewindRecord:
     """Save what is about to be changed; for what a killed rewind changed, the state before that one."""
     leaf = talk.leaf if talk else None
     if broken is not None and broken.has_conversation:
@@ -165,7 +172,7 @@ def _begun(plan: Plan, doing: Sequence[Change], broken: Record | None, talk: Tal
     earlier = {step.path: step for step in broken.steps} if broken else {}
     steps = []
     for change in doing:
-        step = Step(change.path, change.name, change.before, change.after.digest)
+        step = RewindStep(change.path, change.name, change.before, change.after.digest)
         was = earlier.pop(change.path, None)
         is_same = was is not None and change.before.digest in (was.after, was.before.digest)
         steps.append(replace(step, before=was.before) if was and is_same else step)
@@ -179,7 +186,7 @@ def _begun(plan: Plan, doing: Sequence[Change], broken: Record | None, talk: Tal
 # -- undo
 
 
-def undo(session_id: str, top: Path) -> Plan:
+def undo(session_id: str, top: Path) -> RewindPlan:
     """The plan that undoes the last rewind of a session; once carried out, it can be undone in turn."""
     store, top = store_of(session_id), Path(os.path.realpath(top))
     record = _last(list(records(store)))
@@ -187,26 +194,26 @@ def undo(session_id: str, top: Path) -> Plan:
         missing = NotFound(session_id[:8], kind="rewind")
         missing.hint = "Only rewinds by clew can be undone."
         raise missing
-    changes: list[Change] = []
-    folders: list[Change] = []
+    changes: list[PathChange] = []
+    folders: list[PathChange] = []
     for step in record.steps:
         now = held(step.path, top)
         is_edited = now.kind in ("file", "link") and now.digest not in (step.after, step.before.digest)
         wanted = step.before
         if wanted.kind == "other" and now.kind == "file":  # one that could not be read: only its mode was changed
             wanted, is_edited = replace(now, mode=wanted.mode), False
-        change = Change(step.path, step.name, now, wanted, None, is_edited)
+        change = PathChange(step.path, step.name, now, wanted, None, is_edited)
         if not now.is_like(wanted):
             is_folder = {now.kind, step.before.kind} <= {"folder", "none"}
             (folders if is_folder else changes).append(change)
     changes.sort(key=lambda c: (c.kind != "delete", c.path))
-    place = Place(f"{_UNDO}{record.number}", 0, "", None, record.leaf, True)
+    place = RewindPoint(f"{_UNDO}{record.number}", 0, "", None, record.leaf, True)
     refused = "" if top.is_dir() else f"the folder of this session, {top}, does not exist"
     has_talk = record.has_conversation
-    return Plan(session_id, place, tuple(changes), (), 0, store, top, has_talk, tuple(folders), (), refused)
+    return RewindPlan(session_id, place, tuple(changes), (), 0, store, top, has_talk, tuple(folders), (), refused)
 
 
-def _last(found: Sequence[Record]) -> Record | None:
+def _last(found: Sequence[RewindRecord]) -> RewindRecord | None:
     """The rewind to undo: the last one, or the one whose undo was killed."""
     last = found[-1] if found else None
     if last is None or last.is_done or not last.place.startswith(_UNDO):

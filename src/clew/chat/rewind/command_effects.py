@@ -14,7 +14,7 @@ from clew.chat.rewind.path_state import ABSENT, Held, held
 from clew.chat.rewind.project_inventory import (
     IGNORED,
     Facts,
-    Inventory,
+    ProjectInventory,
     Unkept,
     digest_file,
     digest_folder,
@@ -28,12 +28,12 @@ Folder = tuple[int | None, int | None]  # the mode of a folder before and after;
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class ProjectTree:
     """The files of a project at a time: a tree of the store, the full modes of its files, and what the store lacks."""
 
     id: str
     modes: Mapping[str, int] = field(default_factory=dict)
-    inventory: Inventory = field(default_factory=Inventory)
+    inventory: ProjectInventory = field(default_factory=ProjectInventory)
     time: float = field(default=0.0, compare=False)
 
     @property
@@ -44,7 +44,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PathEffect:
     """What a command did to one path. `is_ignored`: git ignores it."""
 
     name: str
@@ -57,7 +57,7 @@ class Done:
 class Effect:
     """What happened between two looks."""
 
-    done: list[Done] = field(default_factory=list)
+    done: list[PathEffect] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)  # appeared, but may have existed before
     moved: list[str] = field(default_factory=list)  # appeared, but were made before the command began: moved here
     older: list[str] = field(default_factory=list)  # appeared, and were written before the command began
@@ -71,7 +71,7 @@ class Effect:
         return not (self.done or self.unknown or self.modes or self.folders or self.unkept)
 
 
-def compare(before: Tree, after: Tree, listed: Iterable[Done], project: Path) -> Effect:
+def compare(before: ProjectTree, after: ProjectTree, listed: Iterable[PathEffect], project: Path) -> Effect:
     """What happened between two looks. `listed` is what the two trees of the store differ in."""
     was, now = before.inventory, after.inventory
     found = Effect()
@@ -82,7 +82,7 @@ def compare(before: Tree, after: Tree, listed: Iterable[Done], project: Path) ->
                 if current.kind == "other" and _is_same_content(was.files.get(done.name), project / done.name):
                     found.modes[done.name] = (done.before.mode, current.mode)
                     continue
-                done = Done(done.name, done.before, current)
+                done = PathEffect(done.name, done.before, current)
             found.done.append(done)
         elif not was.is_absent(done.name):
             _appeared(done, was, now, found)
@@ -106,7 +106,7 @@ def _is_same_content(before: Facts | None, path: Path) -> bool:
     return before is not None and stat.S_ISREG(now[0]) and (before[1:3], before[-1]) == (now[1:3], now[-1])
 
 
-def _find_moved(before: Tree, now: Inventory, project: Path, found: Effect) -> None:
+def _find_moved(before: ProjectTree, now: ProjectInventory, project: Path, found: Effect) -> None:
     """Tell files that a command created from those that it moved here, which may be the only copy.
 
     A file of the project that was renamed is not among these: it is restored under its old name.
@@ -128,12 +128,12 @@ def _find_moved(before: Tree, now: Inventory, project: Path, found: Effect) -> N
             found.moved.append(done.name)
 
 
-def _appeared(done: Done, was: Inventory, now: Inventory, found: Effect) -> None:
+def _appeared(done: PathEffect, was: ProjectInventory, now: ProjectInventory, found: Effect) -> None:
     """A file that the store did not keep before, but that existed, or lies in a folder whose content was not listed."""
     small = was.small.get(done.name)
     if small is not None:
         if not small.is_like(done.after):
-            found.done.append(Done(done.name, small, done.after))
+            found.done.append(PathEffect(done.name, small, done.after))
         return
     root = was.root_of(done.name)
     if root is not None:
@@ -143,7 +143,7 @@ def _appeared(done: Done, was: Inventory, now: Inventory, found: Effect) -> None
         found.unknown.append(done.name)
 
 
-def _compare_unkept(was: Inventory, now: Inventory, project: Path, found: Effect) -> None:
+def _compare_unkept(was: ProjectInventory, now: ProjectInventory, project: Path, found: Effect) -> None:
     known = {done.name for done in found.done} | set(found.unknown)
     for name in sorted(was.unkept.keys() | now.unkept.keys()):
         old, new = was.unkept.get(name), now.unkept.get(name)
@@ -158,7 +158,7 @@ def _compare_unkept(was: Inventory, now: Inventory, project: Path, found: Effect
         if small is not None:
             current = held(project / name)
             if not small.is_like(current):
-                found.done.append(Done(name, small, current, is_ignored=True))
+                found.done.append(PathEffect(name, small, current, is_ignored=True))
             continue
         what = _what_happened(name, old, project)
         if what:
@@ -179,7 +179,7 @@ def _what_happened(name: str, old: Unkept, project: Path) -> str:
     return "" if same else "changed"
 
 
-def _compare_folders(was: Inventory, now: Inventory, found: Effect) -> None:
+def _compare_folders(was: ProjectInventory, now: ProjectInventory, found: Effect) -> None:
     for name in sorted(was.folders.keys() | now.folders.keys()):
         old, new = was.folders.get(name), now.folders.get(name)
         if old == new:
@@ -212,7 +212,7 @@ class Effects:
     calls: set[str] = field(default_factory=set)  # that were watched
     placed: set[str] = field(default_factory=set)  # files of file tools, whose new folders are known
 
-    def add(self, row: Mapping[str, Any], done: Iterable[Done], kept: Mapping[str, Held]) -> None:
+    def add(self, row: Mapping[str, Any], done: Iterable[PathEffect], kept: Mapping[str, Held]) -> None:
         """Add the record of one command: what its trees differ in, and the ignored files that it changed."""
         command = str(row.get("command") or "a command")
         unknown = set(row.get("unknown", ()))

@@ -51,7 +51,7 @@ class Unkept:
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
+class ProjectInventory:
     """The folders of a project with their modes, and what is not kept; names of unkept folders end in `/`."""
 
     folders: Mapping[str, int] = field(default_factory=dict)
@@ -86,11 +86,11 @@ def facts_of(found: os.stat_result) -> Facts:
 class Survey:
     """One walk through a project. `listed` are the names that git does not ignore."""
 
-    def __init__(self, project: Path, listed: Iterable[str], known: Inventory | None = None) -> None:
+    def __init__(self, project: Path, listed: Iterable[str], known: ProjectInventory | None = None) -> None:
         self._project = str(project)
         self._listed = frozenset(listed)
         self._above = {above for name in self._listed for above in _above(name)}
-        self._known = known or Inventory()
+        self._known = known or ProjectInventory()
         self._left = ALL_ENTRIES
         self._small_bytes = 0
         self.total = 0  # bytes of the kept files
@@ -101,12 +101,12 @@ class Survey:
         self._small: dict[str, Held] = {}
         self._files: dict[str, Facts] = {}
 
-    def take(self) -> Inventory:
+    def take(self) -> ProjectInventory:
         """Walk through the project."""
         waiting = [""]
         while waiting:
             waiting += self._visit(waiting.pop())
-        return Inventory(self._folders, self._unkept, self._small, self._files)
+        return ProjectInventory(self._folders, self._unkept, self._small, self._files)
 
     def _visit(self, folder: str) -> Iterator[str]:
         """One folder that holds kept files, or none at all; yields the folders to visit below it."""

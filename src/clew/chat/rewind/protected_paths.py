@@ -7,7 +7,7 @@ import unicodedata
 from pathlib import Path
 
 from clew.chat.permission.command_options import names
-from clew.chat.permission.path_scope import Place, is_protected
+from clew.chat.permission.path_scope import ResolvedPath, is_protected
 from clew.system.environment import user_homes
 
 PROTECTED = "it is in a protected place, where a rewind writes nothing"
@@ -46,7 +46,7 @@ def refuse_folder(folder: str | None) -> str:
 
 def is_protected_path(path: Path, real: Path | None = None) -> bool:
     """Whether a path, as it is written or where it leads, is in a protected place."""
-    return is_protected(Place(path, (real or Path(os.path.realpath(path)),)))
+    return is_protected(ResolvedPath(path, (real or Path(os.path.realpath(path)),)))
 
 
 def _plain(path: str | Path) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.chat.rewind.carry_out import undo
-from clew.chat.rewind.rewind_plan import Plan, plan, store_of
-from clew.chat.rewind.saved_states import Ground
+from clew.chat.rewind.rewind_plan import RewindPlan, plan, store_of
+from clew.chat.rewind.saved_states import SavedStateFolders
 from clew.chat.store import journal_lines
-from clew.chat.store.live_conversation import Dialogue
+from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.store.resume_session import resume
 from clew.chat.tools.tool import Json
 from clew.conversation.load import read
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UNSAVED = "No file checkpoint found for this message."
 
 
-def planned(dialogue: Dialogue, asked: str) -> Plan:
+def planned(dialogue: LiveConversation, asked: str) -> RewindPlan:
     """What going back to a prompt would change."""
     path = _file(dialogue)
     if not path.exists():
@@ -30,7 +30,7 @@ def planned(dialogue: Dialogue, asked: str) -> Plan:
     return plan(session, asked, _ground(dialogue))
 
 
-def undoing(dialogue: Dialogue) -> Plan:
+def undoing(dialogue: LiveConversation) -> RewindPlan:
     """What undoing the last rewind would change."""
     _file(dialogue)
     return undo(dialogue.session_id, dialogue.state.project)
@@ -85,7 +85,7 @@ async def rewind_files(engine: Engine, message: str, *, is_dry: bool = False) ->
 class Going:
     """A dialogue that goes back. `closing` are lines that the turn it continues from still needs before the next prompt."""
 
-    def __init__(self, dialogue: Dialogue) -> None:
+    def __init__(self, dialogue: LiveConversation) -> None:
         self._dialogue = dialogue
         self.closing: list[Json] = []
 
@@ -112,15 +112,15 @@ class Going:
         self.closing = list(found.closing)
 
 
-def _ground(dialogue: Dialogue) -> Ground:
+def _ground(dialogue: LiveConversation) -> SavedStateFolders:
     backups = dialogue.backups
     if backups is None:
         raise Refused(["the files of this session are not saved"])
     shadow = dialogue.watch.shadow if dialogue.watch else None
-    return Ground(backups.folder, backups.cwd, dialogue.state.roots, store_of(dialogue.session_id), shadow)
+    return SavedStateFolders(backups.folder, backups.cwd, dialogue.state.roots, store_of(dialogue.session_id), shadow)
 
 
-def _file(dialogue: Dialogue) -> Path:
+def _file(dialogue: LiveConversation) -> Path:
     if not dialogue.journal.is_kept:
         raise Refused(["this session is not saved, so there is nothing to go back to"])
     return dialogue.journal.path

@@ -21,7 +21,7 @@ from clew.chat.rewind.path_state import ABSENT, Held, difference, held
 from clew.chat.rewind.protected_paths import is_protected_path, refuse_folder
 from clew.chat.rewind.rewind_report import lost_by_commands, notes
 from clew.chat.rewind.rewind_store import records
-from clew.chat.rewind.saved_states import Ground, real_path, saved_state, target_of
+from clew.chat.rewind.saved_states import SavedStateFolders, real_path, saved_state, target_of
 from clew.chat.rewind.shadow_git import Shadow
 from clew.conversation.file_history import FileState, file_states, restoration
 from clew.conversation.session import Session
@@ -38,7 +38,7 @@ _SHORTEST = 8  # characters of a uuid that stand for it; fewer digits are a numb
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RewindPoint:
     """A prompt that can be gone back to. `uuid` is its line, `before` the line that it hangs below."""
 
     uuid: str
@@ -51,7 +51,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PathChange:
     """One path: what exists there, what should exist there, and what the session left there."""
 
     path: Path
@@ -90,35 +90,35 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RewindPlan:
     """What a rewind would do. It changes nothing by itself."""
 
     session_id: str
-    place: Place
-    changes: tuple[Change, ...]  # of files and links
+    place: RewindPoint
+    changes: tuple[PathChange, ...]  # of files and links
     lost: tuple[tuple[str, str], ...]  # names of what is not restored, and why
     turns: int  # that the conversation would lose
     store: Path  # where the state before is saved
     top: Path  # the folder that relative names start from
     has_conversation: bool = True  # whether it knows where the conversation continues
-    folders: tuple[Change, ...] = ()  # folders that are made, removed if they are empty, or get their mode back
+    folders: tuple[PathChange, ...] = ()  # folders that are made, removed if they are empty, or get their mode back
     notes: tuple[str, ...] = ()  # what cannot be known
     refused: str = ""  # why no file may be changed
 
     @property
-    def edited(self) -> tuple[Change, ...]:
+    def edited(self) -> tuple[PathChange, ...]:
         return tuple(change for change in self.changes if change.is_edited)
 
     @property
-    def deletions(self) -> tuple[Change, ...]:
+    def deletions(self) -> tuple[PathChange, ...]:
         return tuple(change for change in self.changes if change.kind == "delete")
 
     @property
-    def doubtful(self) -> tuple[Change, ...]:
+    def doubtful(self) -> tuple[PathChange, ...]:
         return tuple(change for change in self.changes if change.doubt)
 
     @property
-    def shown(self) -> tuple[Change, ...]:
+    def shown(self) -> tuple[PathChange, ...]:
         """All changes but folders that follow from a file in them."""
         busy = {above for c in self.changes if c.kind != "restore" for above in c.path.parents}
         return *self.changes, *(c for c in self.folders if c.kind == "restore" or c.path not in busy)
@@ -127,7 +127,7 @@ class Plan:
 class _Left:
     """What the session left at each path; any other content is someone else's."""
 
-    def __init__(self, session: Session, states: Mapping[str, FileState], ground: Ground) -> None:
+    def __init__(self, session: Session, states: Mapping[str, FileState], ground: SavedStateFolders) -> None:
         top = Path(os.path.realpath(ground.cwd))
         self._texts = dict(_texts(session))
         self._digests: dict[Path, set[str]] = {}
@@ -155,11 +155,11 @@ class _Left:
         return saved is not None and saved.digest == now.digest
 
 
-def ground_of(session: Session, claude: Path, roots: Sequence[Path] = ()) -> Ground:
+def ground_of(session: Session, claude: Path, roots: Sequence[Path] = ()) -> SavedStateFolders:
     """The ground of a session that is not open in a chat, of clew or of Claude Code."""
     cwd = Path(session.cwd or "/nowhere")
     shadow = Shadow(cwd, session.id) if real_path(cwd) else None
-    return Ground(claude / "file-history" / session.id, cwd, (cwd, *roots), store_of(session.id), shadow)
+    return SavedStateFolders(claude / "file-history" / session.id, cwd, (cwd, *roots), store_of(session.id), shadow)
 
 
 def store_of(session_id: str) -> Path:
@@ -170,13 +170,13 @@ def store_of(session_id: str) -> Path:
 # -- where to
 
 
-def places(session: Session) -> tuple[Place, ...]:
+def places(session: Session) -> tuple[RewindPoint, ...]:
     """The prompts of the path that a session goes on from, oldest first."""
     known = file_states(session.entries)
     return tuple(_place(session, turn, known) for turn in session.turns if turn.prompt.uuid)
 
 
-def place_of(session: Session, asked: str) -> Place:
+def place_of(session: Session, asked: str) -> RewindPoint:
     """A prompt by the uuid of its line, by the beginning of it, or by the number of its turn; -1 is the last one."""
     found = places(session)
     if asked.removeprefix("-").isdecimal() and len(asked) < _SHORTEST:
@@ -195,11 +195,11 @@ def place_of(session: Session, asked: str) -> Place:
     raise missing
 
 
-def _place(session: Session, turn: Turn, known: Mapping[str, FileState]) -> Place:
+def _place(session: Session, turn: Turn, known: Mapping[str, FileState]) -> RewindPoint:
     uuid = turn.prompt.uuid or ""
     above = session.links.parent(turn.prompt)
     is_said = above is not None and any(e.type in ("user", "assistant") for e in session.links.up(above))
-    return Place(
+    return RewindPoint(
         uuid,
         turn.number,
         turn.text,
@@ -213,14 +213,14 @@ def _place(session: Session, turn: Turn, known: Mapping[str, FileState]) -> Plac
 # -- what would be done
 
 
-def plan(session: Session, asked: str, ground: Ground) -> Plan:
+def plan(session: Session, asked: str, ground: SavedStateFolders) -> RewindPlan:
     """What going back to a prompt would change. Raises NotFound if there is no such prompt."""
     place = place_of(session, asked)
     turns = sum(1 for turn in session.turns if turn.number >= place.number)
     refused = refuse_folder(str(ground.cwd))
     top = real_path(ground.cwd) or Path("/")
     if refused:
-        return Plan(session.id, place, (), (), turns, ground.store, top, refused=refused)
+        return RewindPlan(session.id, place, (), (), turns, ground.store, top, refused=refused)
     effects = _effects(session, ground, place.offset)
     made, lost = _changes(session, place, ground, effects)
     kept = [change for change in made.values() if not change.before.is_like(change.after)]
@@ -233,7 +233,7 @@ def plan(session: Session, asked: str, ground: Ground) -> Plan:
         lost.append((change.name, why))
     lost += [*left, *lost_by_commands(effects, top), *_emptied_parents(kept, folders, effects, top)]
     said = [*notes(session, effects, place.offset, place.time, top), *_hard_links(kept)]
-    return Plan(
+    return RewindPlan(
         session.id,
         place,
         tuple(_ordered(kept)),
@@ -247,13 +247,13 @@ def plan(session: Session, asked: str, ground: Ground) -> Plan:
 
 
 def _changes(
-    session: Session, place: Place, ground: Ground, effects: Effects
-) -> tuple[dict[Path, Change], list[tuple[str, str]]]:
+    session: Session, place: RewindPoint, ground: SavedStateFolders, effects: Effects
+) -> tuple[dict[Path, PathChange], list[tuple[str, str]]]:
     """The changes of files, and what cannot be restored: by the backups of file tools, then by records of commands."""
     states = file_states(session.entries)
     left = _Left(session, states, ground)
     top = Path(os.path.realpath(ground.cwd))
-    made: dict[Path, Change] = {}
+    made: dict[Path, PathChange] = {}
     lost: list[tuple[str, str]] = []
     for name, backup in restoration(states, place.uuid).items():
         if name in effects.unknown:
@@ -274,7 +274,7 @@ def _changes(
         now = held(top / name, top)
         if top / name not in made and now.kind in ("file", "other") and now.mode != old:
             if now.mode == new:
-                made[top / name] = Change(top / name, name, now, replace(now, mode=old))
+                made[top / name] = PathChange(top / name, name, now, replace(now, mode=old))
             else:
                 lost.append((name, "its mode was changed again since"))
     for name in effects.ignored:  # programs change these all the time: that must not stop a rewind
@@ -289,10 +289,10 @@ def _changes(
 
 
 def _folders(
-    effects: Effects, files: list[Change], top: Path
-) -> tuple[list[Change], list[Change], list[tuple[str, str]]]:
+    effects: Effects, files: list[PathChange], top: Path
+) -> tuple[list[PathChange], list[PathChange], list[tuple[str, str]]]:
     """The changes of folders, the changes of files that are left, and what is not done."""
-    found: list[Change] = []
+    found: list[PathChange] = []
     lost: list[tuple[str, str]] = []
     by_path = {change.path: change for change in files}
     for name, (old, new) in sorted(effects.folders.items(), reverse=True):  # what is inside before what it is in
@@ -301,16 +301,16 @@ def _folders(
         if old is None:
             if now.kind == "folder" and path not in by_path:
                 if _is_emptied(path, (*by_path.values(), *found)):
-                    found.append(Change(path, shown, now, ABSENT))
+                    found.append(PathChange(path, shown, now, ABSENT))
                 else:
                     lost.append((shown, "it is not empty"))
             continue
         wanted = Held("folder", b"", old)
         if now.kind == "none":
-            found.append(Change(path, shown, now, wanted))
+            found.append(PathChange(path, shown, now, wanted))
         elif now.kind == "folder" and now.mode != old:
             if new in (None, now.mode):
-                found.append(Change(path, shown, now, wanted))
+                found.append(PathChange(path, shown, now, wanted))
             else:
                 lost.append((shown, "its mode was changed again since"))
         elif path in by_path and by_path[path].kind == "delete":  # a command put a file in its place
@@ -318,14 +318,14 @@ def _folders(
     return found, list(by_path.values()), lost
 
 
-def _ordered(found: Sequence[Change]) -> Iterator[Change]:
+def _ordered(found: Sequence[PathChange]) -> Iterator[PathChange]:
     """Deletions first."""
     yield from sorted((c for c in found if c.kind == "delete"), key=lambda c: c.path)
     yield from sorted((c for c in found if c.kind != "delete"), key=lambda c: c.path)
 
 
 def _emptied_parents(
-    files: Sequence[Change], folders: Sequence[Change], effects: Effects, top: Path
+    files: Sequence[PathChange], folders: Sequence[PathChange], effects: Effects, top: Path
 ) -> Iterator[tuple[str, str]]:
     """Folders that a deletion leaves empty, and of which it is not known whether they existed before."""
     known = {top / name for name in (*effects.files, *effects.placed)}
@@ -338,7 +338,7 @@ def _emptied_parents(
             yield f"{folder.relative_to(top)}/", "an empty folder that may have existed before; it is left as it is"
 
 
-def _hard_links(files: Sequence[Change]) -> Iterator[str]:
+def _hard_links(files: Sequence[PathChange]) -> Iterator[str]:
     names = [c.name for c in files if c.before.kind == "file" and os.lstat(c.path).st_nlink > 1]
     if names:
         yield f"Other hard links to the same file keep their content: {', '.join(names[:3])}."
@@ -355,14 +355,14 @@ def _texts(session: Session) -> Iterator[tuple[Path, str]]:
                 yield path, change.after.text.replace("\r\n", "\n")
 
 
-def _is_blocked(change: Change, changes: Sequence[Change]) -> bool:
+def _is_blocked(change: PathChange, changes: Sequence[PathChange]) -> bool:
     """Whether what is in the place of a file cannot be replaced."""
     if change.before.kind == "folder":
         return not _is_emptied(change.path, changes)
     return change.before.kind == "other" != change.after.kind
 
 
-def _is_emptied(folder: Path, changes: Sequence[Change], *, with_folders: bool = True) -> bool:
+def _is_emptied(folder: Path, changes: Sequence[PathChange], *, with_folders: bool = True) -> bool:
     """Whether everything in a folder is deleted."""
     gone = {change.path for change in changes if change.kind == "delete"}
     if not folder.is_dir():
@@ -383,15 +383,15 @@ def _is_emptied(folder: Path, changes: Sequence[Change], *, with_folders: bool =
     return True
 
 
-def _change(path: Path, name: str, after: Held, left: _Left, top: Path) -> Change:
+def _change(path: Path, name: str, after: Held, left: _Left, top: Path) -> PathChange:
     now = held(path, top)
     is_free = now.kind in ("none", "folder", "other")
     if is_free or (now.kind, now.data) == (after.kind, after.data) or left.is_ours(path, now):
-        return Change(path, name, now, after)
-    return Change(path, name, now, after, left.text(path), True)
+        return PathChange(path, name, now, after)
+    return PathChange(path, name, now, after, left.text(path), True)
 
 
-def _effects(session: Session, ground: Ground, offset: int) -> Effects:
+def _effects(session: Session, ground: SavedStateFolders, offset: int) -> Effects:
     """What commands did after the prompts from a place of the file on."""
     if ground.shadow is None or not ground.shadow.exists:
         return Effects()

@@ -22,7 +22,7 @@ _DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RewindStep:
     """One path: its state before, and the digest of what the rewind put there."""
 
     path: Path
@@ -32,12 +32,12 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RewindRecord:
     """One rewind that was begun. `leaf` is where the conversation went on before it, if it was rewound too."""
 
     folder: Path
     place: str
-    steps: tuple[Step, ...]
+    steps: tuple[RewindStep, ...]
     is_done: bool
     has_conversation: bool = False
     leaf: str | None = None
@@ -48,8 +48,8 @@ class Record:
 
 
 def begin(
-    store: Path, place_of: str, steps: Sequence[Step], *, has_conversation: bool = False, leaf: str | None = None
-) -> Record:
+    store: Path, place_of: str, steps: Sequence[RewindStep], *, has_conversation: bool = False, leaf: str | None = None
+) -> RewindRecord:
     """Save all that is about to be changed. When this returns it is safe on the disk."""
     numbers = [int(found.name) for found in _folders(store)]
     folder = store / str(max(numbers, default=0) + 1)
@@ -58,10 +58,10 @@ def begin(
     except OSError:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Record(folder, place_of, tuple(steps), False, has_conversation, leaf)
+    return RewindRecord(folder, place_of, tuple(steps), False, has_conversation, leaf)
 
 
-def _save(folder: Path, place_of: str, steps: Sequence[Step], has_conversation: bool, leaf: str | None) -> None:
+def _save(folder: Path, place_of: str, steps: Sequence[RewindStep], has_conversation: bool, leaf: str | None) -> None:
     rows = []
     for number, step in enumerate(steps):
         if step.before.kind in ("file", "link"):
@@ -79,14 +79,14 @@ def _save(folder: Path, place_of: str, steps: Sequence[Step], has_conversation: 
     place(folder / _TABLE, (encode(table),))
 
 
-def finish(record: Record) -> None:
+def finish(record: RewindRecord) -> None:
     """All was changed. Old rewinds make room."""
     place(record.folder / _DONE, (b"",))
     for old in _folders(record.folder.parent)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def records(store: Path) -> Iterator[Record]:
+def records(store: Path) -> Iterator[RewindRecord]:
     """The rewinds of a session, oldest first. One that was killed before it changed anything is none."""
     for folder in _folders(store):
         try:
@@ -95,14 +95,14 @@ def records(store: Path) -> Iterator[Record]:
             continue
         steps = tuple(_step(folder, number, row) for number, row in enumerate(table["steps"]))
         is_done = (folder / _DONE).exists()
-        yield Record(folder, table["place"], steps, is_done, table["conversation"], table["leaf"])
+        yield RewindRecord(folder, table["place"], steps, is_done, table["conversation"], table["leaf"])
 
 
-def _step(folder: Path, number: int, row: dict[str, Any]) -> Step:
+def _step(folder: Path, number: int, row: dict[str, Any]) -> RewindStep:
     is_saved = row["kind"] in ("file", "link")
     data = held(folder / str(number)).data if is_saved else b""
     before = Held(row["kind"], data, row["mode"]) if row["kind"] != "none" else ABSENT
-    return Step(Path(row["path"]), row["name"], before, row["after"])
+    return RewindStep(Path(row["path"]), row["name"], before, row["after"])
 
 
 def _folders(store: Path) -> list[Path]:

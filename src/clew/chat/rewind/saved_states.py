@@ -18,7 +18,7 @@ _AT_ONCE = 2.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class SavedStateFolders:
     """Where a session's files are, and where their saved states are. Nothing outside of `roots` is changed."""
 
     backups: Path  # `file-history/<session>`
@@ -36,7 +36,7 @@ def real_path(path: Path) -> Path | None:
         return None
 
 
-def target_of(name: str, backup: Backup, ground: Ground) -> tuple[Path | None, str]:
+def target_of(name: str, backup: Backup, ground: SavedStateFolders) -> tuple[Path | None, str]:
     """The path that a name stands for, with links resolved; or why it may not be changed."""
     path = Path(os.path.normpath(ground.cwd / name))
     real = real_path(path)
@@ -54,12 +54,12 @@ def target_of(name: str, backup: Backup, ground: Ground) -> tuple[Path | None, s
     return real, ""
 
 
-def _where(backup: Backup, ground: Ground) -> str:
+def _where(backup: Backup, ground: SavedStateFolders) -> str:
     known = backup.name and is_plain(backup.name) and os.path.isfile(ground.backups / backup.name)
     return f"; its earlier content is in {ground.backups / str(backup.name)}" if known else ""
 
 
-def saved_state(backup: Backup, ground: Ground) -> Held | None:
+def saved_state(backup: Backup, ground: SavedStateFolders) -> Held | None:
     """The state that a backup stands for; None if its file is gone or its name leads elsewhere."""
     if backup.content is not None:
         return Held("file", backup.content.encode("utf-8", "surrogatepass"))
@@ -72,7 +72,7 @@ def saved_state(backup: Backup, ground: Ground) -> Held | None:
     return Held("file", found.data, found.mode & 0o777) if found.kind == "file" else None
 
 
-def _astray(backup: Backup, ground: Ground) -> Held | None:
+def _astray(backup: Backup, ground: SavedStateFolders) -> Held | None:
     """A backup in the folder of another session id, where 2.1.29 puts it when it resumes to print.
 
     Its time tells it from others of that name: the program writes the line and the file within a moment.

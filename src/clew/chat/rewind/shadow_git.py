@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.chat.config.repository import git_surroundings
-from clew.chat.rewind.command_effects import Done, Effect, Effects, Tree, compare
+from clew.chat.rewind.command_effects import Effect, Effects, PathEffect, ProjectTree, compare
 from clew.chat.rewind.path_state import ABSENT, Held, held
 from clew.chat.rewind.project_inventory import Survey
 from clew.errors import ClewError
@@ -68,14 +68,14 @@ class Shadow:
         self._index = self._store / f"index-{session_id}"
         self._git = git or find_program("git") or ""
         self._alone = threading.Lock()
-        self._last: Tree | None = None
+        self._last: ProjectTree | None = None
 
     @property
     def exists(self) -> bool:
         """Whether a command was ever watched in this project."""
         return (self._store / _RECORDS).is_file()
 
-    def look(self) -> Tree:
+    def look(self) -> ProjectTree:
         """The files as they are now. Raises Unseen."""
         with self._alone:
             self._prepare()
@@ -87,13 +87,13 @@ class Shadow:
         self,
         prompt: str,
         call: str,
-        before: Tree,
-        after: Tree,
+        before: ProjectTree,
+        after: ProjectTree,
         *,
         command: str = "",
         is_sure: bool = True,
         is_running: bool = False,
-    ) -> list[Done]:
+    ) -> list[PathEffect]:
         """Record what happened between two looks, for a rewind to a prompt; returns what can be undone.
 
         `is_sure` is False if others had time to change files too; `is_running`: the command goes on in the background.
@@ -126,7 +126,7 @@ class Shadow:
             if "unseen" in row:
                 found.unseen[call] = str(row["unseen"])
                 continue
-            listed: list[Done] = []
+            listed: list[PathEffect] = []
             if "before" in row:
                 found.calls.add(call)
                 skipped = set(row.get("skipped", ()))
@@ -137,7 +137,7 @@ class Shadow:
 
     # -- records
 
-    def _effect(self, found: Effect, before: Tree, listed: Iterable[Done]) -> dict[str, Any]:
+    def _effect(self, found: Effect, before: ProjectTree, listed: Iterable[PathEffect]) -> dict[str, Any]:
         """What a record says of an effect. The content of ignored files goes into the store now."""
         by_tree = {done.name: done for done in listed}
         kept, afters = {}, {}
@@ -220,7 +220,7 @@ class Shadow:
 
     # -- looking
 
-    def _look(self) -> Tree:
+    def _look(self) -> ProjectTree:
         began = time.time()
         listed = self._listed()
         survey = Survey(self.project, map(os.fsdecode, listed), self._last.inventory if self._last else None)
@@ -232,7 +232,7 @@ class Shadow:
         for words, which in ((("--force-remove",), gone), (("--add", "--remove", "--replace"), taken)):
             if which:
                 self._run("update-index", *words, "-z", "--stdin", given=b"\0".join(which) + b"\0")
-        return Tree(self._run("write-tree").decode().strip(), survey.modes, found, began)
+        return ProjectTree(self._run("write-tree").decode().strip(), survey.modes, found, began)
 
     def _listed(self) -> list[bytes]:
         """The names of all files that are not ignored; those of repositories inside are not among them."""
@@ -241,7 +241,7 @@ class Shadow:
 
     def _differences(
         self, before: str, after: str, old_modes: Mapping[str, int], new_modes: Mapping[str, int]
-    ) -> Iterator[Done]:
+    ) -> Iterator[PathEffect]:
         if before == after:
             return
         out = self._run("diff-tree", "-r", "-z", "--no-renames", "--raw", "--no-ext-diff", before, after)
@@ -250,7 +250,7 @@ class Shadow:
         rows = [(head.decode().lstrip(":").split(), os.fsdecode(name)) for head, name in pairs]
         contents = self._contents({oid for (_, _, old, new, _), _ in rows for oid in (old, new) if oid.strip("0")})
         for (old_mode, new_mode, old, new, _), name in rows:
-            yield Done(
+            yield PathEffect(
                 name,
                 _state(old_mode, contents.get(old), old_modes.get(name)),
                 _state(new_mode, contents.get(new), new_modes.get(name)),

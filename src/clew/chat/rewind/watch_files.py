@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from clew.chat import events
 from clew.chat.events import Tell
 from clew.chat.store.file_snapshots import Backups
-from clew.chat.tools.tool import Json, State, Tool
+from clew.chat.tools.tool import Json, Tool, ToolState
 
 if TYPE_CHECKING:
-    from clew.chat.rewind.command_effects import Done, Tree
+    from clew.chat.rewind.command_effects import PathEffect, ProjectTree
     from clew.chat.rewind.shadow_git import Shadow
     from clew.chat.store.journal import Journal
 
@@ -24,16 +24,18 @@ MOST_SAVED = 200  # files of one call whose states go to the file history too, w
 _NAMED = 3
 
 
-class Watch:
+class FileWatch:
     """Watches the files of a session. If that is not possible (no git, a large tree), it reports so once."""
 
-    def __init__(self, journal: Journal, backups: Backups, state: State) -> None:
+    def __init__(self, journal: Journal, backups: Backups, state: ToolState) -> None:
         self._backups = backups
         self._journal = journal
         self._state = state
         self._reported: set[str] = set()
         self._unseen = ""  # why nothing is watched
-        self._open: tuple[str, str, str, Tree] | None = None  # the last look while a command runs in the background
+        self._open: tuple[str, str, str, ProjectTree] | None = (
+            None  # the last look while a command runs in the background
+        )
 
     @cached_property
     def shadow(self) -> Shadow:
@@ -82,7 +84,7 @@ class Watch:
             made = [str(folder) for folder in inside.parents if folder.parts and not os.path.lexists(top / folder)]
             self.shadow.note_file(self._backups.owner, line, str(inside), made)
 
-    async def _compare(self, before: Tree, line: str, command: str, tell: Tell) -> None:
+    async def _compare(self, before: ProjectTree, line: str, command: str, tell: Tell) -> None:
         after = await self._look(tell)
         if after is None:
             return
@@ -95,7 +97,7 @@ class Watch:
         if is_running:
             self._open = (prompt, line, command, after)
 
-    def _save(self, done: list[Done], line: str) -> None:
+    def _save(self, done: list[PathEffect], line: str) -> None:
         """Record it in the file history too, where Claude Code finds it. It supports no links."""
         plain = [d for d in done if d.before.kind in ("file", "none") and d.after.kind != "link" and not d.is_ignored]
         if not plain or len(plain) > MOST_SAVED:
@@ -105,7 +107,7 @@ class Watch:
         if update is not None:
             self._journal.beside(update)
 
-    async def _look(self, tell: Tell) -> Tree | None:
+    async def _look(self, tell: Tell) -> ProjectTree | None:
         from clew.chat.rewind.project_inventory import LARGEST
         from clew.chat.rewind.shadow_git import Unseen
 

@@ -22,7 +22,7 @@ from clew.chat.sdk import sdk_permission
 from clew.chat.sdk.sdk_frames import LONGEST, Framing, shortened
 from clew.chat.sdk.sdk_init import Brought, brought
 from clew.chat.sdk.sdk_listing import context
-from clew.chat.store.live_conversation import Prompt
+from clew.chat.store.live_conversation import UserPrompt
 from clew.chat.tools.tool import Content, Json
 from clew.chat.turn.until_stopped import unless
 from clew.errors import ClewError
@@ -40,7 +40,7 @@ class Speaking(Protocol):
     @property
     def permissions(self) -> Permissions: ...
 
-    async def say(self, text: str) -> events.Finished:
+    async def say(self, text: str) -> events.TurnFinished:
         """What a person typed: commands and mentions are understood."""
         ...
 
@@ -131,7 +131,9 @@ class Control:
             try:
                 session = await self._started()
                 self._tell_state("running")
-                saying = session.say(content) if isinstance(content, str) else session.engine.submit(Prompt(content))
+                saying = (
+                    session.say(content) if isinstance(content, str) else session.engine.submit(UserPrompt(content))
+                )
                 self._has_failed = (await saying).is_error
             except ClewError as error:
                 self._has_failed = True
@@ -163,7 +165,7 @@ class Control:
         waiting = self._waiting_words()
         if self._session is not None and not self._session.engine.stopped.is_set():
             while waiting and waiting[0] is not None and not _is_command(waiting[0]):
-                self._session.engine.queue(Prompt(waiting.pop(0) or ""))
+                self._session.engine.queue(UserPrompt(waiting.pop(0) or ""))
         for content in waiting:
             self._inbox.put_nowait(content)
 
@@ -345,7 +347,7 @@ class Control:
             self._send({**self._framing.system("session_state_changed", state=state), "sdk_host_only": True})
 
     def _failed(self, text: str) -> Json:
-        done = events.Finished(
+        done = events.TurnFinished(
             ending="error_during_execution",
             text="",
             turns=0,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from clew.chat.events import Finished
+from clew.chat.events import TurnFinished
 from clew.chat.tools.tool import Json
 from clew.models import model_of, window_of
 
 
-def result(finished: Finished, session_id: str, uuid: str) -> Json:
+def result(finished: TurnFinished, session_id: str, uuid: str) -> Json:
     """The result of a turn, as `--output-format json` prints it."""
     made: Json = {
         "type": "result",
@@ -39,7 +39,7 @@ def _limits(model: str) -> Json:
     return {"contextWindow": window_of(model), "maxOutputTokens": model_of(model).output}
 
 
-def _reason(finished: Finished) -> str:
+def _reason(finished: TurnFinished) -> str:
     """Why the turn ended, in the SDKs' words."""
     if finished.is_interrupted:
         return "aborted_tools" if finished.stop_reason == "tool_use" else "aborted_streaming"

@@ -9,7 +9,7 @@ from typing import Any
 from clew.chat import events
 from clew.chat.events import Event
 from clew.chat.sdk.result_json import result
-from clew.chat.tools.tool import Json, Result
+from clew.chat.tools.tool import CallResult, Json
 from clew.version import __version__
 
 LONGEST = 900_000  # bytes of one line; the SDK for Python gives up above 1 MiB
@@ -35,7 +35,7 @@ class Framing:
 
     def frames(self, told: Event) -> Iterator[Json]:
         """The frames of an event, in order; none for what the listener does not want."""
-        if not told.agent and isinstance(told, events.Said | events.Answered | events.Begun):
+        if not told.agent and isinstance(told, events.BlockSaid | events.Answered | events.Begun):
             self._is_in_tool = isinstance(told, events.Answered)
         match told:
             case events.Begun() if not told.agent:
@@ -52,12 +52,12 @@ class Framing:
                     self._held = said
             case events.Streamed() if self.shows_partial:
                 yield self._frame("stream_event", told, event=told.event)
-            case events.Said():
+            case events.BlockSaid():
                 if not told.agent or self.shows_agents or _acts(told.message):
                     yield {**self._frame("assistant", told, message=told.message), "uuid": told.uuid}
             case events.Answered():
                 yield self._answered(told)
-            case events.Finished() if not told.agent:
+            case events.TurnFinished() if not told.agent:
                 yield from self._finished(told)
             case _:
                 yield from self._status(told)
@@ -123,7 +123,7 @@ class Framing:
                     error_status=told.status,
                     error=told.message,
                 )
-            case events.Compacted():
+            case events.CompactionDone():
                 yield self.system(
                     "compact_boundary", compact_metadata={"trigger": told.trigger, "pre_tokens": told.before}
                 )
@@ -164,7 +164,7 @@ class Framing:
                     summary=told.summary,
                 )
 
-    def _finished(self, told: events.Finished) -> Iterator[Json]:
+    def _finished(self, told: events.TurnFinished) -> Iterator[Json]:
         if told.is_interrupted:
             text = INTERRUPTED_CALL if self._is_in_tool else INTERRUPTED
             yield self._user([{"type": "text", "text": text}], told)
@@ -172,7 +172,7 @@ class Framing:
             yield self._failure(told)
         yield self.result(told)
 
-    def _failure(self, told: events.Finished) -> Json:
+    def _failure(self, told: events.TurnFinished) -> Json:
         """An error of the API, said in the model's place."""
         said = {"type": "text", "text": f"API Error: {told.status} {' '.join(told.errors)}"}
         message = {
@@ -188,7 +188,7 @@ class Framing:
         kind = _FAILURES.get(told.status or 0, "server_error" if (told.status or 0) >= 500 else "unknown")
         return {**self._frame("assistant", told, message=message), "error": kind, "api_error_status": told.status}
 
-    def result(self, told: events.Finished) -> Json:
+    def result(self, told: events.TurnFinished) -> Json:
         return result(told, self.session_id, self.new_id())
 
 
@@ -196,7 +196,7 @@ def _acts(message: Json) -> bool:
     return any(block.get("type") == "tool_use" for block in message.get("content") or ())
 
 
-def _detail(result: Result) -> Any:
+def _detail(result: CallResult) -> Any:
     if result.is_error and result.detail is None:
         return f"Error: {result.content}" if isinstance(result.content, str) else "Error"
     return result.detail

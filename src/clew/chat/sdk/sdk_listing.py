@@ -15,7 +15,7 @@ from clew.version import __version__
 
 if TYPE_CHECKING:
     from clew.chat.engine import Engine
-    from clew.chat.session_factory import Session, Wishes
+    from clew.chat.session_factory import ChatSession, Wishes
 
 COMPACT = {
     "name": "compact",
@@ -49,7 +49,7 @@ def greeting(wishes: Wishes, agents: Mapping[str, Json]) -> Json:
     }
 
 
-def opening(session: Session, inside: Sequence[str]) -> Json:
+def opening(session: ChatSession, inside: Sequence[str]) -> Json:
     """What the first frame of a turn lists; `inside` are the servers that live in the SDK's process."""
     known = [{"name": name, "status": "connected"} for name in inside]
     return {

@@ -20,7 +20,7 @@ State = tuple[bytes, int] | None  # the content of a file and its mode; None if 
 LARGEST = 64 << 20  # bytes; a larger file is not saved
 
 
-class Saved(Struct, frozen=True):
+class SavedFile(Struct, frozen=True):
     """The newest backup of a file."""
 
     name: str | None
@@ -35,10 +35,10 @@ class Saved(Struct, frozen=True):
 class Backups:
     """The backups of one session."""
 
-    def __init__(self, folder: Path, cwd: Path, known: Mapping[str, Saved] | None = None) -> None:
+    def __init__(self, folder: Path, cwd: Path, known: Mapping[str, SavedFile] | None = None) -> None:
         self.folder = folder
         self.cwd = cwd
-        self._saved: dict[str, Saved] = dict(known or {})
+        self._saved: dict[str, SavedFile] = dict(known or {})
         self.owner = ""
         self._time = ""
         self._fresh: set[str] = set()  # tracked since the prompt
@@ -88,11 +88,11 @@ class Backups:
         self._saved[key] = self._keep(path, state, version, time)
         return True
 
-    def _keep(self, path: Path, state: State, version: int, time: str) -> Saved:
+    def _keep(self, path: Path, state: State, version: int, time: str) -> SavedFile:
         """Save a state. Whoever puts it back takes the mode from the backup, and takes a file for unchanged that is older
         than it: so it is never newer than the file."""
         if state is None:
-            return Saved(None, version, time)
+            return SavedFile(None, version, time)
         stem = sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
         while (self.folder / f"{stem}@v{version}").exists():  # saved by one who died before he could say so
             version += 1
@@ -100,9 +100,9 @@ class Backups:
         changed = path.stat().st_mtime_ns if path.exists() else None
         saved = create_exactly(self.folder / f"{stem}@v{version}", (data,), mtime_ns=changed)
         saved.chmod(mode)
-        return Saved(saved.name, version, time)
+        return SavedFile(saved.name, version, time)
 
-    def _kept(self, saved: Saved) -> State:
+    def _kept(self, saved: SavedFile) -> State:
         if saved.name is None:
             return None
         try:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from clew.api.stream_assembly import Reply
+from clew.api.stream_assembly import ApiReply
 from clew.chat.store import journal_lines
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.tools.tool import Json
@@ -192,7 +192,7 @@ class Replying:
         self.lines.append(self._held)
         return self._held[0]
 
-    def finish(self, reply: Reply) -> None:
+    def finish(self, reply: ApiReply) -> None:
         """The reply is whole, or will never be: then its stop reason is None."""
         self._message = {**self._message, **reply.data}
         self._request_id = self._request_id or reply.request_id

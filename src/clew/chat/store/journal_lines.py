@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.chat.tools.tool import Content, Json, Result
+from clew.chat.tools.tool import CallResult, Content, Json
 from clew.version import __version__
 
 LEVEL = "2.1.29"
@@ -86,7 +86,7 @@ def note(content: Content, call_id: str = "") -> Json:
     return body | ({"sourceToolUseID": call_id} if call_id else {})
 
 
-def result(call_id: str, found: Result, source: str, is_agent: bool = False) -> Json:
+def result(call_id: str, found: CallResult, source: str, is_agent: bool = False) -> Json:
     """What came of a call; `source` is the line of the call. In an agent's file the record is left out."""
     content = found.content if isinstance(found.content, str) else list(found.content)
     if found.is_error:
@@ -101,7 +101,7 @@ def result(call_id: str, found: Result, source: str, is_agent: bool = False) -> 
     return body | {"sourceToolAssistantUUID": source}
 
 
-def _told(found: Result) -> str:
+def _told(found: CallResult) -> str:
     text = found.content if isinstance(found.content, str) else ""
     return f"Error: {text}" if found.is_error else text
 

@@ -20,11 +20,11 @@ from clew.api.token_estimate import tokens
 from clew.chat.config.model_alias import in_mode
 from clew.chat.config.repository import branch_of
 from clew.chat.permission.decision import Mode
-from clew.chat.rewind.watch_files import Watch
+from clew.chat.rewind.watch_files import FileWatch
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.journal import Journal
-from clew.chat.tools.tool import Content, Json, Result, State
+from clew.chat.tools.tool import CallResult, Content, Json, ToolState
 from clew.conversation.api_messages import join_blocks
 from clew.models import is_same, window_of
 from clew.wire.json_codec import encode
@@ -37,7 +37,7 @@ CAVEAT = (
 )
 
 
-class Prompt(Struct, frozen=True):
+class UserPrompt(Struct, frozen=True):
     """What a person says: the words, and texts that the program puts below them for the model alone."""
 
     content: Content
@@ -49,7 +49,7 @@ class Prompt(Struct, frozen=True):
         return text_of(self.content)
 
 
-class Call(Struct, frozen=True):
+class PendingCall(Struct, frozen=True):
     """A call of a reply, and the line that it stands on."""
 
     id: str
@@ -60,21 +60,21 @@ class Call(Struct, frozen=True):
     is_cut: bool = False  # the reply ended in the middle of it
 
 
-class Dialogue(Struct):
+class LiveConversation(Struct):
     """One conversation: the session itself, or an agent's."""
 
     journal: Journal
-    state: State
+    state: ToolState
     choice: str  # of a model: its full name, or `opusplan`, whose model depends on the mode
     mode: Mode = "default"
     mode_before: Mode = "default"  # the mode in which planning began
     backups: Backups | None = None
-    watch: Watch | None = None
-    parent: Dialogue | None = None  # whose agent this is
+    watch: FileWatch | None = None
+    parent: LiveConversation | None = None  # whose agent this is
     kind: str = ""  # of agent
     description: str = ""  # of the agent's task
     messages: list[Json] = field(default_factory=list)
-    queue: deque[Prompt] = field(default_factory=deque)
+    queue: deque[UserPrompt] = field(default_factory=deque)
     reported: int = 0  # tokens of the last request and its reply
     weighed: int = 0  # messages that these tokens stand for
     largest: dict[str, int] = field(default_factory=dict)  # by model: the most tokens of a request that was answered
@@ -94,12 +94,12 @@ class Dialogue(Struct):
         return self.journal.envelope.session_id
 
     @property
-    def root(self) -> Dialogue:
+    def root(self) -> LiveConversation:
         """The session itself, of which this may be an agent."""
         return self.parent.root if self.parent else self
 
     @property
-    def listener(self) -> Dialogue:
+    def listener(self) -> LiveConversation:
         """Who is told of what this conversation began: itself, or once it is over, whoever sent it."""
         return self.parent.listener if self.is_over and self.parent else self
 
@@ -126,7 +126,7 @@ class Dialogue(Struct):
 
     # -- what the person says
 
-    def prompt(self, said: Prompt) -> str:
+    def prompt(self, said: UserPrompt) -> str:
         """A prompt, behind the state of the files; its uuid. What ended in the background is told in the same way."""
         uuid = self.journal.new_id()
         if not said.task:
@@ -171,12 +171,12 @@ class Dialogue(Struct):
             self.journal.add(journal_lines.plain(text))
             self._hear(text)
 
-    def enqueue(self, said: Prompt) -> None:
+    def enqueue(self, said: UserPrompt) -> None:
         """A prompt that waits until the model can hear it."""
         self.queue.append(said)
         self._queue_line("enqueue", said.content)
 
-    def notify(self, said: Prompt) -> None:
+    def notify(self, said: UserPrompt) -> None:
         """Something has ended in the background: it is told as soon as the model can hear it."""
         try:
             self.enqueue(said)
@@ -190,7 +190,7 @@ class Dialogue(Struct):
             self._queue_line("remove", said.content)
         return bool(self.queue)
 
-    def endings(self) -> list[Prompt]:
+    def endings(self) -> list[UserPrompt]:
         """Take out of the queue what has ended in the background, before a person's words are said."""
         self.something_waits()
         taken = [said for said in self.queue if said.task]
@@ -199,12 +199,12 @@ class Dialogue(Struct):
             self._queue_line("dequeue")
         return taken
 
-    def dequeue(self) -> Prompt:
+    def dequeue(self) -> UserPrompt:
         said = self.queue.popleft()
         self._queue_line("dequeue")
         return said
 
-    def unqueue(self) -> list[Prompt]:
+    def unqueue(self) -> list[UserPrompt]:
         """Take back what a person said that still waits: it is not said."""
         taken = [said for said in self.queue if not said.task]
         for said in taken:
@@ -260,12 +260,12 @@ class Dialogue(Struct):
             model = self.asked or self.model  # the choice or the mode may have changed since the request
             self.largest[model] = max(counted, self.largest.get(model, 0))
 
-    def result(self, call: Call, found: Result) -> str:
+    def result(self, call: PendingCall, found: CallResult) -> str:
         """Write down what came of a call; it is sent with the others of its reply, by `answer`."""
         self.calls_made += 1
         return self.journal.add(journal_lines.result(call.id, found, call.line, self.journal.is_agent), is_safe=True)
 
-    def answer(self, calls: Sequence[Call], results: Mapping[str, Result]) -> None:
+    def answer(self, calls: Sequence[PendingCall], results: Mapping[str, CallResult]) -> None:
         """The results of all calls of a reply, in the order of the calls, then what the tools add."""
         blocks = []
         for call in calls:
@@ -294,7 +294,7 @@ class Dialogue(Struct):
         if str(self.state.cwd) != self.journal.envelope.cwd:
             self.journal.move(str(self.state.cwd), branch_of(self.state.cwd))
 
-    def link(self, found: Result) -> None:
+    def link(self, found: CallResult) -> None:
         """Name the pull request that a call made."""
         for made in _PULL_REQUEST.finditer(text_of(found.content)):
             if made[0] not in self.linked and not self.journal.is_agent:
@@ -302,7 +302,7 @@ class Dialogue(Struct):
                 time = self.journal.time()
                 self.journal.beside(journal_lines.pull_request(int(made[2]), made[0], made[1], self.session_id, time))
 
-    def keep_list(self, found: Result) -> None:
+    def keep_list(self, found: CallResult) -> None:
         """Keep the list of what is to be done in a file of its own, as older versions look for it; done, it is empty."""
         folder = self.root.lists
         if folder is None or not isinstance(found.detail, dict) or "newTodos" not in found.detail:

@@ -15,10 +15,10 @@ from pathlib import Path
 from clew.api.token_estimate import tokens
 from clew.chat.permission.decision import MODES, Mode
 from clew.chat.store import journal_lines
-from clew.chat.store.file_snapshots import Saved
+from clew.chat.store.file_snapshots import SavedFile
 from clew.chat.store.task_notifications import task_of, unheard
 from clew.chat.tools.atomic_files import content
-from clew.chat.tools.tool import Failed, Json, Result, Seen
+from clew.chat.tools.tool import CallResult, Json, Seen, ToolFailed
 from clew.conversation.file_history import file_states
 from clew.conversation.load import read, request
 from clew.conversation.message_drafts import INTERRUPTED_CALL
@@ -55,7 +55,7 @@ class Resumed:
     name: str = ""
     todos: list[Json] = field(default_factory=list)
     seen: dict[Path, Seen] = field(default_factory=dict)
-    backups: dict[str, Saved] = field(default_factory=dict)
+    backups: dict[str, SavedFile] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
     reported: int = 0
     weighed: int = 0
@@ -150,7 +150,7 @@ def _closing(
         call = block.get("tool_use_id")
         is_ours = block.get("type") == "tool_result" and str(block.get("content", "")).startswith(INTERRUPTED_CALL)
         if is_ours and call in lines and not any(c.use.id == call and c.result is not None for c in session.calls):
-            yield journal_lines.result(str(call), Result(str(block["content"]), is_error=True), str(lines[call]))
+            yield journal_lines.result(str(call), CallResult(str(block["content"]), is_error=True), str(lines[call]))
     last = next((e for e in reversed(path) if e.type in ("user", "assistant")), None)
     is_closed = last is not None and last.type == "assistant" and last.is_synthetic and last.text == UNANSWERED
     if messages and _text(messages[-1]) == UNANSWERED and messages[-1]["role"] == "assistant" and not is_closed:
@@ -226,14 +226,14 @@ def _seen(calls: Sequence[Call]) -> Iterator[tuple[Path, Seen]]:
     for named, when in known.items():
         try:
             found = content(Path(named))
-        except (OSError, Failed, ValueError):
+        except (OSError, ToolFailed, ValueError):
             continue
         if found.seen.mtime_ns <= (when.timestamp() + 1) * 1e9:
             yield Path(os.path.realpath(named)), found.seen
 
 
-def _backups(session: Session) -> dict[str, Saved]:
+def _backups(session: Session) -> dict[str, SavedFile]:
     states = list(file_states(session.entries).values())
     if not states:
         return {}
-    return {path: Saved(b.name, b.version or 1, b.time or "") for path, b in states[-1].backups.items()}
+    return {path: SavedFile(b.name, b.version or 1, b.time or "") for path, b in states[-1].backups.items()}

@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clew.chat.tools.path_arguments import told, writable
-from clew.chat.tools.tool import Failed, Scene, Seen
+from clew.chat.tools.tool import Seen, ToolContext, ToolFailed
 
 LARGEST = 16 << 20  # bytes of a file that is edited: all of it becomes part of the session
 MOST_KEPT = 256 << 20  # bytes of the output of a command
@@ -43,7 +43,7 @@ def regular(path: Path) -> Iterator[int]:
     """A plain file opened for reading. What could block, never end or tell of this process is refused."""
     real = os.path.realpath(path)
     if real == "/proc" or real.startswith("/proc/"):
-        raise Failed(f"{path} is a file of the system's own, which Read does not open. Use Bash to look at it.")
+        raise ToolFailed(f"{path} is a file of the system's own, which Read does not open. Use Bash to look at it.")
     try:
         file = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
@@ -61,8 +61,8 @@ def regular(path: Path) -> Iterator[int]:
         os.close(file)
 
 
-def _special(path: Path) -> Failed:
-    return Failed(f"{path} is a pipe, a socket or a device, not a file that can be read.")
+def _special(path: Path) -> ToolFailed:
+    return ToolFailed(f"{path} is a pipe, a socket or a device, not a file that can be read.")
 
 
 def content(path: Path, largest: int = LARGEST) -> Content:
@@ -74,12 +74,14 @@ def content(path: Path, largest: int = LARGEST) -> Content:
             parts.append(part)
             size += len(part)
             if size > largest:
-                raise Failed(f"{path} has more than {largest >> 20} MB, which is too large to change with this tool.")
+                raise ToolFailed(
+                    f"{path} has more than {largest >> 20} MB, which is too large to change with this tool."
+                )
     data = b"".join(parts)
     return Content(data, Seen(facts.st_mtime_ns, digest(data)))
 
 
-def put(path: Path, data: bytes, scene: Scene) -> Seen:
+def put(path: Path, data: bytes, scene: ToolContext) -> Seen:
     """Put a file in place, new or over the old one, and note it as seen."""
     target = writable(path, scene.state)
     scene.before_change(target)
@@ -282,7 +284,7 @@ def _settle(folder: int) -> None:
         os.close(again)
 
 
-def outputs(scene: Scene) -> Path:
+def outputs(scene: ToolContext) -> Path:
     """The folder for outputs that the session keeps, made if it is not there."""
     folder = scene.folder / "tool-results"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -296,7 +298,7 @@ def scratch(folder: Path | None = None) -> tuple[int, Path]:
     return os.open(name, os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)), Path(name)
 
 
-def keep(source: Path, scene: Scene) -> Path:
+def keep(source: Path, scene: ToolContext) -> Path:
     """Copy a long output into the session's folder, as far as it is kept, and say where it lies."""
     target = outputs(scene) / f"{scene.call_id}.txt"
     file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)

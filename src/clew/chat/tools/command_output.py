@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clew.chat.tools.atomic_files import keep
 from clew.chat.tools.size_format import told_size
-from clew.chat.tools.tool import Json, Scene
+from clew.chat.tools.tool import Json, ToolContext
 
 INLINE = 30_000  # characters
 PREVIEW = 2_000
@@ -32,7 +32,7 @@ def end(path: Path, most: int) -> str:
         return file.read().decode("utf-8", "replace").rstrip("\r\n")[-most:]
 
 
-def persisted(path: Path, scene: Scene) -> tuple[str, Json]:
+def persisted(path: Path, scene: ToolContext) -> tuple[str, Json]:
     """A long output put into the session's folder: what the model is told instead, and what is recorded."""
     kept = keep(path, scene)
     size = path.stat().st_size
@@ -44,7 +44,7 @@ def persisted(path: Path, scene: Scene) -> tuple[str, Json]:
     return told, {"persistedOutputPath": str(kept), "persistedOutputSize": size}
 
 
-def ends(path: Path, scene: Scene) -> str:
+def ends(path: Path, scene: ToolContext) -> str:
     """The start and the end of a long output of a command that failed; where all of it lies."""
     kept = keep(path, scene)
     head, tail = start(path, FAILED // 2)[0], end(path, FAILED // 2)

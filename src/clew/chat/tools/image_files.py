@@ -7,20 +7,20 @@ import struct
 from pathlib import Path
 
 from clew.chat.tools.size_format import told_size
-from clew.chat.tools.tool import Failed, Json, Result
+from clew.chat.tools.tool import CallResult, Json, ToolFailed
 
 LARGEST = 5 * (1 << 20) * 3 // 4  # bytes: the Messages API takes 5 MB of base64
 WIDEST = 8000  # pixels that the Messages API takes, on either side
 
 
-def picture(path: Path, data: bytes) -> Result:
+def picture(path: Path, data: bytes) -> CallResult:
     """A picture as the result of a call."""
     kind = media_type(data)
     if kind is None:
-        raise Failed(f"{path} is no PNG, JPEG, GIF or WebP picture, whatever its name says.")
+        raise ToolFailed(f"{path} is no PNG, JPEG, GIF or WebP picture, whatever its name says.")
     size = measure(kind, data)
     if len(data) > LARGEST or (size and max(size) > WIDEST):
-        raise Failed(
+        raise ToolFailed(
             f"{path} is too large a picture ({told_size(len(data))}): at most {told_size(LARGEST)} and {WIDEST} pixels "
             "on a side can be shown. Make a smaller copy with Bash and read that."
         )
@@ -34,7 +34,7 @@ def picture(path: Path, data: bytes) -> Result:
             "displayWidth": width,
             "displayHeight": height,
         }
-    return Result([block(kind, text)], {"type": "image", "file": file})
+    return CallResult([block(kind, text)], {"type": "image", "file": file})
 
 
 def block(kind: str, text: str) -> Json:

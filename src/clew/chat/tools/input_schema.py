@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from clew.chat.tools.tool import Failed, Json, Result, Tool
+from clew.chat.tools.tool import CallResult, Json, Tool, ToolFailed
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -31,22 +31,22 @@ def check(tool: Tool, input: Any) -> Json:
     if wrong:
         noun = "issue" if len(wrong) == 1 else "issues"
         lines = "\n".join(wrong)
-        raise Failed(f"InputValidationError: {tool.name} failed due to the following {noun}:\n{lines}")
+        raise ToolFailed(f"InputValidationError: {tool.name} failed due to the following {noun}:\n{lines}")
     made: Json = given
     return made
 
 
-def unknown(name: str) -> Failed:
+def unknown(name: str) -> ToolFailed:
     """The failure of a call to a tool that is not there."""
-    return Failed(f"Error: No such tool available: {name}")
+    return ToolFailed(f"Error: No such tool available: {name}")
 
 
-def failure(failed: Failed) -> Result:
+def failure(failed: ToolFailed) -> CallResult:
     """A failed call as its result: a wrong call is marked as such, what went wrong in doing it is told plainly."""
     text = f"<tool_use_error>{failed.text}</tool_use_error>" if failed.is_misuse else failed.text
     is_named = failed.text.startswith(("Error: ", "InputValidationError: "))
     detail = failed.text if is_named else f"Error: {failed.text}"
-    return Result(text, detail, is_error=True)
+    return CallResult(text, detail, is_error=True)
 
 
 def _types(schema: Json) -> tuple[str, ...]:

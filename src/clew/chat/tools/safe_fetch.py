@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.chat.tools.tool import Failed
+from clew.chat.tools.tool import ToolFailed
 from clew.version import __version__
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FetchedPage:
     """What an address answered; `moved_to` if that is another host's affair."""
 
     url: str
@@ -58,25 +58,25 @@ class Page:
     moved_to: str = ""
 
 
-async def fetch(given: str, network: Network) -> Page:
+async def fetch(given: str, network: Network) -> FetchedPage:
     """Fetch a page, following it on the same host. Raises `Failed`."""
     try:
         import httpx
     except ModuleNotFoundError:
-        raise Failed("WebFetch needs an extra: pip install 'clew[chat]'.", is_misuse=False) from None
+        raise ToolFailed("WebFetch needs an extra: pip install 'clew[chat]'.", is_misuse=False) from None
     try:
         async with asyncio.timeout(_WHOLE):
             return await _followed(given, network)
     except httpx.InvalidURL as error:
-        raise Failed(f"{given!r} is no address of a page: {error}.") from None
+        raise ToolFailed(f"{given!r} is no address of a page: {error}.") from None
     except TimeoutError:
-        raise Failed(f"{given} did not answer within {_WHOLE:g} seconds.", is_misuse=False) from None
+        raise ToolFailed(f"{given} did not answer within {_WHOLE:g} seconds.", is_misuse=False) from None
     except (httpx.HTTPError, ssl.SSLError, OSError) as error:
         told = str(error) or type(error).__name__
-        raise Failed(f"{given} could not be fetched: {told}", is_misuse=False) from error
+        raise ToolFailed(f"{given} could not be fetched: {told}", is_misuse=False) from error
 
 
-async def _followed(given: str, network: Network) -> Page:
+async def _followed(given: str, network: Network) -> FetchedPage:
     import httpx
 
     url = _checked(httpx.URL(given), network)
@@ -89,9 +89,9 @@ async def _followed(given: str, network: Network) -> Page:
             return page
         following = _checked(url.join(target), network)
         if (_bare(following.host), following.port) != (_bare(url.host), url.port):
-            return Page(str(url), page.code, page.reason, "", "", page.size, str(following))
+            return FetchedPage(str(url), page.code, page.reason, "", "", page.size, str(following))
         url = following
-    raise Failed(f"{given} leads on and on: it was followed {_HOPS} times.", is_misuse=False)
+    raise ToolFailed(f"{given} leads on and on: it was followed {_HOPS} times.", is_misuse=False)
 
 
 def _bare(host: str) -> str:
@@ -101,9 +101,9 @@ def _bare(host: str) -> str:
 def _checked(url: httpx.URL, network: Network) -> httpx.URL:
     """The address that is asked: with TLS, unless the host is one of the person's own."""
     if url.scheme not in ("http", "https") or not _HOST.fullmatch(url.raw_host):
-        raise Failed(f"{str(url)!r} is no address of a page: it has to begin with https:// and name a host.")
+        raise ToolFailed(f"{str(url)!r} is no address of a page: it has to begin with https:// and name a host.")
     if url.userinfo:
-        raise Failed("The address holds a name or a password, which are not sent.")
+        raise ToolFailed("The address holds a name or a password, which are not sent.")
     if url.scheme == "http" and url.host not in network.private:
         return url.copy_with(scheme="https", port=None if url.port == 80 else url.port)
     return url
@@ -115,11 +115,11 @@ async def _address(url: httpx.URL, network: Network) -> str:
     try:
         found = await network.look_up(url.host, port)
     except (OSError, UnicodeError) as error:
-        raise Failed(f"The host {url.host} is not known: {error}", is_misuse=False) from None
+        raise ToolFailed(f"The host {url.host} is not known: {error}", is_misuse=False) from None
     if not found:
-        raise Failed(f"The host {url.host} is not known.", is_misuse=False)
+        raise ToolFailed(f"The host {url.host} is not known.", is_misuse=False)
     if url.host not in network.private and not all(is_public(place) for place in found):
-        raise Failed(
+        raise ToolFailed(
             f"{url.host} lies in a private network, which is not reached from here. Ask the person to allow the host, "
             "or use Bash with curl."
         )
@@ -157,7 +157,7 @@ def _trusted(network: Network) -> ssl.SSLContext:
     return trusted
 
 
-async def _asked(url: httpx.URL, address: str, trusted: ssl.SSLContext | None) -> tuple[Page, str | None]:
+async def _asked(url: httpx.URL, address: str, trusted: ssl.SSLContext | None) -> tuple[FetchedPage, str | None]:
     """Ask once, at this address. The answer, and where it leads if it is a redirect."""
     import httpx
 
@@ -176,7 +176,7 @@ async def _asked(url: httpx.URL, address: str, trusted: ssl.SSLContext | None) -
         body = b"" if target else await _body(answer, str(url))
         kind = answer.headers.get("content-type", "text/html")
         text = _decoded(body, answer.charset_encoding)
-    return Page(str(url), answer.status_code, answer.reason_phrase, kind, text, len(body)), target
+    return FetchedPage(str(url), answer.status_code, answer.reason_phrase, kind, text, len(body)), target
 
 
 async def _body(answer: httpx.Response, url: str) -> bytes:
@@ -184,7 +184,7 @@ async def _body(answer: httpx.Response, url: str) -> bytes:
     async for part in answer.aiter_bytes():
         body += part
         if len(body) > LARGEST:
-            raise Failed(f"{url} is larger than {LARGEST >> 20} MB.", is_misuse=False)
+            raise ToolFailed(f"{url} is larger than {LARGEST >> 20} MB.", is_misuse=False)
     return bytes(body)
 
 

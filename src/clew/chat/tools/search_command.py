@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from clew.chat.tools.builtin.web_search import Hit, SearchFailed
+from clew.chat.tools.builtin.web_search import SearchFailed, WebHit
 from clew.chat.tools.process import MOST_OUTPUT, run_shell
 
 SECONDS = 60.0
@@ -25,7 +25,7 @@ class SearchCommand:
         self._variables = variables
         self._seconds = seconds
 
-    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[Hit]:
+    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[WebHit]:
         asked = {"query": query, "allowed_domains": list(allowed), "blocked_domains": list(blocked)}
         ended = await run_shell(
             self._command, self._cwd, self._variables, msgspec.json.encode(asked) + b"\n", self._seconds
@@ -39,7 +39,7 @@ class SearchCommand:
         if len(ended.stdout) >= MOST_OUTPUT:
             raise SearchFailed("the search command printed more than 1 MB.")
         try:
-            return msgspec.json.decode(ended.stdout, type=list[Hit])
+            return msgspec.json.decode(ended.stdout, type=list[WebHit])
         except (msgspec.MsgspecError, UnicodeError) as error:
             raise SearchFailed(
                 f'the search command did not print a JSON array of {{"title", "url", "text"}}: {error}.'

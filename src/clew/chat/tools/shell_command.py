@@ -14,7 +14,7 @@ from clew.chat.tools import process_group
 from clew.chat.tools.atomic_files import MOST_KEPT, scratch
 from clew.chat.tools.command_environment import command_environment
 from clew.chat.tools.command_output import INLINE, end
-from clew.chat.tools.tool import Failed, Json
+from clew.chat.tools.tool import Json, ToolFailed
 from clew.system.environment import surroundings
 from clew.system.subprocesses import find_program
 
@@ -26,7 +26,7 @@ _PROFILE = ". /dev/fd/{0} 2>/dev/null; exec {0}<&-\n"
 
 
 @dataclass(eq=False)
-class Command:
+class ShellCommand:
     """A command that runs or has run."""
 
     id: str
@@ -143,7 +143,7 @@ class Command:
 
 async def begin(
     command: str, cwd: Path, folder: Path | None = None, profile: int | None = None, *, is_trusted: bool = False
-) -> Command:
+) -> ShellCommand:
     """Start a command in a shell of its own, which reads the profile first. Its output goes to this folder, or else to a
     temporary one. `is_trusted` is about the project: it decides the environment."""
     beginning = asyncio.ensure_future(_begun(command, cwd, folder, profile, is_trusted))
@@ -156,12 +156,12 @@ async def begin(
         raise
 
 
-async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | None, is_trusted: bool) -> Command:
+async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | None, is_trusted: bool) -> ShellCommand:
     shell = find_program("bash") or find_program("sh")
     if shell is None:
-        raise Failed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
+        raise ToolFailed("There is no shell (bash or sh) to run the command with.", is_misuse=False)
     if "\0" in command:
-        raise Failed("A command cannot hold a null character.")
+        raise ToolFailed("A command cannot hold a null character.")
     output, path = scratch(folder)
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
@@ -184,10 +184,10 @@ async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | No
     except OSError as error:
         os.close(reader)
         path.unlink()
-        raise Failed(f"The command could not be begun: {error.strerror}.", is_misuse=False) from error
+        raise ToolFailed(f"The command could not be begun: {error.strerror}.", is_misuse=False) from error
     finally:
         os.close(output)
         os.close(writer)
         if profile is not None:
             os.close(profile)
-    return Command(f"b{secrets.token_hex(3)}", command, path, process, reader)
+    return ShellCommand(f"b{secrets.token_hex(3)}", command, path, process, reader)

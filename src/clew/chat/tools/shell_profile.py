@@ -35,7 +35,7 @@ printf '# whole\\n'
 """
 
 
-class Profile:
+class ShellProfile:
     """What the commands of a session begin with; taken when the first of them is about to run."""
 
     def __init__(

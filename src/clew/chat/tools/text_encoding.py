@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clew.chat.tools.tool import Failed
+from clew.chat.tools.tool import ToolFailed
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -66,7 +66,7 @@ def encode(form: Text, raw: str, path: Path) -> bytes:
         return form.mark + raw.encode(form.encoding)
     except UnicodeEncodeError as error:
         letter = error.object[error.start]
-        raise Failed(f"{path} is kept as {form.encoding}, which cannot hold the letter {letter!a}.") from None
+        raise ToolFailed(f"{path} is kept as {form.encoding}, which cannot hold the letter {letter!a}.") from None
 
 
 def with_ends(text: str, end: str) -> str:

@@ -17,7 +17,7 @@ Content = str | Sequence[Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CallResult:
     """What came of a call: what the model is told, and the program's own record of it (`toolUseResult`)."""
 
     content: Content
@@ -26,7 +26,7 @@ class Result:
     notes: tuple[Content, ...] = ()  # texts for the model that stand behind the result, as entries of their own
 
 
-class Failed(Exception):
+class ToolFailed(Exception):
     """A call that could not be done. `text` goes to the model; `is_misuse` if the call itself was wrong."""
 
     def __init__(self, text: str, *, is_misuse: bool = True) -> None:
@@ -45,7 +45,7 @@ class Seen:
 
 
 @dataclass
-class State:
+class ToolState:
     """What outlives a call within a session: shared by all calls of a conversation, and by nobody else."""
 
     cwd: Path
@@ -62,7 +62,7 @@ class State:
 
 Progress = Callable[[Json], Awaitable[None]]
 Ask = Callable[[Sequence[Json]], Awaitable[Mapping[str, Any]]]
-Errand = Callable[[Json, "Scene"], Awaitable[Result]]
+Errand = Callable[[Json, "Scene"], Awaitable[CallResult]]
 Extract = Callable[[str, str], Awaitable[str]]
 
 
@@ -71,13 +71,13 @@ async def _silent(data: Json) -> None:
 
 
 @dataclass(frozen=True)
-class Scene:
+class ToolContext:
     """Where a call takes place. What is None is not to be had here, and a tool that needs it fails and says so."""
 
     call_id: str
     session_id: str
     folder: Path  # of the session: long outputs go to `tool-results/` in it
-    state: State
+    state: ToolState
     stopped: asyncio.Event  # set when the person broke off: finish at once, and say what there is
     progress: Progress = _silent
     before_change: Callable[[Path], None] = lambda path: None  # called with a file's path before it is touched
@@ -105,4 +105,4 @@ class Tool(Protocol):
         """Whether the call changes nothing: such calls may run side by side."""
         ...
 
-    async def call(self, input: Json, scene: Scene) -> Result: ...
+    async def call(self, input: Json, scene: ToolContext) -> CallResult: ...

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from clew.chat.tools.tool import Json, Result, Scene
+from clew.chat.tools.tool import CallResult, Json, ToolContext
 
 TEXT: Json = {"type": "string"}
 WHOLE: Json = {"type": "integer"}
@@ -15,19 +15,19 @@ FLAG: Json = {"type": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SpecTool:
     """A tool made of its parts."""
 
     name: str
     description: str
     schema: Json
-    run: Callable[[Json, Scene], Awaitable[Result]]
+    run: Callable[[Json, ToolContext], Awaitable[CallResult]]
     reads: bool = False  # every call of it changes nothing
 
     def is_read_only(self, input: Json) -> bool:
         return self.reads
 
-    async def call(self, input: Json, scene: Scene) -> Result:
+    async def call(self, input: Json, scene: ToolContext) -> CallResult:
         return await self.run(input, scene)
 
 

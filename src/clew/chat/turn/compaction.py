@@ -12,14 +12,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clew.api.request_body import Request, signatures, without_thinking
+from clew.api.request_body import MessagesRequest, signatures, without_thinking
 from clew.api.retry import TOO_LONG
-from clew.api.stream_assembly import Reply
+from clew.api.stream_assembly import ApiReply
 from clew.api.token_estimate import tokens
 from clew.chat import events
-from clew.chat.deps import Means
+from clew.chat.deps import Deps
 from clew.chat.hooks.hook_events import reminder, tell_hooks
-from clew.chat.store.live_conversation import Dialogue
+from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.tools.tool import Json
 from clew.chat.turn.repair_messages import mended
 from clew.chat.turn.until_stopped import unless
@@ -44,8 +44,8 @@ they were solved, What is done, What is open, The next step. Quote names, paths 
 class Compactor(Struct):
     """Sums one conversation up."""
 
-    dialogue: Dialogue
-    means: Means
+    dialogue: LiveConversation
+    means: Deps
     stopped: asyncio.Event
     agent: str = ""
     failures: int = 0  # in a row
@@ -67,7 +67,7 @@ class Compactor(Struct):
         if self.dialogue.size + more >= limit:
             await self.compact("auto")
 
-    async def summarise(self, wish: str = "") -> Reply:
+    async def summarise(self, wish: str = "") -> ApiReply:
         """A summary of what would be sent, with nothing changed: what `compact` would go on from. Raises ApiError.
 
         If that is too long itself, its older half is left out, and again.
@@ -77,7 +77,9 @@ class Compactor(Struct):
         messages = without_thinking(self.dialogue.messages, signatures(self.dialogue.messages))
         while True:
             made = mended([*self.shown(messages), instruction])[0]
-            request = Request(model=self.dialogue.model, messages=made, max_tokens=LONGEST, system=self.means.system)
+            request = MessagesRequest(
+                model=self.dialogue.model, messages=made, max_tokens=LONGEST, system=self.means.system
+            )
             try:
                 reply = await unless(self.stopped, self.means.client.send(request, streaming=True))
             except ApiError as error:
@@ -116,7 +118,7 @@ class Compactor(Struct):
         for context in begun.context:
             self.dialogue.note(reminder(f"A hook says: {context}"))
         self.means.tell(
-            events.Compacted(
+            events.CompactionDone(
                 agent=self.agent, uuid=uuid, trigger=trigger, before=before, after=self.dialogue.size, summary=text
             )
         )

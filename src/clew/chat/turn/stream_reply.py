@@ -12,13 +12,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from clew.api.client import Broken, LeftOut, Retrying, Said, Switched
-from clew.api.request_body import Capability, Request
-from clew.api.stream_assembly import Block, Finished, Piece, Reply, Started
+from clew.api.request_body import Capability, MessagesRequest
+from clew.api.stream_assembly import ApiReply, BlockComplete, BlockDelta, ReplyFinished, ReplyStarted
 from clew.chat import events
-from clew.chat.deps import Means
+from clew.chat.deps import Deps
 from clew.chat.store import journal_lines
 from clew.chat.store.journal import Replying
-from clew.chat.store.live_conversation import NO_CONTENT, Call, Dialogue, blocks_of
+from clew.chat.store.live_conversation import NO_CONTENT, LiveConversation, PendingCall, blocks_of
 from clew.chat.tools.tool import Json, Tool
 from clew.chat.tools.toolbox import offered
 from clew.chat.turn.repair_messages import mended
@@ -35,13 +35,13 @@ Shown = Callable[[list[Json]], list[Json]]
 class Received(Struct, frozen=True):
     """What came of a request: the blocks with their lines, and the error or the person that ended it too early."""
 
-    reply: Reply
+    reply: ApiReply
     lines: tuple[tuple[str, Json], ...] = ()
     error: ApiError | None = None
     is_stopped: bool = False
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[PendingCall]:
         found = []
         last = len(self.lines) - 1
         for index, (line, block) in enumerate(self.lines):
@@ -49,7 +49,7 @@ class Received(Struct, frozen=True):
                 given = block.get("input")
                 cut = self.reply.stop_reason == "max_tokens" and index == last
                 unparsed = self.reply.unparsed.get(index, "")
-                call = Call(str(block["id"]), str(block["name"]), given if isinstance(given, dict) else {}, line)
+                call = PendingCall(str(block["id"]), str(block["name"]), given if isinstance(given, dict) else {}, line)
                 found.append(replace(call, unparsed=unparsed, is_cut=cut))
         return found
 
@@ -57,20 +57,20 @@ class Received(Struct, frozen=True):
 class Asking(Struct):
     """Asks for one reply."""
 
-    dialogue: Dialogue
-    means: Means
+    dialogue: LiveConversation
+    means: Deps
     agent: str = ""
     shown: Shown = list  # what is sent of the messages: old results may be left out
     api_seconds: float = 0.0
     most_output: int = 1 << 30  # tokens that the model was found to allow
-    last: Received = field(default_factory=lambda: Received(Reply({})))
+    last: Received = field(default_factory=lambda: Received(ApiReply({})))
     _partial_text: list[str] = field(default_factory=list)  # of the text block that is being streamed
     _writing: Replying | None = None
     _begun: Json = field(default_factory=dict)
     _error: ApiError | None = None
-    _reply: Reply | None = None
+    _reply: ApiReply | None = None
 
-    def request(self) -> Request:
+    def request(self) -> MessagesRequest:
         """The next request: mended if that is needed, which is told and never sent broken."""
         asked, messages = self.dialogue.begin_request()
         model, is_long = without_suffix(asked)
@@ -80,7 +80,7 @@ class Asking(Struct):
         if messages and (context := self.means.context()):
             first = messages[0]
             messages = [{**first, "content": [*blocks_of(context), *first["content"]]}, *messages[1:]]
-        return Request(
+        return MessagesRequest(
             model=model,
             messages=messages,
             max_tokens=min(self._output, self.most_output),
@@ -114,7 +114,7 @@ class Asking(Struct):
         try:
             request = self.request()
         except ApiError as error:
-            self.last = Received(Reply({}), error=error)
+            self.last = Received(ApiReply({}), error=error)
             return self.last
         began = time.monotonic()
         is_heard = None
@@ -125,7 +125,7 @@ class Asking(Struct):
             self.last = self._received(is_stopped=is_heard is None)
         return self.last
 
-    async def _read(self, request: Request) -> bool:
+    async def _read(self, request: MessagesRequest) -> bool:
         try:
             async with self.means.client.stream(request, "block") as happenings:
                 async for each in happenings:
@@ -136,17 +136,17 @@ class Asking(Struct):
 
     def _take(self, each: Said) -> None:
         match each:
-            case Started(message, request_id):
+            case ReplyStarted(message, request_id):
                 self.dialogue.journal.release()
                 self._begun = message
                 self._writing = Replying(self.dialogue.journal, message, request_id)
                 self._tell_stream({"type": "message_start", "message": message})
-            case Piece(_, raw):
+            case BlockDelta(_, raw):
                 self._collect_text(raw)
                 self._tell_stream(raw)
-            case Block(index, block):
+            case BlockComplete(index, block):
                 self._block(index, block)
-            case Finished(reply):
+            case ReplyFinished(reply):
                 self._reply = reply
                 end = {"stop_reason": reply.stop_reason, "stop_sequence": reply.data.get("stop_sequence")}
                 self._tell_stream({"type": "message_delta", "delta": end, "usage": reply.usage})
@@ -170,7 +170,7 @@ class Asking(Struct):
         assert self._writing is not None
         uuid = self._writing.take(block, is_aborted)
         message = {**self._begun, "content": [block], "stop_reason": None}
-        self.means.tell(events.Said(agent=self.agent, uuid=uuid, message=message))
+        self.means.tell(events.BlockSaid(agent=self.agent, uuid=uuid, message=message))
 
     def _collect_text(self, raw: Json) -> None:
         match raw:
@@ -198,7 +198,7 @@ class Asking(Struct):
 
     def _received(self, is_stopped: bool) -> Received:
         """Write down the end of the reply, and what it took."""
-        partial = Reply({**self._begun, "stop_reason": None})
+        partial = ApiReply({**self._begun, "stop_reason": None})
         reply = self._reply or partial
         writing = self._writing
         if writing is not None and reply.stop_reason is not None and not writing.lines:

@@ -13,15 +13,15 @@ from msgspec import Struct, field
 
 from clew.chat import events
 from clew.chat.agents.background_tasks import watch
-from clew.chat.deps import Means
+from clew.chat.deps import Deps
 from clew.chat.hooks.hook_events import reminder, tell_hooks
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision
-from clew.chat.store.live_conversation import Call, Dialogue, text_of
+from clew.chat.store.live_conversation import LiveConversation, PendingCall, text_of
 from clew.chat.tools.builtin.background import Background
 from clew.chat.tools.builtin.plan_mode import written
 from clew.chat.tools.input_schema import check, failure, unknown
-from clew.chat.tools.tool import Errand, Failed, Json, Result, Scene, Tool
+from clew.chat.tools.tool import CallResult, Errand, Json, Tool, ToolContext, ToolFailed
 from clew.chat.turn.side_request import extract
 
 AGENT_TOOLS = ("Task", "Agent")
@@ -35,8 +35,8 @@ _REJECTED = "User rejected tool use"
 class Runner(Struct):
     """Runs the calls of one conversation."""
 
-    dialogue: Dialogue
-    means: Means
+    dialogue: LiveConversation
+    means: Deps
     stopped: asyncio.Event
     send: Errand | None = None
     agent: str = ""
@@ -44,9 +44,9 @@ class Runner(Struct):
     denials: list[Json] = field(default_factory=list)
     ends_turn: str = ""  # why a hook wants the turn to end
 
-    async def run(self, calls: Sequence[Call]) -> dict[str, Result]:
+    async def run(self, calls: Sequence[PendingCall]) -> dict[str, CallResult]:
         """The results by call, written down as they come. A call that nothing came of is told so, also on cancelling."""
-        results: dict[str, Result] = {}
+        results: dict[str, CallResult] = {}
         try:
             for batch in self._batches(calls):
                 if self.stopped.is_set() or self.ends_turn:
@@ -56,20 +56,20 @@ class Runner(Struct):
             for call in calls:
                 if call.id not in results:
                     reason = f"Not run: {self.ends_turn}" if self.ends_turn else STOPPED
-                    self._done(call, Result(reason, _REJECTED, is_error=True), results)
+                    self._done(call, CallResult(reason, _REJECTED, is_error=True), results)
             self.dialogue.answer(calls, results)
         return results
 
-    def refuse(self, calls: Sequence[Call], text: str) -> None:
+    def refuse(self, calls: Sequence[PendingCall], text: str) -> None:
         """The same answer to all, without running any."""
-        results: dict[str, Result] = {}
+        results: dict[str, CallResult] = {}
         for call in calls:
-            self._done(call, Result(text, is_error=True), results)
+            self._done(call, CallResult(text, is_error=True), results)
         self.dialogue.answer(calls, results)
 
-    def _batches(self, calls: Sequence[Call]) -> list[list[Call]]:
+    def _batches(self, calls: Sequence[PendingCall]) -> list[list[PendingCall]]:
         """Calls in a row that change nothing, and agents, run side by side; any other alone, in its turn."""
-        made: list[list[Call]] = []
+        made: list[list[PendingCall]] = []
         was_shared = False
         for call in calls:
             is_shared = self._is_shared(call)
@@ -80,14 +80,14 @@ class Runner(Struct):
             was_shared = is_shared
         return made
 
-    def _is_shared(self, call: Call) -> bool:
+    def _is_shared(self, call: PendingCall) -> bool:
         tool = self.means.tools.get(call.name)
         return tool is not None and (call.name in AGENT_TOOLS or tool.is_read_only(call.input))
 
-    async def _run_batch(self, batch: Sequence[Call], results: dict[str, Result]) -> None:
+    async def _run_batch(self, batch: Sequence[PendingCall], results: dict[str, CallResult]) -> None:
         room = asyncio.Semaphore(self.means.limits.at_once)
 
-        async def one(call: Call) -> None:
+        async def one(call: PendingCall) -> None:
             async with room:
                 if not self.stopped.is_set():
                     self._done(call, await self._run(call), results)
@@ -109,46 +109,46 @@ class Runner(Struct):
             if self.aside is not None:
                 self.aside.clear()  # it was meant for what ran
 
-    def _done(self, call: Call, found: Result, results: dict[str, Result]) -> None:
+    def _done(self, call: PendingCall, found: CallResult, results: dict[str, CallResult]) -> None:
         results[call.id] = found
         uuid = self.dialogue.result(call, found)
         self.means.tell(events.Answered(agent=self.agent, uuid=uuid, call_id=call.id, name=call.name, result=found))
 
     # -- one call
 
-    async def _run(self, call: Call) -> Result:
+    async def _run(self, call: PendingCall) -> CallResult:
         tool = self.means.tools.get(call.name)
         try:
             given = _checked(call, tool)
-        except Failed as failed:
+        except ToolFailed as failed:
             return failure(failed)
         assert tool is not None
         decision, context = await self._permitted(call, given)
         if decision.kind != "allow":
             self.denials.append({"tool_name": call.name, "tool_use_id": call.id, "tool_input": given})
-            return failure(Failed(decision.message or DECLINED, is_misuse=False))
+            return failure(ToolFailed(decision.message or DECLINED, is_misuse=False))
         if decision.input is not None:
             given = decision.input
         self.means.tell(events.Called(agent=self.agent, call_id=call.id, name=call.name, input=given))
         result = await self._call(tool, call, given)
         return await self._hooked(call, given, result, context)
 
-    async def _call(self, tool: Tool, call: Call, given: Json) -> Result:
+    async def _call(self, tool: Tool, call: PendingCall, given: Json) -> CallResult:
         try:
             eye = self.dialogue.root.watch
             async with eye.around(tool, given, call.line, self.means.tell) if eye else nullcontext():
                 return await tool.call(given, self._scene(call))
-        except Failed as failed:
+        except ToolFailed as failed:
             return failure(failed)
         except OSError as error:
-            return failure(Failed(f"{type(error).__name__}: {error}", is_misuse=False))
+            return failure(ToolFailed(f"{type(error).__name__}: {error}", is_misuse=False))
 
-    def _scene(self, call: Call) -> Scene:
+    def _scene(self, call: PendingCall) -> ToolContext:
         async def progress(data: Json) -> None:
             self.dialogue.journal.progress(data, call.id)
             self.means.tell(events.Progressed(agent=self.agent, call_id=call.id, data=data))
 
-        return Scene(
+        return ToolContext(
             call_id=call.id,
             session_id=self.dialogue.session_id,
             folder=self.dialogue.folder,
@@ -164,7 +164,7 @@ class Runner(Struct):
             planning=self._plan,
         )
 
-    def _leave(self, task: Background, call: Call) -> None:
+    def _leave(self, task: Background, call: PendingCall) -> None:
         watch(task, call.id, self.dialogue, self.means, self.agent)
 
     async def _plan(self, begins: bool) -> None:
@@ -175,7 +175,7 @@ class Runner(Struct):
         elif not begins and dialogue.mode == "plan":
             dialogue.mode = dialogue.mode_before
 
-    async def _ask(self, call: Call, questions: Sequence[Json]) -> Mapping[str, Any]:
+    async def _ask(self, call: PendingCall, questions: Sequence[Json]) -> Mapping[str, Any]:
         answer: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self.means.tell(events.QuestionAsked(agent=self.agent, call_id=call.id, questions=questions, answer=answer))
         return await answer
@@ -185,7 +185,7 @@ class Runner(Struct):
 
     # -- may it be run
 
-    async def _permitted(self, call: Call, given: Json) -> tuple[Decision, tuple[str, ...]]:
+    async def _permitted(self, call: PendingCall, given: Json) -> tuple[Decision, tuple[str, ...]]:
         """The decision, and what hooks tell the model. A hook may deny what rules allow, never allow what they deny."""
         outcome = await self.hook("PreToolUse", call, {"tool_name": call.name, "tool_input": given})
         if outcome.block or outcome.decision == "deny":
@@ -203,7 +203,7 @@ class Runner(Struct):
             decision = replace(decision, input=changed)
         return decision, outcome.context
 
-    async def _asked(self, call: Call, given: Json, decision: Decision) -> Decision:
+    async def _asked(self, call: PendingCall, given: Json, decision: Decision) -> Decision:
         outcome = await self.hook("PermissionRequest", call, {"tool_name": call.name, "tool_input": given})
         if outcome.decision == "allow" and not decision.rule:
             return Decision("allow", input=outcome.updated_input or decision.input)
@@ -245,15 +245,15 @@ class Runner(Struct):
             return {**given, "plan": plan}
         return given
 
-    def _asker(self) -> events.Asker | None:
+    def _asker(self) -> events.AskingAgent | None:
         dialogue = self.dialogue
         if dialogue.parent is None:
             return None
-        return events.Asker(dialogue.journal.envelope.agent_id, dialogue.kind, dialogue.description)
+        return events.AskingAgent(dialogue.journal.envelope.agent_id, dialogue.kind, dialogue.description)
 
     # -- hooks
 
-    async def hook(self, name: str, call: Call | None, payload: Json) -> HookOutcome:
+    async def hook(self, name: str, call: PendingCall | None, payload: Json) -> HookOutcome:
         """Run the hooks of an event; one of them may want the turn to end."""
         call_id = call.id if call else ""
         outcome = await tell_hooks(name, payload, self.dialogue, self.means, agent=self.agent, call_id=call_id)
@@ -261,7 +261,7 @@ class Runner(Struct):
             self.ends_turn = outcome.reason or f"a {name} hook ended the turn"
         return outcome
 
-    async def _hooked(self, call: Call, given: Json, found: Result, context: tuple[str, ...]) -> Result:
+    async def _hooked(self, call: PendingCall, given: Json, found: CallResult, context: tuple[str, ...]) -> CallResult:
         """The result with what hooks add to it behind the call."""
         name = "PostToolUseFailure" if found.is_error else "PostToolUse"
         told = found.detail if found.detail is not None else text_of(found.content)
@@ -279,11 +279,11 @@ class Runner(Struct):
         return replace(found, notes=(*found.notes, *added)) if added else found
 
 
-def _checked(call: Call, tool: Tool | None) -> Json:
+def _checked(call: PendingCall, tool: Tool | None) -> Json:
     if tool is None:
         raise unknown(call.name)
     if call.is_cut:
-        raise Failed(CUT_OFF)
+        raise ToolFailed(CUT_OFF)
     if call.unparsed:
-        raise Failed(f"InputValidationError: the input of {call.name} is not JSON: {call.unparsed[:200]}")
+        raise ToolFailed(f"InputValidationError: the input of {call.name} is not JSON: {call.unparsed[:200]}")
     return check(tool, call.input)

@@ -12,7 +12,7 @@ from clew.cli.chat import chat_stream
 from clew.cli.output import clean, common, count, print_data, print_json, remark
 
 if TYPE_CHECKING:
-    from clew.chat.events import Event, Finished
+    from clew.chat.events import Event, TurnFinished
     from clew.chat.session_factory import Wishes
 
 INTERRUPTED = 130
@@ -163,12 +163,12 @@ def _console(options: Namespace) -> int:
         return replace(wished, options=replace(wished.options, entrypoint="cli", can_ask=True))
 
     from clew.cli.guarded_streams import release
-    from clew.console.console_app import Started, run
+    from clew.console.console_app import ConsoleOptions, run
 
     if not is_plain:
         release()  # the console draws the terminal, and cleans all text where it is painted
 
-    started = Started(
+    started = ConsoleOptions(
         make,
         Path.cwd().resolve(),
         claude_dir(options.claude_dir).resolve(),
@@ -199,7 +199,7 @@ async def _run(options: Namespace, prompt: str) -> int:
         return _shown(finished, opened.engine.dialogue.session_id, opened.engine.dialogue.journal.new_id(), options)
 
 
-def _shown(finished: Finished, session_id: str, uuid: str, options: Namespace) -> int:
+def _shown(finished: TurnFinished, session_id: str, uuid: str, options: Namespace) -> int:
     from clew.chat.sdk.result_json import result
     from clew.system.control_characters import escape_json_bytes
     from clew.wire.json_codec import encode
@@ -228,16 +228,16 @@ def _told(told: Event, quiet: bool) -> None:
         remark(told.text)
     elif isinstance(told, events.Retried):
         remark(f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of}).")
-    elif isinstance(told, events.Compacted):
+    elif isinstance(told, events.CompactionDone):
         remark(f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}.")
 
 
 def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
     """What the options wish for, in a folder or in the one that we are in. Raises ApiError if there is no key."""
     from clew.api.endpoint import endpoint
-    from clew.chat.assemble_session import Options
+    from clew.chat.assemble_session import SessionOptions
     from clew.chat.config.settings import FILED
-    from clew.chat.deps import Limits
+    from clew.chat.deps import ConversationLimits
     from clew.chat.permission.decision import known_mode
     from clew.chat.permission.folder_trust import Trust
     from clew.chat.session_factory import Wishes
@@ -252,7 +252,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
     mode, strange = known_mode(asked) if asked else (None, "")
     if strange:
         remark(strange)
-    chosen = Options(
+    chosen = SessionOptions(
         cwd=cwd,
         claude=claude_dir(options.claude_dir).resolve(),
         session_id=options.session_id or "",
@@ -267,7 +267,7 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
         system=options.system_prompt,
         added_system=options.append_system_prompt,
         title=options.name,
-        limits=Limits(turns=options.max_turns, dollars=options.max_budget_usd),
+        limits=ConversationLimits(turns=options.max_turns, dollars=options.max_budget_usd),
         thinking=options.max_thinking_tokens,
         entrypoint="sdk-cli",
         is_kept=not options.no_session_persistence,

@@ -17,20 +17,20 @@ from clew.system import shell_quoting
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
-    from clew.chat.events import Event, Finished
+    from clew.chat.events import Event, TurnFinished
     from clew.chat.session_factory import Wishes
     from clew.chat.tools.tool import Content
     from clew.conversation.session import Session
     from clew.edit.plan import Plan
 
 
-class Run(NamedTuple):
+class RaceRun(NamedTuple):
     """What one model made of it."""
 
     model: str
     folder: Path
     path: Path
-    finished: Finished
+    finished: TurnFinished
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -77,7 +77,7 @@ def _beginning(source: Session, at: int | None, prompt: str) -> tuple[int, Conte
     return at, prompt or source.turns[at].prompt.data["message"]["content"]
 
 
-async def _run_all(source: Session, at: int, content: Content, options: Namespace) -> list[Run]:
+async def _run_all(source: Session, at: int, content: Content, options: Namespace) -> list[RaceRun]:
     return await asyncio.gather(*(_run(source, at, content, model, options) for model in _models(options)))
 
 
@@ -88,9 +88,9 @@ def _models(options: Namespace) -> list[str]:
     return found
 
 
-async def _run(source: Session, at: int, content: Content, model: str, options: Namespace) -> Run:
+async def _run(source: Session, at: int, content: Content, model: str, options: Namespace) -> RaceRun:
     from clew.chat.session_factory import session
-    from clew.chat.store.live_conversation import Prompt
+    from clew.chat.store.live_conversation import UserPrompt
 
     folder = _folder(source, options.copy)
     wished = _wishes(options, folder)
@@ -101,8 +101,8 @@ async def _run(source: Session, at: int, content: Content, model: str, options: 
         _told(model, told, options.quiet)
 
     async with session(replace(wished, options=beginning), tell) as opened:
-        finished = await opened.engine.submit(Prompt(content))
-        return Run(model, folder, opened.engine.dialogue.journal.path, finished)
+        finished = await opened.engine.submit(UserPrompt(content))
+        return RaceRun(model, folder, opened.engine.dialogue.journal.path, finished)
 
 
 def _folder(source: Session, is_copied: bool) -> Path:
@@ -149,7 +149,7 @@ def _told(model: str, told: Event, quiet: bool) -> None:
         remark(f"{model}: {told.text}")
 
 
-def _print(run: Run) -> None:
+def _print(run: RaceRun) -> None:
     finished = run.finished
     money = f"${finished.cost:.4f}" if finished.cost is not None else "no price"
     took = f"{plural(finished.turns, 'reply')}, {finished.milliseconds / 1000:.1f} s"
@@ -159,14 +159,14 @@ def _print(run: Run) -> None:
         remark(f"{run.model}: {error}")
 
 
-def _json(run: Run) -> dict[str, Any]:
+def _json(run: RaceRun) -> dict[str, Any]:
     from clew.chat.sdk.result_json import result
 
     told = result(run.finished, run.path.stem, "")
     return {"kind": "run", "model": run.model, "folder": str(run.folder), "path": str(run.path), "result": told}
 
 
-def _compare(first: Run, other: Run, options: Namespace) -> None:
+def _compare(first: RaceRun, other: RaceRun, options: Namespace) -> None:
     from clew.conversation.load import read
     from clew.view.comparison import Comparison, way
 

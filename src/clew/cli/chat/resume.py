@@ -23,7 +23,7 @@ from clew.wire.layout import Project, SessionFile, Tree, find_session, slugs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clew.index.results import Result
+    from clew.index.results import SearchResult
     from clew.index.session_index import Index
 
 CLOSE = 0.7  # of the best score: whoever reaches it might be meant as well
@@ -32,7 +32,7 @@ Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ResumePlan:
     """How to go on with a session: from which folder, by which words."""
 
     file: SessionFile
@@ -132,14 +132,14 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
     return found, len(found) == 1 and not results.instead
 
 
-def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[Result]:
+def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[SearchResult]:
     """The sessions without a transcript that match the words."""
     from clew.index.gone_sessions import add_gone
     from clew.index.query_syntax import parse
-    from clew.index.results import Results
+    from clew.index.results import SearchResults
 
     archive = ArchivedSessions(options.claude_dir)
-    found = add_gone(index, parse(query), Results(), MOST, archive=archive, without=without)
+    found = add_gone(index, parse(query), SearchResults(), MOST, archive=archive, without=without)
     return [result for result in found if result.gone]
 
 
@@ -187,11 +187,11 @@ def _title(outline: Outline) -> str:
     return mask(clean(outline.title))[0] or "(no prompt)"
 
 
-def _way(file: SessionFile, options: Namespace) -> Way:
+def _way(file: SessionFile, options: Namespace) -> ResumePlan:
     outline = Outline(file)
     config = str(tree(options).root.absolute()) if options.claude_dir else ""
     flags = ("--fork-session",) if options.fork else ()
-    return Way(file, _title(outline), _folder(outline), flags, config)
+    return ResumePlan(file, _title(outline), _folder(outline), flags, config)
 
 
 def _folder(outline: Outline) -> str:
@@ -203,7 +203,7 @@ def _folder(outline: Outline) -> str:
     return known.path if known.source != "guess" else outline.cwd or ""
 
 
-def _json(way: Way) -> dict[str, object]:
+def _json(way: ResumePlan) -> dict[str, object]:
     return {
         "kind": "resume",
         "session": way.file.id,
@@ -220,7 +220,7 @@ def _json(way: Way) -> dict[str, object]:
     }
 
 
-def go(way: Way, quiet: bool, execute: Execute) -> int:
+def go(way: ResumePlan, quiet: bool, execute: Execute) -> int:
     """Become Claude Code in the session's folder; what prevents it is said, with the command to type."""
     if not os.path.isdir(way.cwd):
         remark(f"clew: the folder of this session is gone: {clean_name(way.cwd) or '(unknown)'}")
@@ -238,7 +238,7 @@ def go(way: Way, quiet: bool, execute: Execute) -> int:
     return 2
 
 
-def _print_line(way: Way, quiet: bool) -> None:
+def _print_line(way: ResumePlan, quiet: bool) -> None:
     print(way.line)
     if shell_quoting.is_windows(way.cwd) and not quiet and (line := shell_quoting.for_cmd(way.file.id, way.cwd)):
         remark(f"This is for PowerShell. In cmd.exe: {line}")

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clew.facts.prices import Prices
-    from clew.report.collect_buckets import Gathered, Kept
-    from clew.report.usage_row import Row
-    from clew.report.usage_table import Table
+    from clew.report.collect_buckets import ArchivedTranscript, Gathered
+    from clew.report.usage_row import UsageRow
+    from clew.report.usage_table import UsageTable
 
 ALIASES = {"daily": "day", "weekly": "week", "monthly": "month", "hourly": "hour"}
 VIEWS = ("blocks", "context", "turns", "waste")
 _PLAIN = ("--json", "--quiet", "-q", "--compact", "--breakdown")
 
 
-class Plan:
+class UsageOptions:
     """What is to be shown, and how."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Plan:
 
 def quick(arguments: list[str]) -> int | None:
     """Answer a plain question; None if the whole parser is needed to understand or explain it."""
-    plan = Plan()
+    plan = UsageOptions()
     words = iter(arguments)
     for word in words:
         if word in _PLAIN:
@@ -108,7 +108,7 @@ _PLOT = "draw it: in the terminal, or into a new file that ends in .svg, .html o
 
 
 def call(options: Namespace) -> int:
-    plan = Plan()
+    plan = UsageOptions()
     by = ALIASES.get(options.by, options.by)
     plan.view = by if by in VIEWS else ""
     plan.session = options.id
@@ -146,7 +146,7 @@ def _session(options: Namespace) -> str:
     return find_session(tree(options), options.session).id
 
 
-def run(plan: Plan) -> int:
+def run(plan: UsageOptions) -> int:
     from clew.report.custom_prices import prices as own_prices
     from clew.system.environment import claude_home
 
@@ -177,7 +177,7 @@ def run(plan: Plan) -> int:
     return 1 if gathered.missed else code
 
 
-def _warn(plan: Plan) -> None:
+def _warn(plan: UsageOptions) -> None:
     """Warn about a session whose numbers do not agree with its text."""
     if plan.wanted.session:
         from clew.cli.cost.usage_views import warn_of_session
@@ -185,7 +185,7 @@ def _warn(plan: Plan) -> None:
         warn_of_session(plan)
 
 
-def gather_all(plan: Plan, root: str, places: bool) -> Gathered:
+def gather_all(plan: UsageOptions, root: str, places: bool) -> Gathered:
     import gc
 
     from clew.report.collect_buckets import gather
@@ -203,7 +203,7 @@ def gather_all(plan: Plan, root: str, places: bool) -> Gathered:
     return gathered
 
 
-def _kept(root: str) -> list[Kept]:
+def _kept(root: str) -> list[ArchivedTranscript]:
     """What an archive keeps of the tree that is no longer in it."""
     from clew.system.environment import data_home
 
@@ -231,7 +231,7 @@ def _progress() -> Callable[[int, int], None] | None:
     return tell
 
 
-def show(plan: Plan, found: Table, prices: Prices, gathered: Gathered) -> int:
+def show(plan: UsageOptions, found: UsageTable, prices: Prices, gathered: Gathered) -> int:
     if not found.rows and not plan.has("json") and not plan.has("csv"):
         if not plan.is_quiet:
             print("No usage here. Name another folder with --claude-dir.", file=sys.stderr)
@@ -252,7 +252,7 @@ def show(plan: Plan, found: Table, prices: Prices, gathered: Gathered) -> int:
     return 0 if found.rows else 1
 
 
-def labels(plan: Plan, found: Table, gathered: Gathered) -> dict[str, str]:
+def labels(plan: UsageOptions, found: UsageTable, gathered: Gathered) -> dict[str, str]:
     """Names that people know: the path of a project, the title of a session."""
     if found.by not in ("project", "session"):
         return {}
@@ -261,11 +261,11 @@ def labels(plan: Plan, found: Table, gathered: Gathered) -> dict[str, str]:
     return readable(plan, found, gathered)
 
 
-def _label(row: Row, names: dict[str, str]) -> dict[str, str]:
+def _label(row: UsageRow, names: dict[str, str]) -> dict[str, str]:
     return {"label": names[row.name]} if row.name in names else {}
 
 
-def _measure(found: Table) -> Callable[[str], int]:
+def _measure(found: UsageTable) -> Callable[[str], int]:
     if all(row.name.isascii() for row in found.rows):
         return len
     from clew.view.sanitize import columns
@@ -273,7 +273,7 @@ def _measure(found: Table) -> Callable[[str], int]:
     return columns
 
 
-def _told(found: Table, prices: Prices, names: dict[str, str]) -> Iterable[dict[str, Any]]:
+def _told(found: UsageTable, prices: Prices, names: dict[str, str]) -> Iterable[dict[str, Any]]:
     for row in found.rows:
         models = {"models": [part.told() for part in row.models.values()]} if row.models else {}
         yield {"kind": "usage", "by": found.by, **row.told(), **_label(row, names), **models}

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from functools import partial
 
 from clew.collect.archive.reader import Archive
-from clew.collect.archive.reader import Kept as Archived
-from clew.report.collect_buckets import Kept
-from clew.wire.tree_walk import Found
+from clew.collect.archive.reader import ArchivedFile as Archived
+from clew.report.collect_buckets import ArchivedTranscript
+from clew.wire.tree_walk import TranscriptFile
 
 KINDS = ("session", "agent")
 
 
-def kept(root: str) -> list[Kept]:
+def kept(root: str) -> list[ArchivedTranscript]:
     """Every generation of a transcript but the one that is still in the tree."""
     with Archive.open() as archive:
         found = [each for each in _generations(archive, os.path.realpath(root)) if each.size]
-    return [Kept(_found(each), partial(_read, each)) for each in found]
+    return [ArchivedTranscript(_found(each), partial(_read, each)) for each in found]
 
 
 def _generations(archive: Archive, root: str) -> Iterator[Archived]:
@@ -31,9 +31,9 @@ def _generations(archive: Archive, root: str) -> Iterator[Archived]:
             yield from (each for each in archive.generations(file) if each.generation != file.generation)
 
 
-def _found(file: Archived) -> Found:
+def _found(file: Archived) -> TranscriptFile:
     name = f"archive:{file.generation}:{file.path}"
-    return Found(name, file.project, file.session, file.agent, file.size, file.mtime, file.generation)
+    return TranscriptFile(name, file.project, file.session, file.agent, file.size, file.mtime, file.generation)
 
 
 def _read(file: Archived) -> bytes:

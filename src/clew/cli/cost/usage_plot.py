@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.cli.cost.usage import Plan, width
+from clew.cli.cost.usage import UsageOptions, width
 from clew.cli.output import remark
 from clew.facts.prices import Prices
 from clew.report.collect_buckets import Gathered
-from clew.report.context_history import Point
+from clew.report.context_history import ContextPoint
 from clew.report.plots import activity_lines, activity_picture, context_lines, context_picture, cost_lines, cost_picture
 from clew.report.svg import page, png
 from clew.report.timezone import Zone
-from clew.report.usage_table import Table, chosen_of, table
+from clew.report.usage_table import UsageTable, chosen_of, table
 from clew.view.sanitize import columns
 from clew.wire.session_writer import place
 
 ENDINGS = (".svg", ".html", ".png")
 
 
-def draw(plan: Plan, gathered: Gathered, found: Table, prices: Prices) -> int:
+def draw(plan: UsageOptions, gathered: Gathered, found: UsageTable, prices: Prices) -> int:
     """The cost by what was asked, stacked by model, and the activity by weekday and hour."""
     if not found.rows:
         remark("No usage here to draw.")
@@ -35,7 +35,7 @@ def draw(plan: Plan, gathered: Gathered, found: Table, prices: Prices) -> int:
     return write(plan, f"Usage by {found.by}", [cost_picture(stacked), activity_picture(chosen, zone)])
 
 
-def draw_context(plan: Plan, points: Sequence[Point]) -> int:
+def draw_context(plan: UsageOptions, points: Sequence[ContextPoint]) -> int:
     if plan.plot in (None, "-"):
         for line in context_lines(points, width() or 80):
             print(line)
@@ -55,7 +55,7 @@ def _pixels(picture: str) -> bytes:
     return data
 
 
-def write(plan: Plan, title: str, pictures: Sequence[str]) -> int:
+def write(plan: UsageOptions, title: str, pictures: Sequence[str]) -> int:
     """A new file; an SVG or PNG holds the first picture, a page all of them."""
     path = Path(plan.plot or "")
     if path.suffix not in ENDINGS:

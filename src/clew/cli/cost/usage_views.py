@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain, repeat
 from pathlib import Path
 
-from clew.cli.cost.usage import Plan, gather_all, print_csv, print_json, width
+from clew.cli.cost.usage import UsageOptions, gather_all, print_csv, print_json, width
 from clew.cli.output import clean_name, one_line, remark
 from clew.cli.select_session import newest
 from clew.conversation.session import Session
@@ -18,13 +18,13 @@ from clew.facts.secrets.mask_secrets import mask
 from clew.facts.token_usage import without_thinking
 from clew.report.activity_totals import TOTALS, with_activity
 from clew.report.collect_buckets import Gathered
-from clew.report.context_history import KINDS, Point, context
+from clew.report.context_history import KINDS, ContextPoint, context
 from clew.report.cost_by_turn import by_turn
 from clew.report.five_hour_blocks import blocks
-from clew.report.reconcile import Difference, with_agents, with_cost_state, with_stats
+from clew.report.reconcile import CountDifference, with_agents, with_cost_state, with_stats
 from clew.report.text_table import block_lines, short, table_lines
 from clew.report.timezone import Zone
-from clew.report.usage_table import Table, chosen_of
+from clew.report.usage_table import UsageTable, chosen_of
 from clew.report.waste import waste
 from clew.system.environment import claude_home
 from clew.system.file_errors import Fence
@@ -36,7 +36,7 @@ from clew.wire.side_files import read_meta, read_stats
 _NAMED = 5  # replies and turns that a warning names
 
 
-def view(plan: Plan, prices: Prices) -> int:
+def view(plan: UsageOptions, prices: Prices) -> int:
     if plan.has("reconcile"):
         return _reconcile(plan, prices)
     if plan.view == "waste":
@@ -47,12 +47,12 @@ def view(plan: Plan, prices: Prices) -> int:
     return _context(plan, session) if plan.view == "context" else _turns(plan, session, prices)
 
 
-def _file(plan: Plan) -> SessionFile:
+def _file(plan: UsageOptions) -> SessionFile:
     place = Tree(claude_dir(plan.claude_dir))
     return find_session(place, plan.session) if plan.session else newest(place)
 
 
-def _context(plan: Plan, session: Session) -> int:
+def _context(plan: UsageOptions, session: Session) -> int:
     points = context(session)
     if not points:
         if not plan.is_quiet:
@@ -72,12 +72,12 @@ def _context(plan: Plan, session: Session) -> int:
     return 0
 
 
-def _point(point: Point) -> dict[str, object]:
+def _point(point: ContextPoint) -> dict[str, object]:
     parts = {kind.replace(" ", "_"): point.parts[kind] for kind in KINDS}
     return {"turn": point.number, "tokens": point.tokens, **parts, "compacted": point.is_compacted}
 
 
-def _print_points(points: list[Point]) -> None:
+def _print_points(points: list[ContextPoint]) -> None:
     print("TURN    TOKENS  " + "  ".join(kind.upper().rjust(11) for kind in KINDS) + "  PROMPT")
     for point in points:
         if point.is_compacted:
@@ -86,7 +86,7 @@ def _print_points(points: list[Point]) -> None:
         print(f"{point.number:>4}  {short(point.tokens):>8}  {parts}  {one_line(mask(point.text)[0], 40)}")
 
 
-def _turns(plan: Plan, session: Session, prices: Prices) -> int:
+def _turns(plan: UsageOptions, session: Session, prices: Prices) -> int:
     found = by_turn(session, prices)
     lost = _lost_thinking(session)
     turns = [[reply.id for reply in turn.replies if reply.id in lost] for turn in session.turns]
@@ -108,13 +108,13 @@ def _turns(plan: Plan, session: Session, prices: Prices) -> int:
     return 0 if found.rows else 1
 
 
-def warn_of_session(plan: Plan) -> None:
+def warn_of_session(plan: UsageOptions) -> None:
     """Warn about the session that `--session` names."""
     file = find_session(Tree(claude_dir(plan.claude_dir)), plan.wanted.session)
     warn_inaccurate(plan, Session(file.path, file=file))
 
 
-def warn_inaccurate(plan: Plan, session: Session) -> None:
+def warn_inaccurate(plan: UsageOptions, session: Session) -> None:
     """Warn about replies of a session whose tokens still count thinking that was removed."""
     lost = [] if plan.is_quiet else _lost_thinking(session)
     if lost:
@@ -135,7 +135,7 @@ def _inaccurate(replies: list[str], turns: list[int]) -> str:
     return f"{count} thinking that is not in the file: tokens and text do not agree{where} ({names})."
 
 
-def _waste(plan: Plan, prices: Prices) -> int:
+def _waste(plan: UsageOptions, prices: Prices) -> int:
     fence = Fence() if plan.is_quiet else Fence(remark)
     found = waste(_chosen(plan), prices, fence)
     if plan.has("json"):
@@ -150,7 +150,7 @@ def _waste(plan: Plan, prices: Prices) -> int:
     return 1 if fence.problems else 0
 
 
-def _chosen(plan: Plan) -> Iterator[Session]:
+def _chosen(plan: UsageOptions) -> Iterator[Session]:
     if plan.session:
         file = _file(plan)
         session = Session(file.path, file=file)
@@ -167,7 +167,7 @@ def _chosen(plan: Plan) -> Iterator[Session]:
                 yield Session(file.path, file=file)
 
 
-def show_blocks(plan: Plan, gathered: Gathered, prices: Prices) -> int:
+def show_blocks(plan: UsageOptions, gathered: Gathered, prices: Prices) -> int:
     wanted = plan.wanted
     chosen = chosen_of(gathered.cells, wanted)
     found = blocks(chosen, prices, time.time())
@@ -185,7 +185,7 @@ def show_blocks(plan: Plan, gathered: Gathered, prices: Prices) -> int:
     return 0 if found else 1
 
 
-def readable(plan: Plan, found: Table, gathered: Gathered) -> dict[str, str]:
+def readable(plan: UsageOptions, found: UsageTable, gathered: Gathered) -> dict[str, str]:
     """Names that people know, for those of folders and files."""
     names = [row.name for row in found.rows]
     if found.by == "project":
@@ -216,10 +216,10 @@ def with_agent_types(gathered: Gathered) -> None:
     ]
 
 
-def _reconcile(plan: Plan, prices: Prices) -> int:
+def _reconcile(plan: UsageOptions, prices: Prices) -> int:
     place = Tree(claude_dir(plan.claude_dir))
     gathered = gather_all(plan, str(place.root), places=False)
-    found: list[Difference] = []
+    found: list[CountDifference] = []
     stats = read_stats(place.stats)
     if stats is not None:
         found += with_activity(stats, _chosen(plan), Zone(plan.wanted.zone))

@@ -11,7 +11,7 @@ from clew.cli.output import clean_name, remark
 from clew.cli.select_session import session
 
 if TYPE_CHECKING:
-    from clew.edit.redact_session import Tally
+    from clew.edit.redact_session import RedactionCounts
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def call(options: Namespace) -> int:
     return edit_output.finish(options, made, _json(tally))
 
 
-def _report(tally: Tally) -> Iterator[str]:
+def _report(tally: RedactionCounts) -> Iterator[str]:
     kinds = sorted(tally.kinds.items(), key=lambda each: (-each[1], each[0]))
     yield "Hidden: " + ", ".join(f"{kind} {count}" for kind, count in kinds)
     width = max(map(len, tally.places), default=0)
@@ -60,7 +60,7 @@ def _report(tally: Tally) -> Iterator[str]:
         yield f"Files that are no text, hold a match and were left out: {', '.join(tally.left_out)}"
 
 
-def _json(tally: Tally) -> dict[str, Any]:
+def _json(tally: RedactionCounts) -> dict[str, Any]:
     return {
         "hidden": [{"place": p, "what": kind, "count": n} for (p, kind), n in sorted(tally.found.items())],
         "thinking": tally.thinking,

@@ -10,7 +10,7 @@ from clew.cli.select_session import session
 from clew.wire.json_codec import as_text
 
 if TYPE_CHECKING:
-    from clew.edit.rename_session import Named
+    from clew.edit.rename_session import TitleLine
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def call(options: Namespace) -> int:
     return told(options, found.id, retitle(found, options.title, dry_run=options.dry_run), "customTitle")
 
 
-def told(options: Namespace, id: str, named: Named, field: str) -> int:
+def told(options: Namespace, id: str, named: TitleLine, field: str) -> int:
     """Say what line was added, and what stood there before."""
     value, former = named.line[field], named.former.get(field, "")
     if options.json:

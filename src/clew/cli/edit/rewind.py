@@ -17,7 +17,7 @@ from clew.system.plural import plural
 
 if TYPE_CHECKING:
     from clew.chat.rewind.carry_out import Rewound
-    from clew.chat.rewind.rewind_plan import Change, Plan
+    from clew.chat.rewind.rewind_plan import PathChange, RewindPlan
     from clew.conversation.session import Session
     from clew.edit.plan import Plan as Edit
     from clew.wire.layout import Tree
@@ -95,7 +95,7 @@ def files_before(place: Tree, asked: str, prompt: str) -> None:
         raise Refused([f"{name} could not be restored: {why}" for name, why in done.failed])
 
 
-def _plan(options: Namespace, found: Session) -> Plan:
+def _plan(options: Namespace, found: Session) -> RewindPlan:
     from clew.chat.rewind.rewind_plan import ground_of, plan
 
     roots = [Path(folder).resolve() for folder in options.add_dir]
@@ -154,7 +154,7 @@ def _copied(options: Namespace, edit: Edit | None) -> int:
     return 0
 
 
-def _files(options: Namespace, found: Session, plan: Plan, edit: Edit | None) -> int:
+def _files(options: Namespace, found: Session, plan: RewindPlan, edit: Edit | None) -> int:
     """Show what would be done to the files, ask, do it, and then rewind the conversation."""
     from clew.chat.rewind.carry_out import carry_out
 
@@ -189,19 +189,19 @@ def _files(options: Namespace, found: Session, plan: Plan, edit: Edit | None) ->
     return _copied(options, edit) if options.what == BOTH and not options.undo else 0
 
 
-def _agrees(plan: Plan) -> bool:
+def _agrees(plan: RewindPlan) -> bool:
     """Ask the user; only y and yes agree."""
     print(f"{_counted(plan)}. Go ahead? [y/N] ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _counted(plan: Plan) -> str:
+def _counted(plan: RewindPlan) -> str:
     count, gone = len(plan.shown), len(plan.deletions)
     deleted = f", {gone} of them deleted" if gone else ""
     return f"{plural(count, 'path')} in {_name(str(plan.top))} would be changed{deleted}"
 
 
-def _print(options: Namespace, plan: Plan) -> None:
+def _print(options: Namespace, plan: RewindPlan) -> None:
     if not options.undo:
         print(f"Turn {plan.place.number}: {one_line(_shown(plan.place.text))}")
     for change in plan.shown:
@@ -218,7 +218,7 @@ def _print(options: Namespace, plan: Plan) -> None:
         print(f"  {line}")
 
 
-def _report(plan: Plan) -> Iterator[str]:
+def _report(plan: RewindPlan) -> Iterator[str]:
     """What is not restored, one line for each reason, and what cannot be known."""
     reasons: dict[str, list[str]] = {}
     for name, why in plan.lost:
@@ -256,7 +256,7 @@ def _undo(options: Namespace) -> str:
     return shell_quoting.on("rewind", options.id, "--undo", *where, whole=True)
 
 
-def _json(options: Namespace, plan: Plan, done: Rewound | None) -> dict[str, Any]:
+def _json(options: Namespace, plan: RewindPlan, done: Rewound | None) -> dict[str, Any]:
     return {
         "kind": "rewind",
         "session": plan.session_id,
@@ -273,7 +273,7 @@ def _json(options: Namespace, plan: Plan, done: Rewound | None) -> dict[str, Any
     }
 
 
-def _change(options: Namespace, change: Change, done: Rewound | None) -> dict[str, Any]:
+def _change(options: Namespace, change: PathChange, done: Rewound | None) -> dict[str, Any]:
     row: dict[str, Any] = {"name": change.name, "path": str(change.path), "what": change.kind}
     row["edits"] = _shown(change.edits) if change.is_edited else None
     row["doubt"] = change.doubt or None

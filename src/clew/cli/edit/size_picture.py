@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from clew.cli.output import size
 
 if TYPE_CHECKING:
-    from clew.edit.plan_report import Report, Tally
-    from clew.facts.context_size import Share
+    from clew.edit.plan_report import PlanReport, SessionSize
+    from clew.facts.context_size import ContextShare
 
 _COUNTS = ("entries", "turns", "calls", "thinking")
 
 
-def rows(report: Report) -> list[str]:
+def rows(report: PlanReport) -> list[str]:
     """A small table: what each category takes before and after."""
     old, new = report.before, report.after
     rows: list[tuple[str, ...]] = [("", "TOKENS", "", "SHARE", "", "BYTES", "")]
@@ -37,24 +37,24 @@ def rows(report: Report) -> list[str]:
     return [*lines, f"{counts}. Tokens are {told}."]
 
 
-def _cells(report: Report, was: Share, now: Share) -> tuple[str, ...]:
+def _cells(report: PlanReport, was: ContextShare, now: ContextShare) -> tuple[str, ...]:
     if not was.tokens and not now.tokens:
         return ("", "", "", "", size(was.bytes), size(now.bytes))
     shares = _parts(report, was.tokens, now.tokens)
     return (f"{was.tokens:,}", f"{now.tokens:,}", *shares, size(was.bytes), size(now.bytes))
 
 
-def _parts(report: Report, was: int, now: int) -> tuple[str, str]:
+def _parts(report: PlanReport, was: int, now: int) -> tuple[str, str]:
     """The share of the whole context."""
     old, new = report.before.context.tokens, report.after.context.tokens
     return f"{was / old if old else 0:.0%}", f"{now / new if new else 0:.0%}"
 
 
-def data(report: Report) -> dict[str, Any]:
+def data(report: PlanReport) -> dict[str, Any]:
     return {"before": _tally(report.before), "after": _tally(report.after)}
 
 
-def _tally(tally: Tally) -> dict[str, Any]:
+def _tally(tally: SessionSize) -> dict[str, Any]:
     whole = tally.context.tokens
     return {
         **{name: getattr(tally, name) for name in (*_COUNTS, "bytes")},

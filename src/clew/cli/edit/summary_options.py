@@ -12,7 +12,7 @@ from clew.models import summary_model
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
-    from clew.edit.summary.summariser import Piece
+    from clew.edit.summary.summariser import SummaryTask
     from clew.errors import ApiError
 
 
@@ -33,7 +33,7 @@ class Summariser:
         self.told: dict[str, Any] = {}
         self.failed: list[ApiError] = []
 
-    def __call__(self, pieces: Sequence[Piece]) -> Sequence[str | ApiError]:
+    def __call__(self, pieces: Sequence[SummaryTask]) -> Sequence[str | ApiError]:
         from clew.edit.summary.model_summariser import requests, weight
         from clew.edit.summary.summariser import extractive
         from clew.errors import ApiError
@@ -56,7 +56,7 @@ class Summariser:
                 self.told["asked"]["failed"].append({"what": piece.name, "error": str(result)})
         return found
 
-    def _ask(self, pieces: Sequence[Piece], model: str) -> Sequence[str | ApiError]:
+    def _ask(self, pieces: Sequence[SummaryTask], model: str) -> Sequence[str | ApiError]:
         from clew.api.endpoint import endpoint
         from clew.edit.summary.model_summariser import asking
         from clew.errors import ApiError

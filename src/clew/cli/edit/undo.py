@@ -10,7 +10,7 @@ from clew.cli.output import ago, clean_name, common, one_line, print_json, remar
 from clew.wire.timestamps import instant
 
 if TYPE_CHECKING:
-    from clew.edit.undo_journal import Record
+    from clew.edit.undo_journal import UndoRecord
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -26,9 +26,9 @@ def arguments(command: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
-    from clew.edit.undo_journal import Journal, take_back
+    from clew.edit.undo_journal import UndoJournal, take_back
 
-    journal = Journal()
+    journal = UndoJournal()
     if options.list:
         return _list(options, journal.records())
     record = journal.find(options.edit)
@@ -44,13 +44,13 @@ def call(options: Namespace) -> int:
     return 0
 
 
-def _what(record: Record) -> str:
+def _what(record: UndoRecord) -> str:
     if record.added:
         return f"{record.what}, of {record.source[:8]}"
     return f"{record.made[:8]}, made of {record.source[:8]} ({record.what})"
 
 
-def _list(options: Namespace, records: Sequence[Record]) -> int:
+def _list(options: Namespace, records: Sequence[UndoRecord]) -> int:
     standing = [record for record in reversed(records) if not record.is_undone]
     if options.json:
         print_json(map(_json, standing))
@@ -66,13 +66,13 @@ def _list(options: Namespace, records: Sequence[Record]) -> int:
     return 0 if standing else 1
 
 
-def _row(record: Record) -> tuple[str, ...]:
+def _row(record: UndoRecord) -> tuple[str, ...]:
     when = instant(record.time)
     what = f"{record.what} (interrupted: clew undo {record.number} cleans up)" if record.is_unfinished else record.what
     return record.number, ago(when) if when else "?", record.source[:8], record.made[:8], what
 
 
-def _json(record: Record) -> dict[str, Any]:
+def _json(record: UndoRecord) -> dict[str, Any]:
     return {
         "kind": "record",
         "number": record.number,

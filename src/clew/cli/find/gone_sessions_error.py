@@ -11,7 +11,7 @@ from clew.collect.archive.deleted_tree import open_attic
 from clew.errors import Ambiguous, TranscriptGone, shortened
 from clew.facts.secrets.mask_secrets import mask
 from clew.index.known_sessions import HISTORY, WHERE, gone_sessions
-from clew.index.results import Result
+from clew.index.results import SearchResult
 from clew.system import shell_quoting
 from clew.system.plural import plural
 from clew.wire.layout import Tree, claude_dir
@@ -40,7 +40,7 @@ def gone_by_id(options: Namespace, asked: str) -> TranscriptGone | None:
     return _error(id, kept or (found.source if found else "archive"), title)
 
 
-def gone_by_words(query: str, found: Sequence[Result]) -> TranscriptGone:
+def gone_by_words(query: str, found: Sequence[SearchResult]) -> TranscriptGone:
     """The error for a search that matches only sessions whose transcript is gone."""
     if len(found) == 1:
         return _error(found[0].session, found[0].gone, found[0].title)

@@ -15,7 +15,7 @@ from clew.cli.select_session import tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.errors import Refused
 from clew.index import saved_searches as kept
-from clew.index.saved_searches import Quote, Recall, Remembered, Saved
+from clew.index.saved_searches import Quote, Recall, Remembered, SavedSearch
 from clew.system import shell_quoting
 from clew.system.environment import current_session
 from clew.system.plural import noun, plural
@@ -98,7 +98,7 @@ def _list(options: Namespace) -> int:
     return 0 if found else 1
 
 
-def _about(each: Saved) -> str:
+def _about(each: SavedSearch) -> str:
     if each.recall is None:
         return one_line(f"unreadable: {each.reason}")
     count = len(each.recall.results)
@@ -106,7 +106,7 @@ def _about(each: Saved) -> str:
     return f"{ago(each.recall.saved):>4}  {sessions}  {one_line(each.recall.query)}"
 
 
-def _row(number: int, each: Saved) -> dict[str, Any]:
+def _row(number: int, each: SavedSearch) -> dict[str, Any]:
     made = each.recall
     return {
         "kind": "recall",

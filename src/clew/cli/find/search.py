@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clew.index.gone_sessions import Archive
-    from clew.index.results import Result
+    from clew.index.results import SearchResult
     from clew.index.session_index import Index
     from clew.index.snippet import Passage
 
@@ -33,7 +33,7 @@ _VALUES = {"--limit": "limit", "-n": "limit", "--claude-dir": "claude_dir", "--p
 _VALUES |= {"--since": "since", "--until": "until", "--context": "context", "--budget": "budget"}
 
 
-class Plan:
+class SearchOptions:
     """What a search is to do."""
 
     __slots__ = ("budget", "claude_dir", "context", "flags", "limit", "project", "query", "since", "until")
@@ -51,7 +51,7 @@ class Plan:
 def quick(arguments: list[str]) -> int | None:
     """Run a search whose arguments are plain; None if the whole parser is needed to understand or explain them."""
     gc.set_threshold(50_000)  # what a search makes is gone with it; to look for garbage took a twentieth of its time
-    plan = Plan()
+    plan = SearchOptions()
     words: list[str] = []
     waiting = iter(arguments)
     for word in waiting:
@@ -88,7 +88,7 @@ def quick(arguments: list[str]) -> int | None:
     return 2
 
 
-def run(plan: Plan) -> int:
+def run(plan: SearchOptions) -> int:
     from clew.collect.archive.archived_sessions import ArchivedSessions
     from clew.index.gone_sessions import add_gone, add_gone_matches
     from clew.index.query_syntax import parse
@@ -104,7 +104,7 @@ def run(plan: Plan) -> int:
         is_scan = bool(plan.flags & {"--regex", "--substring"})
         if "--no-refresh" not in plan.flags and not (is_scan and index.unusable and not filters):
             refresh(index, quiet)
-        found: list[Result]
+        found: list[SearchResult]
         if is_scan and "--semantic" not in plan.flags:
             regex = "--regex" in plan.flags
             made = index.grep(plan.query, regex=regex, filters=filters, without=without)
@@ -132,7 +132,7 @@ def run(plan: Plan) -> int:
     return 0 if found else 1
 
 
-def _place(plan: Plan, quiet: bool) -> str | None:
+def _place(plan: SearchOptions, quiet: bool) -> str | None:
     """The folder to search: that of Claude Code, or the attic with what is gone from there."""
     if "--archived" not in plan.flags:
         return plan.claude_dir
@@ -143,7 +143,7 @@ def _place(plan: Plan, quiet: bool) -> str | None:
     return str(attic_of(plan.claude_dir))
 
 
-def _embed(index: Index, plan: Plan, archive: Archive | None, quiet: bool) -> None:
+def _embed(index: Index, plan: SearchOptions, archive: Archive | None, quiet: bool) -> None:
     """Bring the vectors up to date, those of archived sessions too."""
     if plan.flags & {"--regex", "--substring"}:
         raise ClewError("A text that is looked for letter by letter has no meaning: leave out --semantic or the other.")
@@ -160,7 +160,7 @@ def _embed(index: Index, plan: Plan, archive: Archive | None, quiet: bool) -> No
             embed(archived, int(plan.budget), quiet)
 
 
-def _show(index: Index, found: list[Result], plan: Plan) -> None:
+def _show(index: Index, found: list[SearchResult], plan: SearchOptions) -> None:
     if "--reveal" not in plan.flags:
         _mask(found)
     if "--json" in plan.flags:
@@ -171,24 +171,24 @@ def _show(index: Index, found: list[Result], plan: Plan) -> None:
         _print(found)
 
 
-def _print_context(index: Index, found: list[Result], turns: int, reveal: bool) -> None:
+def _print_context(index: Index, found: list[SearchResult], turns: int, reveal: bool) -> None:
     """Each result with the turns around its best passage, as `clew show` would print them."""
     from clew.conversation.load import read
     from clew.index.gone_sessions import describe_gone
     from clew.view.mask_rows import masked
     from clew.view.row_terminal import print_rows
-    from clew.view.rows import Options, rows
+    from clew.view.rows import ViewOptions, rows
 
     for result in found:
         print(_heading(result, False))
         passage = result.passages[0]
         around = index.context(passage, turns) if passage.offset >= 0 else []
-        made = rows(read(passage.path), around, Options()) if passage.path else iter(())
+        made = rows(read(passage.path), around, ViewOptions()) if passage.path else iter(())
         print_rows(made if reveal else masked(made), sys.stdout, sys.stdout.isatty())
         print(f"    {_plain(describe_gone(result))}\n" if result.gone else "")
 
 
-def _mask(found: list[Result]) -> None:
+def _mask(found: list[SearchResult]) -> None:
     """Hide secrets in what will be shown; where a passage changes its marks would be wrong and go."""
     from clew.facts.secrets.mask_secrets import mask, may_hold
 
@@ -234,13 +234,13 @@ def _bar(done: int, total: int) -> None:
     print(f"\rIndexing {total / 1e6:.0f} MB  {'█' * int(30 * share):░<30} {share:4.0%}", end="", file=sys.stderr)
 
 
-def _print_json(found: list[Result]) -> None:
+def _print_json(found: list[SearchResult]) -> None:
     from clew.cli.output import print_json
 
     print_json(_json(result) for result in found)
 
 
-def _json(result: Result) -> dict[str, Any]:
+def _json(result: SearchResult) -> dict[str, Any]:
     return {
         "kind": "result",
         "session": result.session,
@@ -282,7 +282,7 @@ def _rounded(similarity: float | None) -> float | None:
     return None if similarity is None else round(similarity, 4)
 
 
-def _print(found: list[Result]) -> None:
+def _print(found: list[SearchResult]) -> None:
     from clew.index.gone_sessions import describe_gone
     from clew.system import shell_quoting
     from clew.system.environment import wants_colour
@@ -297,7 +297,7 @@ def _print(found: list[Result]) -> None:
     sys.stdout.flush()
 
 
-def _heading(result: Result, colour: bool) -> str:
+def _heading(result: SearchResult, colour: bool) -> str:
     name = os.path.basename(result.cwd.replace("\\", "/").rstrip("/")) or result.folder
     facts = [
         _ago(result.ended),
@@ -360,7 +360,7 @@ def arguments(command: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     """The same by the parsed arguments, for what the quick way does not understand."""
-    plan = Plan()
+    plan = SearchOptions()
     plan.query = " ".join(options.query)
     plan.limit = str(options.limit if options.limit is not None else 10)
     plan.claude_dir, plan.project = options.claude_dir, options.project or ""

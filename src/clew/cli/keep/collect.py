@@ -18,9 +18,9 @@ from clew.wire.layout import claude_dir
 
 if TYPE_CHECKING:
     from clew.collect.collector import Collector
-    from clew.collect.job import Job
-    from clew.collect.poll_report import Report
-    from clew.collect.sinks.outbox import Delivery, Outcome
+    from clew.collect.job import CollectJob
+    from clew.collect.poll_report import PollReport
+    from clew.collect.sinks.outbox import Delivery, DeliveryOutcome
     from clew.errors import StoreError
 
 UNLIMITED = ("otlp+", "delta:", "s3://")  # places that are sent what was made of lines
@@ -155,7 +155,7 @@ def _deliver(collector: Collector, waiting: list[Delivery[Any]], options: Namesp
     return not any(outcome.error or outcome.rejected for outcome in outcomes)
 
 
-def _tell_outcome(outcome: Outcome, options: Namespace) -> None:
+def _tell_outcome(outcome: DeliveryOutcome, options: Namespace) -> None:
     if options.json:
         error = str(outcome.error) if outcome.error else None
         print_json([{"kind": "delivered", **outcome._asdict(), "error": error}])
@@ -177,9 +177,9 @@ def _seconds(text: str) -> float:
     return found
 
 
-def _job(options: Namespace) -> Job:
+def _job(options: Namespace) -> CollectJob:
     from clew.collect.archive.reader import archive_path
-    from clew.collect.job import Job
+    from clew.collect.job import CollectJob
 
     root = claude_dir(options.claude_dir)
     if not root.is_dir():
@@ -187,10 +187,10 @@ def _job(options: Namespace) -> Job:
         missing.hint = "Name another with --claude-dir, or make a demo tree: clew demo DIR"
         raise missing
     path = archive_path(options.archive)
-    return Job(str(root), path, redact=options.redact, extras=not options.lean, max_file=options.max_file)
+    return CollectJob(str(root), path, redact=options.redact, extras=not options.lean, max_file=options.max_file)
 
 
-def _watch(job: Job, options: Namespace) -> int:
+def _watch(job: CollectJob, options: Namespace) -> int:
     from clew.collect.watch_loop import Pace, due, watch
 
     pace = Pace(options.every)
@@ -198,10 +198,10 @@ def _watch(job: Job, options: Namespace) -> int:
     furnished = [False]
 
     @contextmanager
-    def attend(collector: Collector) -> Iterator[Callable[[Report], None]]:
+    def attend(collector: Collector) -> Iterator[Callable[[PollReport], None]]:
         with _deliveries(collector, options) as waiting:
 
-            def hear(report: Report) -> None:
+            def hear(report: PollReport) -> None:
                 pace.heard(report)
                 if not report.is_quiet:
                     _tell(report, job, options)
@@ -230,7 +230,7 @@ def _furnish(collector: Collector) -> None:
         remark(f"What is gone could not be laid out for ls and show: {error.filename}: {error.strerror}.")
 
 
-def _preview(job: Job, options: Namespace) -> int:
+def _preview(job: CollectJob, options: Namespace) -> int:
     from clew.collect.dry_run import changed
 
     files = changed(job)
@@ -246,7 +246,7 @@ def _preview(job: Job, options: Namespace) -> int:
     return 0
 
 
-def _tell(report: Report, job: Job, options: Namespace) -> None:
+def _tell(report: PollReport, job: CollectJob, options: Namespace) -> None:
     if options.json:
         print_json([{"kind": "collected", "archive": job.archive, **_plain(report)}])
     else:
@@ -262,14 +262,14 @@ def _tell(report: Report, job: Job, options: Namespace) -> None:
             remark(text)
 
 
-def _plain(report: Report) -> dict[str, Any]:
+def _plain(report: PollReport) -> dict[str, Any]:
     found = asdict(report)
     for name in ("resets", "moves", "failures"):
         found[name] = [row._asdict() for row in getattr(report, name)]
     return found
 
 
-def _remarks(report: Report) -> Iterator[str]:
+def _remarks(report: PollReport) -> Iterator[str]:
     for reset in report.resets:
         yield f"{reset.path} was {reset.reason}; it is kept as generation {reset.generation}, and what it was as well."
     for move in report.moves:

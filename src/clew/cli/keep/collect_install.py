@@ -14,7 +14,7 @@ from clew.system import shell_quoting
 from clew.wire.layout import claude_dir
 
 if TYPE_CHECKING:
-    from clew.collect.install_plan import Change, Plan
+    from clew.collect.install_plan import InstallPlan, PlannedFile
 
 
 def install(options: Namespace) -> int:
@@ -42,9 +42,9 @@ def install(options: Namespace) -> int:
     return 0
 
 
-def _plan(options: Namespace) -> Plan:
+def _plan(options: Namespace) -> InstallPlan:
     """The plan of the hook or of the timer. A hook that an earlier version wrote is rewritten with either."""
-    from clew.collect.install_plan import Plan, plan_hook, plan_renewal, plan_timer
+    from clew.collect.install_plan import InstallPlan, plan_hook, plan_renewal, plan_timer
 
     remove = options.action == "uninstall"
     arguments = ["collect", *_passed(options)]
@@ -53,7 +53,7 @@ def _plan(options: Namespace) -> Plan:
     if options.hook:
         return plan_hook(settings, arguments, remove=remove, keep=keep)
     timer = plan_timer(arguments, remove=remove, keep=keep)
-    return timer if remove else Plan(timer.changes + plan_renewal(settings).changes, timer.commands)
+    return timer if remove else InstallPlan(timer.changes + plan_renewal(settings).changes, timer.commands)
 
 
 def _passed(options: Namespace) -> list[str]:
@@ -65,7 +65,7 @@ def _passed(options: Namespace) -> list[str]:
     return found + [flag for flag, is_set in (("--redact", options.redact), ("--lean", options.lean)) if is_set]
 
 
-def _show(plan: Plan) -> None:
+def _show(plan: InstallPlan) -> None:
     for change in plan.changes:
         if change.before != change.after:
             print(clean(_difference(change)))
@@ -73,7 +73,7 @@ def _show(plan: Plan) -> None:
         print(f"$ {shell_quoting.join(command)}")
 
 
-def _difference(change: Change) -> str:
+def _difference(change: PlannedFile) -> str:
     old, new = (data.decode("utf-8", "replace").splitlines() if data else [] for data in (change.before, change.after))
     what = "removed" if change.after is None else "new" if change.before is None else "changed"
     body = unified_diff(old, new, lineterm="", n=2)

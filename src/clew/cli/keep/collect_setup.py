@@ -14,7 +14,7 @@ def setup(options: Namespace) -> int:
 
     if not options.to or not all(address.startswith(POSTGRES) for address in options.to):
         raise Refused(["only a database has tables; name it with --to postgresql://…"])
-    from clew.collect.sinks.postgres.connection import Link
+    from clew.collect.sinks.postgres.connection import PostgresConnection
     from clew.collect.sinks.postgres.setup import setup, setup_text
 
     if options.dry_run:
@@ -22,7 +22,7 @@ def setup(options: Namespace) -> int:
         return 0
     password = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
     for address in options.to:
-        link = Link(address, password)
+        link = PostgresConnection(address, password)
         try:
             setup(link)
         finally:

@@ -11,7 +11,7 @@ from clew.cli.output import clean_name, print_json, remark, size
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
-    from clew.collect.archive.archive_status import Health
+    from clew.collect.archive.archive_status import ArchiveStatus
     from clew.collect.install_check import Installed
 
 
@@ -64,7 +64,7 @@ def _json(found: Installed) -> dict[str, str]:
     }
 
 
-def _rows(found: Health) -> Iterator[str]:
+def _rows(found: ArchiveStatus) -> Iterator[str]:
     counts = found.counts
     sessions = f"{plural(counts['sessions'], 'session')}, {counts['gone']:,} of them gone from the disk"
     yield f"{sessions}; {plural(counts['files'], 'file')} in all"

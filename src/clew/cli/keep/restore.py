@@ -11,7 +11,7 @@ from clew.errors import NotFound
 from clew.system import shell_quoting
 
 if TYPE_CHECKING:
-    from clew.collect.archive.reader import Archive, Kept
+    from clew.collect.archive.reader import Archive, ArchivedFile
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def call(options: Namespace) -> int:
     return 0
 
 
-def _found(archive: Archive, options: Namespace) -> Kept:
+def _found(archive: Archive, options: Namespace) -> ArchivedFile:
     """The session; one that was only reconstructed cannot be brought back."""
     from clew.collect.archive.deleted_tree import open_attic
 

@@ -17,7 +17,7 @@ from clew.errors import Refused
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
-    from clew.collect.sql.query_result import Cell, Engine, Result
+    from clew.collect.sql.query_result import Cell, QueryEngine, QueryResult
 
     Row = tuple[Cell, ...]
 
@@ -67,7 +67,7 @@ def call(options: Namespace) -> int:
             return _write(found if options.reveal else _masked(found), form, options)
 
 
-def _list(engine: Engine, form: str) -> int:
+def _list(engine: QueryEngine, form: str) -> int:
     from clew.collect.sql.views import VIEWS
 
     for name in VIEWS:
@@ -86,11 +86,11 @@ def _query(given: str | None) -> str:
     return query
 
 
-def _progress(options: Namespace) -> _Progress | None:
-    return _Progress() if sys.stderr.isatty() and not options.quiet else None
+def _progress(options: Namespace) -> _FactProgress | None:
+    return _FactProgress() if sys.stderr.isatty() and not options.quiet else None
 
 
-class _Progress:
+class _FactProgress:
     """How far the facts are, on a line of its own that goes again."""
 
     def __init__(self) -> None:
@@ -102,17 +102,17 @@ class _Progress:
         self.shown = text
 
 
-def _masked(found: Result) -> Result:
-    from clew.collect.sql.query_result import Result
+def _masked(found: QueryResult) -> QueryResult:
+    from clew.collect.sql.query_result import QueryResult
     from clew.facts.secrets.mask_secrets import mask
 
     def cell(value: Cell) -> Cell:
         return mask(value)[0] if isinstance(value, str) else value
 
-    return Result(found.columns, (tuple(cell(value) for value in row) for row in found.rows))
+    return QueryResult(found.columns, (tuple(cell(value) for value in row) for row in found.rows))
 
 
-def _write(found: Result, form: str, options: Namespace) -> int:
+def _write(found: QueryResult, form: str, options: Namespace) -> int:
     """All of it, in a form; 1 if there is nothing."""
     if options.output is None:
         return 0 if _print(found, form, sys.stdout) else 1
@@ -143,7 +143,7 @@ def _new_file(path: str) -> Iterator[int]:
             Path(path).unlink()
 
 
-def _print(found: Result, form: str, file: TextIO) -> int:
+def _print(found: QueryResult, form: str, file: TextIO) -> int:
     if form == "json":
         values = ({"kind": "row", "row": dict(zip(found.columns, row, strict=True))} for row in found.rows)
         return _json(values, file)
@@ -158,7 +158,7 @@ def _json(values: Iterable[Mapping[str, object]], file: TextIO) -> int:
     return sum(bool(file.write(json_line(value).decode())) for value in values)
 
 
-def _table(found: Result, file: TextIO) -> int:
+def _table(found: QueryResult, file: TextIO) -> int:
     from clew.view.sanitize import columns
 
     first = list(islice(found.rows, _LAID_OUT))

@@ -16,10 +16,10 @@ def browse(claude_dir: str | None = None) -> int:
         return 2
     from clew.tui.browser_app import Browser
     from clew.tui.external_programs import Outside, go_on
-    from clew.tui.search_thread import Place
+    from clew.tui.search_thread import SearchLocation
 
     outside = Outside(_words("PAGER", "less -R"), _words("VISUAL", "") or _words("EDITOR", "vi"))
-    app = Browser(Place(claude_dir), outside=outside)
+    app = Browser(SearchLocation(claude_dir), outside=outside)
     resume = app.run()
     if resume is None:
         return app.return_code or 0

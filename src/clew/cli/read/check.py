@@ -28,7 +28,7 @@ from clew.facts.health import (
     Damage,
     Flaw,
     Health,
-    Resume,
+    ResumeVerdict,
     health,
 )
 from clew.system import shell_quoting
@@ -252,7 +252,7 @@ def _prompts(found: Health) -> str:
     return f"Prompts: {made.total} in the file, {path}, {context}{'; ' + rest if rest else ''}."
 
 
-def _resume(made: Resume) -> tuple[str, ...]:
+def _resume(made: ResumeVerdict) -> tuple[str, ...]:
     if made.refusal:
         return made.version, "no", "", made.refusal
     whole = made.due - len(made.lost)

@@ -14,7 +14,7 @@ from clew.cli.select_session import tree
 from clew.facts.secrets.mask_secrets import mask, mask_data
 from clew.system.plural import plural
 from clew.wire.layout import Project, find_project
-from clew.wire.side_files import Comparison, IndexEntry, SessionsIndex, compare, read_index
+from clew.wire.side_files import IndexComparison, IndexEntry, SessionsIndex, compare, read_index
 from clew.wire.timestamps import stamp
 
 _SHOWN = 10  # entries that are named before the rest is only counted
@@ -34,7 +34,7 @@ def report_indexes(options: Namespace) -> None:
             print_lines(("", line) for line in _lines(project, found))
 
 
-def _lines(project: Project, found: Comparison) -> Iterator[str]:
+def _lines(project: Project, found: IndexComparison) -> Iterator[str]:
     yield f"The index of {one_line(project.path().path)} names {plural(len(found.missing), 'session')} without a file:"
     for entry in found.missing[:_SHOWN]:
         yield f"  {one_line(entry.session_id)[:8]}  gone     {_about(entry)}"
@@ -52,7 +52,7 @@ def _about(entry: IndexEntry) -> str:
     return f"{when.date()}  {title}" if when else title
 
 
-def _json(project: Project, index: SessionsIndex, found: Comparison) -> dict[str, object]:
+def _json(project: Project, index: SessionsIndex, found: IndexComparison) -> dict[str, object]:
     states = {"fresh": found.fresh, "stale": found.stale, "missing": found.missing}
     return {
         "kind": "index",

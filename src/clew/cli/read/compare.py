@@ -14,7 +14,7 @@ from clew.errors import NotFound
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
-    from clew.view.comparison import Comparison, Difference, Way
+    from clew.view.comparison import Comparison, ConversationPath, FileDifference
     from clew.view.rows import Row
 
 
@@ -41,7 +41,7 @@ def call(options: Namespace) -> int:
     return 0 if made.differences or made.shared < max(len(left.turns), len(right.turns)) else 1
 
 
-def _ways(options: Namespace) -> tuple[Way, Way]:
+def _ways(options: Namespace) -> tuple[ConversationPath, ConversationPath]:
     from clew.view.comparison import way
 
     left = _way(options, options.left)
@@ -56,7 +56,7 @@ def _ways(options: Namespace) -> tuple[Way, Way]:
     return way(left.session, f"b{others[-1].number}"), way(left.session, f"b{active}" if active else "")
 
 
-def _way(options: Namespace, asked: str) -> Way:
+def _way(options: Namespace, asked: str) -> ConversationPath:
     from clew.view.comparison import way
 
     name, at, place = asked.rpartition("@")
@@ -77,7 +77,7 @@ def show(made: Comparison, options: Namespace) -> None:
 
 
 def _rows(made: Comparison, depth: str | None) -> Iterator[Row]:
-    from clew.view.rows import Options, Row, rows
+    from clew.view.rows import Row, ViewOptions, rows
 
     if depth:
         same = f"{made.shared} turn{' is' if made.shared == 1 else 's are'} the same"
@@ -85,13 +85,13 @@ def _rows(made: Comparison, depth: str | None) -> Iterator[Row]:
         for way in (made.left, made.right):
             yield Row("about")
             yield Row("title", f"{way.name}: {_took(way, made.shared)}")
-            yield from rows(way.session, way.turns[made.shared :], Options(depth=depth))
+            yield from rows(way.session, way.turns[made.shared :], ViewOptions(depth=depth))
         yield Row("about")
     for difference in made.differences:
         yield Row("diff", "\n".join(_diff(difference, made)))
 
 
-def _took(way: Way, shared: int) -> str:
+def _took(way: ConversationPath, shared: int) -> str:
     own = way.turns[shared:]
     calls = sum(len(turn.calls) for turn in own)
     parts = [f"{plural(len(own), 'turn')} of its own", plural(calls, "call")]
@@ -99,7 +99,7 @@ def _took(way: Way, shared: int) -> str:
     return ", ".join([*parts, *(clean_name(str(model)) for model in models)])
 
 
-def _diff(difference: Difference, made: Comparison) -> list[str]:
+def _diff(difference: FileDifference, made: Comparison) -> list[str]:
     names = [
         clean_name(f"{way.name}/{difference.path.lstrip('/')}") if state.is_there else "/dev/null"
         for way, state in ((made.left, difference.left), (made.right, difference.right))

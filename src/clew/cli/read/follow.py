@@ -22,10 +22,10 @@ from clew.facts.tool_catalog import label
 from clew.system import shell_quoting
 from clew.view.mask_rows import masked
 from clew.view.row_terminal import print_rows
-from clew.view.rows import Options, Row, Scene, call_rows, entry_rows, rows
+from clew.view.rows import Row, ViewOptions, ViewScope, call_rows, entry_rows, rows
 from clew.wire.content_block import Block
 from clew.wire.entry import Damaged, Entry, Item, entries
-from clew.wire.entry_types import Progress
+from clew.wire.entry_types import ProgressDetail
 from clew.wire.layout import AgentFile, Project, SessionFile
 from clew.wire.side_files import AgentMeta
 from clew.wire.tail_reader import Tail
@@ -56,7 +56,7 @@ def arguments(command: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     session = chosen(options, options.id)
-    watch = Watch(session, options)
+    watch = FollowedSession(session, options)
     if not options.quiet:
         remark(f"Following {session.id}{'' if options.once else '. Ctrl-C ends it'}.")
     try:
@@ -66,7 +66,7 @@ def call(options: Namespace) -> int:
     return 0
 
 
-def _run(watch: Watch, idle: float | None, interval: float) -> None:
+def _run(watch: FollowedSession, idle: float | None, interval: float) -> None:
     watch.begin()
     changed = time.monotonic()
     while True:
@@ -99,7 +99,7 @@ class Stream:
         self.seen = {e.offset for e in entries(session.items[len(whole) :])}  # shown before its newline has come
         self.agent = agent
         self.is_agent = agent is not None or session.is_agent
-        self.options = Options(thinking=options.thinking)
+        self.options = ViewOptions(thinking=options.thinking)
         self.has_results: bool = options.results
         self.reveals: bool = options.reveal
         self.depth = 0
@@ -118,7 +118,7 @@ class Stream:
             if entry.offset in self.seen:
                 continue
             depth = self.depth + (entry.is_sidechain and not self.is_agent)
-            scene = Scene(Session(entry.raw), self.options, lambda _: (), depth)
+            scene = ViewScope(Session(entry.raw), self.options, lambda _: (), depth)
             if entry.type == "assistant":
                 yield from self._reply(entry, scene)
             elif entry.type == "progress":
@@ -131,7 +131,7 @@ class Stream:
                 images = sum(block.type in ("image", "document") for block in entry.blocks)
                 yield Row("prompt", prompt_text(entry), depth, entry.time, facts={"images": images})
 
-    def _reply(self, entry: Entry, scene: Scene) -> Iterator[Row]:
+    def _reply(self, entry: Entry, scene: ViewScope) -> Iterator[Row]:
         said = self._said.setdefault(reply_key(entry), [])
         for block in [b for b in entry.blocks if b not in said]:
             said.append(block)
@@ -144,7 +144,7 @@ class Stream:
                 self.waiting.add(block.id)
                 yield self._call(self.calls[block.id], scene, " …")
 
-    def _results(self, entry: Entry, scene: Scene) -> Iterator[Row]:
+    def _results(self, entry: Entry, scene: ViewScope) -> Iterator[Row]:
         for block in entry.results:
             if block.tool_use_id not in self.waiting:
                 continue
@@ -154,7 +154,7 @@ class Stream:
             yield self._call(done, scene, "" if done.failed else " → ok", failed=done.failed, seconds=done.seconds)
             yield from brief(list(call_rows(done, scene))[1:], self.has_results)
 
-    def _call(self, made: Call, scene: Scene, state: str, **facts: Any) -> Row:
+    def _call(self, made: Call, scene: ViewScope, state: str, **facts: Any) -> Row:
         text = self.short(label(made, scene.session.cwd), WIDEST) + state
         return Row("call", text, scene.depth, made.entry.time, facts={"tool": made.name, "id": made.id, **facts})
 
@@ -162,10 +162,10 @@ class Stream:
         """A text cut to a line. Secrets are masked before: half of one looks like none."""
         return one_line(text if self.reveals else mask(text)[0], width)
 
-    def _sign(self, entry: Entry, scene: Scene) -> Iterator[Row]:
+    def _sign(self, entry: Entry, scene: ViewScope) -> Iterator[Row]:
         """A running call says now and then what it is at; what agents say stands in their own files."""
         number = entry.parent_tool_use or ""
-        sign = Progress.of(entry)
+        sign = ProgressDetail.of(entry)
         if number not in self.waiting or sign.type in ("hook_progress", "agent_progress"):
             return
         running = self.calls[number]
@@ -225,7 +225,7 @@ def brief(found: Iterable[Row], has_results: bool) -> Iterator[Row]:
     return (row for row in found if has_results or row.kind not in _RESULTS)
 
 
-class Watch:
+class FollowedSession:
     """A session with its agents, and the project that it lies in."""
 
     def __init__(self, session: Session, options: Namespace) -> None:
@@ -256,7 +256,7 @@ class Watch:
             main = self.streams[self.file.path]
             self._print_json([(main, entry) for turn in turns for entry in turn.entries])
         else:
-            self._print(brief(rows(session, turns, Options(thinking=self.wish.thinking)), self.wish.results))
+            self._print(brief(rows(session, turns, ViewOptions(thinking=self.wish.thinking)), self.wish.results))
 
     def poll(self) -> bool:
         """Print what is new; says whether anything was."""

@@ -23,11 +23,11 @@ def arguments(command: ArgumentParser) -> None:
 
 def call(options: Namespace) -> int:
     from clew.edit.session_lineage import lineage
-    from clew.edit.undo_journal import Journal
+    from clew.edit.undo_journal import UndoJournal
 
     found = session(options, options.id)
     files = [file for project in tree(options).projects() for file in project.sessions()]
-    made = lineage(found, files, Journal().records())
+    made = lineage(found, files, UndoJournal().records())
     known = {file.id: file for file in files}
     if options.json:
         print_json([_json(made, known)])

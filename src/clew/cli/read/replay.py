@@ -15,12 +15,12 @@ from clew.cli.output import clean_name, common, count, is_terminal, number, prin
 from clew.cli.select_session import session as chosen
 from clew.cli.turn_range import is_part, part_arguments, turns_of
 from clew.system.plural import plural
-from clew.view.rows import DEPTHS, Options
+from clew.view.rows import DEPTHS, ViewOptions
 from clew.view.sanitize import duration, one_line
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
-    from clew.view.mask_rows import Tally
+    from clew.view.mask_rows import MaskCount
     from clew.view.playback.frames import Frame, Playing
 
 _CLEAR = "\x1b[2J\x1b[H"
@@ -82,12 +82,12 @@ def call(options: Namespace) -> int:
     return _play(frames, options) if is_terminal() and sys.stdin.isatty() else _print(frames)
 
 
-def _frames(session: Session, options: Namespace, tally: Tally | None = None) -> Iterator[Frame]:
+def _frames(session: Session, options: Namespace, tally: MaskCount | None = None) -> Iterator[Frame]:
     from clew.view.mask_rows import masked
     from clew.view.playback.frames import frames, player_rows
 
     is_full = options.depth == "full"
-    wanted = Options(
+    wanted = ViewOptions(
         depth=options.depth,
         thinking=options.thinking,
         agents=not options.no_agents,
@@ -116,13 +116,13 @@ def _print(frames: Iterable[Frame]) -> int:
 
 def _record(session: Session, options: Namespace) -> int:
     from clew.view.header import about
-    from clew.view.mask_rows import Tally
+    from clew.view.mask_rows import MaskCount
 
     path = Path(options.record)
     if path.suffix.lower() not in (".cast", ".html", ".htm", ".json"):
         remark("clew: a recording is a .cast, an .html or a .json file. Name one with --record FILE.cast.")
         return 2
-    tally = None if options.reveal else Tally()
+    tally = None if options.reveal else MaskCount()
     head = about(session, tally)
     frames = _frames(session, options, tally)
     parts: Iterable[bytes]
@@ -146,7 +146,7 @@ def _record(session: Session, options: Namespace) -> int:
     return 0
 
 
-def _script(session: Session, tally: Tally | None) -> Iterator[bytes]:
+def _script(session: Session, tally: MaskCount | None) -> Iterator[bytes]:
     from clew.chat.replay.load_recording import cassette
     from clew.chat.replay.recording_script import script
     from clew.facts.secrets.mask_secrets import mask_data

@@ -15,8 +15,8 @@ from clew.errors import ClewError, Refused
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
-    from clew.chat.replay.live_tools import Again, Live
-    from clew.chat.replay.recording import Cassette
+    from clew.chat.replay.live_tools import Again, LiveTools
+    from clew.chat.replay.recording import Recording
     from clew.chat.replay.replay_diff import Likeness
     from clew.conversation.session import Session
 
@@ -46,9 +46,9 @@ def check(session: Session, options: Namespace) -> int:
     return 1 if found.differs else 0
 
 
-def _live(recorded: Cassette, options: Namespace, stack: ExitStack) -> Live:
+def _live(recorded: Recording, options: Namespace, stack: ExitStack) -> LiveTools:
     """The tools that run: in a copy of the project, or in the project itself if that is asked for."""
-    from clew.chat.replay.live_tools import Live, permissions
+    from clew.chat.replay.live_tools import LiveTools, permissions
     from clew.chat.replay.scratch_folder import copy
     from clew.system import environment
     from clew.wire.layout import claude_dir
@@ -64,7 +64,7 @@ def _live(recorded: Cassette, options: Namespace, stack: ExitStack) -> Live:
         folder = copy(folder, scratch / folder.name)
         folder.mkdir(exist_ok=True)
     permits = permissions(folder, claude_dir(options.claude_dir), Path(environment.user_home()), options.allow)
-    return Live(recorded, folder, permits)
+    return LiveTools(recorded, folder, permits)
 
 
 def _write(folder: Path, session_id: str, made: dict[str, list[dict[str, Any]]]) -> None:

@@ -22,7 +22,7 @@ from clew.system.plural import noun, plural
 from clew.view.mask_rows import masked
 from clew.view.progressive import opening
 from clew.view.row_terminal import print_rows
-from clew.view.rows import DEPTHS, Options, Row, rows
+from clew.view.rows import DEPTHS, Row, ViewOptions, rows
 from clew.view.surrounding_rows import around_json, around_rows, is_shown
 from clew.view.turn_json import turn_json
 
@@ -104,9 +104,9 @@ def _elsewhere(found: Surroundings) -> str:
     return f"These messages are on branch {found.branch}, which the conversation left." if found.branch else ""
 
 
-def _options(options: Namespace) -> Options:
+def _options(options: Namespace) -> ViewOptions:
     full = options.full or options.depth == "full"
-    return Options(
+    return ViewOptions(
         depth="full" if full else options.depth,
         thinking=options.thinking or options.full,
         agents=not options.no_agents,

@@ -16,11 +16,11 @@ from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask
 from clew.system.plural import plural
 from clew.view.sanitize import duration, tokens
-from clew.view.turn_tree import Row, shape, totals
+from clew.view.turn_tree import TreeRow, shape, totals
 from clew.wire.entry import Entry
 from clew.wire.timestamps import stamp
 
-Group = tuple[Row, ...]  # a turn and what hangs below it; before the first turn, what hangs below none
+Group = tuple[TreeRow, ...]  # a turn and what hangs below it; before the first turn, what hangs below none
 Line = list[tuple[str, str]]  # pieces of text with their styles
 
 LONG = 16  # turns in a row that nothing tells apart: more of them are not drawn one by one
@@ -91,8 +91,8 @@ def _json(session: Session, title: str, groups: Iterable[Group], counts: dict[st
 # -- less of it
 
 
-def _groups(rows: Iterable[Row]) -> list[Group]:
-    found: list[list[Row]] = []
+def _groups(rows: Iterable[TreeRow]) -> list[Group]:
+    found: list[list[TreeRow]] = []
     for row in rows:
         if row.kind in ("turn", "run") or not found:
             found.append([])
@@ -144,7 +144,7 @@ def _is_plain(group: Group) -> bool:
     return not is_told and all(row.kind in ("turn", "agent", "queued") for row in group)
 
 
-def _gap(run: Sequence[Group]) -> Row:
+def _gap(run: Sequence[Group]) -> TreeRow:
     turns = [group[0] for group in run]
     facts = {key: sum(turn.facts[key] or 0 for turn in turns) for key in ("replies", "calls", "failures", "seconds")}
     spent = [turn.facts["output_tokens"] for turn in turns]
@@ -156,7 +156,7 @@ def _gap(run: Sequence[Group]) -> Row:
 # -- the entries
 
 
-def entry_rows(session: Session, full: bool = False) -> Iterator[Row]:
+def entry_rows(session: Session, full: bool = False) -> Iterator[TreeRow]:
     """The graph as the file has it: runs of entries with one child each, and where they fork.
 
     Results, progress and attachments that lead nowhere are what parallel calls leave: they are counted, and are no forks.
@@ -194,14 +194,14 @@ def entry_rows(session: Session, full: bool = False) -> Iterator[Row]:
         todo += [(main, outer, False)] if main else []
         todo += [(fork, (*outer, True), True) for fork in reversed(forks)]
     if beside := Counter(entry.type or "?" for entry in session.entries if not entry.uuid):
-        yield Row("beside", _counted(beside))
+        yield TreeRow("beside", _counted(beside))
 
 
 def _is_aside(entry: Entry) -> bool:
     return entry.type in ("progress", "attachment") or bool(entry.results)
 
 
-def _run_row(run: Sequence[Entry], aside: int, session: Session) -> Row:
+def _run_row(run: Sequence[Entry], aside: int, session: Session) -> TreeRow:
     first, last = run[0], run[-1]
     facts = {
         "entries": len(run),
@@ -215,7 +215,7 @@ def _run_row(run: Sequence[Entry], aside: int, session: Session) -> Row:
         "sidechain": first.is_sidechain,
     }
     kinds = Counter(f"{e.type} {e.subtype}" if e.subtype else e.type or "?" for e in run)
-    return Row("run", _counted(kinds), time=first.time, line=first.line.number, facts=facts)
+    return TreeRow("run", _counted(kinds), time=first.time, line=first.line.number, facts=facts)
 
 
 def _counted(kinds: Counter[str]) -> str:
@@ -247,7 +247,7 @@ def _footer(counts: dict[str, int]) -> Iterator[Line]:
     yield [(", ".join(said), "")]
 
 
-def _picture(rows: Sequence[Row], width: int) -> Iterator[Line]:
+def _picture(rows: Sequence[TreeRow], width: int) -> Iterator[Line]:
     columns = _COLUMNS if width >= NARROW else _COLUMNS[1:4] if width >= NARROWEST else ()
     turns = [row for row in rows if row.kind == "turn"]
     branches = sum(row.facts["is_end"] for row in turns)
@@ -272,7 +272,7 @@ def _picture(rows: Sequence[Row], width: int) -> Iterator[Line]:
         yield [(rail, dim), (head, "dim"), (text, _STYLES.get(row.kind, dim)), *numbers]
 
 
-def _rail(row: Row) -> str:
+def _rail(row: TreeRow) -> str:
     """The lanes left of a row, its mark on its own lane, and the twig that it hangs on."""
     lanes = row.rails[-LANES:]
     drawn = ["│ " if goes_on else "  " for goes_on in lanes[:-1]]
@@ -299,7 +299,7 @@ def _fit(text: str, after: str, room: int, is_padded: bool) -> str:
     return whole + " " * (room - cell_len(whole)) if is_padded else whole
 
 
-def _said(row: Row) -> str:
+def _said(row: TreeRow) -> str:
     facts = row.facts
     match row.kind:
         case "turn":
@@ -329,7 +329,7 @@ def _said(row: Row) -> str:
     return " · ".join(part for part in _told(row) if part)
 
 
-def _told(row: Row) -> Iterator[str]:
+def _told(row: TreeRow) -> Iterator[str]:
     """A run of entries: their names, their lines, what they hang below, and what they are."""
     facts = row.facts
     is_one = facts["entries"] == 1
@@ -343,7 +343,7 @@ def _told(row: Row) -> Iterator[str]:
     yield f"{facts['aside']} aside" if facts["aside"] else ""
 
 
-def _after(row: Row, branches: int) -> str:
+def _after(row: TreeRow, branches: int) -> str:
     """What a turn is besides its prompt: where it went back to, and which branch ends with it."""
     if row.kind != "turn":
         return ""
@@ -356,7 +356,7 @@ def _after(row: Row, branches: int) -> str:
     return " ".join(said)
 
 
-def _numbers(row: Row, columns: Sequence[tuple[str, int]]) -> Line:
+def _numbers(row: TreeRow, columns: Sequence[tuple[str, int]]) -> Line:
     if "replies" not in row.facts:
         return []
     facts = row.facts

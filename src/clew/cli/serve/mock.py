@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from clew.cli.output import clean, clean_name, common, count, print_json, remark
 
 if TYPE_CHECKING:
-    from clew.api.mock.scripts import Script
+    from clew.api.mock.scripts import MockScript
 
 KEY = "sk-ant-mock"
 
@@ -42,7 +42,7 @@ def call(options: Namespace) -> int:
     return _ask(script, options) if options.ask is not None else _serve(script, options)
 
 
-def _script(name: str | None) -> Script:
+def _script(name: str | None) -> MockScript:
     from clew.api.mock.scripts import ECHO, read
 
     return read(Path(name).read_bytes(), is_toml=name.endswith(".toml")) if name else ECHO
@@ -51,7 +51,7 @@ def _script(name: str | None) -> Script:
 # -- serving
 
 
-def _serve(script: Script, options: Namespace) -> int:
+def _serve(script: MockScript, options: Namespace) -> int:
     from clew.api.mock.server import running
 
     with (
@@ -116,8 +116,8 @@ def _told(row: Mapping[str, Any]) -> str:
 # -- without a server
 
 
-def _ask(script: Script, options: Namespace) -> int:
-    from clew.api.mock.http_server import Asked
+def _ask(script: MockScript, options: Namespace) -> int:
+    from clew.api.mock.http_server import HttpRequest
     from clew.api.mock.mock_api import Mock
     from clew.wire.json_codec import decode, encode
 
@@ -126,7 +126,7 @@ def _ask(script: Script, options: Namespace) -> int:
     body = encode(asked | ({"tools": tools} if tools else {}))
     key = script.keys[0] if script.keys else KEY
     headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
-    plan = Mock(script).answer(Asked("POST", "/v1/messages", headers, body))
+    plan = Mock(script).answer(HttpRequest("POST", "/v1/messages", headers, body))
     said = decode(plan.body) or {}
     if options.json:
         print_json([{"kind": "answer", "status": plan.status, "message": said}])
@@ -138,12 +138,12 @@ def _ask(script: Script, options: Namespace) -> int:
     return 0 if plan.status == 200 else 2
 
 
-def _tools(script: Script) -> set[str]:
+def _tools(script: MockScript) -> set[str]:
     """The names of all tools that a script calls; a prompt is asked as if they were on offer."""
-    from clew.api.mock.scripts import Step
+    from clew.api.mock.scripts import ScriptStep
 
     steps = [step for rule in script.rules for step in rule.steps] + list(script.otherwise)
-    contents = [step.content if isinstance(step, Step) else step for step in steps]
+    contents = [step.content if isinstance(step, ScriptStep) else step for step in steps]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     return {str(part["tool"]).partition("|")[0] for part in parts if isinstance(part, dict) and "tool" in part}
 

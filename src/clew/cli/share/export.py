@@ -20,11 +20,11 @@ from clew.system.file_errors import Fence, describe
 from clew.system.plural import plural
 from clew.view.header import About, about, shown
 from clew.view.html_page import page
-from clew.view.mask_rows import Tally, masked
+from clew.view.mask_rows import MaskCount, masked
 from clew.view.row_html import fragments
 from clew.view.row_markdown import markdown
-from clew.view.rows import DEPTHS, Options, Row, first_rows, rows
-from clew.view.static_site import Exported, Words, file_name, index_page, index_text
+from clew.view.rows import DEPTHS, Row, ViewOptions, first_rows, rows
+from clew.view.static_site import Exported, WordIndex, file_name, index_page, index_text
 from clew.view.turn_json import document
 from clew.wire.json_codec import encode
 
@@ -72,7 +72,7 @@ def call(options: Namespace) -> int:
     if _is_many(options) and options.output is None:
         remark("clew: several sessions need a folder to be written to. Name one with --output.")
         return 2
-    tally = Tally()
+    tally = MaskCount()
     code = _many(options, tally) if _is_many(options) else _one(options, tally)
     if tally.secrets and not options.quiet:
         remark(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
@@ -90,7 +90,7 @@ def _format(options: Namespace) -> str:
     return _BY_SUFFIX.get(Path(options.output or "").suffix.lower(), "json")
 
 
-def _one(options: Namespace, tally: Tally) -> int:
+def _one(options: Namespace, tally: MaskCount) -> int:
     session = chosen(options, options.id[0] if options.id else None, archived=True)
     head = _about(session, options, tally)
     data = _data(session, head, options, tally)
@@ -106,14 +106,14 @@ def _one(options: Namespace, tally: Tally) -> int:
     return 0
 
 
-def _many(options: Namespace, tally: Tally) -> int:
+def _many(options: Namespace, tally: MaskCount) -> int:
     """A folder with a file for each session, and an index."""
     folder, suffix = Path(options.output), SUFFIXES[options.format]
     index = folder / f"index{suffix}" if options.format in ("html", "markdown") else None
     if index and index.exists():
         raise FileExistsError(EEXIST, os.strerror(EEXIST), str(index))
     made: list[Exported] = []
-    words = Words()
+    words = WordIndex()
     fence = fence_of(options)
     for session in _sessions(options, fence):
         try:
@@ -149,17 +149,19 @@ def _sessions(options: Namespace, fence: Fence) -> Iterator[Session]:
         yield from (Session(outline.file.path, file=outline.file) for outline in outlines(options, fence))
 
 
-def _about(session: Session, options: Namespace, tally: Tally) -> About:
+def _about(session: Session, options: Namespace, tally: MaskCount) -> About:
     """What stands above a page; in the other forms it only names the file, which counts for nothing."""
     if options.reveal:
         return about(session, None)
-    return about(session, tally if options.format in ("html", "markdown") else Tally())
+    return about(session, tally if options.format in ("html", "markdown") else MaskCount())
 
 
 Passing = Callable[[Iterable[Row]], Iterable[Row]]
 
 
-def _data(session: Session, head: About, options: Namespace, tally: Tally, passing: Passing = iter) -> Iterable[bytes]:
+def _data(
+    session: Session, head: About, options: Namespace, tally: MaskCount, passing: Passing = iter
+) -> Iterable[bytes]:
     """The session in the form that was asked for, in pieces as they are made."""
     if options.format == "jsonl":
         return (item.raw for item in session.items)
@@ -173,13 +175,13 @@ def _data(session: Session, head: About, options: Namespace, tally: Tally, passi
     told = passing(made if options.reveal else masked(made, tally))
     if options.format == "markdown":
         return map(_bytes, markdown(head, told, options.front_matter))
-    outline = ((turn.number, shown(turn.text, None if options.reveal else Tally())) for turn in turns)
+    outline = ((turn.number, shown(turn.text, None if options.reveal else MaskCount())) for turn in turns)
     return map(_bytes, page(head, fragments(told), outline))
 
 
-def _options(options: Namespace) -> Options:
+def _options(options: Namespace) -> ViewOptions:
     is_full = options.depth == "full"
-    return Options(
+    return ViewOptions(
         depth=options.depth,
         thinking=options.thinking,
         agents=not options.no_agents,

@@ -21,7 +21,7 @@ from clew.wire.json_codec import as_text
 
 if TYPE_CHECKING:
     from clew.foreign.conversation_steps import Conversation
-    from clew.foreign.write_import import Draft, There
+    from clew.foreign.write_import import ImportDraft, There
     from clew.system.file_errors import Fence
     from clew.wire.layout import Tree
 
@@ -49,7 +49,7 @@ def arguments(command: ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ImportOutcome:
     """What became of one conversation."""
 
     talk: Conversation
@@ -78,7 +78,7 @@ def call(options: Namespace) -> int:
             ambiguous.hint = "See them with --list, name one with --only ID, or take all of them with --all."
             raise ambiguous
         found = iter(few)
-    done: list[Done] = []
+    done: list[ImportOutcome] = []
     for talk in found:
         with fence.around(talk.path) if options.all else nullcontext():
             done.append(_told(options, _import(options, place, talk)))
@@ -155,9 +155,9 @@ def _list_one(options: Namespace, talk: Conversation, known: There | None) -> No
 
 
 def _title(talk: Conversation) -> str:
-    from clew.foreign.conversation_steps import Prompt
+    from clew.foreign.conversation_steps import ForeignPrompt
 
-    first = next((step.content for step in talk.steps if isinstance(step, Prompt) and not step.is_note), "")
+    first = next((step.content for step in talk.steps if isinstance(step, ForeignPrompt) and not step.is_note), "")
     words = first if isinstance(first, str) else " ".join(as_text(block.get("text", "")) for block in first)
     return talk.title or words
 
@@ -165,12 +165,12 @@ def _title(talk: Conversation) -> str:
 # -- what becomes of it
 
 
-def _import(options: Namespace, place: Tree, talk: Conversation) -> Done:
+def _import(options: Namespace, place: Tree, talk: Conversation) -> ImportOutcome:
     from clew.foreign.write_import import draft, there
 
     known = there(talk, place, again=options.again)
     if known is not None:
-        return Done(talk, BEHIND if known.is_behind else THERE, known.file.id, known.file.path)
+        return ImportOutcome(talk, BEHIND if known.is_behind else THERE, known.file.id, known.file.path)
     made = draft(talk, place, _cwd(options, talk), again=options.again)
     if made.violations:
         return _done(made, REFUSED, violations=made.violations)
@@ -179,12 +179,12 @@ def _import(options: Namespace, place: Tree, talk: Conversation) -> Done:
     return _write(made)
 
 
-def _write(made: Draft) -> Done:
+def _write(made: ImportDraft) -> ImportOutcome:
     """Write a draft, in a way that can be taken back."""
-    from clew.edit.undo_journal import Journal
+    from clew.edit.undo_journal import UndoJournal
     from clew.foreign.write_import import write
 
-    journal = Journal()
+    journal = UndoJournal()
     number = journal.begin(f"import from {made.talk.tool}", made.talk.id, made.id, [made.path])
     try:
         path = write(made)
@@ -195,12 +195,12 @@ def _write(made: Draft) -> Done:
     return _done(made, MADE, undo=number)
 
 
-def _done(made: Draft, state: str, *, undo: str | None = None, violations: tuple[str, ...] = ()) -> Done:
+def _done(made: ImportDraft, state: str, *, undo: str | None = None, violations: tuple[str, ...] = ()) -> ImportOutcome:
     from clew.foreign.session_builder import KEPT
 
     kinds = [entry.type for entry in made.session.entries]
     kept = kinds.count(KEPT)
-    return Done(made.talk, state, made.id, made.path, made.cwd, len(kinds) - kept, kept, undo, violations)
+    return ImportOutcome(made.talk, state, made.id, made.path, made.cwd, len(kinds) - kept, kept, undo, violations)
 
 
 def _cwd(options: Namespace, talk: Conversation) -> str:
@@ -215,7 +215,7 @@ def _cwd(options: Namespace, talk: Conversation) -> str:
 # -- what is said of it
 
 
-def _told(options: Namespace, done: Done) -> Done:
+def _told(options: Namespace, done: ImportOutcome) -> ImportOutcome:
     if options.json:
         print_json([_json(done.talk) | _outcome(done)])
     else:
@@ -223,7 +223,7 @@ def _told(options: Namespace, done: Done) -> Done:
     return done
 
 
-def _print(options: Namespace, done: Done) -> None:
+def _print(options: Namespace, done: ImportOutcome) -> None:
     talk, name = done.talk, f"{done.talk.tool} {one_line(done.talk.id, 40)}"
     match done.state:
         case "refused":
@@ -271,7 +271,7 @@ def _json(talk: Conversation) -> dict[str, Any]:
     }
 
 
-def _outcome(done: Done) -> dict[str, Any]:
+def _outcome(done: ImportOutcome) -> dict[str, Any]:
     return {
         "state": done.state,
         "id": done.id,

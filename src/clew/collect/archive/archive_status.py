@@ -23,7 +23,7 @@ _ONE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class ArchiveStatus:
     """`counts` by name; how often files began anew, by reason; how many records wait for each sink."""
 
     counts: dict[str, int]
@@ -33,12 +33,12 @@ class Health:
     is_sound: bool | None
 
 
-def health(connection: apsw.Connection, path: str, *, thorough: bool = False) -> Health:
+def health(connection: apsw.Connection, path: str, *, thorough: bool = False) -> ArchiveStatus:
     """`thorough` also lets SQLite look through the whole file."""
     counts = {name: int(connection.execute(query).get) for name, query in _ONE.items()}
     resets = "SELECT reason, count(*) FROM generation WHERE reason NOT IN ('new', 'changed') GROUP BY reason"
     waiting = "SELECT name, (SELECT count(*) FROM occurrence o WHERE o.seq > s.seq) FROM sink s"
-    return Health(
+    return ArchiveStatus(
         counts,
         _pairs(connection, resets),
         _pairs(connection, waiting),

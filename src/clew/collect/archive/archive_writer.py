@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import apsw
 
 from clew.collect.archive.archive_schema import ABSENT, DEFLATED, RAW
-from clew.collect.discovery import Found, State
-from clew.collect.fingerprint import Mark, Place, mark
+from clew.collect.discovery import FileState, SourceFile
+from clew.collect.fingerprint import ReadPosition, StoredPosition, mark
 from clew.collect.line_reader import Long
-from clew.collect.masking import Kept, Policy
-from clew.collect.read_limits import Limits
+from clew.collect.masking import MaskedBytes, Policy
+from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, read_at
 from clew.errors import Stale
 
@@ -25,7 +25,7 @@ CHANGED, RACY, SETTLED = 0, 1, 2
 """How far the state of a file can be trusted: it changed while it was read; just before it was looked at; not so."""
 
 
-class Known(NamedTuple):
+class KnownFile(NamedTuple):
     """A file as the archive knows it."""
 
     id: int
@@ -34,14 +34,14 @@ class Known(NamedTuple):
     project: str
     session: str
     agent: str
-    state: State
+    state: FileState
     trust: int
     scrubbed: int
     gone: int | None
     generation: int | None
     number: int
     is_stub: bool
-    mark: Mark
+    mark: StoredPosition
 
 
 class Trouble(NamedTuple):
@@ -62,24 +62,24 @@ FROM file f LEFT JOIN generation g ON g.id = f.generation WHERE f.root = ?
 """
 
 
-def known_files(connection: apsw.Connection, root: int) -> dict[str, Known]:
+def known_files(connection: apsw.Connection, root: int) -> dict[str, KnownFile]:
     rows = connection.execute(_KNOWN, (root,))
     return {row[1]: _known(*row) for row in rows}
 
 
-def _known(*row: Any) -> Known:
+def _known(*row: Any) -> KnownFile:
     id, path, kind, project, session, agent = row[:6]
     trust, scrubbed, gone, generation, number, is_stub = row[11:17]
-    state, place = State(*row[6:11]), Mark(*row[17:])
-    return Known(
+    state, place = FileState(*row[6:11]), StoredPosition(*row[17:])
+    return KnownFile(
         id, path, kind, project, session, agent, state, trust, scrubbed, gone, generation, number, bool(is_stub), place
     )
 
 
-class Writer:
+class ArchiveWriter:
     """Writes what a poll found; `settle` ends a transaction that has grown large, `close` the last one."""
 
-    def __init__(self, connection: apsw.Connection, key: bytes, policy: Policy, limits: Limits) -> None:
+    def __init__(self, connection: apsw.Connection, key: bytes, policy: Policy, limits: ReadLimits) -> None:
         self.connection = connection
         self.key = key
         self.policy = policy
@@ -110,7 +110,7 @@ class Writer:
 
     # -- files
 
-    def add_file(self, root: int, found: Found, now: int) -> int:
+    def add_file(self, root: int, found: SourceFile, now: int) -> int:
         names = (root, found.path, found.kind, found.project, found.session, found.agent, now, now)
         self._do(
             "INSERT INTO file(root, path, kind, project, session, agent, first_seen, scrubbed) VALUES(?,?,?,?,?,?,?,?)",
@@ -118,7 +118,7 @@ class Writer:
         )
         return self.connection.last_insert_rowid()
 
-    def move_file(self, file: Known, found: Found, now: int) -> None:
+    def move_file(self, file: KnownFile, found: SourceFile, now: int) -> None:
         """The file goes on under another path; the old one is remembered."""
         self._do("INSERT INTO alias VALUES(?, ?, ?)", (file.id, file.path, now))
         self._do(
@@ -126,12 +126,12 @@ class Writer:
             (found.path, found.project, found.session or file.session, found.agent, file.id),
         )
 
-    def save_kind(self, file: Known, found: Found) -> Known:
+    def save_kind(self, file: KnownFile, found: SourceFile) -> KnownFile:
         """Correct the kind of a file that an earlier version took for another one."""
         self._do("UPDATE file SET kind = ?, session = ? WHERE id = ?", (found.kind, found.session, file.id))
         return file._replace(kind=found.kind, session=found.session)
 
-    def save_state(self, file: int, state: State, trust: int) -> None:
+    def save_state(self, file: int, state: FileState, trust: int) -> None:
         self._do(
             "UPDATE file SET dev=?, ino=?, size=?, mtime=?, ctime=?, trust=?, gone=NULL WHERE id=?",
             (*state, trust, file),
@@ -159,7 +159,7 @@ class Writer:
         self._do("UPDATE file SET generation = ?, scrubbed = ? WHERE id = ?", (generation, now, file))
         return generation
 
-    def save_place(self, generation: int, place: Place) -> None:
+    def save_place(self, generation: int, place: ReadPosition) -> None:
         self._do(
             "UPDATE generation SET offset=?, lines=?, chain=?, head=?, tail=?, rest=x'' WHERE id=?",
             (*mark(place, self.key), generation),
@@ -183,7 +183,12 @@ class Writer:
     # -- contents
 
     def add_lines(
-        self, generation: int, place: Place, lines: Sequence[bytes], hashes: Sequence[bytes], bad: Sequence[Trouble]
+        self,
+        generation: int,
+        place: ReadPosition,
+        lines: Sequence[bytes],
+        hashes: Sequence[bytes],
+        bad: Sequence[Trouble],
     ) -> None:
         """Lines behind a place, given without their newlines; `hashes` are those of the lines as they stand there."""
         offset, number = place.offset, place.lines
@@ -203,7 +208,7 @@ class Writer:
         self._occurrences(rows)
         self.quarantine(generation, bad)
 
-    def _kept(self, lines: Sequence[bytes], offset: int, damaged: Mapping[int, Trouble]) -> Iterator[Kept]:
+    def _kept(self, lines: Sequence[bytes], offset: int, damaged: Mapping[int, Trouble]) -> Iterator[MaskedBytes]:
         """What may be kept of each line; with secrets masked, nothing of a damaged one."""
         if self.policy.key is None or not damaged:
             yield from self.policy.lines(lines)
@@ -223,12 +228,12 @@ class Writer:
     def add_long(self, generation: int, number: int, line: Long, file: File) -> None:
         """A line that is too long to be held, copied as a stream and compared with what was measured."""
         size = line.length - 1
-        kept = Kept(b"")
+        kept = MaskedBytes(b"")
         if self.policy.key is not None:
             kept = self.policy.withhold(line.hash, "it is too long to be looked through")
             content = self._content(sha256(kept.data).digest(), kept)
         elif size > self.limits.longest:
-            kept = Kept(b"", withheld="it is too long to be kept")
+            kept = MaskedBytes(b"", withheld="it is too long to be kept")
             content = self._find(line.hash) or self._row(line.hash, size, ABSENT, kept, None)
         else:
             content = self._find(line.hash) or self._stream(line, size, file)
@@ -247,7 +252,7 @@ class Writer:
             "INSERT INTO occurrence(generation, offset, number, length, content) VALUES(?,?,?,?,?)", rows
         )
 
-    def _content(self, hash: bytes, kept: Kept) -> int:
+    def _content(self, hash: bytes, kept: MaskedBytes) -> int:
         found = self._find(hash)
         if found is not None:
             return found
@@ -260,7 +265,7 @@ class Writer:
         found = self._do("SELECT id FROM content WHERE hash = ?", (hash,)).fetchone()
         return None if found is None else int(found[0])
 
-    def _row(self, hash: bytes, size: int, packing: int, kept: Kept, data: bytes | None) -> int:
+    def _row(self, hash: bytes, size: int, packing: int, kept: MaskedBytes, data: bytes | None) -> int:
         self._written += len(data or b"")
         self._do(
             "INSERT INTO content(hash, size, packing, rules, masked, data) VALUES(?,?,?,?,?,?)",

@@ -35,7 +35,7 @@ def archive_path(given: str | os.PathLike[str] | None = None) -> str:
     return os.path.join(data_home(), "archive", "archive.db")
 
 
-class Kept(NamedTuple):
+class ArchivedFile(NamedTuple):
     """A generation of a file in the archive; the one with the highest number is how the file was seen last."""
 
     file: int
@@ -104,7 +104,7 @@ class Archive:
         """The name of this archive among others: made once, of chance alone."""
         return str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
 
-    def files(self, *, root: str | None = None, session: str | None = None) -> Iterator[Kept]:
+    def files(self, *, root: str | None = None, session: str | None = None) -> Iterator[ArchivedFile]:
         """Every file as it was seen last, by its path."""
         where, values = ["g.id = f.generation"], []
         for column, value in (("r.path", root), ("f.session", session)):
@@ -112,13 +112,13 @@ class Archive:
                 where.append(f"{column} = ?")
                 values.append(value)
         query = f"{_FILES} WHERE {' AND '.join(where)} ORDER BY f.root, f.path"
-        yield from (Kept(*row) for row in self.connection.execute(query, values))
+        yield from (ArchivedFile(*row) for row in self.connection.execute(query, values))
 
-    def sessions(self, *, root: str | None = None) -> Iterator[Kept]:
+    def sessions(self, *, root: str | None = None) -> Iterator[ArchivedFile]:
         """Every session as it was seen last, also those whose files are gone; empty ones hold nothing."""
         yield from (file for file in self.files(root=root) if file.kind == "session" and file.size)
 
-    def find(self, asked: str) -> Kept:
+    def find(self, asked: str) -> ArchivedFile:
         """A session by its id or the beginning of it. Raises NotFound or Ambiguous."""
         beginning = asked.removesuffix(".jsonl").lower()
         found = [s for s in self.sessions() if beginning and s.session.lower().startswith(beginning)]
@@ -133,17 +133,17 @@ class Archive:
             raise Ambiguous(asked, names if len(names) > 1 else sorted(f"{s.root}/{s.path}" for s in found))
         return found[0]
 
-    def belongings(self, session: Kept) -> Iterator[Kept]:
+    def belongings(self, session: ArchivedFile) -> Iterator[ArchivedFile]:
         """What belongs to a session: agents, long outputs, lists, saved states of files. Not the session itself."""
         own = self.files(root=session.root, session=session.session)
         yield from (file for file in own if file.file != session.file)
 
-    def generations(self, file: Kept) -> list[Kept]:
+    def generations(self, file: ArchivedFile) -> list[ArchivedFile]:
         """All generations of a file, the oldest first."""
         query = f"{_FILES} WHERE f.id = ? ORDER BY g.number"
-        return [Kept(*row) for row in self.connection.execute(query, (file.file,))]
+        return [ArchivedFile(*row) for row in self.connection.execute(query, (file.file,))]
 
-    def parts(self, file: Kept) -> Iterator[bytes]:
+    def parts(self, file: ArchivedFile) -> Iterator[bytes]:
         """The bytes of a generation, a line at a time. Raises StoreError for a line that was too long to be kept."""
         end = b"" if is_whole(file.kind) else b"\n"
         for packing, data, size, hash in self.connection.execute(_PARTS, (file.generation,)):
@@ -157,7 +157,7 @@ class Archive:
         if rest := self.connection.execute("SELECT rest FROM generation WHERE id = ?", (file.generation,)).get:
             yield rest
 
-    def read(self, file: Kept) -> bytes:
+    def read(self, file: ArchivedFile) -> bytes:
         """The bytes of a generation, as they stood in the file; `clew.Session` takes them."""
         return b"".join(self.parts(file))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
-from clew.collect.archive.reader import Archive, Kept
+from clew.collect.archive.reader import Archive, ArchivedFile
 from clew.system.plural import plural
 from clew.wire.json_codec import encode
 from clew.wire.project_slug import slug
@@ -28,7 +28,7 @@ class Rebuilt(NamedTuple):
     path: str
     data: bytes
     mtime: int
-    belongings: tuple[Kept, ...]
+    belongings: tuple[ArchivedFile, ...]
 
 
 def rebuilt(archive: Archive, root: str) -> Iterator[Rebuilt]:
@@ -36,7 +36,7 @@ def rebuilt(archive: Archive, root: str) -> Iterator[Rebuilt]:
     files = [file for file in archive.files(root=root) if file.size]
     known = {file.session.lower() for file in files if file.kind == "session"}
     said = _said(archive, files)
-    left: dict[str, list[Kept]] = {}
+    left: dict[str, list[ArchivedFile]] = {}
     for file in files:
         if file.session and file.kind != "session" and not _is_nothing(archive, file):
             left.setdefault(file.session, []).append(file)
@@ -45,7 +45,7 @@ def rebuilt(archive: Archive, root: str) -> Iterator[Rebuilt]:
             yield _session(session, said.get(session, []), tuple(left.get(session, ())))
 
 
-def _said(archive: Archive, files: list[Kept]) -> dict[str, list[HistoryPrompt]]:
+def _said(archive: Archive, files: list[ArchivedFile]) -> dict[str, list[HistoryPrompt]]:
     """The prompts of each session, in the order in which they were typed; each line of the history once."""
     found: dict[str, list[HistoryPrompt]] = {}
     for history in (file for file in files if file.kind == "history"):
@@ -58,7 +58,7 @@ def _said(archive: Archive, files: list[Kept]) -> dict[str, list[HistoryPrompt]]
     return found
 
 
-def _is_nothing(archive: Archive, file: Kept) -> bool:
+def _is_nothing(archive: Archive, file: ArchivedFile) -> bool:
     return file.kind in ("todo", "task") and file.size < 8 and archive.read(file).strip() in _NOTHING
 
 
@@ -67,7 +67,7 @@ def _is_id(name: str) -> bool:
     return 0 < len(name) <= 64 and name.replace("-", "").isalnum() and name.isascii()
 
 
-def _session(session: str, said: list[HistoryPrompt], left: tuple[Kept, ...]) -> Rebuilt:
+def _session(session: str, said: list[HistoryPrompt], left: tuple[ArchivedFile, ...]) -> Rebuilt:
     said = sorted(said, key=lambda prompt: prompt.time.timestamp() if prompt.time else 0.0)
     project = next((p.project for p in said if p.project), None)
     folder = slug(project) if project else next((file.project for file in left if file.project), _UNKNOWN)
@@ -82,7 +82,7 @@ def _session(session: str, said: list[HistoryPrompt], left: tuple[Kept, ...]) ->
     return Rebuilt(session, f"projects/{folder}/{session}.jsonl", b"".join(lines), max(times, default=0), left)
 
 
-def _account(said: list[HistoryPrompt], left: tuple[Kept, ...]) -> str:
+def _account(said: list[HistoryPrompt], left: tuple[ArchivedFile, ...]) -> str:
     """What the session was made from, in words."""
     kinds = (("agent", "agent"), ("todo", "list"), ("task", "task"), ("backup", "saved file"), ("side", "long output"))
     counts = [(len(said), "prompt"), *((sum(f.kind == kind for f in left), name) for kind, name in kinds)]

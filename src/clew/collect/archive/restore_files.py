@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.collect.archive.reader import Archive, Kept
+from clew.collect.archive.reader import Archive, ArchivedFile
 from clew.wire.session_writer import create_exactly
 
 _APART = ("history", "index", "stats")  # not one session's
 
 
-class Step(NamedTuple):
+class RestoreStep(NamedTuple):
     """A file to write, and whether something stands there already."""
 
-    file: Kept
+    file: ArchivedFile
     target: Path
     is_taken: bool
 
 
-def plan(archive: Archive, session: Kept, to: Path | None, *, generations: bool = False) -> list[Step]:
+def plan(archive: Archive, session: ArchivedFile, to: Path | None, *, generations: bool = False) -> list[RestoreStep]:
     """What restoring a session would write: it and its belongings, where they were or below another folder.
 
     With `generations` the older states of the session come too, as `<id>.generation-<n>.jsonl`.
@@ -32,13 +32,13 @@ def plan(archive: Archive, session: Kept, to: Path | None, *, generations: bool 
         older = [old for old in archive.generations(session) if old.generation != session.generation]
         files += [(old, f"{old.path.removesuffix('.jsonl')}.generation-{old.number}.jsonl") for old in older]
     return [
-        Step(file, target, os.path.lexists(target))
+        RestoreStep(file, target, os.path.lexists(target))
         for file, path in files
         if file.kind not in _APART and (target := base / path)
     ]
 
 
-def restore(archive: Archive, steps: list[Step], *, keep_times: bool) -> Iterator[Path]:
+def restore(archive: Archive, steps: list[RestoreStep], *, keep_times: bool) -> Iterator[Path]:
     """Write what is not there, the session last: once it is there, so is what belongs to it.
 
     Old times are kept only away from the folder of Claude Code, which would delete an old session at its next start.

@@ -8,7 +8,7 @@ from pathlib import Path
 from zlib import crc32
 
 from clew.collect.archive.deleted_tree import LIST, VERSION, attic_of, listed
-from clew.collect.archive.reader import Archive, Kept
+from clew.collect.archive.reader import Archive, ArchivedFile
 from clew.collect.archive.reconstruct import Rebuilt, rebuilt
 from clew.wire.json_codec import encode
 from clew.wire.session_writer import create_exactly, replace
@@ -27,7 +27,7 @@ def furnish(archive: Archive, root: str) -> int:
     written = 0
     for path, (source, _) in wanted.items():
         if not os.path.lexists(folder / path):
-            parts, mtime = (archive.parts(source), source.mtime) if isinstance(source, Kept) else source
+            parts, mtime = (archive.parts(source), source.mtime) if isinstance(source, ArchivedFile) else source
             create_exactly(folder / path, parts, mtime_ns=mtime)
             written += 1
     if before or wanted:
@@ -35,10 +35,12 @@ def furnish(archive: Archive, root: str) -> int:
     return written
 
 
-Source = Kept | tuple[Iterable[bytes], int]
+Source = ArchivedFile | tuple[Iterable[bytes], int]
 
 
-def _wanted(archive: Archive, sessions: list[Kept], remains: list[Rebuilt]) -> Iterator[tuple[str, tuple[Source, str]]]:
+def _wanted(
+    archive: Archive, sessions: list[ArchivedFile], remains: list[Rebuilt]
+) -> Iterator[tuple[str, tuple[Source, str]]]:
     """Each file that belongs into the attic, by its path there, with a name for its state."""
     for session in sessions:
         for file in (session, *archive.belongings(session)):
@@ -49,13 +51,13 @@ def _wanted(archive: Archive, sessions: list[Kept], remains: list[Rebuilt]) -> I
             yield _beside(each, file), (file, f"{file.generation}:{file.size}")
 
 
-def _beside(session: Rebuilt, file: Kept) -> str:
+def _beside(session: Rebuilt, file: ArchivedFile) -> str:
     """A file of a reconstructed session, in the project in which that is now."""
     own = f"projects/{file.project}/"
     return f"{Path(session.path).parent.as_posix()}/{file.path.removeprefix(own)}" if file.project else file.path
 
 
-def _save(folder: Path, sessions: list[Kept], remains: list[Rebuilt], files: dict[str, str]) -> None:
+def _save(folder: Path, sessions: list[ArchivedFile], remains: list[Rebuilt], files: dict[str, str]) -> None:
     value = {
         "version": VERSION,
         "archived": [session.session for session in sessions],

@@ -29,10 +29,10 @@ LAKE = ("delta:", "s3://")
 def sink_at(address: str, token: str = "") -> Sink[Any]:
     """The sink at an address: `postgresql://…`, `otlp+https://…`, `https://…`, or a file that ends in `.jsonl`."""
     if address.startswith(POSTGRES):
-        from clew.collect.sinks.postgres.connection import Link
+        from clew.collect.sinks.postgres.connection import PostgresConnection
         from clew.collect.sinks.postgres.tables import PostgresLines
 
-        return PostgresLines(Link(address, token))
+        return PostgresLines(PostgresConnection(address, token))
     if address.startswith(OTLP):
         from clew.collect.sinks.otlp.exporter import OtlpSink
         from clew.system.environment import otlp_headers

@@ -48,7 +48,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class Post:
+class HttpPost:
     """Posts to one address, packed with gzip, and with a token if there is one."""
 
     def __init__(
@@ -95,7 +95,7 @@ class HttpSink:
     leaves = True
 
     def __init__(self, address: str, token: str = "", timeout: float = _TIMEOUT) -> None:
-        self._post = Post(address, "application/json", token, timeout)
+        self._post = HttpPost(address, "application/json", token, timeout)
         self.name = self._post.name
 
     def write(self, records: Sequence[Record]) -> None:

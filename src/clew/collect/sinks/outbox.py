@@ -108,7 +108,7 @@ def bounded(records: Iterator[Record], rows: int = ROWS, most: int = BYTES) -> I
         yield batch
 
 
-class Outcome(NamedTuple):
+class DeliveryOutcome(NamedTuple):
     """What a delivery came to. `error` is why it stopped before the end."""
 
     sink: str
@@ -130,7 +130,7 @@ class Delivery(Generic[Item]):
     not_before: float = 0.0
     _rejected: int = field(default=0, init=False)
 
-    def run(self, now: float, is_enough: Callable[[], bool] = lambda: False) -> Outcome | None:
+    def run(self, now: float, is_enough: Callable[[], bool] = lambda: False) -> DeliveryOutcome | None:
         """Send what is waiting, batch by batch until it is enough; None if it is too early after a failure."""
         if now < self.not_before:
             return None
@@ -144,9 +144,9 @@ class Delivery(Generic[Item]):
         except StoreError as error:
             self.failures += 1
             self.not_before = now + self._patience(error)
-            return Outcome(self.sink.name, sent, self._rejected, error)
+            return DeliveryOutcome(self.sink.name, sent, self._rejected, error)
         self.failures = 0
-        return Outcome(self.sink.name, sent, self._rejected, None)
+        return DeliveryOutcome(self.sink.name, sent, self._rejected, None)
 
     def _send(self, batch: Sequence[Item]) -> int:
         """Send a batch; if one record in it is poison, find it by halves and put it aside."""

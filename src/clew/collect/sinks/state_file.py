@@ -31,24 +31,24 @@ WHERE r.path = ? AND f.gone IS NULL AND {DELIVERABLE} ORDER BY f.path
 """
 
 
-class Point(NamedTuple):
+class DeliveredUpTo(NamedTuple):
     """How far a file was delivered, and its time then, in milliseconds."""
 
     offset: int
     mtime: int
 
 
-def read_state(path: str | os.PathLike[str]) -> dict[str, Point]:
+def read_state(path: str | os.PathLike[str]) -> dict[str, DeliveredUpTo]:
     """The points in a state file by the names they have there; none of a file that is missing or broken."""
     try:
         value = decode(Path(path).read_bytes())
         files = value["claude_code"]["files"]
-        return {name: Point(int(row["offset"]), int(row["mtime"])) for name, row in files.items()}
+        return {name: DeliveredUpTo(int(row["offset"]), int(row["mtime"])) for name, row in files.items()}
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def write_state(path: str | os.PathLike[str], points: dict[str, Point]) -> None:
+def write_state(path: str | os.PathLike[str], points: dict[str, DeliveredUpTo]) -> None:
     """Put the points in the place of those that were there; what other programs keep in the file stays."""
     target = Path(path)
     try:
@@ -104,7 +104,9 @@ class StateCursor:
         for file in files:
             yield from records(host, self.connection.execute(query, (file[3], starts[file[3]])), policy)
 
-    def _start(self, point: Point | None, saved: int, mtime: int, offset: int, file: int, kind: str, began: int) -> int:
+    def _start(
+        self, point: DeliveredUpTo | None, saved: int, mtime: int, offset: int, file: int, kind: str, began: int
+    ) -> int:
         """The offset of the state, if a line begins there. A file that began anew since, or is read whole, begins at 0."""
         if point is None or not 0 < point.offset <= offset or began > saved:
             return 0
@@ -118,10 +120,10 @@ class StateCursor:
     def accept(self, batch: Sequence[Record]) -> None:
         points = read_state(self.path)
         for each in batch:
-            points[name_of(self.root, each.path)] = Point(each.end, each.mtime // 1_000_000)
+            points[name_of(self.root, each.path)] = DeliveredUpTo(each.end, each.mtime // 1_000_000)
         self.save(points)
 
-    def save(self, points: dict[str, Point]) -> None:
+    def save(self, points: dict[str, DeliveredUpTo]) -> None:
         """Write the points of the files that are there."""
         there = {name_of(self.root, row[0]) for row in self.connection.execute(_CURRENT, (self.root,))}
         write_state(self.path, {name: point for name, point in points.items() if name in there})
@@ -130,4 +132,4 @@ class StateCursor:
 def note_collected(connection: apsw.Connection, root: str, path: str) -> None:
     """Without a sink the archive is what accepts: the state says how far it has read."""
     rows = connection.execute(_CURRENT, (root,))
-    write_state(path, {name_of(root, row[0]): Point(row[2], row[1] // 1_000_000) for row in rows})
+    write_state(path, {name_of(root, row[0]): DeliveredUpTo(row[2], row[1] // 1_000_000) for row in rows})

@@ -17,8 +17,8 @@ import apsw.ext
 from clew.collect.archive.archive_schema import make_private, open_to_read
 from clew.collect.masking import Policy
 from clew.collect.sql.fact_rows import changed_since, facts_of
-from clew.collect.sql.fact_tables import TABLES, Facts, Table
-from clew.collect.sql.query_result import Result, bad_query, result, too_slow
+from clew.collect.sql.fact_tables import TABLES, FactTable, FileFacts
+from clew.collect.sql.query_result import QueryResult, bad_query, result, too_slow
 from clew.collect.sql.views import VIEWS
 from clew.facts.prices import Prices, load
 from clew.system.environment import cache_home
@@ -33,7 +33,7 @@ _LONGEST = 100_000_000  # bytes of a value
 _STEPS = 100_000  # of SQLite's machine between two looks at whether somebody pressed Ctrl-C
 
 
-def table_text(table: Table) -> str:
+def table_text(table: FactTable) -> str:
     columns = ", ".join(f"{name} {_TYPES[type]}" for name, type in table.columns.items())
     return f"CREATE TABLE {table.name}({columns}, PRIMARY KEY({', '.join(table.key)})) STRICT, WITHOUT ROWID"
 
@@ -72,7 +72,7 @@ class SqliteEngine:
         return time.monotonic() > self._until
 
     @contextmanager
-    def run(self, query: str) -> Iterator[Result]:
+    def run(self, query: str) -> Iterator[QueryResult]:
         try:
             about = apsw.ext.query_info(self.connection, query)
             if about.query_remaining and about.query_remaining.strip().strip(";"):
@@ -126,7 +126,7 @@ def refreshed(source: apsw.Connection, path: str, prices: Prices, progress: Prog
     return connection
 
 
-def write_facts(connection: apsw.Connection, facts: Facts) -> None:
+def write_facts(connection: apsw.Connection, facts: FileFacts) -> None:
     """The rows of a file in the place of those that it had."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table.name} WHERE host = ? AND file = ?", (facts.host, facts.file))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clew.collect.sql.open_store import engine_at
-from clew.collect.sql.query_result import Result
+from clew.collect.sql.query_result import QueryResult
 from clew.errors import StoreError
 
 Kind = Literal["polars", "pandas", "duckdb"]
@@ -23,7 +23,7 @@ def frame(query: str, *, store: str | None = None, archive: str | None = None, k
         return framed(found, kind)
 
 
-def framed(found: Result, kind: Kind) -> Any:
+def framed(found: QueryResult, kind: Kind) -> Any:
     """A result as a frame of a kind."""
     if kind == "pandas":
         import pandas
@@ -39,7 +39,7 @@ def framed(found: Result, kind: Kind) -> Any:
     return duckdb.connect().from_arrow(made.to_arrow())
 
 
-def write_parquet(found: Result, path: str | Path) -> int:
+def write_parquet(found: QueryResult, path: str | Path) -> int:
     """A result as a Parquet file; how many rows it has. The file is there already, empty, and its owner's alone."""
     _need("polars")
     made = framed(found, "polars")

@@ -10,7 +10,7 @@ import apsw
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import SequenceCursor
 from clew.collect.sql.fact_rows import changed_since, facts_of
-from clew.collect.sql.fact_tables import Facts
+from clew.collect.sql.fact_tables import FileFacts
 from clew.facts.prices import Prices
 
 _REST = 20  # times as long as it took to make the facts of a file: a long session that grows costs 5 % of a core
@@ -30,7 +30,7 @@ class FactCursor:
         self._rests_until: dict[int, float] = {}
         self._is_held = False
 
-    def batches(self, policy: Policy) -> Iterator[list[Facts]]:
+    def batches(self, policy: Policy) -> Iterator[list[FileFacts]]:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
         self._is_held = False
@@ -47,7 +47,7 @@ class FactCursor:
         if not self._is_held:
             self.place.move(last)
 
-    def accept(self, batch: Sequence[Facts]) -> None:
+    def accept(self, batch: Sequence[FileFacts]) -> None:
         for facts in batch:
             self._accepted[facts.file] = facts.seq
         if not self._is_held:

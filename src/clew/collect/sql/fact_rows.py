@@ -14,7 +14,7 @@ import apsw
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import DELIVERABLE
 from clew.collect.sinks.record import COLUMNS, records
-from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TURN, Facts, Value
+from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TURN, FileFacts, Value
 from clew.conversation.replies import Call, Reply, reply_key
 from clew.conversation.session import Session
 from clew.facts.prices import Prices, priced
@@ -56,7 +56,7 @@ def changed_since(connection: apsw.Connection, seq: int) -> list[Changed]:
     return [Changed(*row) for row in connection.execute(_CHANGED, (seq,))]
 
 
-def facts_of(connection: apsw.Connection, host: str, file: Changed, policy: Policy, prices: Prices) -> Facts:
+def facts_of(connection: apsw.Connection, host: str, file: Changed, policy: Policy, prices: Prices) -> FileFacts:
     """The rows of a file. Secrets are masked in its lines, so that nothing made of them holds any."""
     query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
     rows = connection.execute(query, (file.generation,))
@@ -102,14 +102,14 @@ class _Maker:
         self.session = Session(data)
         self.place = (host, file.file, text(file.path), text(file.project), name(file.session), name(file.agent))
 
-    def facts(self, lines: int) -> Facts:
+    def facts(self, lines: int) -> FileFacts:
         rows = {
             FILE.name: [self._file(lines)],
             TURN.name: list(self._turns()),
             REPLY.name: list(self._replies()),
             CALL.name: list(self._calls()),
         }
-        return Facts(self.host, self.file.file, self.file.seq, rows)
+        return FileFacts(self.host, self.file.file, self.file.seq, rows)
 
     @cached_property
     def _spent(self) -> dict[str, Spend]:

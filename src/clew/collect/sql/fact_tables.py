@@ -13,7 +13,7 @@ Type = Literal["text", "number", "number or nothing"]
 Value = str | int | None
 
 
-class Table(NamedTuple):
+class FactTable(NamedTuple):
     """A table: its columns in order, and those that name a row."""
 
     name: str
@@ -35,7 +35,7 @@ _PLACE: dict[str, Type] = {
 }
 _TIME: dict[str, Type] = {"time": "text", "time_ms": "number", "day": "text"}
 
-FILE = Table(
+FILE = FactTable(
     "fact_file",
     {
         **_PLACE,
@@ -59,7 +59,7 @@ FILE = Table(
     },
     ("host", "file"),
 )
-TURN = Table(
+TURN = FactTable(
     "fact_turn",
     {
         **_PLACE,
@@ -79,7 +79,7 @@ TURN = Table(
     },
     ("host", "file", "turn"),
 )
-REPLY = Table(
+REPLY = FactTable(
     "fact_reply",
     {
         **_PLACE,
@@ -103,7 +103,7 @@ REPLY = Table(
     },
     ("host", "file", "reply"),
 )
-CALL = Table(
+CALL = FactTable(
     "fact_call",
     {
         **_PLACE,
@@ -127,7 +127,7 @@ CALL = Table(
 TABLES = (FILE, TURN, REPLY, CALL)
 
 
-class Facts(NamedTuple):
+class FileFacts(NamedTuple):
     """The rows of one file, by table. `seq` is the turn in the archive of the last line that they were made from."""
 
     host: str

@@ -5,13 +5,13 @@ from __future__ import annotations
 from clew.collect.discovery import is_whole
 from clew.collect.sinks.record import Record
 from clew.collect.sql.fact_rows import name, text, times
-from clew.collect.sql.fact_tables import Table
+from clew.collect.sql.fact_tables import FactTable
 from clew.wire.entry import Entry, parse
 from clew.wire.line import Line
 
 _FIRST_DAY, _LAST_DAY = "2000-01-01", "2099-12-31"  # a line of another day counts as undated
 
-LINE = Table(
+LINE = FactTable(
     "line",
     {
         "host": "text",

@@ -10,7 +10,7 @@ from clew.collect.archive.reader import archive_path
 from clew.collect.archive.sqlite_errors import explained
 from clew.collect.sinks.address import LAKE, POSTGRES, lake_at
 from clew.collect.sql.archive_engine import Progress, archive_engine
-from clew.collect.sql.query_result import Engine
+from clew.collect.sql.query_result import QueryEngine
 from clew.errors import StoreError
 
 
@@ -23,7 +23,7 @@ def engine_at(
     progress: Progress | None = None,
     engine: str = "duckdb",
     timeout: float = inf,
-) -> Iterator[Engine]:
+) -> Iterator[QueryEngine]:
     """What answers for a store; for the archive on this machine if none is named. `engine` is what reads a lake.
 
     A query that takes more than `timeout` seconds ends with a StoreError; Spark does not heed it.
@@ -41,10 +41,10 @@ def engine_at(
         unknown = StoreError(f"{store} is no store that can be asked.", "unknown", False)
         unknown.hint = "Write postgresql://…, s3://… or delta:FOLDER, or leave --store out to ask the archive."
         raise unknown
-    from clew.collect.sinks.postgres.connection import Link
+    from clew.collect.sinks.postgres.connection import PostgresConnection
     from clew.collect.sinks.postgres.query_engine import PostgresEngine
 
-    link = Link(store, password)
+    link = PostgresConnection(store, password)
     try:
         yield PostgresEngine(link, timeout)
     finally:
@@ -52,7 +52,7 @@ def engine_at(
 
 
 @contextmanager
-def _lake_engine(store: str, password: str, engine: str, timeout: float) -> Iterator[Engine]:
+def _lake_engine(store: str, password: str, engine: str, timeout: float) -> Iterator[QueryEngine]:
     if engine == "spark":
         from clew.collect.sinks.lake.spark_engine import SparkEngine
 

@@ -14,23 +14,23 @@ from clew.wire.json_codec import encode
 Cell = str | int | float | None
 
 
-class Result(NamedTuple):
+class QueryResult(NamedTuple):
     """The names of the columns, each once, and the rows as they come."""
 
     columns: list[str]
     rows: Iterator[tuple[Cell, ...]]
 
 
-class Engine(Protocol):
+class QueryEngine(Protocol):
     """Something that answers one query at a time and changes nothing."""
 
-    def run(self, query: str) -> AbstractContextManager[Result]:
+    def run(self, query: str) -> AbstractContextManager[QueryResult]:
         """The answer, to be read inside the context. Raises BadQuery, or StoreError if the store fails."""
 
 
-def result(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Result:
+def result(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> QueryResult:
     """What an engine gave, in plain values."""
-    return Result(_named(columns), (tuple(plain(value) for value in row) for row in rows))
+    return QueryResult(_named(columns), (tuple(plain(value) for value in row) for row in rows))
 
 
 def plain(value: Any) -> Cell:

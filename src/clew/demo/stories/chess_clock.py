@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from clew.demo.line_script import Link, written
+from clew.demo.line_script import NewestLines, written
 from clew.demo.stories.story import CLOCK, ask, close, scene
 from clew.demo.talk import Talk, bash, edit, read, tool
 
@@ -89,4 +89,4 @@ def damaged(begin: datetime) -> Talk:
 def _unended(told: Talk) -> Talk:
     """The same, but its last line lacks the newline: whoever goes on writes on that line."""
     newest = told.newest
-    return replace(told, newest=Link(newest.earlier, written(newest.said)[:-1])) if newest else told
+    return replace(told, newest=NewestLines(newest.earlier, written(newest.said)[:-1])) if newest else told

@@ -29,7 +29,7 @@ _TICK = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ResumeContent:
     """What a resume would send: the entries before the first prompt, and the turns with their numbers in the session."""
 
     chain: tuple[Entry, ...]  # from the last boundary on, by parents alone
@@ -48,15 +48,17 @@ class Sent:
         return tuple(turn for turn in self.turns if turn.prompt.uuid in below)
 
 
-def sent(session: Session) -> Sent:
+def sent(session: Session) -> ResumeContent:
     """What the newest version would send of a session."""
     if session.leaf is None:
-        return Sent((), (), ())
+        return ResumeContent((), (), ())
     whole = session.resume_links.up(session.leaf)
     at = max((i for i, entry in enumerate(whole) if entry.is_boundary), default=0)
     before, found = turns(facts.sent(session), lambda entry: _starts(entry, session.is_agent))
     numbers = {turn.prompt.uuid: turn.number for turn in session.turns}
-    return Sent(tuple(whole[at:]), before, tuple(Turn(numbers.get(t.prompt.uuid, t.number), t.entries) for t in found))
+    return ResumeContent(
+        tuple(whole[at:]), before, tuple(Turn(numbers.get(t.prompt.uuid, t.number), t.entries) for t in found)
+    )
 
 
 def _starts(entry: Entry, is_agent: bool) -> bool:

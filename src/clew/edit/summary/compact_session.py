@@ -18,8 +18,8 @@ from clew.conversation.session import Session
 from clew.conversation.speaker import has_caveat
 from clew.conversation.turns import Turn, without_caveat
 from clew.edit.relink import caveats, pinned
-from clew.edit.summary.compact_boundary import Sent, behind, boundary, sent, settled, summary
-from clew.edit.summary.summariser import Piece, Said, Summarise, said
+from clew.edit.summary.compact_boundary import ResumeContent, behind, boundary, sent, settled, summary
+from clew.edit.summary.summariser import Summarise, SummaryTask, TurnText, said
 from clew.errors import ApiError, NotFound, Refused
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import renumbered, revise
@@ -35,7 +35,7 @@ CHUNK = 160_000  # characters that are summed up at once, about 40,000 tokens
 class Range:
     """The turns to be summed up, and those around them that stay."""
 
-    sent: Sent
+    sent: ResumeContent
     head: tuple[Turn, ...]
     middle: tuple[Turn, ...]
     tail: tuple[Turn, ...]
@@ -92,10 +92,10 @@ def choose(session: Session, turns: tuple[int, int] | None = None, keep_last: in
     return Range(found, head, middle, tail)
 
 
-def pieces(session: Session, chosen: Range) -> list[Piece]:
+def pieces(session: Session, chosen: Range) -> list[SummaryTask]:
     """What is to be summed up, in pieces that a model can take."""
     found = [*_earlier(chosen), *(said(turn, turn.number, session.cwd) for turn in chosen.middle)]
-    groups: list[list[Said]] = []
+    groups: list[list[TurnText]] = []
     room = 0
     for each in found:
         size = len(each.prompt) + len(each.text) + sum(map(len, each.calls))
@@ -105,17 +105,17 @@ def pieces(session: Session, chosen: Range) -> list[Piece]:
         groups[-1].append(each)
         room -= size
     limit = max(LEAST, LIMIT // max(len(groups), 1))
-    return [Piece(tuple(group), limit, with_prompts=True) for group in groups]
+    return [SummaryTask(tuple(group), limit, with_prompts=True) for group in groups]
 
 
-def _earlier(chosen: Range) -> list[Said]:
+def _earlier(chosen: Range) -> list[TurnText]:
     """What stands for the time before: an earlier summary, and the turns that it preserved."""
     if chosen.head:
         return []
     texts = [entry.text for entry in chosen.sent.before if entry.is_compact_summary]
     live = {turn.prompt.uuid for turn in chosen.sent.hanging}
     kept = [said(turn, turn.number, None) for turn in chosen.sent.turns if turn.prompt.uuid not in live]
-    return [*(Said(None, "", text) for text in texts), *kept]
+    return [*(TurnText(None, "", text) for text in texts), *kept]
 
 
 def _summarised(session: Session, chosen: Range, summarise: Summarise) -> str:

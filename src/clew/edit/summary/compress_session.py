@@ -20,10 +20,10 @@ from typing import Any
 from clew.conversation.session import Session
 from clew.edit.relink import pinned, without
 from clew.edit.summary.age_levels import Band, levels
-from clew.edit.summary.compact_boundary import MARK, Sent, behind, boundary, sent, settled
-from clew.edit.summary.compress_turn import Job, Tools, answered, job, reworded
+from clew.edit.summary.compact_boundary import MARK, ResumeContent, behind, boundary, sent, settled
+from clew.edit.summary.compress_turn import CompressTurn, Tools, answered, job, reworded
 from clew.edit.summary.sentence_extract import shortened
-from clew.edit.summary.summariser import Piece, Said, Summarise, said
+from clew.edit.summary.summariser import Summarise, SummaryTask, TurnText, said
 from clew.errors import ApiError
 from clew.system.plural import plural
 from clew.wire.entry import Entry, Item
@@ -67,24 +67,26 @@ def compress(session: Session, bands: Sequence[Band], summarise: Summarise, tool
     return Compressed(items, tuple(each.turn.number for each in done), failed)
 
 
-def jobs(found: Sent, bands: Sequence[Band], tools: Tools) -> list[Job]:
+def jobs(found: ResumeContent, bands: Sequence[Band], tools: Tools) -> list[CompressTurn]:
     """The turns that would change."""
     chosen = levels(bands, len(found.turns))
     made = (job(turn, level, tools) for turn, level in zip(found.turns, chosen, strict=True))
     return [each for each in made if each is not None]
 
 
-def pieces(session: Session, work: Iterable[Job]) -> list[Piece]:
+def pieces(session: Session, work: Iterable[CompressTurn]) -> list[SummaryTask]:
     """What is to be summarised: the replies of each turn, with its prompt and calls to explain them."""
     told = ((each, said(each.turn, each.turn.number, session.cwd)) for each in work)
-    return [Piece((Said(s.number, s.prompt, each.text, s.calls),), each.level.limit) for each, s in told]
+    return [SummaryTask((TurnText(s.number, s.prompt, each.text, s.calls),), each.level.limit) for each, s in told]
 
 
 def _shorter(text: str, result: str | ApiError | None) -> str:
     return result if isinstance(result, str) and len(result) < len(text) else text
 
 
-def _made(session: Session, found: Sent, done: Sequence[Job], changed: tuple[Item, ...]) -> tuple[Item, ...]:
+def _made(
+    session: Session, found: ResumeContent, done: Sequence[CompressTurn], changed: tuple[Item, ...]
+) -> tuple[Item, ...]:
     """The changed items with new names for what is new, below a boundary."""
     marked = {each.carrier.uuid: each for each in done if each.carrier.uuid}
     names = Names(session.id, marked)
@@ -101,7 +103,9 @@ def _made(session: Session, found: Sent, done: Sequence[Job], changed: tuple[Ite
 # -- the replies and their calls
 
 
-def _changed(session: Session, done: Sequence[Job], texts: Mapping[int, str], tools: Tools) -> tuple[Item, ...]:
+def _changed(
+    session: Session, done: Sequence[CompressTurn], texts: Mapping[int, str], tools: Tools
+) -> tuple[Item, ...]:
     """The session with the replies of some turns in other words, and without what hung on calls that go."""
     calls = _own_calls(session, done)
     carriers = {each.carrier.uuid for each in done}
@@ -122,7 +126,7 @@ def _changed(session: Session, done: Sequence[Job], texts: Mapping[int, str], to
     return without(session, gone, revised)
 
 
-def _own_calls(session: Session, done: Iterable[Job]) -> set[str]:
+def _own_calls(session: Session, done: Iterable[CompressTurn]) -> set[str]:
     """The calls of some turns that no other entry makes too."""
     own = {entry.offset for each in done for entry in each.replies}
     others = (
@@ -158,7 +162,7 @@ def _asides(session: Session, calls: Collection[str]) -> set[str]:
 # -- their names
 
 
-def _renamed(items: Iterable[Item], names: Names, marked: Mapping[str, Job]) -> list[Item]:
+def _renamed(items: Iterable[Item], names: Names, marked: Mapping[str, CompressTurn]) -> list[Item]:
     """Texts that are new under new names, each with a line behind it that says what it stands for."""
     found: list[Item] = []
     for item in items:
@@ -180,7 +184,7 @@ def _renamed(items: Iterable[Item], names: Names, marked: Mapping[str, Job]) -> 
 
 
 def _bounded(
-    session: Session, found: Sent, items: Sequence[Item], names: Names, last: str | None
+    session: Session, found: ResumeContent, items: Sequence[Item], names: Names, last: str | None
 ) -> tuple[list[Item], str | None]:
     """The items with a boundary over all that is sent, and its name; that of an earlier compression is used again."""
     top = found.top

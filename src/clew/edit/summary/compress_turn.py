@@ -28,7 +28,7 @@ _SERVER = re.compile(r"(?:server|mcp)_tool_use|\w+_tool_result")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class CompressTurn:
     """A turn that is to become slim. `text` is what its replies say, to be summarised if it is longer than the level."""
 
     turn: Turn
@@ -53,7 +53,7 @@ class Job:
         return (speaking or self.replies)[-1]
 
 
-def job(turn: Turn, level: Level, tools: Tools) -> Job | None:
+def job(turn: Turn, level: Level, tools: Tools) -> CompressTurn | None:
     """What there is to do for a turn; nothing if it is slim already, or is to stay as it is."""
     if level is VERBATIM:
         return None
@@ -62,11 +62,13 @@ def job(turn: Turn, level: Level, tools: Tools) -> Job | None:
         return None
     whole = spoken_text(replies)
     note = _NOTE.search(whole) if _rank(replies) else None
-    found = Job(turn, level, tools, replies, whole[: note.start()] if note else whole, note[0].strip() if note else "")
+    found = CompressTurn(
+        turn, level, tools, replies, whole[: note.start()] if note else whole, note[0].strip() if note else ""
+    )
     return found if _has_work(found) else None
 
 
-def reworded(work: Job, text: str, dropped: Collection[str]) -> dict[int, Entry | None]:
+def reworded(work: CompressTurn, text: str, dropped: Collection[str]) -> dict[int, Entry | None]:
     """The replies of a turn with their one text, by offset; None for those that go."""
     carried = _text(work, text, dropped)
     carrier = work.carrier
@@ -96,7 +98,7 @@ def answered(entry: Entry, calls: Collection[str], tools: Tools) -> Entry | None
     return revise(entry, {"message": {"content": array(blocks)}, **record}) if blocks else None
 
 
-def _has_work(work: Job) -> bool:
+def _has_work(work: CompressTurn) -> bool:
     """Whether the turn would change."""
     if _rank(work.replies) >= work.level.rank:
         return bool(work.calls) if work.tools == "drop" else False
@@ -111,7 +113,7 @@ def _rank(replies: Iterable[Entry]) -> int:
     return max((LEVELS[mark].rank for mark in marks if isinstance(mark, str) and mark in LEVELS), default=0)
 
 
-def _text(work: Job, text: str, dropped: Collection[str]) -> str:
+def _text(work: CompressTurn, text: str, dropped: Collection[str]) -> str:
     names = [use.name or "?" for entry in work.replies for use in entry.uses if use.id in dropped]
     notes = [work.note, f"[Calls left out: {tally(names)}]" if work.tools == "drop" and names else ""]
     return "\n\n".join(part for part in (text.strip(), *notes) if part)

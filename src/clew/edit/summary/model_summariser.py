@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from clew.api.request_body import Request
+from clew.api.request_body import MessagesRequest
 from clew.api.token_estimate import tokens
-from clew.edit.summary.summariser import Piece, Said, Summarise
+from clew.edit.summary.summariser import Summarise, SummaryTask, TurnText
 from clew.errors import ApiError
 from clew.facts.secrets.mask_secrets import mask
 from clew.models import summary_model
@@ -44,7 +44,7 @@ def asking(
 ) -> Summarise:
     """A summariser that asks a model; `done` is told how many answers are there."""
 
-    def summarise(pieces: Sequence[Piece]) -> list[str | ApiError]:
+    def summarise(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
         from clew.api.batch import PATIENCE, Result, complete_all
 
         answers = 0
@@ -61,10 +61,10 @@ def asking(
     return summarise
 
 
-def requests(pieces: Sequence[Piece], model: str = "") -> list[Request]:
+def requests(pieces: Sequence[SummaryTask], model: str = "") -> list[MessagesRequest]:
     """What would be asked, of the model for summaries unless another is named."""
     return [
-        Request(
+        MessagesRequest(
             model=model or summary_model(),
             system=_SYSTEM,
             messages=[{"role": "user", "content": mask(_question(piece))[0]}],
@@ -75,7 +75,7 @@ def requests(pieces: Sequence[Piece], model: str = "") -> list[Request]:
     ]
 
 
-def weight(asked: Sequence[Request]) -> int:
+def weight(asked: Sequence[MessagesRequest]) -> int:
     """About how many tokens requests are."""
     return sum(tokens([request.system, list(request.messages)]) for request in asked)
 
@@ -87,13 +87,13 @@ def _answer(text: str, stop_reason: str | None) -> str | ApiError:
     return ApiError(why, "empty")
 
 
-def _question(piece: Piece) -> str:
+def _question(piece: SummaryTask) -> str:
     task = (_TURNS if piece.with_prompts else _REPLIES).format(limit=piece.limit, keep=_KEEP)
     record = "\n\n".join(_record(each) for each in piece.said)
     return f"<record>\n{record}\n</record>\n\n{task}"
 
 
-def _record(said: Said) -> str:
+def _record(said: TurnText) -> str:
     parts = [f"Turn {said.number}" if said.number is not None else "Summary of what came before"]
     if said.prompt:
         parts.append(f"<request>\n{said.prompt[:_PROMPT]}\n</request>")

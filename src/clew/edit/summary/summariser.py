@@ -23,7 +23,7 @@ _CALL = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TurnText:
     """A prompt, the replies to it, and the calls by name; an earlier summary has replies alone."""
 
     number: int | None
@@ -33,10 +33,10 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SummaryTask:
     """Turns to be summarised in about `limit` characters. The prompts are part of it, or only there to explain it."""
 
-    said: tuple[Said, ...]
+    said: tuple[TurnText, ...]
     limit: int
     with_prompts: bool = False
 
@@ -48,20 +48,20 @@ class Piece:
         return f"turn {numbers[0]}" if len(numbers) == 1 else f"turns {numbers[0]} to {numbers[-1]}"
 
 
-Summarise = Callable[[Sequence[Piece]], Sequence[str | ApiError]]
+Summarise = Callable[[Sequence[SummaryTask]], Sequence[str | ApiError]]
 
 
-def extractive(pieces: Sequence[Piece]) -> list[str | ApiError]:
+def extractive(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
     """Summaries without a model: sentences out of each piece."""
     return [_outline(piece) if piece.with_prompts else extract(piece.said[0].text, piece.limit) for piece in pieces]
 
 
-def said(turn: Turn, number: int | None, cwd: str | None) -> Said:
+def said(turn: Turn, number: int | None, cwd: str | None) -> TurnText:
     """What was said in a turn."""
     calls = tuple(
         shortened(f"{label(call, cwd)}{' (failed)' if call.failed else ''}", _CALL) for call in turn.calls if call.name
     )
-    return Said(number, turn.text, spoken_text(turn.entries), calls)
+    return TurnText(number, turn.text, spoken_text(turn.entries), calls)
 
 
 def spoken_text(entries: Iterable[Entry]) -> str:
@@ -76,13 +76,13 @@ def tally(names: Iterable[str]) -> str:
     return ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in counts.most_common())
 
 
-def _outline(piece: Piece) -> str:
+def _outline(piece: SummaryTask) -> str:
     """The prompts, each with an extract of what came of it."""
     share = max(_LEAST, piece.limit // max(len(piece.said), 1))
     return "\n".join(_turn_outline(each, share, piece.limit) for each in piece.said)
 
 
-def _turn_outline(each: Said, share: int, limit: int) -> str:
+def _turn_outline(each: TurnText, share: int, limit: int) -> str:
     if each.number is None:
         return extract(each.text, limit // 2)
     asked = shortened(each.prompt, min(_PROMPT, share))

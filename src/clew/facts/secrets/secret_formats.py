@@ -109,7 +109,7 @@ _OUTLINE = bytes(ord("b" if chr(code) in f"{NAME_CHARACTERS}+/" else " ") for co
 _LONG_RUN = b"b" * _SHORTEST_BASE64
 
 
-class Run:
+class Base64Run:
     """Base64 in a text, and what it says."""
 
     __slots__ = ("end", "said", "start")
@@ -118,19 +118,19 @@ class Run:
         self.start, self.end, self.said = start, start + len(letters), _decoded(letters)
 
 
-def base64_runs(canvas: str, data: bytes) -> Iterator[tuple[Run, ...]]:
+def base64_runs(canvas: str, data: bytes) -> Iterator[tuple[Base64Run, ...]]:
     """What stands in base64: each run as a whole and, in case its lines are separate, its lines behind it."""
     for run in _long_runs(canvas, data):
         start = run.start()
-        runs = [Run(start, run[0])]
+        runs = [Base64Run(start, run[0])]
         if "\n" in run[0]:
             for line in run[0].splitlines(keepends=True):
-                runs.append(Run(start, line.rstrip()))
+                runs.append(Base64Run(start, line.rstrip()))
                 start += len(line)
         yield tuple(runs)
 
 
-def base64_claim(run: Run) -> Claim:
+def base64_claim(run: Base64Run) -> Claim:
     return Claim(run.start, run.end, _BASE64_RANK, BASE64_RULE)
 
 

@@ -39,7 +39,7 @@ class Expression:
         return self._held
 
 
-class Rule:
+class SecretRule:
     """One known format: its regex runs only where a literal occurs, and its groups (if any) are the secret.
 
     `floor` is the least Shannon entropy of the value, in bits per character. If `folded`, the literals are lower case, and
@@ -69,15 +69,15 @@ def _after_boundary(width: int) -> str:
     return rf"(?<![A-Za-z0-9_].{{{width}}})"
 
 
-def _prefixed(name: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{20,}+", judged: bool = False) -> Rule:
+def _prefixed(name: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{20,}+", judged: bool = False) -> SecretRule:
     """The common case: a fixed prefix at a word boundary and an opaque body taken to its end."""
     starts = "|".join(prefix.replace(".", r"\.") + _after_boundary(len(prefix)) for prefix in prefixes)
-    return Rule(name, prefixes, f"(?:{starts}){body}" if len(prefixes) > 1 else starts + body, judged=judged)
+    return SecretRule(name, prefixes, f"(?:{starts}){body}" if len(prefixes) > 1 else starts + body, judged=judged)
 
 
 # The first of two rules that claim the same text names it, so the more specific stand first.
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[SecretRule, ...] = (
+    SecretRule(
         "private-key",
         ("PRIVATE KEY",),
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -89,17 +89,17 @@ RULES: tuple[Rule, ...] = (
     _prefixed("openrouter-key", "sk-or-v1-"),
     _prefixed("openai-key", "sk-proj-", "sk-svcacct-", "sk-admin-"),
     _prefixed("openai-key", "sk-", body=r"[A-Za-z0-9]{20,}+[A-Za-z0-9_-]*+", judged=True),
-    Rule("aws-key-id", ("AKIA", "ASIA"), r"A(?:KI|SI)A" + _after_boundary(4) + r"[A-Z0-9]{16}(?![A-Za-z0-9_])"),
+    SecretRule("aws-key-id", ("AKIA", "ASIA"), r"A(?:KI|SI)A" + _after_boundary(4) + r"[A-Z0-9]{16}(?![A-Za-z0-9_])"),
     _prefixed("github-token", "github_pat_"),
-    Rule(
+    SecretRule(
         "github-token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
         r"gh[pousr]_" + _after_boundary(4) + r"[A-Za-z0-9]{20,}+",
     ),
     _prefixed("gitlab-token", "glpat-", body=r"[A-Za-z0-9_.-]{16,}+"),
-    Rule("slack-token", ("xox",), r"xox[abeoprs]-" + _after_boundary(5) + r"[A-Za-z0-9-]{10,}+"),
+    SecretRule("slack-token", ("xox",), r"xox[abeoprs]-" + _after_boundary(5) + r"[A-Za-z0-9-]{10,}+"),
     _prefixed("slack-token", "xapp-", body=r"[A-Za-z0-9-]{16,}+"),
-    Rule(
+    SecretRule(
         "slack-webhook",
         ("hooks.slack.com",),
         r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/+-]{20,}+)",
@@ -107,8 +107,8 @@ RULES: tuple[Rule, ...] = (
     _prefixed("google-api-key", "AIza", body=r"[A-Za-z0-9_-]{35,}+"),
     _prefixed("google-secret", "GOCSPX-"),
     _prefixed("google-token", "ya29.", body=r"[A-Za-z0-9_.-]{20,}+"),
-    Rule("azure-sas", ("sig=",), r"sig=(?<=[?&;]sig=)([A-Za-z0-9%/+=_-]{20,}+)"),
-    Rule(
+    SecretRule("azure-sas", ("sig=",), r"sig=(?<=[?&;]sig=)([A-Za-z0-9%/+=_-]{20,}+)"),
+    SecretRule(
         "stripe-key",
         ("k_live_", "k_test_"),
         r"[sr]k_(?:live|test)_" + _after_boundary(8) + r"[A-Za-z0-9]{10,}+",
@@ -117,8 +117,8 @@ RULES: tuple[Rule, ...] = (
     _prefixed("npm-token", "npm_", body=r"[A-Za-z0-9]{30,}+"),
     _prefixed("pypi-token", "pypi-AgE"),
     _prefixed("huggingface-token", "hf_", body=r"[A-Za-z0-9]{30,}+"),
-    Rule("twilio-key", ("SK",), r"SK" + _after_boundary(2) + r"[0-9a-f]{32}(?![A-Za-z0-9_])"),
-    Rule("sendgrid-key", ("SG.",), r"SG\." + _after_boundary(3) + rf"{_OPAQUE}{{16,}}+\.{_OPAQUE}{{16,}}+"),
+    SecretRule("twilio-key", ("SK",), r"SK" + _after_boundary(2) + r"[0-9a-f]{32}(?![A-Za-z0-9_])"),
+    SecretRule("sendgrid-key", ("SG.",), r"SG\." + _after_boundary(3) + rf"{_OPAQUE}{{16,}}+\.{_OPAQUE}{{16,}}+"),
     _prefixed("digitalocean-token", "dop_v1_", "doo_v1_", "dor_v1_", body=r"[0-9a-f]{32,}+"),
     _prefixed("groq-key", "gsk_", body=r"[A-Za-z0-9]{30,}+"),
     _prefixed("xai-key", "xai-", body=r"[A-Za-z0-9]{40,}+"),
@@ -142,16 +142,18 @@ RULES: tuple[Rule, ...] = (
     _prefixed("square-token", "sq0csp-", "sq0atp-", body=r"[A-Za-z0-9_-]{20,}+"),
     _prefixed("mailgun-key", "key-", body=r"[0-9a-f]{32}(?![A-Za-z0-9_-])"),
     _prefixed("age-key", "AGE-SECRET-KEY-1", body=r"[0-9A-Z]{50,}+"),
-    Rule("terraform-token", (".atlasv1.",), r"\.atlasv1\.(?:(?<=([A-Za-z0-9]{14})\.atlasv1\.))([A-Za-z0-9_=-]{50,}+)"),
+    SecretRule(
+        "terraform-token", (".atlasv1.",), r"\.atlasv1\.(?:(?<=([A-Za-z0-9]{14})\.atlasv1\.))([A-Za-z0-9_=-]{50,}+)"
+    ),
     _prefixed("atlassian-token", "ATATT3", body=r"[A-Za-z0-9_=-]{40,}+"),
-    Rule("telegram-token", (":AA",), r":(AA(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{30,}+)"),
-    Rule(
+    SecretRule("telegram-token", (":AA",), r":(AA(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{30,}+)"),
+    SecretRule(
         "discord-token",  # a bot's number in base64, whose 17 to 19 digits make 23, 24 or 26 characters
         tuple(first + second for first in "MNO" for second in "DTjz"),
         rf"\.(?:(?<=([MNO][DTjz]{_OPAQUE}{{24}})\.)|(?<=([MNO][DTjz]{_OPAQUE}{{22}})\.)"
         rf"|(?<=([MNO][DTjz]{_OPAQUE}{{21}})\.))({_OPAQUE}{{6}}\.{_OPAQUE}{{27,}}+)",
     ),
-    Rule(
+    SecretRule(
         "jwt",
         ("eyJ",),
         r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+"
@@ -160,8 +162,8 @@ RULES: tuple[Rule, ...] = (
 )
 
 # These read a name or a scheme before the value, so they do not count as proof inside decoded base64.
-CONTEXT_RULES: tuple[Rule, ...] = (
-    Rule(
+CONTEXT_RULES: tuple[SecretRule, ...] = (
+    SecretRule(
         "authorization",
         ("authorization",),
         rf"authorization{_SEPARATOR}(?:bearer|basic|token|digest|bot|apikey|negotiate)\s{{1,4}}"
@@ -169,7 +171,7 @@ CONTEXT_RULES: tuple[Rule, ...] = (
         folded=True,
         judged=True,
     ),
-    Rule(
+    SecretRule(
         "bearer-token",
         ("bearer ",),
         r"bearer {1,4}([A-Za-z0-9._~+/=-]{20,}+)(?![({\[])",
@@ -177,24 +179,24 @@ CONTEXT_RULES: tuple[Rule, ...] = (
         folded=True,
         judged=True,
     ),
-    Rule(
+    SecretRule(
         "cookie",
         ("set-cookie",),
         rf"set-cookie{_SEPARATOR}[A-Za-z0-9_.-]{{1,64}}=([^;\s\"'\\\0]{{16,}}+)",
         floor=2.5,
         folded=True,
     ),
-    Rule(
+    SecretRule(
         "cookie",
         ("cookie: ",),
         r"cookie: (?<!set-cookie: )([\w.-]{1,64}=[^\s\"'\\\0][^\r\n\"'\\\0]{15,}+)",
         floor=2.5,
         folded=True,
     ),
-    Rule(
+    SecretRule(
         "url-password", ("://",), r"://[^\s/:@\"'`<>\0]{0,120}+:([^\s/\"'`<>\0]{1,256})@(?=[A-Za-z0-9\[$_{])", also="@"
     ),
-    Rule(
+    SecretRule(
         "curl-user",
         ("curl ",),
         r"curl (?:[^\r\n\0]{0,300}?\s)?(?:-u|--user)[ =][\"']?[^\s:\"'\0]{1,80}+:([^\s\"'\0]{1,200}+)",

@@ -19,8 +19,8 @@ from clew.index.base64_filter import without_runs
 from clew.index.index_schema import FIELDS
 from clew.index.index_writer import mark_of
 from clew.index.results import Embedded
-from clew.index.semantic.minilm import Model
-from clew.index.semantic.vectors import TITLE_AT, Lock, Row, Source, Vectors, digest_of, packed
+from clew.index.semantic.minilm import MiniLm
+from clew.index.semantic.vectors import TITLE_AT, EmbeddedFile, Lock, VectorRow, Vectors, digest_of, packed
 from clew.index.semantic.wordpiece import Stretch
 from clew.index.session_index import Index
 from clew.index.snippet import text_at
@@ -38,19 +38,19 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class EmbedTask:
     """What is to be embedded of one file."""
 
     path: str
     state: tuple[int, int, bytes]
-    was: Source | None
+    was: EmbeddedFile | None
     title: str
     missing: list[Text]
     extra: list[tuple[int, int]]
 
 
 def embed(
-    index: Index, vectors: Vectors, model: Callable[[], Model], budget: float | None, progress: Progress | None
+    index: Index, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
 ) -> Embedded:
     """Embed what is new, for at most so many seconds; one process does it, and others need not wait for it."""
     lock = Lock(os.path.join(index.folder, "meaning.lock"))
@@ -77,7 +77,7 @@ def mend(index: Index, vectors: Vectors) -> None:
 
 
 def _embed(
-    index: Index, vectors: Vectors, model: Callable[[], Model], budget: float | None, progress: Progress | None
+    index: Index, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
 ) -> Embedded:
     end = None if budget is None else time.monotonic() + budget
     tasks = plan(index, vectors)
@@ -109,7 +109,7 @@ def _embed(
 class _Batch:
     """Stretches that wait to be embedded together."""
 
-    def __init__(self, vectors: Vectors, model: Callable[[], Model], done: Embedded) -> None:
+    def __init__(self, vectors: Vectors, model: Callable[[], MiniLm], done: Embedded) -> None:
         self.vectors, self.model, self.done = vectors, model, done
         self.size = self.texts = 0
         self.held: list[tuple[int, int, int, Stretch]] = []
@@ -127,7 +127,7 @@ class _Batch:
         if fresh:
             known |= zip(fresh, packed(self.model().embed(list(fresh.values()))), strict=True)
         rows = [
-            Row(source, offset, part, stretch.start, stretch.stop, digest, known[digest])
+            VectorRow(source, offset, part, stretch.start, stretch.stop, digest, known[digest])
             for (source, offset, part, stretch), digest in zip(self.held, digests, strict=True)
         ]
         if rows or self.whole:
@@ -138,7 +138,7 @@ class _Batch:
         self.held, self.whole, self.size, self.texts = [], [], 0, 0
 
 
-def _begin(vectors: Vectors, task: Task) -> int:
+def _begin(vectors: Vectors, task: EmbedTask) -> int:
     """Note the state that is being embedded, and drop what no longer belongs to it."""
     with Writing(vectors.base):
         source = vectors.claim(task.path, task.state, task.was)
@@ -146,14 +146,14 @@ def _begin(vectors: Vectors, task: Task) -> int:
     return source
 
 
-def _read(task: Task, model: Callable[[], Model]) -> Iterator[tuple[Text, list[Stretch]]]:
+def _read(task: EmbedTask, model: Callable[[], MiniLm]) -> Iterator[tuple[Text, list[Stretch]]]:
     for text in task.missing:
         offset, part, field = text
         said = task.title if offset == TITLE_AT else text_at(task.path, offset, field, part, ())
         yield text, list(model().words.stretches(without_runs(said)))
 
 
-def plan(index: Index, vectors: Vectors) -> list[Task]:
+def plan(index: Index, vectors: Vectors) -> list[EmbedTask]:
     """What is to be done, newest file first. Vectors of files that the index and the disk no longer have are dropped."""
     rows = [(*row, shard) for shard in index.shards for row in shard.execute(_FILES)]
     rows.sort(key=lambda row: (-row[5], row[1]))
@@ -173,12 +173,12 @@ def plan(index: Index, vectors: Vectors) -> list[Task]:
         have = vectors.texts(was.id) if was else set()
         extra = have if was is None or not is_same(path, was, state) else have - {text[:2] for text in wanted}
         missing = [text for text in wanted if text[:2] not in have or text[:2] in extra]
-        tasks.append(Task(path, state, was, title, missing, sorted(extra)))
+        tasks.append(EmbedTask(path, state, was, title, missing, sorted(extra)))
     vectors.forget(source.id for source in strays.values() if not os.path.exists(source.path))
     return tasks
 
 
-def is_same(path: str, was: Source, state: tuple[int, int, bytes]) -> bool:
+def is_same(path: str, was: EmbeddedFile, state: tuple[int, int, bytes]) -> bool:
     """Whether a file has only grown since it was embedded: still the same one, with the same bytes before the offset."""
     inode, offset, mark = state
     if was.inode != inode or offset < was.offset:

@@ -53,7 +53,7 @@ class Layer:
         self.norm = (take("output.LayerNorm.weight"), take("output.LayerNorm.bias"))
 
 
-class Model:
+class MiniLm:
     """The model, ready to embed."""
 
     def __init__(self, folder: str) -> None:
@@ -68,7 +68,7 @@ class Model:
         self.layers = [Layer(weights, number) for number in range(LAYERS)]
 
     @classmethod
-    def load(cls, stamp: str = "") -> Model:
+    def load(cls, stamp: str = "") -> MiniLm:
         """The model out of `model_folder`, once its files are verified; see `verify`. Raises ClewError."""
         folder = model_folder()
         if folder is None:

@@ -25,7 +25,7 @@ from clew.index.base64_filter import without_runs
 from clew.index.fts_match import parents
 from clew.index.index_schema import FIELDS
 from clew.index.query_syntax import INPUTS
-from clew.index.results import Result, Results
+from clew.index.results import SearchResult, SearchResults
 from clew.index.snippet import Passage, cut, text_at
 from clew.index.sql_filters import conditions
 from clew.system.environment import model_home
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from clew.index.query_syntax import Query
     from clew.index.results import Embedded
-    from clew.index.semantic.minilm import Model
-    from clew.index.semantic.vectors import Source, Vectors
+    from clew.index.semantic.minilm import MiniLm
+    from clew.index.semantic.vectors import EmbeddedFile, Vectors
     from clew.index.session_index import Index
 
 SMOOTH = 60
@@ -68,13 +68,13 @@ class Semantic:
 
         self.index = index
         self.vectors: Vectors = Vectors(os.path.join(index.folder, "meaning.db"))
-        self._model: Model | None = None
+        self._model: MiniLm | None = None
 
-    def model(self) -> Model:
+    def model(self) -> MiniLm:
         if self._model is None:
-            from clew.index.semantic.minilm import Model
+            from clew.index.semantic.minilm import MiniLm
 
-            self._model = Model.load(os.path.join(self.index.folder, "model.verified"))
+            self._model = MiniLm.load(os.path.join(self.index.folder, "model.verified"))
         return self._model
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class Semantic:
         done.reason, self.vectors.reason = self.vectors.reason, ""
         return done
 
-    def search(self, query: Query, limit: int, without: str | None, now: float) -> Results:
+    def search(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
         """The best sessions by words and by meaning. A query without words has no meaning."""
         if not query.wanted:
             return self.index.search(query, limit, without=without, now=now)
@@ -97,9 +97,9 @@ class Semantic:
             by_words.clear()
         by_meaning = self._near(query, depth, without)
         found = {result.session: result for result in by_words}
-        answer = Results()
+        answer = SearchResults()
         for score, session in fused([result.session for result in by_words], list(by_meaning))[:limit]:
-            result = found.get(session) or facts(self.index.shards, session) or Result(session)
+            result = found.get(session) or facts(self.index.shards, session) or SearchResult(session)
             result.score = score
             _add(result, by_meaning.get(session, []), query)
             answer.append(result)
@@ -137,7 +137,7 @@ class Semantic:
         return answer
 
 
-class _File:
+class _IndexedFile:
     """A file of the index: where it is, and of which session."""
 
     __slots__ = ("agent", "ended", "id", "path", "session", "shard")
@@ -162,7 +162,7 @@ class _Near:
 
     __slots__ = ("file", "piece", "row", "similarity")
 
-    def __init__(self, similarity: float, file: _File, row: Sequence[Any], piece: _Piece) -> None:
+    def __init__(self, similarity: float, file: _IndexedFile, row: Sequence[Any], piece: _Piece) -> None:
         self.similarity, self.file, self.row, self.piece = similarity, file, row, piece
 
     @property
@@ -171,7 +171,7 @@ class _Near:
         return self.file.path, self.row[1]
 
 
-def _hits(index: Index, vectors: Vectors, asked: Any) -> Iterator[tuple[float, _File, Sequence[Any]]]:
+def _hits(index: Index, vectors: Vectors, asked: Any) -> Iterator[tuple[float, _IndexedFile, Sequence[Any]]]:
     """(similarity, file, stretch) of all that is near, nearest first; nothing of files that are no longer what they were."""
     import numpy as np
 
@@ -186,7 +186,7 @@ def _hits(index: Index, vectors: Vectors, asked: Any) -> Iterator[tuple[float, _
             yield min(1.0, float(near[number])), files[row[0]], row
 
 
-def _current(index: Index, sources: dict[str, Source]) -> dict[int, _File]:
+def _current(index: Index, sources: dict[str, EmbeddedFile]) -> dict[int, _IndexedFile]:
     """The files of the index whose vectors hold, by the number of their source."""
     from clew.index.semantic.embed import is_same
 
@@ -196,7 +196,7 @@ def _current(index: Index, sources: dict[str, Source]) -> dict[int, _File]:
         for *row, inode, offset, mark in shard.execute(statement):
             source = sources.get(row[1])
             if source is not None and is_same(source.path, source, (inode, offset, mark)):
-                found[source.id] = _File(number, row)
+                found[source.id] = _IndexedFile(number, row)
     return found
 
 
@@ -213,7 +213,7 @@ class _Filter:
                 self.values = [*self.values, clause.match]
         self.known: dict[tuple[int, int], dict[tuple[int, int], _Piece]] = {}
 
-    def piece(self, file: _File, row: Sequence[Any]) -> _Piece | None:
+    def piece(self, file: _IndexedFile, row: Sequence[Any]) -> _Piece | None:
         """The text that a stretch is a part of; None if it does not pass."""
         key = (file.shard, file.id)
         if key not in self.known:
@@ -225,7 +225,7 @@ class _Filter:
         return self.known[key].get((offset, part))
 
 
-def _add(result: Result, near: Sequence[_Near], query: Query) -> None:
+def _add(result: SearchResult, near: Sequence[_Near], query: Query) -> None:
     """Put the passages that are near before those that hold the words, each place once."""
     if not near:
         return
@@ -240,7 +240,7 @@ def _add(result: Result, near: Sequence[_Near], query: Query) -> None:
     result.passages = [*made, *others][:PASSAGES]
 
 
-def _passage(near: _Near, result: Result, query: Query) -> Passage:
+def _passage(near: _Near, result: SearchResult, query: Query) -> Passage:
     _, offset, part, start, stop = near.row[:5]
     piece = near.piece
     field = FIELDS[piece.field]

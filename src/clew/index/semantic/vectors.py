@@ -36,7 +36,7 @@ CREATE INDEX stretch_digest ON stretch(digest);
 """
 
 
-class Source(NamedTuple):
+class EmbeddedFile(NamedTuple):
     """A transcript as far as it has been embedded; all of it up to the offset if it is whole."""
 
     id: int
@@ -47,7 +47,7 @@ class Source(NamedTuple):
     is_whole: bool
 
 
-class Row(NamedTuple):
+class VectorRow(NamedTuple):
     """A stretch: the offset of its line and the number of its text there, and where in that text it stands."""
 
     source: int
@@ -95,9 +95,12 @@ class Vectors:
     def close(self) -> None:
         self.base.close()
 
-    def sources(self) -> dict[str, Source]:
+    def sources(self) -> dict[str, EmbeddedFile]:
         rows = self.base.execute("SELECT id, path, inode, offset, mark, is_whole FROM source")
-        return {path: Source(i, path, inode, offset, mark, bool(whole)) for i, path, inode, offset, mark, whole in rows}
+        return {
+            path: EmbeddedFile(i, path, inode, offset, mark, bool(whole))
+            for i, path, inode, offset, mark, whole in rows
+        }
 
     def texts(self, source: int) -> set[tuple[int, int]]:
         """(offset, part) of the texts of a source that are embedded."""
@@ -112,7 +115,7 @@ class Vectors:
                 found[digest] = vector
         return found
 
-    def claim(self, path: str, state: tuple[int, int, bytes], was: Source | None) -> int:
+    def claim(self, path: str, state: tuple[int, int, bytes], was: EmbeddedFile | None) -> int:
         """The number of a source in its new state, which is not whole yet; call it inside a transaction."""
         if was is not None:
             self.base.execute(
@@ -127,7 +130,7 @@ class Vectors:
             "DELETE FROM stretch WHERE source=? AND offset=? AND part=?", [(source, *text) for text in texts]
         )
 
-    def add(self, rows: Sequence[Row], whole: Iterable[int]) -> None:
+    def add(self, rows: Sequence[VectorRow], whole: Iterable[int]) -> None:
         """Keep stretches and say which sources are whole now, together."""
         with Writing(self.base):
             insert = "INSERT INTO stretch(source, offset, part, start, stop, digest, vector) VALUES(?,?,?,?,?,?,?)"

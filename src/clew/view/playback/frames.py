@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
-from clew.view.rows import Options, Row, first_rows, rows
+from clew.view.rows import Row, ViewOptions, first_rows, rows
 from clew.view.sanitize import duration
 
 MAX_IDLE = 2.0  # seconds
@@ -36,7 +36,7 @@ class Shown(Struct, frozen=True):
     ends: bool = False
 
 
-def player_rows(session: Session, turns: Sequence[Turn], options: Options, is_whole: bool) -> Iterator[Row]:
+def player_rows(session: Session, turns: Sequence[Turn], options: ViewOptions, is_whole: bool) -> Iterator[Row]:
     """The rows of a session with a mark where the model thought, and what each turn took."""
     shown = replace(options, thinking=True)
     for row in first_rows(session, shown) if is_whole else ():
@@ -49,7 +49,7 @@ def player_rows(session: Session, turns: Sequence[Turn], options: Options, is_wh
             yield Row("about", f"  {duration(turn.seconds)}", time=turn.entries[-1].time)
 
 
-def _marked(row: Row, options: Options) -> Row:
+def _marked(row: Row, options: ViewOptions) -> Row:
     return replace(row, text="thinking") if row.kind == "thinking" and not options.thinking else row
 
 

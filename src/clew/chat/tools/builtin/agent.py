@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from clew.chat.tools.tool import Failed, Json, Result, Scene
-from clew.chat.tools.tool_spec import FLAG, TEXT, Made, fields, needed, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import FLAG, TEXT, SpecTool, fields, needed, optional
 
 
-async def send(input: Json, scene: Scene) -> Result:
+async def send(input: Json, scene: ToolContext) -> CallResult:
     if scene.send is None:
-        raise Failed("No agent can be begun from here.")
+        raise ToolFailed("No agent can be begun from here.")
     return await scene.send(input, scene)
 
 
@@ -24,5 +24,5 @@ _FIELDS = {
     "model": optional(TEXT, "The model for it; that of this conversation if not given"),
     "run_in_background": optional(FLAG, "Do not wait for it"),
 }
-TASK = Made("Task", _ABOUT, fields(**_FIELDS), send)
-AGENT = Made("Agent", _ABOUT, fields(**_FIELDS), send)
+TASK = SpecTool("Task", _ABOUT, fields(**_FIELDS), send)
+AGENT = SpecTool("Agent", _ABOUT, fields(**_FIELDS), send)

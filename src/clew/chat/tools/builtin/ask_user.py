@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from clew.chat.tools.tool import Failed, Json, Result, Scene
-from clew.chat.tools.tool_spec import FLAG, TEXT, Made, fields, listed, needed, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import FLAG, TEXT, SpecTool, fields, listed, needed, optional
 
 
-async def ask(input: Json, scene: Scene) -> Result:
+async def ask(input: Json, scene: ToolContext) -> CallResult:
     questions = input["questions"]
     texts = [q["question"] for q in questions]
     if len(set(texts)) < len(texts):
-        raise Failed("The same question is asked twice.")
+        raise ToolFailed("The same question is asked twice.")
     for question in questions:
         labels = [option["label"] for option in question["options"]]
         if len(set(labels)) < len(labels):
-            raise Failed(f"Two options of the question {question['question']!r} have the same label.")
+            raise ToolFailed(f"Two options of the question {question['question']!r} have the same label.")
     if scene.ask is None:
-        raise Failed("There is nobody here who could be asked. Go on as you think best, and say what you assumed.")
+        raise ToolFailed("There is nobody here who could be asked. Go on as you think best, and say what you assumed.")
     given = dict(await scene.ask(questions))
     annotations = given.pop("annotations", None) if "annotations" not in texts else None
     answers = {text: _told(given[text]) for text in texts if text in given}
     detail = {"questions": questions, "answers": answers} | ({"annotations": annotations} if annotations else {})
     if not answers:
-        return Result("The person did not answer. Go on as you think best, and say what you assumed.", detail)
+        return CallResult("The person did not answer. Go on as you think best, and say what you assumed.", detail)
     told = ", ".join(f'"{question}"="{answer}"' for question, answer in answers.items())
-    return Result(f"User has answered your questions: {told}. Go on with these answers.", detail)
+    return CallResult(f"User has answered your questions: {told}. Go on with these answers.", detail)
 
 
 def _told(answer: object) -> str:
@@ -42,7 +42,7 @@ _QUESTION = fields(
     options=needed(listed(_OPTION, 2, 4), "The answers to choose from; the person may always give another"),
     multiSelect=optional(FLAG, "Several answers may be chosen", default=False),
 )
-ASK_USER_QUESTION = Made(
+ASK_USER_QUESTION = SpecTool(
     "AskUserQuestion",
     "Ask the person something that only they can decide, with answers to choose from.",
     fields(questions=needed(listed(_QUESTION, 1, 4), "The questions")),

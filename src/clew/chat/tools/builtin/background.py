@@ -9,8 +9,8 @@ from typing import Protocol
 
 from clew.chat.tools.builtin.grep_files import matching
 from clew.chat.tools.command_output import bounded
-from clew.chat.tools.tool import Failed, Json, Result, Scene, State
-from clew.chat.tools.tool_spec import FLAG, TEXT, WHOLE, Made, fields, needed, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed, ToolState
+from clew.chat.tools.tool_spec import FLAG, TEXT, WHOLE, SpecTool, fields, needed, optional
 
 _PATIENCE = 30_000  # milliseconds that TaskOutput waits if it is not told how long
 _LONGEST = 600_000
@@ -75,7 +75,7 @@ class Background(Protocol):
         ...
 
 
-async def close(state: State) -> None:
+async def close(state: ToolState) -> None:
     """Stop all that runs in the background: the conversation ends."""
     while state.background:  # what is being stopped may still begin something
         tasks = list(state.background.values())
@@ -83,14 +83,14 @@ async def close(state: State) -> None:
         await asyncio.gather(*(task.close() for task in tasks))
 
 
-def _task(scene: Scene, name: str) -> Background:
+def _task(scene: ToolContext, name: str) -> Background:
     task: Background | None = scene.state.background.get(name)
     if task is None:
-        raise Failed(f"No task found with ID: {name}")
+        raise ToolFailed(f"No task found with ID: {name}")
     return task
 
 
-async def news(input: Json, scene: Scene) -> Result:
+async def news(input: Json, scene: ToolContext) -> CallResult:
     """BashOutput: what a command put out since last time."""
     name = input["bash_id"]
     task = _task(scene, name)
@@ -117,10 +117,10 @@ async def news(input: Json, scene: Scene) -> Result:
         "stderrLines": 0,
         "timestamp": stamp,
     }
-    return Result("\n\n".join([*parts, f"<timestamp>{stamp}</timestamp>"]), detail)
+    return CallResult("\n\n".join([*parts, f"<timestamp>{stamp}</timestamp>"]), detail)
 
 
-async def output(input: Json, scene: Scene) -> Result:
+async def output(input: Json, scene: ToolContext) -> CallResult:
     """TaskOutput: wait for a task, and tell all it put out."""
     name = input["task_id"]
     task = _task(scene, name)
@@ -147,10 +147,10 @@ async def output(input: Json, scene: Scene) -> Result:
     if text:
         parts.append(f"<output>\n{text}\n</output>")
     told = "\n\n".join([f"<retrieval_status>{retrieval}</retrieval_status>", *parts])
-    return Result(told, {"retrieval_status": retrieval, "task": record})
+    return CallResult(told, {"retrieval_status": retrieval, "task": record})
 
 
-async def _until_ended(task: Background, scene: Scene, seconds: float) -> None:
+async def _until_ended(task: Background, scene: ToolContext, seconds: float) -> None:
     waits = {asyncio.ensure_future(task.wait()), asyncio.ensure_future(scene.stopped.wait())}
     try:
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -160,27 +160,27 @@ async def _until_ended(task: Background, scene: Scene, seconds: float) -> None:
         await asyncio.gather(*waits, return_exceptions=True)
 
 
-async def stop(input: Json, scene: Scene) -> Result:
+async def stop(input: Json, scene: ToolContext) -> CallResult:
     """KillShell and TaskStop."""
     name = input.get("task_id") or input["shell_id"]
     task = _task(scene, name)
     if task.status != "running":
-        raise Failed(f"Task {name} is not running (status: {task.status})")
+        raise ToolFailed(f"Task {name} is not running (status: {task.status})")
     scene.state.told.add(name)
     await task.stop()
     message = f"Successfully stopped task: {name} ({task.description})"
-    return Result(message, {"message": message, "task_id": name, "task_type": task.kind})
+    return CallResult(message, {"message": message, "task_id": name, "task_type": task.kind})
 
 
 _ID = needed(TEXT, "The id that was given when it began")
-BASH_OUTPUT = Made(
+BASH_OUTPUT = SpecTool(
     "BashOutput",
     "Tell what a command in the background has put out since this was last asked, and whether it still runs.",
     fields(bash_id=_ID, filter=optional(TEXT, "A regular expression: only lines that match are told")),
     news,
     reads=True,
 )
-TASK_OUTPUT = Made(
+TASK_OUTPUT = SpecTool(
     "TaskOutput",
     "Wait for a command or an agent in the background to end, and tell what it put out.",
     fields(
@@ -191,5 +191,5 @@ TASK_OUTPUT = Made(
     output,
     reads=True,
 )
-KILL_SHELL = Made("KillShell", "Stop a command that runs in the background.", fields(shell_id=_ID), stop)
-TASK_STOP = Made("TaskStop", "Stop a command or an agent that runs in the background.", fields(task_id=_ID), stop)
+KILL_SHELL = SpecTool("KillShell", "Stop a command that runs in the background.", fields(shell_id=_ID), stop)
+TASK_STOP = SpecTool("TaskStop", "Stop a command or an agent that runs in the background.", fields(task_id=_ID), stop)

@@ -17,9 +17,9 @@ from clew.chat.tools.exit_codes import is_stopped_when_late, meaning, viewed
 from clew.chat.tools.image_files import block
 from clew.chat.tools.path_arguments import is_inside
 from clew.chat.tools.read_tracking import look
-from clew.chat.tools.shell_command import Command, begin
-from clew.chat.tools.tool import Failed, Json, Result, Scene
-from clew.chat.tools.tool_spec import FLAG, NUMBER, TEXT, Made, fields, needed, optional
+from clew.chat.tools.shell_command import ShellCommand, begin
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import FLAG, NUMBER, TEXT, SpecTool, fields, needed, optional
 
 DEFAULT = 120_000  # milliseconds
 LONGEST = 600_000
@@ -30,13 +30,13 @@ _FULL = 10_000  # characters of the output in a word on progress
 _PICTURE = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)")
 
 
-async def bash(input: Json, scene: Scene) -> Result:
+async def bash(input: Json, scene: ToolContext) -> CallResult:
     if unseen := refusal(input["command"]):  # also when an SDK or a hook changed the command after it was approved
-        raise Failed(unseen, is_misuse=False)
+        raise ToolFailed(unseen, is_misuse=False)
     state = scene.state
     cwd = state.cwd if state.cwd.is_dir() else state.project
     if not cwd.is_dir():
-        raise Failed(f"The folder {cwd} is gone, so no command can run in it.", is_misuse=False)
+        raise ToolFailed(f"The folder {cwd} is gone, so no command can run in it.", is_misuse=False)
     profile = await state.profile.open() if state.profile else None
     if input.get("run_in_background"):
         command = await begin(input["command"], cwd, outputs(scene), profile, is_trusted=state.is_trusted)
@@ -60,11 +60,11 @@ async def bash(input: Json, scene: Scene) -> Result:
         command.discard()
 
 
-async def _attend(command: Command, scene: Scene, seconds: float) -> str:
+async def _attend(command: ShellCommand, scene: ToolContext, seconds: float) -> str:
     """Wait for the command, and tell of its progress. How the waiting ended."""
     clock = asyncio.get_running_loop()
     begun = clock.time()
-    told, progress = _FIRST, _Progress(command)
+    told, progress = _FIRST, _OutputProgress(command)
     events = {"ended": command.wait(), "stopped": scene.stopped.wait()}
     if scene.aside is not None:
         events["aside"] = scene.aside.wait()
@@ -91,10 +91,10 @@ async def _attend(command: Command, scene: Scene, seconds: float) -> str:
         await asyncio.gather(*waits.values(), return_exceptions=True)
 
 
-class _Progress:
+class _OutputProgress:
     """Words on a command that runs: what it has put out, with the lines counted as they come."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: ShellCommand) -> None:
         self._path = command.path
         self._lines = 0
         self._at = 0
@@ -115,7 +115,7 @@ class _Progress:
         }
 
 
-def _aside(command: Command, scene: Scene, input: Json, why: str) -> Result:
+def _aside(command: ShellCommand, scene: ToolContext, input: Json, why: str) -> CallResult:
     """Leave a command to itself."""
     command.title = input.get("description") or input["command"]
     command.leave(outputs(scene))
@@ -124,14 +124,14 @@ def _aside(command: Command, scene: Scene, input: Json, why: str) -> Result:
     text = f"Command running in background with ID: {command.id}. {why}Output is being written to: {command.path}"
     so_far = command_output.end(command.path, _FULL)
     detail = {**_detail(so_far), "backgroundTaskId": command.id}
-    return Result(text + (f"\nSo far:\n{so_far}" if so_far else ""), detail)
+    return CallResult(text + (f"\nSo far:\n{so_far}" if so_far else ""), detail)
 
 
 def _detail(stdout: str) -> Json:
     return {"stdout": stdout, "stderr": "", "interrupted": False, "isImage": False}
 
 
-def _ended(command: Command, scene: Scene, how: str, seconds: float) -> Result:
+def _ended(command: ShellCommand, scene: ToolContext, how: str, seconds: float) -> CallResult:
     text, is_all = command_output.start(command.path)
     moved = _moved(command.last_folder(), scene)
     if how != "ended":
@@ -152,26 +152,26 @@ def _ended(command: Command, scene: Scene, how: str, seconds: float) -> Result:
     if meant:
         detail["returnCodeInterpretation"] = meant
     if is_all and (picture := _PICTURE.fullmatch(text.strip())):
-        return Result([block(picture[1], "".join(picture[2].split()))], detail | {"isImage": True})
+        return CallResult([block(picture[1], "".join(picture[2].split()))], detail | {"isImage": True})
     if not is_all:
         text, where = command_output.persisted(command.path, scene)
         detail |= where
     elif path := viewed(command.command):
         look(scene.state.cwd / path, scene.state)
-    return Result("\n".join(filter(None, (text, moved))), detail)
+    return CallResult("\n".join(filter(None, (text, moved))), detail)
 
 
-def _whole(command: Command, scene: Scene, text: str, is_all: bool) -> str:
+def _whole(command: ShellCommand, scene: ToolContext, text: str, is_all: bool) -> str:
     """The output of a command that went wrong, or the ends of it."""
     return text if is_all and len(text) <= command_output.FAILED else command_output.ends(command.path, scene)
 
 
-def _failed(code: int, text: str) -> Result:
+def _failed(code: int, text: str) -> CallResult:
     told = f"Exit code {code}\n{text}".rstrip("\n")
-    return Result(told, f"Error: {told}", is_error=True)
+    return CallResult(told, f"Error: {told}", is_error=True)
 
 
-def _moved(folder: Path | None, scene: Scene) -> str:
+def _moved(folder: Path | None, scene: ToolContext) -> str:
     """Carry the folder over to the next command, or go back to the project's and say so."""
     state = scene.state
     if folder is None or folder == state.cwd:
@@ -183,7 +183,7 @@ def _moved(folder: Path | None, scene: Scene) -> str:
     return f"Shell cwd was reset to {state.project}"
 
 
-BASH = Made(
+BASH = SpecTool(
     "Bash",
     "Run a command in a new shell and tell its output. The folder it ends in is kept for the next command while it is "
     "inside the project; variables are not. It reads nothing from the terminal. For long work set run_in_background: "

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clew.chat.tools.path_arguments import named
-from clew.chat.tools.tool import Failed, Json, Result, Scene
-from clew.chat.tools.tool_spec import TEXT, Made, fields, needed, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed, optional
 
 MOST = 100
 _LEFT_OUT = (".git", ".hg", ".svn", ".jj")
@@ -26,13 +26,13 @@ _STARS = re.compile(r"\*\*(?:/\*\*)+(?=/|$)")
 _MOST_FORMS = 200
 
 
-async def glob(input: Json, scene: Scene) -> Result:
+async def glob(input: Json, scene: ToolContext) -> CallResult:
     begun = time.monotonic()
     base = named(input.get("path") or ".", scene.state)
     if not base.exists():
-        raise Failed(f"Directory does not exist: {base}")
+        raise ToolFailed(f"Directory does not exist: {base}")
     if not base.is_dir():
-        raise Failed(f"Path is not a directory: {base}")
+        raise ToolFailed(f"Path is not a directory: {base}")
     base, pattern = _relative(base, input["pattern"])
     found, is_cut = await asyncio.to_thread(_newest, base, pattern, scene.stopped.is_set)
     detail = {
@@ -42,20 +42,20 @@ async def glob(input: Json, scene: Scene) -> Result:
         "truncated": is_cut,
     }
     if not found:
-        return Result("No files found", detail)
+        return CallResult("No files found", detail)
     note = "(Results are truncated: these are the newest. Give a path or a more specific pattern.)"
-    return Result("\n".join([*found, note] if is_cut else found), detail)
+    return CallResult("\n".join([*found, note] if is_cut else found), detail)
 
 
 def _relative(base: Path, pattern: str) -> tuple[Path, str]:
     """The pattern as seen from the folder: it must not lead out of it, because that is not what was asked for."""
     if Path(pattern).is_absolute():
         if not Path(pattern).is_relative_to(base):
-            raise Failed(f"The pattern leads out of {base}. Give the folder to look in as `path`.")
+            raise ToolFailed(f"The pattern leads out of {base}. Give the folder to look in as `path`.")
         pattern = os.path.relpath(pattern, base)
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise Failed("A pattern cannot hold `..`. Give the folder to look in as `path`.")
+        raise ToolFailed("A pattern cannot hold `..`. Give the folder to look in as `path`.")
     return base, "/".join(parts)
 
 
@@ -107,7 +107,7 @@ def _forms(pattern: str) -> list[str]:
     begin, end, parts = opened
     forms = [form for part in parts for form in _forms(pattern[:begin] + part + pattern[end:])]
     if len(forms) > _MOST_FORMS:
-        raise Failed(f"The pattern stands for more than {_MOST_FORMS} patterns.")
+        raise ToolFailed(f"The pattern stands for more than {_MOST_FORMS} patterns.")
     return forms
 
 
@@ -171,7 +171,7 @@ def _chunks(part: str) -> list[str]:
     return made
 
 
-GLOB = Made(
+GLOB = SpecTool(
     "Glob",
     "Find files by a pattern for their names, such as src/**/*.py or **/*.{ts,tsx}. Tells the 100 newest, newest first.",
     fields(

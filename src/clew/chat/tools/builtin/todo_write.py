@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from clew.chat.tools.tool import Json, Result, Scene
-from clew.chat.tools.tool_spec import TEXT, Made, choice, fields, listed, needed
+from clew.chat.tools.tool import CallResult, Json, ToolContext
+from clew.chat.tools.tool_spec import TEXT, SpecTool, choice, fields, listed, needed
 
 
-async def todos(input: Json, scene: Scene) -> Result:
+async def todos(input: Json, scene: ToolContext) -> CallResult:
     old = scene.state.todos
     scene.state.todos = input["todos"]
-    return Result(
+    return CallResult(
         "Todos have been modified successfully. Keep the list true as you go on.",
         {"oldTodos": old, "newTodos": input["todos"]},
     )
 
 
-TODO_WRITE = Made(
+TODO_WRITE = SpecTool(
     "TodoWrite",
     "Replace the list of what is to be done. Give the whole list each time, and have one thing in progress at a time.",
     fields(

@@ -8,11 +8,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from clew.chat.tools.tool import Failed, Json, Result, Scene
-from clew.chat.tools.tool_spec import TEXT, Made, fields, needed, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed, optional
 
 
-class Body(Struct, frozen=True):
+class SkillBody(Struct, frozen=True):
     """The text of a skill, with its arguments put in, and the folder it comes from."""
 
     text: str
@@ -24,14 +24,14 @@ class Skills(Protocol):
 
     def names(self) -> Sequence[str]: ...
 
-    async def body(self, name: str, arguments: str) -> Body | None:
+    async def body(self, name: str, arguments: str) -> SkillBody | None:
         """The skill of this name; None if there is none that the model may use."""
         ...
 
 
-def skill(skills: Skills | None) -> Made:
+def skill(skills: Skills | None) -> SpecTool:
     """The tool for the skills from there."""
-    return Made(
+    return SpecTool(
         "Skill",
         "Read the instructions of a skill by its name, and follow them.",
         fields(
@@ -43,14 +43,16 @@ def skill(skills: Skills | None) -> Made:
     )
 
 
-def _launcher(skills: Skills | None) -> Callable[[Json, Scene], Awaitable[Result]]:
-    async def launch(input: Json, scene: Scene) -> Result:
+def _launcher(skills: Skills | None) -> Callable[[Json, ToolContext], Awaitable[CallResult]]:
+    async def launch(input: Json, scene: ToolContext) -> CallResult:
         name = input["skill"].removeprefix("/")
         found = await skills.body(name, input.get("args", "")) if skills else None
         if found is None:
             known = ", ".join(skills.names()) if skills else ""
-            raise Failed(f"Unknown skill: {name}." + (f" There are: {known}." if known else " There are none."))
+            raise ToolFailed(f"Unknown skill: {name}." + (f" There are: {known}." if known else " There are none."))
         where = f"Base directory for this skill: {found.folder}\n\n" if found.folder else ""
-        return Result(f"Launching skill: {name}", {"success": True, "commandName": name}, notes=(where + found.text,))
+        return CallResult(
+            f"Launching skill: {name}", {"success": True, "commandName": name}, notes=(where + found.text,)
+        )
 
     return launch

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
 
-from clew.chat.tools.tool import Failed, Json, Result, Scene
-from clew.chat.tools.tool_spec import TEXT, Made, fields, needed
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed
 from clew.errors import ApiError
 
 if TYPE_CHECKING:
-    from clew.chat.tools.safe_fetch import Network, Page
+    from clew.chat.tools.safe_fetch import FetchedPage, Network
 
 T = TypeVar("T")
 LONGEST = 100_000  # characters of a page that are looked at
@@ -28,9 +28,9 @@ class Fetcher(Struct):
     network: Network | None = None
     clock: Callable[[], float] = time.monotonic
     most: int = 32  # pages that are remembered
-    _known: dict[str, tuple[float, Page]] = field(default_factory=dict)
+    _known: dict[str, tuple[float, FetchedPage]] = field(default_factory=dict)
 
-    async def call(self, input: Json, scene: Scene) -> Result:
+    async def call(self, input: Json, scene: ToolContext) -> CallResult:
         begun = time.monotonic()
         url, prompt = input["url"], input["prompt"]
         page = await _unless_stopped(self._page(url), scene)
@@ -49,9 +49,9 @@ class Fetcher(Struct):
             "durationMs": round((time.monotonic() - begun) * 1000),
             "url": url,
         }
-        return Result(told, detail)
+        return CallResult(told, detail)
 
-    async def _page(self, url: str) -> Page:
+    async def _page(self, url: str) -> FetchedPage:
         now = self.clock()
         self._known = {key: kept for key, kept in self._known.items() if now - kept[0] < _FRESH}
         if url in self._known:
@@ -60,21 +60,21 @@ class Fetcher(Struct):
 
         page = await fetch(url, self.network or Network())
         if page.code >= 400:
-            raise Failed(f"Request failed with status code {page.code}", is_misuse=False)
+            raise ToolFailed(f"Request failed with status code {page.code}", is_misuse=False)
         while len(self._known) >= self.most:
             del self._known[next(iter(self._known))]
         self._known[url] = (now, page)
         return page
 
 
-async def _unless_stopped(work: Coroutine[Any, Any, T], scene: Scene) -> T:
+async def _unless_stopped(work: Coroutine[Any, Any, T], scene: ToolContext) -> T:
     """The outcome of some work; `Failed` if the person broke off before it was done."""
     doing, stopped = asyncio.ensure_future(work), asyncio.ensure_future(scene.stopped.wait())
     waits: set[asyncio.Future[Any]] = {doing, stopped}
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         if not doing.done():
-            raise Failed("The fetch was broken off.", is_misuse=False)
+            raise ToolFailed("The fetch was broken off.", is_misuse=False)
         return doing.result()
     finally:
         for wait in waits:
@@ -82,10 +82,10 @@ async def _unless_stopped(work: Coroutine[Any, Any, T], scene: Scene) -> T:
         await asyncio.gather(*waits, return_exceptions=True)
 
 
-def _text(page: Page) -> str:
+def _text(page: FetchedPage) -> str:
     kind = page.kind.partition(";")[0].strip().lower()
     if not kind.startswith(_TEXTS) and not kind.endswith(("+json", "+xml")):
-        raise Failed(f"{page.url} is {kind}, not a text. Fetch it with Bash, such as curl -O, if it is needed.")
+        raise ToolFailed(f"{page.url} is {kind}, not a text. Fetch it with Bash, such as curl -O, if it is needed.")
     text = page.text
     if kind in ("text/html", "application/xhtml+xml"):
         from clew.chat.tools.html_to_markdown import markdown
@@ -96,19 +96,19 @@ def _text(page: Page) -> str:
     return f"{text[:LONGEST]}\n\n[The page goes on; these are the first {LONGEST} of {len(text)} characters.]"
 
 
-async def _found(text: str, prompt: str, scene: Scene) -> str:
+async def _found(text: str, prompt: str, scene: ToolContext) -> str:
     """What the page says about what was asked; the page itself where no model can be asked."""
     if scene.extract is None or not text.strip():
         return text or "The page is empty."
     try:
         return await scene.extract(text, prompt)
     except ApiError as error:
-        raise Failed(f"The page was fetched, but could not be read: {error}", is_misuse=False) from error
+        raise ToolFailed(f"The page was fetched, but could not be read: {error}", is_misuse=False) from error
 
 
-def web_fetch(network: Network | None = None) -> Made:
+def web_fetch(network: Network | None = None) -> SpecTool:
     """The tool, for what of the network may be reached."""
-    return Made(
+    return SpecTool(
         "WebFetch",
         "Fetch a page of the web and answer a question about it. A page that has moved to another host is not followed; "
         "its new address is told.",

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from clew.chat.tools.tool import Failed, Json, Result, Scene
-from clew.chat.tools.tool_spec import TEXT, Made, fields, listed, needed, optional
+from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, listed, needed, optional
 
 
-class Hit(Struct, frozen=True):
+class WebHit(Struct, frozen=True):
     """A page that was found."""
 
     title: str
@@ -25,16 +25,16 @@ class Hit(Struct, frozen=True):
 class Search(Protocol):
     """A search engine. `SearchFailed` tells why it could not answer."""
 
-    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[Hit]: ...
+    async def find(self, query: str, allowed: Sequence[str], blocked: Sequence[str]) -> Sequence[WebHit]: ...
 
 
 class SearchFailed(Exception):
     """A search that could not be made, in one sentence."""
 
 
-def web_search(engine: Search | None) -> Made:
+def web_search(engine: Search | None) -> SpecTool:
     """The tool for this search engine."""
-    return Made(
+    return SpecTool(
         "WebSearch",
         "Search the web. Tells titles and addresses; name those you use in your answer.",
         fields(
@@ -47,14 +47,14 @@ def web_search(engine: Search | None) -> Made:
     )
 
 
-def _searcher(engine: Search | None) -> Callable[[Json, Scene], Awaitable[Result]]:
-    async def search(input: Json, scene: Scene) -> Result:
+def _searcher(engine: Search | None) -> Callable[[Json, ToolContext], Awaitable[CallResult]]:
+    async def search(input: Json, scene: ToolContext) -> CallResult:
         query = input["query"]
         allowed, blocked = input.get("allowed_domains", []), input.get("blocked_domains", [])
         if allowed and blocked:
-            raise Failed("Give allowed_domains or blocked_domains, not both.")
+            raise ToolFailed("Give allowed_domains or blocked_domains, not both.")
         if engine is None:
-            raise Failed(
+            raise ToolFailed(
                 "No web search is set up here. Use WebFetch with an address you know, or ask the user to start clew with "
                 "--web-search COMMAND or to add an MCP server that searches.",
                 is_misuse=False,
@@ -64,7 +64,7 @@ def _searcher(engine: Search | None) -> Callable[[Json, Scene], Awaitable[Result
         try:
             found = await engine.find(query, allowed, blocked)
         except SearchFailed as error:
-            raise Failed(f"The web search failed: {error}", is_misuse=False) from error
+            raise ToolFailed(f"The web search failed: {error}", is_misuse=False) from error
         hits = [hit for hit in found if _is_wanted(hit.url, allowed, blocked)]
         await scene.progress({"type": "search_results_received", "resultCount": len(hits), "query": query})
         links = [{"title": hit.title, "url": hit.url} for hit in hits]
@@ -75,7 +75,7 @@ def _searcher(engine: Search | None) -> Callable[[Json, Scene], Awaitable[Result
             "results": [{"tool_use_id": scene.call_id, "content": links}, *texts],
             "durationSeconds": time.monotonic() - begun,
         }
-        return Result("\n\n".join([f'Web search results for query: "{query}"', told, *texts]), detail)
+        return CallResult("\n\n".join([f'Web search results for query: "{query}"', told, *texts]), detail)
 
     return search
 

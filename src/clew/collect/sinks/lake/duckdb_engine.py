@@ -9,8 +9,8 @@ from threading import Timer
 from typing import Any
 
 from clew.collect.sinks.lake.delta_tables import Lake, columns
-from clew.collect.sql.fact_tables import FILE, TABLES, Table
-from clew.collect.sql.query_result import Result, bad_query, result, too_slow
+from clew.collect.sql.fact_tables import FILE, TABLES, FactTable
+from clew.collect.sql.query_result import QueryResult, bad_query, result, too_slow
 from clew.collect.sql.views import VIEWS
 from clew.errors import StoreError
 
@@ -26,7 +26,7 @@ _OTHERWISE = {"text": "''", "number": "0", "number or nothing": "NULL"}  # for a
 _KEPT = "telling"
 
 
-def told(table: Table, there: set[str]) -> str:
+def told(table: FactTable, there: set[str]) -> str:
     """The newest telling of each file, as the text of a view over `told_…`, with all columns whatever the rows lack."""
     shown = ", ".join(f"{_column(name, type, there)} AS {name}" for name, type in table.columns.items())
     if table is FILE:
@@ -63,7 +63,7 @@ class DuckEngine:
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
 
-    def _add(self, table: Table) -> None:
+    def _add(self, table: FactTable) -> None:
         found = self.lake.existing(table.name)
         if found is None:
             empty = ", ".join(
@@ -80,7 +80,7 @@ class DuckEngine:
         self.connection.execute(f"CREATE VIEW {table.name} AS {told(table, there)}")
 
     @contextmanager
-    def run(self, query: str) -> Iterator[Result]:
+    def run(self, query: str) -> Iterator[QueryResult]:
         try:
             statements = self.connection.extract_statements(query)
             if len(statements) != 1:

@@ -15,7 +15,7 @@ from clew.collect.sinks.lake.delta_tables import Lake, table_of
 from clew.collect.sinks.outbox import SequenceCursor
 from clew.collect.sinks.record import Record
 from clew.collect.sql.fact_rows import changed_since, facts_of
-from clew.collect.sql.fact_tables import FILE, TABLES, Facts, Table
+from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts
 from clew.collect.sql.line_rows import LINE, line_row
 from clew.facts.prices import Prices
 
@@ -59,7 +59,7 @@ class LakeFacts:
         self.lake = lake
         self.clock = clock
 
-    def write(self, batch: Sequence[Facts]) -> None:
+    def write(self, batch: Sequence[FileFacts]) -> None:
         made = self.clock() // 1_000_000
         for table in _ORDER:
             rows = [(*row, *_telling(table, facts, made)) for facts in batch for row in facts.rows[table.name]]
@@ -71,7 +71,7 @@ class LakeFacts:
         """Nothing stays open."""
 
 
-def _telling(table: Table, facts: Facts, made: int) -> tuple[int, ...]:
+def _telling(table: FactTable, facts: FileFacts, made: int) -> tuple[int, ...]:
     """Which telling of its file a row is of; the row of a file itself has its `seq` already."""
     return (made,) if table is FILE else (facts.seq, made)
 
@@ -118,11 +118,11 @@ class LakeFactCursor:
         self.prices = prices
         self.pace = _Pace(clock)
 
-    def batches(self, policy: Policy) -> Iterator[list[Facts]]:
+    def batches(self, policy: Policy) -> Iterator[list[FileFacts]]:
         if not self.pace.is_due:
             return
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
-        batch: list[Facts] = []
+        batch: list[FileFacts] = []
         for file in changed_since(self.connection, self.place.position):
             batch.append(facts_of(self.connection, host, file, policy, self.prices))
             if sum(len(rows) for facts in batch for rows in facts.rows.values()) >= _FACTS:
@@ -131,6 +131,6 @@ class LakeFactCursor:
         if batch:
             yield batch
 
-    def accept(self, batch: Sequence[Facts]) -> None:
+    def accept(self, batch: Sequence[FileFacts]) -> None:
         self.place.move(batch[-1].seq)
         self.pace.note()

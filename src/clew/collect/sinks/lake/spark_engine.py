@@ -12,8 +12,8 @@ from typing import Any
 
 from clew.collect.sinks.lake.delta_tables import VERSION, Lake, columns
 from clew.collect.sinks.lake.duckdb_engine import told
-from clew.collect.sql.fact_tables import TABLES, Table
-from clew.collect.sql.query_result import Result, bad_query, result
+from clew.collect.sql.fact_tables import TABLES, FactTable
+from clew.collect.sql.query_result import QueryResult, bad_query, result
 from clew.collect.sql.views import VIEWS
 from clew.errors import StoreError
 
@@ -40,7 +40,7 @@ class SparkEngine:
         for name, text in VIEWS.items():
             self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {text}")
 
-    def _add(self, table: Table) -> None:
+    def _add(self, table: FactTable) -> None:
         fields = [StructField(c, StringType() if t == "text" else LongType()) for c, t in columns(table.name).items()]
         found = self.lake.existing(table.name)
         files = [_for_spark(uri) for uri in found.file_uris()] if found else []
@@ -51,7 +51,7 @@ class SparkEngine:
         self.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table.name} AS {text}")
 
     @contextmanager
-    def run(self, query: str) -> Iterator[Result]:
+    def run(self, query: str) -> Iterator[QueryResult]:
         if not query.lstrip().lower().startswith(_READING):
             raise bad_query(query, 0, "Only reading is possible")
         try:

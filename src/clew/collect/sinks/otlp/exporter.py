@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from clew.collect.sinks.http import Post
+from clew.collect.sinks.http import HttpPost
 from clew.collect.sinks.otlp.attribute_names import PROJECT, SCHEMA
-from clew.collect.sinks.otlp.span_cursor import Sent
+from clew.collect.sinks.otlp.span_cursor import SentSpan
 from clew.collect.sinks.otlp.spans import Span, Value, failed
 from clew.collect.sinks.outbox import POISON
 from clew.errors import StoreError
@@ -46,11 +46,11 @@ class OtlpSink:
         parts = urlsplit(address.removeprefix("otlp+"))
         path = parts.path if parts.path.rstrip("/").endswith(_PATH) else parts.path.rstrip("/") + _PATH
         where = parts._replace(path=path, query="").geturl()
-        self._post = Post(where, "application/x-protobuf", token, headers=_headers(headers))
+        self._post = HttpPost(where, "application/x-protobuf", token, headers=_headers(headers))
         self.name = f"otlp+{self._post.name}"
         self.content = parse_qs(parts.query).get("content") == ["yes"]
 
-    def write(self, batch: Sequence[Sent]) -> None:
+    def write(self, batch: Sequence[SentSpan]) -> None:
         answered = self._post.send(request(batch).SerializeToString(deterministic=True))
         try:
             partial = ExportTraceServiceResponse.FromString(answered).partial_success
@@ -63,7 +63,7 @@ class OtlpSink:
         self._post.close()
 
 
-def request(batch: Sequence[Sent]) -> ExportTraceServiceRequest:
+def request(batch: Sequence[SentSpan]) -> ExportTraceServiceRequest:
     """The spans of a batch as one message, those of a project together."""
     by_project: dict[tuple[str, str], list[Span]] = {}
     for sent in batch:

@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from clew.collect.masking import Policy
-from clew.collect.sinks.otlp.spans import Source, Span, spans
+from clew.collect.sinks.otlp.spans import Span, SpanSource, spans
 from clew.collect.sinks.outbox import DELIVERABLE, ROWS, SequenceCursor
 from clew.collect.sinks.record import COLUMNS, records
 from clew.conversation.session import Session
@@ -40,7 +40,7 @@ WHERE {{}} AND f.kind IN ('session', 'agent') AND {DELIVERABLE} GROUP BY g.id OR
 _OF_SESSION = f"SELECT {COLUMNS} WHERE f.generation = g.id AND f.session = ? AND f.kind"
 
 
-class Sent(NamedTuple):
+class SentSpan(NamedTuple):
     """A span for a receiver, with the file that it is of. `is_last` marks the last one of its file for now."""
 
     seq: int
@@ -52,7 +52,7 @@ class Sent(NamedTuple):
     is_open: bool
 
 
-class _File(NamedTuple):
+class _SpanFile(NamedTuple):
     file: int
     generation: int
     project: str
@@ -82,7 +82,7 @@ class SpanCursor:
         self._rests_until: dict[int, int] = {}
         connection.execute(_TABLE)
 
-    def batches(self, policy: Policy) -> Iterator[list[Sent]]:
+    def batches(self, policy: Policy) -> Iterator[list[SentSpan]]:
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
         is_complete = True
         for file, since in self._waiting():
@@ -98,14 +98,14 @@ class SpanCursor:
                 self.place.move(last)
                 self.connection.execute("DELETE FROM told WHERE sink = ? AND NOT is_open", (self.sink,))
 
-    def accept(self, batch: Sequence[Sent]) -> None:
+    def accept(self, batch: Sequence[SentSpan]) -> None:
         if batch[-1].is_last:
             self._note(batch[-1].file, batch[-1].seq, batch[-1].is_open)
 
     def _note(self, file: int, seq: int, is_open: bool) -> None:
         self.connection.execute("INSERT OR REPLACE INTO told VALUES(?, ?, ?, ?)", (self.sink, file, seq, is_open))
 
-    def _waiting(self) -> Iterator[tuple[_File, int]]:
+    def _waiting(self) -> Iterator[tuple[_SpanFile, int]]:
         """The files to look at, each with the last line that the receiver has been told of."""
         told = {
             int(file): (int(seq), bool(is_open))
@@ -114,18 +114,18 @@ class SpanCursor:
             )
         }
         place = self.place.position
-        new = {row[0]: _File(*row) for row in self.connection.execute(_FILES.format("o.seq > ?"), (place,))}
+        new = {row[0]: _SpanFile(*row) for row in self.connection.execute(_FILES.format("o.seq > ?"), (place,))}
         for known in told.keys() - new.keys():
-            new |= {row[0]: _File(*row) for row in self.connection.execute(_FILES.format("f.id = ?"), (known,))}
+            new |= {row[0]: _SpanFile(*row) for row in self.connection.execute(_FILES.format("f.id = ?"), (known,))}
         for file in sorted(new.values(), key=lambda each: each.seq):
             since, is_open = told.get(file.file, (place, False))
             if file.seq > since or (is_open and self._is_quiet(file)):
                 yield file, since
 
-    def _is_quiet(self, file: _File) -> bool:
+    def _is_quiet(self, file: _SpanFile) -> bool:
         return self.clock() - file.mtime > QUIET
 
-    def _spans(self, file: _File, since: int, policy: Policy) -> list[Sent]:
+    def _spans(self, file: _SpanFile, since: int, policy: Policy) -> list[SentSpan]:
         host = str(self.connection.execute("SELECT value FROM about WHERE name = 'host'").get)
         made = spans(self._source(host, file, policy), self.prices, self.content)
         is_quiet = self._is_quiet(file)
@@ -134,11 +134,11 @@ class SpanCursor:
         if not due:
             self._note(file.file, file.seq, is_open)
         return [
-            Sent(file.seq, file.file, host, file.project, span, number == len(due), is_open)
+            SentSpan(file.seq, file.file, host, file.project, span, number == len(due), is_open)
             for number, span in enumerate(due, 1)
         ]
 
-    def _source(self, host: str, file: _File, policy: Policy) -> Source:
+    def _source(self, host: str, file: _SpanFile, policy: Policy) -> SpanSource:
         query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
         lines = list(records(host, self.connection.execute(query, (file.generation,)), policy))
         data = b"".join((line.raw or b"") + b"\n" for line in lines)
@@ -147,7 +147,7 @@ class SpanCursor:
         meta = self._meta(host, file.session, file.agent, policy) if file.agent else AgentMeta()
         caller = meta.tool_use_id or (self._caller(host, named, file.agent, policy) if file.agent else "")
         billed = (entry for piece in scan(data, shape=Billed, holding=PROBE) for entry in piece.spoken)
-        return Source(
+        return SpanSource(
             named,
             file.agent,
             meta.agent_type or "",

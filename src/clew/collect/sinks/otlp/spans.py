@@ -58,7 +58,7 @@ _ENDS = ("turn_duration", "stop_hook_summary")  # what the program notes behind 
 _EPOCH = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)  # a span without any time in its file
 
 
-class Event(NamedTuple):
+class SpanEvent(NamedTuple):
     """Something that happened while a span lasted."""
 
     name: str
@@ -79,11 +79,11 @@ class Span:
     attributes: Mapping[str, Value]
     final: int | None
     error: str = ""
-    events: tuple[Event, ...] = ()
+    events: tuple[SpanEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SpanSource:
     """The conversation of one file: whose it is, and the turn in the archive of each of its lines, by number."""
 
     session: str
@@ -109,13 +109,13 @@ def span_id(*names: str) -> bytes:
     return sha256("\0".join(names).encode("utf-8", "surrogatepass")).digest()[:8]
 
 
-def spans(source: Source, prices: Prices, content: bool = False) -> list[Span]:
+def spans(source: SpanSource, prices: Prices, content: bool = False) -> list[Span]:
     """Every span of a file; `content` says that what was said is told too, not only how much and how long."""
-    return list(_Maker(source, prices, content).spans())
+    return list(_SpanBuilder(source, prices, content).spans())
 
 
-class _Maker:
-    def __init__(self, source: Source, prices: Prices, content: bool) -> None:
+class _SpanBuilder:
+    def __init__(self, source: SpanSource, prices: Prices, content: bool) -> None:
         self.source = source
         self.session = source.conversation
         self.prices = prices
@@ -203,7 +203,7 @@ class _Maker:
         if self.content:
             attributes |= {INPUT_MESSAGES: said("user", turn.text), OUTPUT_MESSAGES: said("assistant", turn.answer)}
         events = tuple(
-            Event(e.subtype or HOOK, self._time(e))
+            SpanEvent(e.subtype or HOOK, self._time(e))
             for e in turn.entries
             if e.offset <= spoken[-1].offset and (e.is_boundary or (e.subtype or "").endswith("hook_summary"))
         )

@@ -39,7 +39,7 @@ _SYSTEM_ROOTS = 160_000  # the first libpq that takes the roots of the system
 Connection = psycopg.Connection[Any]
 
 
-class Link:
+class PostgresConnection:
     """One connection at a time. `name` tells the database without telling who comes, or with which password."""
 
     def __init__(self, address: str, password: str = "", deadline: float = DEADLINE) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import psycopg
 
-from clew.collect.sinks.postgres.connection import Connection, Link
-from clew.collect.sql.query_result import Result, bad_query, result, too_slow
+from clew.collect.sinks.postgres.connection import Connection, PostgresConnection
+from clew.collect.sql.query_result import QueryResult, bad_query, result, too_slow
 
 _STEP = 1000  # rows that are fetched at a time
 _MISTAKES = ("42", "22", "25", "0A", "34")  # of whoever wrote the query: its words, its values, or what it wants to do
@@ -23,12 +23,12 @@ _READING = ("select", "with", "values", "table", "(", "-", "/")
 class PostgresEngine:
     """Asks the views of a store."""
 
-    def __init__(self, link: Link, timeout: float = inf) -> None:
+    def __init__(self, link: PostgresConnection, timeout: float = inf) -> None:
         self.link = link
         self.timeout = timeout
 
     @contextmanager
-    def run(self, query: str) -> Iterator[Result]:
+    def run(self, query: str) -> Iterator[QueryResult]:
         """A cursor takes nothing but a query, a prepared statement no second one behind it, and nothing is committed."""
         opening = "DECLARE answer NO SCROLL CURSOR FOR "
         with self.link.use() as connection, connection.transaction(force_rollback=True):

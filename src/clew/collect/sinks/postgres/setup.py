@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, Link
-from clew.collect.sql.fact_tables import TABLES, Table
+from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, PostgresConnection
+from clew.collect.sql.fact_tables import TABLES, FactTable
 from clew.collect.sql.line_rows import LINE
 from clew.collect.sql.views import VIEWS
 from clew.errors import StoreError
@@ -48,7 +48,7 @@ def setup_text() -> str:
     return "".join(f"{statement};\n\n" for statement in ("BEGIN", *_statements(), "COMMIT"))
 
 
-def setup(link: Link) -> None:
+def setup(link: PostgresConnection) -> None:
     """Make what is not there. Raises StoreError, also for a server that is too old."""
     with link.use() as connection, connection.transaction():
         if connection.info.server_version < _OLDEST * 10_000:
@@ -115,16 +115,16 @@ def _guarded(table: str, rights: str) -> Iterator[str]:
     yield f"GRANT SELECT ON clew.{table} TO clew_reader"
 
 
-def _added(table: Table) -> Iterator[str]:
+def _added(table: FactTable) -> Iterator[str]:
     """Columns that tables of an earlier version lack; they are filled when the facts of a file are written again."""
     for name, type in table.columns.items():
         default = "" if type == "number or nothing" else " DEFAULT ''" if type == "text" else " DEFAULT 0"
         yield f"ALTER TABLE clew.{table.name} ADD COLUMN IF NOT EXISTS {name} {_TYPES[type]}{default}"
 
 
-def _columns(table: Table) -> str:
+def _columns(table: FactTable) -> str:
     return ",\n  ".join(f"{name} {_TYPES[type]}" for name, type in table.columns.items())
 
 
-def _key(table: Table) -> str:
+def _key(table: FactTable) -> str:
     return f"PRIMARY KEY({', '.join(table.key)})"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, Connection, Link
+from clew.collect.sinks.postgres.connection import SCHEMA_VERSION, Connection, PostgresConnection
 from clew.collect.sinks.record import Record
-from clew.collect.sql.fact_tables import FILE, TABLES, Facts, Table
+from clew.collect.sql.fact_tables import FILE, TABLES, FactTable, FileFacts
 from clew.collect.sql.line_rows import LINE, line_row
 from clew.errors import StoreError
 
@@ -22,7 +22,7 @@ ON CONFLICT (host) DO UPDATE SET seq = greatest(h.seq, excluded.seq), seen = now
 """
 
 
-def _insert(table: Table, extra: str = "") -> str:
+def _insert(table: FactTable, extra: str = "") -> str:
     """An insertion of whole columns, each an array: one statement for any number of rows."""
     more = ", %b::bytea[]" if extra else ""
     arrays = ", ".join(f"%b::{_ARRAYS[type]}" for type in table.columns.values())
@@ -44,7 +44,7 @@ class PostgresLines:
 
     leaves = True
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: PostgresConnection) -> None:
         self.name = link.name
         self.link = link
         self._days: set[str] = {""}
@@ -81,16 +81,16 @@ class PostgresFacts:
 
     leaves = True
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: PostgresConnection) -> None:
         self.name = f"{link.name}#facts"
         self.link = link
 
-    def write(self, batch: Sequence[Facts]) -> None:
+    def write(self, batch: Sequence[FileFacts]) -> None:
         with self.link.use() as connection, connection.transaction():
             for facts in batch:
                 self._replace(connection, facts)
 
-    def _replace(self, connection: Connection, facts: Facts) -> None:
+    def _replace(self, connection: Connection, facts: FileFacts) -> None:
         """The row of the file comes first: it keeps out another that writes the same, and tells whether these are newer."""
         [file] = facts.rows[FILE.name]
         if connection.execute(_UPSERT_FILE, file).fetchone() is None:
