@@ -286,7 +286,7 @@ _REGISTRY = re.compile(r"registry\.|pypi\.|npmjs\.|pythonhosted|artifactory|-ind
 _MADE_UP = (  # what transcripts may say
     "src/clew/demo/",
     "benchmarks/corpus/",
-    "tests/facts/test_secret.py",
+    "tests/facts/test_mask_secrets.py",
     "tests/view/snapshots/",
 )
 

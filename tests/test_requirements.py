@@ -12,10 +12,10 @@ from tests.requirements import Requirement, judge, outcome, requirements, table
 
 ROW = Requirement("R900", "made up", "a title", "clew show --full", "")
 REPORT = """<testsuites><testsuite>
-<testcase classname="tests.wire.test_place" name="test_a[one]"/>
-<testcase classname="tests.wire.test_place" name="test_a[two]"><failure/></testcase>
-<testcase classname="tests.wire.test_place" name="test_b"/>
-<testcase classname="tests.wire.test_place" name="test_c"><skipped/></testcase>
+<testcase classname="tests.wire.test_layout" name="test_a[one]"/>
+<testcase classname="tests.wire.test_layout" name="test_a[two]"><failure/></testcase>
+<testcase classname="tests.wire.test_layout" name="test_b"/>
+<testcase classname="tests.wire.test_layout" name="test_c"><skipped/></testcase>
 </testsuite></testsuites>"""
 
 

@@ -37,7 +37,7 @@ import clew
 from clew.api.mock.scripts import AnyStep, Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import MockServer, running
 from clew.view.approval_text import unescape
-from tests.chat.world import use
+from tests.chat.chat_fixture import use
 
 PROGRAM = str(Path(sys.executable).with_name("clew"))
 LIMIT = 200  # seconds for a whole talk, on any machine

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.chat.world import use
+from tests.chat.chat_fixture import use
 
 LARGE = 9 << 20
 IGNORE = ".env\n*.log\nbuild/\nnode_modules/\n__pycache__/\nkeys/\n"

@@ -14,7 +14,7 @@ from clew.chat import events
 from clew.chat.engine import Engine
 from clew.chat.turn.compaction import LEFT_OUT, OPENING, threshold
 from clew.conversation.load import read, request
-from tests.chat.world import ECHO, World, counts, sound, use, waiting, world
+from tests.chat.chat_fixture import ECHO, World, counts, sound, use, waiting, world
 from tests.oracle.verbatim import comparable
 
 SUMMARY = ScriptRule(prompt="Sum up this conversation", steps=["All that was said."])

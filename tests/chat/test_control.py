@@ -23,7 +23,7 @@ from clew.chat.sdk.sdk_frames import LONGEST, Framing
 from clew.chat.sdk.sdk_init import Brought
 from clew.chat.tools.tool import Json
 from clew.wire.json_codec import decode, encode
-from tests.chat.world import TOOLS, World, use, waiting, world
+from tests.chat.chat_fixture import TOOLS, World, use, waiting, world
 
 HELLO = {"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize", "hooks": None}}
 GOES = ScriptRule(prompt="go", steps=[[use("Wait")], "done"])

@@ -31,8 +31,8 @@ from clew.conversation.load import read, request
 from clew.conversation.session import Session
 from clew.errors import Refused
 from clew.wire.json_codec import decode, encode
-from tests.chat.test_resume import options
-from tests.chat.world import MODEL, SESSION, TOOLS, World, use, world
+from tests.chat.chat_fixture import MODEL, SESSION, TOOLS, World, use, world
+from tests.chat.test_resume_session import options
 from tests.oracle.verbatim import comparable
 
 BACK = timedelta(hours=-9)
@@ -71,7 +71,7 @@ def talk_it_through(made: World, write: Callable[..., None]) -> None:
 
 
 def made_kinds() -> Any:
-    from tests.chat.world import KINDS
+    from tests.chat.chat_fixture import KINDS
 
     return KINDS
 

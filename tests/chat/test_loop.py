@@ -15,7 +15,7 @@ from clew.chat import events
 from clew.chat.engine import Engine
 from clew.chat.permission.decision import Decision, Json, Mode
 from clew.facts.token_usage import usage
-from tests.chat.world import ECHO, SAVE, World, counts, limited, sound, use, waiting, world
+from tests.chat.chat_fixture import ECHO, SAVE, World, counts, limited, sound, use, waiting, world
 from tests.oracle.verbatim import comparable
 
 

@@ -20,11 +20,11 @@ from clew.chat.sdk.sdk_listing import context
 from clew.chat.session_factory import ChatSession
 from clew.console.status_bar import Status
 from clew.demo.talk import talk
-from tests.chat.test_compose import steps, within, write
+from tests.chat.chat_fixture import KINDS, World, use, world
 from tests.chat.test_control import HELLO, Sdk, prompt
 from tests.chat.test_control import ask as control
-from tests.chat.test_resume import ask
-from tests.chat.world import KINDS, World, use, world
+from tests.chat.test_resume_session import ask
+from tests.chat.test_session_factory import steps, within, write
 
 OPUS, SONNET = "claude-opus-5-5", "claude-sonnet-5-5"
 NEXT = [ScriptRule(prompt="NEXT", steps=["Next."])]

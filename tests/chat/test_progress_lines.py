@@ -16,7 +16,7 @@ from clew.chat.tools.builtin.bash import BASH
 from clew.chat.tools.builtin.web_search import SearchFailed, WebHit, web_search
 from clew.chat.tools.tool import Json
 from tests.chat.test_journal import journal, lines
-from tests.chat.tools.helper import call, good, stage
+from tests.chat.tools.tool_fixture import call, good, stage
 
 
 class Engine:

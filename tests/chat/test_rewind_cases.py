@@ -19,9 +19,9 @@ from clew.cli import main
 from clew.console.menu import Menu, MenuAnswer
 from clew.console.rewind_dialog import rewind
 from clew.view.rows import Row
+from tests.chat.chat_fixture import SESSION, World, world
 from tests.chat.rewind_cases import CASES, Case, fill
-from tests.chat.test_rewind import drive
-from tests.chat.world import SESSION, World, world
+from tests.chat.test_rewind_plan import drive
 
 State = dict[str, tuple[Any, ...]]
 TABLE: dict[str, tuple[str, str]] = {}

@@ -18,8 +18,8 @@ from clew.chat.config.model_alias import named
 from clew.chat.sdk.result_json import result
 from clew.chat.store.resume_session import resume
 from clew.demo.talk import talk
-from tests.chat.test_resume import ask
-from tests.chat.world import World, sound, world
+from tests.chat.chat_fixture import World, sound, world
+from tests.chat.test_resume_session import ask
 
 SUMMARY = ScriptRule(prompt="Sum up this conversation", steps=["All that was said."])
 RULES = [SUMMARY, ScriptRule(prompt="NEXT", steps=["Next."])]

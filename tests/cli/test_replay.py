@@ -23,7 +23,7 @@ from clew.chat.tools.toolbox import toolbox
 from clew.cli.key_reader import names
 from clew.cli.run_command import run
 from clew.wire.json_codec import decode
-from tests.chat.world import use, world
+from tests.chat.chat_fixture import use, world
 
 LIMIT = 60  # seconds
 

@@ -13,8 +13,8 @@ import clew
 from clew.chat.rewind.rewind_plan import places
 from clew.cli import main
 from clew.conversation.load import read
-from tests.chat.test_rewind import drive, made, talk, tree
-from tests.chat.world import SESSION, World
+from tests.chat.chat_fixture import SESSION, World
+from tests.chat.test_rewind_plan import drive, made, talk, tree
 
 __all__ = ["made"]
 

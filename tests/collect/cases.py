@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from clew.errors import StoreError
-from tests.collect.world import KEY, World, line, session
+from tests.collect.collect_fixture import KEY, World, line, session
 
 Make = Callable[..., World]
 

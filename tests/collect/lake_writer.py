@@ -18,7 +18,7 @@ from clew.collect.sinks.address import lake_at
 from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
 from clew.collect.sinks.outbox import Delivery
 from clew.facts.prices import load
-from tests.collect.world import session
+from tests.collect.collect_fixture import session
 
 KEY = bytes(range(32))
 LINES = 5

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from clew.errors import StoreError
-from tests.collect.world import World, line, session
+from tests.collect.collect_fixture import World, line, session
 
 PATHS = (session(1), session(2), session(3, "projects/-home-ada-other"))
 INDEX = "projects/-home-ada-shop/sessions-index.json"

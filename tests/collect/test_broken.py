@@ -12,7 +12,7 @@ import pytest
 from clew.collect.archive.reader import Archive
 from clew.collect.job import CollectJob, collecting
 from clew.errors import StoreError
-from tests.collect.world import line, session
+from tests.collect.collect_fixture import line, session
 
 ONE = session(1)
 

@@ -20,8 +20,8 @@ from stringzilla import contains
 
 from benchmarks.plant import Planted, plant
 from clew.cli import main
+from tests.collect.collect_fixture import session
 from tests.collect.postgres import PASSWORD, Store
-from tests.collect.world import session
 
 WITHOUT_RULE = ("airtable", "brevo", "prefect", "pulumi", "readme", "shippo")
 READS_AS_WORDS = ("password in yaml",)  # one in some sixty has letters alone, and stays

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.collect.cases import CASES, Make
-from tests.collect.world import World
+from tests.collect.collect_fixture import World
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from clew.collect.archive.reader import Archive
 from clew.collect.collector_lock import alone
 from clew.errors import Busy
 from tests.collect.cases import ONE, TWO
+from tests.collect.collect_fixture import SHM, World, line, session
 from tests.collect.worker import work
-from tests.collect.world import SHM, World, line, session
 
 SOAKS = os.environ.get("CLEW_SOAK") == "1"
 FILES = 20

@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from tests.collect import cases
+from tests.collect.collect_fixture import World
 from tests.collect.mutation import MUTATIONS, Mutation, mutant
-from tests.collect.world import World
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.rule)

@@ -18,7 +18,7 @@ from clew.collect.sinks.jsonl import JsonLines
 from clew.collect.sinks.outbox import POISON, Delivery, SequenceCursor
 from clew.collect.sinks.record import Record
 from clew.errors import StoreError
-from tests.collect.world import KEY, World, line, session
+from tests.collect.collect_fixture import KEY, World, line, session
 
 ONE, TWO = session(1), session(2)
 AGENT = f"{ONE.removesuffix('.jsonl')}/subagents/agent-a1b2c3d.jsonl"

@@ -19,9 +19,9 @@ from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
 from clew.collect.sql.fact_cursor import FactCursor
 from clew.errors import StoreError
 from clew.facts.prices import load
+from tests.collect.collect_fixture import KEY, World, session
 from tests.collect.postgres import PASSWORD, Cluster, Store, furnished
-from tests.collect.test_postgres import said
-from tests.collect.world import KEY, World, session
+from tests.collect.test_tables import said
 
 SOAKS = bool(os.environ.get("CLEW_SOAK"))
 PATIENCE = 90.0  # seconds until all must have arrived

@@ -10,9 +10,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.collect.collect_fixture import World, line, session
 from tests.collect.mutation import Mutation, mutant
 from tests.collect.power import Disk, Event, after_loss
-from tests.collect.world import World, line, session
 
 ONE, TWO = session(1), session(2)
 LOSSES = 150

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from clew.collect.masking import Policy, shape
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
 from tests.collect.cases import Shelf
-from tests.collect.world import KEY, World, session
+from tests.collect.collect_fixture import KEY, World, session
 
 ONE = session(1)
 TOKEN = "Qz7XkV9wLm2Rt5Yb8Nc4Hd6Jf1Gs3Pa0"

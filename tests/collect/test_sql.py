@@ -26,8 +26,8 @@ from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, talk
 from clew.errors import BadQuery, StoreError
 from clew.facts.prices import load
+from tests.collect.collect_fixture import World, line, session
 from tests.collect.engines import answer
-from tests.collect.world import World, line, session
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

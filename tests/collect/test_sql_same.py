@@ -12,8 +12,8 @@ import pytest
 
 from clew.collect.sql.query_result import QueryEngine
 from clew.demo.demo_tree import write_demo
+from tests.collect.collect_fixture import World, session
 from tests.collect.engines import OTHERS, answer, queries, sqlite
-from tests.collect.world import World, session
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 TRAPS = (

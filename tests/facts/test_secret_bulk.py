@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from clew.facts.secrets import mask_secrets
 from clew.facts.secrets.secret_rules import WALL
-from tests.facts.test_secret import DATA, IN_CONTEXT, INNOCENT, KNOWN, TEXTS
+from tests.facts.test_mask_secrets import DATA, IN_CONTEXT, INNOCENT, KNOWN, TEXTS
 
 SECRET_TEXTS = [value for _, value in KNOWN.values()] + [frame.format(value) for frame, _, value in IN_CONTEXT.values()]
 NEIGHBOURS = ("a", '"', "token=", "-----BEGIN ", "[REDACTED:", "A" * 40, "İ", "\ud800")

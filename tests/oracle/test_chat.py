@@ -15,7 +15,7 @@ from clew.chat.deps import Anything, Unhooked
 from clew.chat.engine import Engine
 from clew.chat.events import BlockSaid
 from clew.conversation.load import read, request
-from tests.chat.world import MODEL, SAVE, TOOLS, World, limited, use, waiting, world
+from tests.chat.chat_fixture import MODEL, SAVE, TOOLS, World, limited, use, waiting, world
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
 from tests.oracle.judge import PROMPT, bench, shown

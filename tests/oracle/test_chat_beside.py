@@ -12,8 +12,8 @@ import pytest
 from clew.api.mock.scripts import ScriptRule
 from clew.chat import events
 from clew.chat.engine import Engine
-from tests.chat.test_beside import INNER, drive, left_running, task
-from tests.chat.world import World, use, world
+from tests.chat.chat_fixture import World, use, world
+from tests.chat.test_background_tasks import INNER, drive, left_running, task
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
 from tests.oracle.judge import bench

@@ -14,8 +14,8 @@ import pytest
 
 from clew.chat.store.journal import put
 from clew.chat.tools.tool import Json
+from tests.chat.chat_fixture import World, world
 from tests.chat.test_crash import LAST, RULES, talk_it_through
-from tests.chat.world import World, world
 from tests.oracle.claude import LATEST
 from tests.oracle.conftest import Claude
 from tests.oracle.judge import bench

@@ -24,7 +24,7 @@ from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITra
 
 from clew.api.mock.scripts import AnyStep, Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
-from tests.chat.world import use
+from tests.chat.chat_fixture import use
 from tests.oracle.conftest import Claude
 
 pytestmark = pytest.mark.oracle

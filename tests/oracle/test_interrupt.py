@@ -14,7 +14,7 @@ from claude_agent_sdk.types import StreamEvent
 
 from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
-from tests.chat.world import use
+from tests.chat.chat_fixture import use
 from tests.oracle.conftest import Claude
 
 pytestmark = pytest.mark.oracle

@@ -17,7 +17,7 @@ import pytest
 
 from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
 from clew.api.mock.server import running
-from tests.chat.world import use
+from tests.chat.chat_fixture import use
 from tests.oracle.claude import command
 from tests.oracle.conftest import Claude
 

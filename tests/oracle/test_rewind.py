@@ -22,8 +22,8 @@ from clew.chat.rewind.path_state import Held
 from clew.chat.rewind.rewind_plan import places
 from clew.cli import main
 from clew.conversation.load import read
-from tests.chat.test_rewind import drive, tree
-from tests.chat.world import SESSION, use, world
+from tests.chat.chat_fixture import SESSION, use, world
+from tests.chat.test_rewind_plan import drive, tree
 from tests.oracle.claude import LATEST, Box
 from tests.oracle.conftest import Claude
 from tests.oracle.mock_api import Reply, text, tool_use

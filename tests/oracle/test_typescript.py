@@ -13,7 +13,7 @@ import pytest
 
 from clew.api.mock.scripts import AnyStep, MockScript, ScriptRule
 from clew.api.mock.server import running
-from tests.chat.world import use
+from tests.chat.chat_fixture import use
 from tests.oracle.npm import Unavailable, installed, need
 
 pytestmark = pytest.mark.oracle

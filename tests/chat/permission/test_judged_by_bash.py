@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.chat.permission.place_to_work import Workplace
 from tests.chat.permission.tricks import LISTS, QUOTES, SUBSTITUTIONS
+from tests.chat.permission.workplace import Workplace
 
 BASH = shutil.which("bash")
 pytestmark = pytest.mark.skipif(BASH is None or sys.platform == "win32", reason="needs bash")

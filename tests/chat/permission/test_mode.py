@@ -14,7 +14,7 @@ from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import known_mode
 from clew.chat.permission.suggest_rules import as_update
 from clew.errors import Refused
-from tests.chat.permission.place_to_work import Workplace
+from tests.chat.permission.workplace import Workplace
 
 
 def test_reading_is_free_and_writing_is_asked(tmp_path: Path) -> None:

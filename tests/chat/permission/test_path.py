@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.chat.permission.decision import Mode
-from tests.chat.permission.place_to_work import Workplace
+from tests.chat.permission.workplace import Workplace
 
 OUTSIDE = [
     "../outside",

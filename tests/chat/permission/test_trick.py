@@ -8,8 +8,8 @@ import pytest
 
 from clew.chat.permission import shell_lexer, shell_parse
 from clew.chat.permission.decision import Mode
-from tests.chat.permission.place_to_work import Workplace
 from tests.chat.permission.tricks import REDIRECTS, RULES, TRICKS
+from tests.chat.permission.workplace import Workplace
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from clew.chat.tools.builtin.edit_file import EDIT
 from clew.chat.tools.exit_codes import is_stopped_when_late, meaning, viewed
 from clew.chat.tools.tool import CallResult, Json, ToolContext
 from clew.facts.tool_catalog import result_kind
-from tests.chat.tools.helper import call, good, misuse, run, stage, trouble
+from tests.chat.tools.tool_fixture import call, good, misuse, run, stage, trouble
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from clew.chat.tools.builtin.glob_files import GLOB
 from clew.chat.tools.builtin.grep_files import GREP
 from clew.chat.tools.tool import ToolContext
 from clew.facts.tool_catalog import result_kind
-from tests.chat.tools.helper import call_with, good, misuse, run, stage, trouble
+from tests.chat.tools.tool_fixture import call_with, good, misuse, run, stage, trouble
 
 TREE = {
     "README.md": "hello\n",

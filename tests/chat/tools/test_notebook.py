@@ -11,7 +11,7 @@ import pytest
 from clew.chat.tools.builtin.notebook import NOTEBOOK_EDIT
 from clew.chat.tools.builtin.read_file import READ
 from clew.chat.tools.tool import ToolContext
-from tests.chat.tools.helper import good, misuse, run, stage
+from tests.chat.tools.tool_fixture import good, misuse, run, stage
 
 BOOK: dict[str, Any] = {
     "cells": [

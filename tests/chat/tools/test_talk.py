@@ -23,7 +23,7 @@ from clew.chat.tools.search_command import SearchCommand
 from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext
 from clew.chat.tools.toolbox import ALIASES, offered, toolbox
 from clew.facts.tool_catalog import TOOLS, result_kind
-from tests.chat.tools.helper import good, misuse, run, stage, trouble
+from tests.chat.tools.tool_fixture import good, misuse, run, stage, trouble
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from clew.chat.tools.tool import CallResult, ToolContext
 from clew.chat.tools.tool_spec import SpecTool
 from clew.errors import ApiError
 from clew.facts.tool_catalog import result_kind
-from tests.chat.tools.helper import call, good, misuse, stage, trouble
+from tests.chat.tools.tool_fixture import call, good, misuse, stage, trouble
 
 PAGE = "<html><head><title>Tides</title></head><body><p>High at <b>noon</b>.</p></body></html>"
 

@@ -17,10 +17,10 @@ from clew.collect.sinks.postgres.connection import PostgresConnection
 from clew.collect.sinks.postgres.setup import setup, setup_text
 from clew.collect.sinks.postgres.tables import PostgresFacts, PostgresLines
 from clew.errors import BadQuery, StoreError
+from tests.collect.collect_fixture import KEY, World, session
 from tests.collect.engines import answer, reading, send
 from tests.collect.postgres import PASSWORD, Cluster, Store, needed, run
 from tests.collect.proxy import Proxy
-from tests.collect.world import KEY, World, session
 
 ONE = session(1)
 SECRET = "sk-ant-api03-" + "Zq7" * 12

@@ -16,7 +16,7 @@ from clew.collect.job import CollectJob
 from clew.collect.poll_report import PollReport
 from clew.collect.watch_loop import Pace, polled, watch, woken
 from clew.errors import StoreError
-from tests.collect.world import line, session
+from tests.collect.collect_fixture import line, session
 
 ONE = session(1)
 

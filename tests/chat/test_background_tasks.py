@@ -23,12 +23,12 @@ from clew.chat.tools.tool_spec import FLAG, TEXT, SpecTool, fields, needed, opti
 from clew.errors import NotFound
 from clew.facts.token_usage import usage
 from clew.wire.json_codec import decode
+from tests.chat.chat_fixture import AGENT, ECHO, SAVE, World, counts, sound, use, waiting, world
 from tests.chat.test_control import HELLO, AskFirst, Sdk, prompt
 from tests.chat.test_crash import Killed, acknowledged, in_child
-from tests.chat.test_errand import agents, blocks
-from tests.chat.test_resume import ask
-from tests.chat.tools.helper import call, stage
-from tests.chat.world import AGENT, ECHO, SAVE, World, counts, sound, use, waiting, world
+from tests.chat.test_resume_session import ask
+from tests.chat.test_subagents import agents, blocks
+from tests.chat.tools.tool_fixture import call, stage
 
 TASK = SpecTool(
     "Task",

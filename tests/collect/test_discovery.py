@@ -11,7 +11,7 @@ import pytest
 from clew.collect.discovery import in_order, scan
 from clew.collect.retention import days_kept
 from clew.demo.talk import talk
-from tests.collect.world import World, line, session
+from tests.collect.collect_fixture import World, line, session
 
 ONE = session(1)
 ID = Path(ONE).stem

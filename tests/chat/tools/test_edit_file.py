@@ -20,7 +20,7 @@ from clew.chat.tools.builtin.write_file import WRITE
 from clew.chat.tools.structured_patch import hunks
 from clew.chat.tools.tool import Tool, ToolContext
 from clew.facts.tool_catalog import result_kind
-from tests.chat.tools.helper import good, misuse, run, stage, trouble
+from tests.chat.tools.tool_fixture import good, misuse, run, stage, trouble
 
 
 @pytest.fixture

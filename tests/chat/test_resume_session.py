@@ -24,7 +24,7 @@ from clew.errors import Busy, NotFound, Refused
 from clew.foreign import codex
 from clew.foreign.write_import import draft, write
 from clew.wire.layout import Tree
-from tests.chat.world import MODEL, SESSION, TOOLS, World, sound, use, world
+from tests.chat.chat_fixture import MODEL, SESSION, TOOLS, World, sound, use, world
 from tests.foreign import logs
 from tests.oracle.verbatim import comparable, without_clew_opening
 

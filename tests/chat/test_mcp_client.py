@@ -16,7 +16,7 @@ import pytest
 
 from clew.chat.mcp.mcp_client import McpServer, configured, full_name, serving
 from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed, ToolState
-from tests.chat.world import use, world
+from tests.chat.chat_fixture import use, world
 
 SERVER = """
 import sys

@@ -14,7 +14,7 @@ from clew.collect.sinks.outbox import Delivery
 from clew.collect.sinks.state_file import DeliveredUpTo, StateCursor, name_of, note_collected, read_state, write_state
 from clew.errors import StoreError
 from tests.collect.cases import Shelf
-from tests.collect.world import KEY, World, line, session
+from tests.collect.collect_fixture import KEY, World, line, session
 
 ONE, TWO = session(1), session(2)
 

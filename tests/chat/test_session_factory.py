@@ -19,8 +19,8 @@ from clew.chat import events
 from clew.chat.assemble_session import SessionOptions
 from clew.chat.permission.decision import Decision
 from clew.chat.session_factory import ChatSession, Wishes, session
-from tests.chat.test_mcp import SERVER
-from tests.chat.world import MODEL, SESSION, World, sound, use, world
+from tests.chat.chat_fixture import MODEL, SESSION, World, sound, use, world
+from tests.chat.test_mcp_client import SERVER
 
 
 def wish(made: World, **more: Any) -> Wishes:

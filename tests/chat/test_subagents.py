@@ -23,8 +23,21 @@ from clew.facts.token_usage import usage
 from clew.wire.json_codec import decode
 from clew.wire.layout import Tree
 from clew.wire.side_files import read_todos
-from tests.chat.test_resume import options
-from tests.chat.world import AGENT, ECHO, KINDS, SAVE, SESSION, World, counts, limited, sound, use, waiting, world
+from tests.chat.chat_fixture import (
+    AGENT,
+    ECHO,
+    KINDS,
+    SAVE,
+    SESSION,
+    World,
+    counts,
+    limited,
+    sound,
+    use,
+    waiting,
+    world,
+)
+from tests.chat.test_resume_session import options
 
 
 def agents(made: World) -> list[Path]:

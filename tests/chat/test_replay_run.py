@@ -27,7 +27,7 @@ from clew.conversation.load import read, sessions
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
 from clew.wire.json_codec import decode, encode
-from tests.chat.world import World, limited, use, waiting, world
+from tests.chat.chat_fixture import World, limited, use, waiting, world
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 

@@ -20,7 +20,7 @@ from pypdf import PdfReader, PdfWriter
 from clew.chat.tools.atomic_files import LARGEST, digest
 from clew.chat.tools.builtin.read_file import READ
 from clew.chat.tools.tool import ToolContext
-from tests.chat.tools.helper import good, misuse, run, stage, trouble
+from tests.chat.tools.tool_fixture import good, misuse, run, stage, trouble
 
 
 @pytest.fixture

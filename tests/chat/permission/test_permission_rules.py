@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clew.chat.permission.permission_rules import matches_command
-from tests.chat.permission.place_to_work import Workplace
+from tests.chat.permission.workplace import Workplace
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.permission.place_to_work import Workplace
+from tests.chat.permission.workplace import Workplace
 
 RG = shutil.which("rg")
 pytestmark = pytest.mark.skipif(RG is None, reason="needs ripgrep")

@@ -14,8 +14,8 @@ from clew.chat.permission import git_config, shell_lexer
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.shell_globs import expand, is_predictable
 from clew.chat.tools.command_environment import command_environment
-from tests.chat.permission.place_to_work import Workplace
 from tests.chat.permission.trap import EVIL_CONFIG, Trap
+from tests.chat.permission.workplace import Workplace
 
 BASH = shutil.which("bash") or "bash"
 

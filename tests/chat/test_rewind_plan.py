@@ -26,8 +26,8 @@ from clew.chat.tools.toolbox import toolbox
 from clew.conversation.load import read
 from clew.errors import Busy, NotFound, Refused
 from clew.wire.json_codec import encode
-from tests.chat.test_resume import options
-from tests.chat.world import KINDS, MODEL, SESSION, World, sound, use, world
+from tests.chat.chat_fixture import KINDS, MODEL, SESSION, World, sound, use, world
+from tests.chat.test_resume_session import options
 
 
 @pytest.fixture(autouse=True)

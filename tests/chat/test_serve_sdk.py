@@ -34,7 +34,7 @@ from claude_agent_sdk import (
 import clew
 from clew.api.mock.scripts import MockScript, ScriptRule
 from clew.api.mock.server import MockServer, running
-from tests.chat.world import use
+from tests.chat.chat_fixture import use
 
 AGENT = str(Path(sys.executable).with_name("clew-agent"))
 

@@ -36,7 +36,7 @@ from clew.demo.tool_inputs import bash, task
 from clew.errors import StoreError
 from clew.facts.prices import load
 from clew.facts.token_usage import usage
-from tests.collect.world import KEY, PROJECT, World
+from tests.collect.collect_fixture import KEY, PROJECT, World
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 ID = "3f2a0c5e-0000-4000-8000-000000000001"

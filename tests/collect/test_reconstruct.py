@@ -14,7 +14,7 @@ from clew.collect.archive.reconstruct import Rebuilt, rebuilt
 from clew.collect.archive.sync_deleted_tree import furnish
 from clew.conversation.load import read, sessions
 from clew.demo.talk import talk
-from tests.collect.world import World, session
+from tests.collect.collect_fixture import World, session
 
 ONE, TWO = session(1), session(2)
 LOST = "aaaaaaaa-0000-4000-8000-000000000001"

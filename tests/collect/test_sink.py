@@ -27,11 +27,11 @@ from clew.collect.sinks.parquet import ParquetFiles
 from clew.demo.demo_tree import write_demo
 from clew.errors import BadQuery, StoreError
 from clew.facts.prices import load
+from tests.collect.collect_fixture import KEY, SESSION, World, session
 from tests.collect.engines import answer, queries, sqlite
 from tests.collect.lake_writer import LINES, line
 from tests.collect.s3 import KEY as ACCESS
 from tests.collect.s3 import S3
-from tests.collect.world import KEY, SESSION, World, session
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECRET = "sk-ant-api03-" + "Zx9" * 31 + "AA"

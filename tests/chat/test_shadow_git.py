@@ -24,8 +24,8 @@ from clew.chat.rewind.shadow_git import Shadow, Unseen
 from clew.chat.rewind.watch_files import may_change
 from clew.chat.tools.toolbox import toolbox
 from clew.conversation.load import read
-from tests.chat.test_rewind import drive, state, tree
-from tests.chat.world import KINDS, SESSION, World, use, world
+from tests.chat.chat_fixture import KINDS, SESSION, World, use, world
+from tests.chat.test_rewind_plan import drive, state, tree
 
 __all__ = ["state"]
 

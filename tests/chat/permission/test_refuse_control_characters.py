@@ -9,8 +9,8 @@ import pytest
 from clew.chat.permission.decision import MODES, Mode
 from clew.chat.permission.refuse_control_characters import refusal
 from clew.chat.tools.builtin.bash import BASH
-from tests.chat.permission.place_to_work import Workplace
-from tests.chat.tools.helper import run, stage, trouble
+from tests.chat.permission.workplace import Workplace
+from tests.chat.tools.tool_fixture import run, stage, trouble
 
 CONTROLS = [chr(n) for n in (*range(32), *range(0x7F, 0xA0)) if chr(n) not in "\n\t"]
 

@@ -29,9 +29,9 @@ from clew.cli import main
 from clew.conversation.load import read
 from clew.errors import Refused
 from clew.wire.json_codec import decode, encode
-from tests.chat.test_rewind import drive, made, talk, tree
+from tests.chat.chat_fixture import SESSION, World, use, world
 from tests.chat.test_rewind_cases import homes, snapshot
-from tests.chat.world import SESSION, World, use, world
+from tests.chat.test_rewind_plan import drive, made, talk, tree
 
 __all__ = ["homes", "made"]
 

@@ -13,7 +13,7 @@ from clew.chat.tools.builtin.background import close
 from clew.chat.tools.builtin.bash import BASH
 from clew.chat.tools.shell_profile import ShellProfile
 from clew.chat.tools.tool import CallResult, ToolContext
-from tests.chat.tools.helper import call, good, stage
+from tests.chat.tools.tool_fixture import call, good, stage
 
 RC = """
 echo welcome; echo trouble >&2
