@@ -1,19 +1,23 @@
-"""`make docs`: write what the code says of itself, so that the documents cannot say anything else.
+"""`make docs`: generate documentation from the code.
 
 python -m tests.generate_docs
 
-docs/cli.md comes from the parsers of the commands; the list of modules in docs/design.md from their first lines.
+docs/cli.md is generated from the parsers of the commands; the list of modules in each package's docstring from
+the first sentence of each module.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.cli.run_command import COMMANDS, parser
+from clew.cli.commands import COMMANDS
+from clew.cli.run_command import parser
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -113,77 +117,49 @@ def _cell(text: str) -> str:
     return text.replace("%%", "%").replace("|", "\\|")
 
 
-# -- the list of modules
+# -- the modules of each package
 
-BEGIN, END = "<!-- modules: made by make docs -->\n", "<!-- end of modules -->\n"
-FOLDERS = {
-    "wire": "what the files say; the only code that knows the JSON and the folders",
-    "conversation": "what was said",
-    "facts": "what it amounts to: pure functions, no input and output",
-    "api": "the Messages API: client, stream, mock; knows nothing of files",
-    "index": "search: a cache of words that can be made again",
-    "view": "how a session looks: rows, then text",
-    "report": "usage as tables and plots",
-    "edit": "clone, trim, compress, redact: a plan, checked, written as a new session",
-    "collect": "sessions into archives and stores, each line once",
-    "chat": "a client of its own that continues sessions",
-    "chat/tools": "what the model may call",
-    "chat/permission": "what it may call without asking",
-    "foreign": "conversations that other programs wrote, as sessions",
-    "demo": "made-up sessions: a builder that reads like a conversation, and the demo tree",
-    "cli": "the command: arguments become one value, then one call, then text",
-    "tui": "the browser in the terminal",
-    "console": "a chat in the scrollback of a terminal, or in lines",
-    "web": "the browser on the web",
-    "acp": "a chat for editors, over the Agent Client Protocol",
-    "mcp": "sessions for models",
-}
+MODULES = "Modules:"
 
 
-def modules() -> str:
-    """Every folder with its modules, and the folders that are still to come."""
-    made = [name for name in FOLDERS if _files(name)]
-    told = "\n".join("\n".join(_folder(name)) for name in made)
-    coming = [f"| `{name}/` | {purpose} |" for name, purpose in FOLDERS.items() if name not in made]
-    if not coming:
-        return told
-    return "\n".join([told, "### Not there yet", "", "| folder | |", "|---|---|", *coming, ""])
+def packages() -> dict[Path, str]:
+    """Every `__init__.py` with its docstring listing the modules of the package, one line for each."""
+    return {path: with_modules(path) for path in sorted(SOURCE.rglob("__init__.py")) if path.parent != SOURCE}
 
 
-def _files(folder: str) -> list[Path]:
-    return [path for path in sorted((SOURCE / folder).glob("*.py")) if path.stem != "__init__"]
+def with_modules(path: Path) -> str:
+    """The text of an `__init__.py`: the purpose as it was written, and the list of modules as they describe themselves."""
+    text = path.read_text(encoding="utf-8")
+    docstring = ast.parse(text).body[0]
+    assert isinstance(docstring, ast.Expr) and isinstance(docstring.value, ast.Constant)
+    purpose = str(docstring.value.value).partition(MODULES)[0].strip()
+    code = "".join(text.splitlines(keepends=True)[docstring.end_lineno or 0 :])
+    rows = "\n".join(_module_rows(path.parent))
+    return f'"""{purpose}\n\n{MODULES}\n{rows}\n"""\n{code}'
 
 
-def _folder(name: str) -> Iterator[str]:
-    yield f"### {name}/"
-    yield ""
-    yield f"{FOLDERS[name][0].upper()}{FOLDERS[name][1:]}."
-    yield ""
-    yield "| module | |"
-    yield "|---|---|"
-    yield from (f"| `{path.stem}` | {_cell(first_sentence(path))} |" for path in _files(name))
-    yield ""
+def _module_rows(folder: Path) -> Iterator[str]:
+    inside = [p for p in sorted(folder.iterdir()) if p.suffix == ".py" or (p / "__init__.py").exists()]
+    names = {p.stem if p.is_file() else f"{p.name}/": p if p.is_file() else p / "__init__.py" for p in inside}
+    width = max(map(len, names)) + 2
+    for name, path in names.items():
+        if name != "__init__":
+            yield from textwrap.wrap(f"{name:<{width}}{first_sentence(path)}", 116, initial_indent="    ",
+                                     subsequent_indent=" " * (width + 4))  # fmt: skip
 
 
 def first_sentence(path: Path) -> str:
-    """The first paragraph of a module's docstring, on one line."""
+    """The first sentence of a module's docstring, on one line."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return " ".join(text.split("\n\n")[0].split())
-
-
-def with_modules(text: str) -> str:
-    """A page with the list of modules between its marks made anew."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{modules()}\n{END}{after}"
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z`])", paragraph)[0]
 
 
 def main() -> int:
-    design = DOCS / "design.md"
-    made = {DOCS / "cli.md": cli(), design: with_modules(design.read_text(encoding="utf-8"))}
-    for path, text in made.items():
-        path.write_text(text, encoding="utf-8", newline="\n")
-        print(path.relative_to(ROOT))
+    for path, text in {DOCS / "cli.md": cli(), **packages()}.items():
+        if path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8", newline="\n")
+            print(path.relative_to(ROOT))
     return 0
 
 

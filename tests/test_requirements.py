@@ -47,7 +47,7 @@ def test_a_departure_has_its_sentence_in_the_docs() -> None:
 def test_the_outcome_of_a_test_is_that_of_all_its_parameters_and_no_skip_counts(tmp_path: Path) -> None:
     (tmp_path / "report.xml").write_text(REPORT, encoding="utf-8")
     found = outcome(tmp_path / "report.xml")
-    assert found == {"wire/test_place.py::test_a": False, "wire/test_place.py::test_b": True}
+    assert found == {"wire/test_layout.py::test_a": False, "wire/test_layout.py::test_b": True}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from clew.cli.run_command import COMMANDS
+from clew.cli.commands import COMMANDS
 from clew.report.svg import Series, areas, bars, heat
 from clew.system.control_characters import clean, clean_name, escape_json
 from tests.cli.hostile import CONTROLS, HOSTILE_ID, NAME, TEXT, forged, hostile_home, leaks

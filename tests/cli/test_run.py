@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from clew.cli import main
-from clew.cli.run_command import COMMANDS
+from clew.cli.commands import COMMANDS
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import Talk, bash, edit, plan, talk, task, todo, tool
 from clew.version import __version__

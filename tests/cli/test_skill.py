@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.cli.run_command import COMMANDS, parser
+from clew.cli.commands import COMMANDS
+from clew.cli.run_command import parser
 from clew.cli.serve import skill
 from clew.index.query_syntax import NAMES, parse
 

@@ -366,8 +366,8 @@ def is_for_its_owner_alone(make: Make) -> None:
     umask = os.umask(0)
     try:
         world = make()
-        world.module("schema").private_key(str(Path(world.path).with_suffix(".key")))
-        with world.module("lock").alone(str(Path(world.path).with_suffix(".lock"))):
+        world.module("archive.archive_schema").private_key(str(Path(world.path).with_suffix(".key")))
+        with world.module("collector_lock").alone(str(Path(world.path).with_suffix(".lock"))):
             world.write(ONE, line(1))
             world.poll()
     finally:
@@ -385,7 +385,7 @@ def works_alone(make: Make) -> None:
 
     world = make()
     path = str(Path(world.path).with_suffix(".lock"))
-    alone = world.module("lock").alone
+    alone = world.module("collector_lock").alone
     with alone(path):
         try:
             with alone(path):
@@ -472,7 +472,7 @@ class Shelf:
 
 
 def _deliver(world: World, shelf: Shelf) -> Any:
-    outbox, policy = world.module("outbox"), world.module("policy").Policy(KEY)
+    outbox, policy = world.module("sinks.outbox"), world.module("masking").Policy(KEY)
     cursor = outbox.SequenceCursor(world.connection, shelf.name)
     return outbox.Delivery(shelf, cursor, world.connection, policy).run(0.0)
 

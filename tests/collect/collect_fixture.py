@@ -36,7 +36,7 @@ class World:
         self.folder = Path(made)
         self.root = self.folder / "claude"
         (self.root / PROJECT).mkdir(parents=True)
-        self.limits = self.module("limits").Limits(**limits)
+        self.limits = self.module("read_limits").ReadLimits(**limits)
         self.now: Callable[[], int] | None = None
         self.connection: apsw.Connection = self.open()
 
@@ -48,7 +48,7 @@ class World:
         return str(self.folder / "archive" / "archive.db")
 
     def open(self, vfs: str | None = None) -> apsw.Connection:
-        connection: apsw.Connection = self.module("schema").open_archive(self.path, vfs=vfs)
+        connection: apsw.Connection = self.module("archive.archive_schema").open_archive(self.path, vfs=vfs)
         return connection
 
     def reopen(self) -> None:
@@ -65,7 +65,7 @@ class World:
 
     @property
     def archive(self) -> Any:
-        return self.module("archive").Archive(self.connection)
+        return self.module("archive.reader").Archive(self.connection)
 
     def kept(self) -> dict[str, bytes]:
         """Every file as the archive has it now, by path."""

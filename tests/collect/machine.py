@@ -208,8 +208,8 @@ class CollectorMachine(RuleBasedStateMachine):
     @rule(fails_at=st.none() | st.integers(0, 8))
     def deliver(self, fails_at: int | None) -> None:
         """A sink takes what is new; if it fails at some record it gets that and the rest later, and nothing twice."""
-        outbox = self.world.module("outbox")
-        policy = self.world.module("policy").Policy()
+        outbox = self.world.module("sinks.outbox")
+        policy = self.world.module("masking").Policy()
         cursor = outbox.SequenceCursor(self.world.connection, "shelf")
         self.shelf.fails_at = None if fails_at is None else len(self.shelf.taken) + fails_at
         outcome = outbox.Delivery(self.shelf, cursor, self.world.connection, policy).run(0.0)

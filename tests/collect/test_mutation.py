@@ -32,7 +32,7 @@ def test_a_case_fails_when_the_rule_is_switched_off(mutation: Mutation, tmp_path
 
 def test_the_copy_itself_works(tmp_path: Path) -> None:
     """A mutant must not fail for being a copy."""
-    nothing = Mutation("none", "limits", "DAY = 86_400", "DAY = 86_400", "")
+    nothing = Mutation("none", "read_limits", "DAY = 86_400", "DAY = 86_400", "")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.collect.mutation.MUTATIONS", (nothing,))
         with mutant(nothing, tmp_path) as package:

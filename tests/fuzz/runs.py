@@ -14,7 +14,7 @@ from typing import Any
 
 import clew
 from clew.cli import main
-from clew.cli.run_command import COMMANDS
+from clew.cli.commands import COMMANDS
 from clew.errors import ClewError
 from tests.fuzz.world import HEALTHY, Case
 

@@ -21,7 +21,7 @@ import pytest
 import clew
 from clew.api.mock.scripts import MockScript, ScriptRule
 from clew.api.mock.server import MockServer, running
-from clew.cli.run_command import COMMANDS
+from clew.cli.commands import COMMANDS
 from clew.conversation.load import sessions
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import talk

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 
-from clew.demo.talk import Call, Talk, bash, edit, plan, read, talk, task, todo, tool, write
+from clew.demo.talk import Talk, ToolInput, bash, edit, plan, read, talk, task, todo, tool, write
 
 _SVG = base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg' onload='pwned()'/>").decode()
 
@@ -145,7 +145,7 @@ def everywhere(payload: str, number: int = 0) -> Talk:
     told = told.reply(call=write(f"/y/{payload}", payload)).result()
     told = told.reply(call=todo([payload, (payload, payload)])).result()
     told = told.reply(call=plan(payload)).result()
-    told = told.reply(call=Call(payload, {payload: payload, "list": [payload]}, id=payload)).result(payload)
+    told = told.reply(call=ToolInput(payload, {payload: payload, "list": [payload]}, id=payload)).result(payload)
     told = told.reply(call=tool(f"mcp__{payload}__{payload}", query=payload)).result(
         [{"type": "text", "text": payload}, _image(payload, payload)]
     )

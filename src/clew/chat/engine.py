@@ -205,8 +205,9 @@ class Engine:
     def plan_rewind(self, place: str) -> RewindPlan:
         """What going back to a prompt would change: files (`changes`, with diffs), and how many turns would be dropped.
 
-        `place` is the uuid of the prompt's line or the number of its turn (-1 for the last); `clew.chat.rewind.rewind_plan.places`
-        lists them. Nothing is changed. Raises NotFound, and Refused if this session keeps nothing.
+        `place` is the uuid of the prompt's line or the number of its turn (-1 for the last);
+        `clew.chat.rewind.rewind_plan.places` lists them. Nothing is changed. Raises NotFound, and Refused if this session
+        keeps nothing.
         """
         from clew.chat.rewind.rewind_conversation import planned
 

@@ -1,4 +1,25 @@
-"""The command `clew`: arguments become one value, then one call, then text."""
+"""The command `clew`: each command parses its options, calls one function, and prints the result.
+
+Modules:
+    chat/            Commands that talk to a model.
+    commands         The table of commands: one group for each sub-package of `clew.cli`, in the order of `clew
+                     --help`.
+    cost/            Commands about token usage and cost.
+    edit/            Commands that edit: they write a copy, or append to a session.
+    find/            Commands that search.
+    guarded_streams  Guarded standard streams: whatever is printed, no escape sequence but ours reaches a terminal
+                     or a log.
+    keep/            Commands of the archive and the stores.
+    key_reader       Keys: what is pressed in a terminal, one key at a time, while something else goes on.
+    output           Output: the writers of the command line.
+    read/            Commands that print sessions.
+    run_command      Run a command: parse the arguments, call its module, and report errors.
+    select_session   Which session is meant: an id, a part of one, a path, or the newest at hand.
+    serve/           Commands that serve sessions or a chat to other programs.
+    share/           Commands that convert sessions to and from other formats.
+    text_columns     Tables for people: columns as wide as their longest cell.
+    turn_range       Which part of a session is meant: some of its turns, the last ones, or another branch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From words to a command: the parser, the table of commands, and what becomes of errors."""
+"""Run a command: parse the arguments, call its module, and report errors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from keyword import iskeyword
 from typing import NoReturn
 
+from clew.cli.commands import COMMANDS, listing, module_name
 from clew.cli.guarded_streams import Guarded
 from clew.cli.output import remark
 from clew.errors import UNFORESEEN, Ambiguous, ClewError, NotFound
@@ -19,47 +19,6 @@ from clew.system.control_characters import clean_name
 from clew.system.environment import is_debugging
 from clew.version import __version__
 
-COMMANDS = {
-    "ls": "list sessions, projects, agents or prompts",
-    "search": "find anything",
-    "show": "read a session",
-    "trace": "draw the shape of a session: branches, compactions, agents, problems",
-    "compare": "show where two branches or sessions part, and what each made of the files",
-    "race": "say the same to several models at one place of a session, and compare",
-    "check": "say what is damaged or lost, and what each version would resume",
-    "usage": "say what it took and what it cost",
-    "statusline": "print one line for the status line of Claude Code",
-    "follow": "watch a session as it is written",
-    "resume": "go on with a session, found by its id or by words",
-    "chat": "work with a model, in sessions that Claude Code can go on with",
-    "replay": "play a session, record it, or go through it again and compare",
-    "acp": "let an editor chat, over the Agent Client Protocol",
-    "rewind": "go back to before a prompt: files, conversation or both",
-    "trust": "let a folder's own settings run things in a chat",
-    "recall": "keep what a search found, and read it again",
-    "collect": "keep every session for ever, in an archive of your own",
-    "restore": "bring a session back from the archive",
-    "sql": "ask the archive or a store, in SQL",
-    "skill": "teach Claude Code to look into earlier sessions",
-    "serve": "read and search sessions in a browser, on this machine alone",
-    "mcp": "serve sessions to models, over the Model Context Protocol",
-    "clone": "copy a session: whole, up to a turn, or to another project",
-    "trim": "make a session fit again: shorter tool calls, no thinking, no dead weight",
-    "drop": "leave turns out of a copy of a session",
-    "compact": "sum up turns in a copy of a session, as /compact does",
-    "compress": "shorten older replies in a copy of a session",
-    "redact": "copy a session without its secrets",
-    "merge": "join the same session, continued on two machines",
-    "retitle": "give a session a title",
-    "tag": "give a session a tag",
-    "undo": "take back what clew wrote",
-    "lineage": "show what a session was made of, and what was made of it",
-    "export": "write a session in another form",
-    "import": "make sessions of conversations of other programs: Codex, OpenCode, Gemini CLI, aider, gptme",
-    "repair": "mend what is broken",
-    "mock": "serve a scripted Messages API, to try clients and sessions on",
-    "demo": "write a made-up ~/.claude to try things on",
-}
 DONE, NOTHING, FAILED, INTERRUPTED = 0, 1, 2, 130
 _CODES: tuple[tuple[type[BaseException], int], ...] = ((NotFound, NOTHING), (Ambiguous, FAILED), (ClewError, FAILED))
 _STEPS: tuple[tuple[type[OSError], str], ...] = (
@@ -77,14 +36,24 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser(only: str | None = None) -> Parser:
-    """The whole parser; with `only` that of one command alone, which spares making and loading the others."""
-    top = Parser(prog="clew", description="Read, check and explain Claude Code sessions.")
-    top.add_argument("--version", "-V", action="version", version=f"clew {__version__}", help="print it and exit")
-    sub = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    """The parser of all commands, or of one command only, which saves importing the others."""
+    top = Parser(
+        prog="clew",
+        usage="clew [-h] [--version] COMMAND ...",
+        description="Read, search, price, edit, archive and continue Claude Code sessions.",
+        epilog=listing(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument(
+        "--version", "-V", action="version", version=f"clew {__version__}", help="print the version and exit"
+    )
+    sub = top.add_subparsers(
+        dest="command", metavar="COMMAND", prog="clew", parser_class=Parser, help=argparse.SUPPRESS
+    )
     for name in COMMANDS if only is None else (only,):
         purpose = COMMANDS[name]
-        command = sub.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
-        module = import_module(f"clew.cli.{name}_" if iskeyword(name) else f"clew.cli.{name}")
+        command = sub.add_parser(name, description=purpose[0].upper() + purpose[1:] + ".")
+        module = import_module(module_name(name))
         module.arguments(command)
         command.set_defaults(call=module.call)
     return top
@@ -116,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """The words as one value. What no command knows is told by the command, whose help is the one to read."""
+    """Parse the arguments. Unknown arguments are reported by the parser of the command, so that its help is suggested."""
     asked = arguments[0] if arguments[0] in COMMANDS else None
     options, unknown = parser(asked).parse_known_args(_joined(arguments))
     if unknown:
@@ -125,7 +94,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _joined(arguments: Sequence[str]) -> list[str]:
-    """The folder of a project is named with a dash in front; behind --project that is no option."""
+    """Join `--project -home-me-app` to one argument: names of project folders begin with a dash."""
     found: list[str] = []
     for word in arguments:
         if found and found[-1] in ("-p", "--project") and len(word) > 2 and word[0] == "-" != word[1]:
@@ -141,7 +110,7 @@ def _finish(code: int) -> int:
 
 
 def _hush() -> int:
-    """The reader has gone: say no more, not even at exit."""
+    """Stop writing to stdout, also at exit, because its reader closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return DONE
 

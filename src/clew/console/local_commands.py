@@ -19,7 +19,7 @@ from clew.system.plural import plural
 from clew.view.sanitize import ago, one_line
 from clew.wire.layout import Project, slugs
 
-__all__ = ["AT_ONCE", "COMMANDS", "At", "Command", "Done", "Leave", "Open", "known"]
+__all__ = ["AT_ONCE", "COMMANDS", "At", "ConsoleCommand", "Done", "Leave", "Open", "known"]
 
 MODELS = (
     ("sonnet", "for most work"),

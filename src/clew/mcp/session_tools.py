@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +18,13 @@ from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.conversation.turns import Turn
 from clew.errors import UNFORESEEN, UNREADABLE, ClewError, NotFound, Refused
-from clew.facts.token_usage import Count, Usage, total, usage
 from clew.index.known_sessions import gone_sessions
 from clew.index.results import next_command
 from clew.index.saved_searches import Remembered, remember
 from clew.index.surrounding_turns import Around, context
 from clew.mcp import tool_arguments
 from clew.mcp.quoted_text import LONGEST, QuotedPage, back, page, quote, quoted_rows, safe, text
+from clew.mcp.usage_tool import count_usage, projects_of
 from clew.system.environment import current_session
 from clew.system.file_errors import describe
 from clew.system.plural import noun, plural
@@ -32,10 +32,8 @@ from clew.view.round_labels import describe_round, round_json
 from clew.view.rows import ViewOptions, rows
 from clew.view.sanitize import clean, one_line
 from clew.view.surrounding_rows import around_rows, is_shown
-from clew.wire.bulk_scan import scan
-from clew.wire.layout import Project, Tree, find_project, find_session
-from clew.wire.timestamps import instant, moment
-from clew.wire.usage_fields import PROBE, Billed
+from clew.wire.layout import Tree, find_session
+from clew.wire.timestamps import moment
 
 LONGEST_TEXT = 200  # characters of an input in a list of rounds
 BUDGET = 10.0  # seconds for reading what is new before a search is answered
@@ -139,7 +137,9 @@ def _block(result: Remembered) -> list[str]:
 
 def list_sessions(tree: Tree, asked: tool_arguments.ListSessions) -> str:
     after = moment(asked.since) if asked.since else None
-    files = sorted((f for p in _projects(tree, asked.project) for f in p.sessions()), key=lambda f: (-f.mtime_ns, f.id))
+    files = sorted(
+        (f for p in projects_of(tree, asked.project) for f in p.sessions()), key=lambda f: (-f.mtime_ns, f.id)
+    )
     blocks: list[list[str]] = []
     skipped = 0
     more = False
@@ -334,53 +334,6 @@ def _chosen(session: Session, asked: str) -> tuple[Turn, ...]:
 
 
 # -- counting
-
-
-def count_usage(tree: Tree, asked: tool_arguments.UsageArguments) -> str:
-    after = moment(asked.since) if asked.since else None
-    spent, sessions, unread = Usage(), 0, 0
-    for project in _projects(tree, asked.project):
-        files = [(f, True) for f in project.sessions()] + [(f, False) for f in project.agents()]
-        for file, is_session in files:
-            if after and file.mtime_ns < after.timestamp() * 1e9:
-                continue
-            try:
-                found = scan(file.path, shape=Billed, holding=PROBE)
-                spent += usage(entry for piece in found for entry in piece.spoken)
-            except UNREADABLE:
-                unread += 1
-                continue
-            sessions += is_session and bool(file.size)
-    models = _by_model(spent, after)
-    if not models:
-        raise NotFound(asked.project or asked.since or str(tree.root), "reply")
-    head = [f"Tokens of {plural(sessions, 'session')} with their agents, each reply counted once."]
-    if unread:
-        head.append(f"{plural(unread, 'file')} could not be read.")
-    everything = total(models.values())
-    table = [_tokens(safe(model) or "(no model)", count) for model, count in sorted(models.items())]
-    return text(head, [*(f"> {line}" for line in table), _tokens("total", everything)])
-
-
-def _by_model(spent: Usage, after: datetime | None) -> dict[str, Count]:
-    """Counts by model, of the replies from a time on; a file may hold older ones."""
-    groups: dict[str, list[Count]] = {}
-    for spend in spent.replies.values():
-        time = instant(spend.timestamp)
-        if after is None or (time is not None and time >= after):
-            groups.setdefault(spend.model, []).append(spend.count)
-    return {model: total(counts) for model, counts in groups.items()}
-
-
-def _tokens(name: str, count: Count) -> str:
-    return (
-        f"{name}: {count.total:,} tokens (input {count.input:,}, output {count.output:,}, "
-        f"cache written {count.cache_write:,}, cache read {count.cache_read:,})"
-    )
-
-
-def _projects(tree: Tree, asked: str) -> Iterable[Project]:
-    return [find_project(tree, asked)] if asked else tree.projects()
 
 
 TOOLS: dict[str, McpTool] = {

@@ -10,7 +10,7 @@
 
 The rows may be any run of a session's rows: a page of turns, the rest of a turn that grew, one call. What is open at the end
 is closed. No fragment holds a script, a style or an event handler, so a page may forbid all three inline; `asset/style.css`
-gives the classes their looks (`clew.view.html_page.asset("style.css")`), and `clew.view.html_page` is a whole page around them.
+styles the classes (`html_page.asset("style.css")`), and `clew.view.html_page` wraps them in a page.
 
 Elements: section.turn (id `turn-3`) > header + div.prompt, div.reply, details.call (id `call-toolu_…`) > summary + pre,
 details.agent > summary + its rows, and so on: the class is the kind of the row. Two sessions on one page need two prefixes.

@@ -1,7 +1,7 @@
 """Plan a rewind: the files, the conversation, or both as they were before a prompt.
 
-`plan` lists what would be changed, what cannot be restored, and (`Change.edits`) which files were changed by others after
-the session wrote them. `carry_out` (in `clew.chat.rewind.carry_out`) does it: it saves the current state first, and the plan of
+`plan` lists what would be changed, what cannot be restored, and (`PathChange.edits`) which files were changed by others
+after the session wrote them. `clew.chat.rewind.carry_out` does it: it saves the current state first, and the plan of
 `undo` brings that back. Nothing is deleted unless it is known to have been absent. The session's file only grows.
 
 In a chat the engine does both: `engine.plan_rewind(place)`, and `await engine.rewind(plan, ...)`.

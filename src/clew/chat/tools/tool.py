@@ -62,7 +62,7 @@ class ToolState:
 
 Progress = Callable[[Json], Awaitable[None]]
 Ask = Callable[[Sequence[Json]], Awaitable[Mapping[str, Any]]]
-Errand = Callable[[Json, "Scene"], Awaitable[CallResult]]
+Errand = Callable[[Json, "ToolContext"], Awaitable[CallResult]]
 Extract = Callable[[str, str], Awaitable[str]]
 
 

@@ -1,1 +1,25 @@
-"""PACKAGE."""
+"""Commands that print sessions.
+
+Modules:
+    browse           The browser in the terminal, which a bare `clew` opens.
+    check            `clew check`: say what is damaged or lost, and what each version would resume.
+    check_drift      `clew check --drift`: the names in session files that this version of clew does not know.
+    check_index      `clew check --all`: sessions-index.json of each project compared with the files that are there.
+    check_inventory  `clew check --inventory`: what sessions hold, one line for each and a sum, in one table.
+    check_print      What the reports of `clew check` are printed with: counts, tables, colours, and progress on a
+                     terminal.
+    compare          `clew compare`: two ways that a conversation went: two branches, two places of a session, or
+                     two sessions.
+    follow           `clew follow`: watch a session as it is written.
+    lineage          `clew lineage`: show what a session was made of, and what was made of it.
+    ls               `clew ls`: list sessions, projects, agents, prompts, todo lists or plans.
+    ls_work_files    `clew ls todos` and `clew ls plans`: todo lists, tasks and plans with their sessions.
+    prompt_rounds    The round that a prompt of the history began, found in the transcript of its session.
+    replay           `clew replay`: play a session in the terminal, record it, or go through it again and compare.
+    replay_check     `clew replay --check` and `--live`: go through a session again, and say what came out
+                     otherwise.
+    show             `clew show`: read a session.
+    show_rounds      `clew show --rounds`: the rounds of a session, with their kinds, features and complexity.
+    show_todos       `clew show --todos`: the todo lists, tasks and plans of a session.
+    trace            `clew trace`: draw the shape of a session.
+"""
