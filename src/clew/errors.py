@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# What code that reads a file can raise when a value in it is not what the code assumed. The fence around each file
-# (`wire.fence`) and the outermost handler (`cli.run`) catch these and nothing more: no KeyboardInterrupt, no SystemExit.
-UNFORESEEN = (
+# Errors raised by code that reads a file when a value in it is not what the code assumed. The error collector
+# (`system.file_errors`) and the outermost handler (`cli.run_command`) catch these, but not KeyboardInterrupt or SystemExit.
+UNEXPECTED_ERRORS = (
     ArithmeticError,  # OverflowError, ZeroDivisionError
     AssertionError,
     AttributeError,
@@ -35,10 +35,10 @@ UNFORESEEN = (
 )
 
 
-def shortened(text: str, most: int = 200) -> str:
-    """A text from the user as an error message quotes it: escaped, and cut in the middle if it is long."""
-    short = text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 4 :]}"
-    return f"'{short}'" if short.isprintable() else repr(short)
+def quote_input(text: str, max_length: int = 200) -> str:
+    """Quote user input for an error message: control characters escaped, long text cut in the middle."""
+    excerpt = text if len(text) <= max_length else f"{text[: max_length // 2]}…{text[-max_length // 4 :]}"
+    return f"'{excerpt}'" if excerpt.isprintable() else repr(excerpt)
 
 
 class ClewError(Exception):
@@ -47,12 +47,12 @@ class ClewError(Exception):
     hint: str = ""
 
 
-UNREADABLE = (ClewError, OSError, *UNFORESEEN)
+READ_ERRORS = (ClewError, OSError, *UNEXPECTED_ERRORS)
 
 
 class NotFound(ClewError):
     def __init__(self, asked: str, kind: str = "session", near: Sequence[str] = ()) -> None:
-        super().__init__(f"No {kind} answers to {shortened(asked)}.")
+        super().__init__(f"No {kind} answers to {quote_input(asked)}.")
         self.asked = asked
         self.near = tuple(near)
         self.hint = f"Did you mean {', '.join(self.near)}?" if near else "List what there is with: clew ls"
@@ -69,7 +69,7 @@ class TranscriptGone(NotFound):
 
 class Ambiguous(ClewError):
     def __init__(self, asked: str, matches: Sequence[str], kind: str = "sessions") -> None:
-        super().__init__(f"{shortened(asked)} stands for {len(matches)} {kind}.")
+        super().__init__(f"{quote_input(asked)} stands for {len(matches)} {kind}.")
         self.asked = asked
         self.matches = tuple(matches)
         self.hint = "Give more of the id: " + ", ".join(self.matches[:8])
@@ -77,7 +77,7 @@ class Ambiguous(ClewError):
 
 class BadQuery(ClewError):
     def __init__(self, text: str, at: int, reason: str) -> None:
-        super().__init__(f"{reason} in {shortened(text)} at position {at + 1}.")
+        super().__init__(f"{reason} in {quote_input(text)} at position {at + 1}.")
         self.text = text
         self.at = at
         self.reason = reason

@@ -1,7 +1,8 @@
-"""The table of models: names, short names, window, length of a reply, thinking, system turns, and prices.
+"""Model table: names, aliases, context window, output limit, thinking, system turns and prices.
 
-The table is `models.json` beside this file, with the day and the place where each fact was seen. Whoever needs to know
-something about a model asks here. This module imports nothing heavy: `clew usage` and the status line begin with it.
+The table is `models.json` next to this file; each fact in it has the date and the source of its observation. All
+code that needs a fact about a model gets it here. Imports are light because `clew usage` and the status line start
+here.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     class Model(NamedTuple):
-        """What is known about a model. `name` is its name in the table, empty for a model that is not in it."""
+        """Facts about a model. `name` is its key in the table, empty for a model that is not in it."""
 
         name: str
-        window: int  # tokens that a request and its reply may have
-        output: int  # tokens that a reply may have
-        thinking: str  # how it is asked for: "adaptive", with a "budget" of tokens, or "" for a model without
-        effort: str  # the default; empty for a model without
-        system_turns: bool  # whether messages with the role `system` may stand among the others
-        resumes: bool  # whether Claude Code goes on with it when it resumes a session
+        window: int  # maximum tokens of a request and its reply together
+        output: int  # maximum tokens of a reply
+        thinking: str  # request form: "adaptive", "budget" (of tokens), or "" if unsupported
+        effort: str  # the default; empty if unsupported
+        system_turns: bool  # whether messages with the role `system` are allowed
+        resumes: bool  # whether Claude Code keeps this model when it resumes a session
 else:
     from collections import namedtuple
 
     Model = namedtuple("Model", "name window output thinking effort system_turns resumes")
 
-LONG = "[1m]"  # after the name of a model: with its long window
+LONG_SUFFIX = "[1m]"  # suffix of a model name: use the long context window
 LONG_WINDOW = 1_000_000
 _TABLE = os.path.join(os.path.dirname(__file__), "models.json")
 _FIELDS = ("window", "output", "thinking", "effort", "system_turns", "resumes")
@@ -37,36 +38,37 @@ _FIELDS = ("window", "output", "thinking", "effort", "system_turns", "resumes")
 
 @cache
 def table() -> dict[str, Any]:
-    """The whole table as it stands in the file."""
+    """Return the contents of models.json."""
     import json
 
     with open(_TABLE, encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
+        contents: dict[str, Any] = json.load(file)
+    return contents
 
 
 @cache
 def model_of(name: str) -> Model:
-    """The facts about a model by any of its names: short, with a date, with a provider's prefix, or with `[1m]`.
+    """Return the facts about a model by any of its names: an alias, with a date, with a provider prefix, or with
+    `[1m]`.
 
-    A model that is not in the table has the values that Claude Code takes for one that it does not know.
+    A model that is not in the table gets the values that Claude Code assumes for unknown models.
     """
     plain, is_long = without_suffix(_full_name(name))
     known = known_name(plain)
     row = table()["models"][known] if known else table()["unknown"]
-    found = Model(known, *(row[field] for field in _FIELDS))
-    return found._replace(window=max(found.window, LONG_WINDOW)) if is_long else found
+    model = Model(known, *(row[field] for field in _FIELDS))
+    return model._replace(window=max(model.window, LONG_WINDOW)) if is_long else model
 
 
 @cache
 def known_name(name: str) -> str:
-    """The name in the table that a name contains, or nothing: `claude-opus-5-5-20261001` is `claude-opus-5-5`.
+    """Return the longest table name that `name` contains, or "": `claude-opus-5-5-20261001` is `claude-opus-5-5`.
 
     A longer version number is another model: `claude-opus-5-1` is not `claude-opus-5`.
     """
     plain = name.lower().replace(".", "-")
-    found = [known for known in table()["models"] if _contains(plain, known)]
-    return max(found, key=len, default="")
+    matches = [known for known in table()["models"] if _contains(plain, known)]
+    return max(matches, key=len, default="")
 
 
 def _contains(name: str, known: str) -> bool:
@@ -74,7 +76,9 @@ def _contains(name: str, known: str) -> bool:
 
 
 def resolve(name: str) -> str:
-    """The full name for a short one such as `opus` or `sonnet[1m]`, the successor of a retired one, else the name itself."""
+    """Return the full name for an alias such as `opus` or `sonnet[1m]`, the successor of a retired model, else the
+    name.
+    """
     full = _full_name(name)
     plain = without_suffix(full)[0]
     return str(table()["retired"].get(known_name(plain.removesuffix("-0")), full))
@@ -85,24 +89,28 @@ def _full_name(name: str) -> str:
     full = str(table()["aliases"].get(plain.lower(), plain))
     known = known_name(full)
     needs_suffix = is_long and (not known or table()["models"][known]["window"] < LONG_WINDOW)
-    return full + LONG if needs_suffix else full
+    return full + LONG_SUFFIX if needs_suffix else full
 
 
 def plan_model(name: str) -> str:
-    """The full name for a short one in plan mode, if it stands for another model there (`opusplan`), else nothing."""
+    """Return the full name of the model that an alias selects in plan mode (`opusplan`); "" if it selects the same
+    one.
+    """
     plain, is_long = without_suffix(name)
     full = str(table()["plan_aliases"].get(plain.lower(), ""))
-    return _full_name(full + LONG if is_long else full) if full else ""
+    return _full_name(full + LONG_SUFFIX if is_long else full) if full else ""
 
 
 def without_suffix(name: str) -> tuple[str, bool]:
-    """The name to send for a model, and whether its long window is meant: `[1m]` is never part of what is sent."""
-    is_long = name.lower().endswith(LONG)
-    return (name[: -len(LONG)] if is_long else name), is_long
+    """Split a model name into the name to send and whether `[1m]` (the long window) was appended; `[1m]` is never
+    sent.
+    """
+    is_long = name.lower().endswith(LONG_SUFFIX)
+    return (name[: -len(LONG_SUFFIX)] if is_long else name), is_long
 
 
 def is_same(first: str, second: str) -> bool:
-    """Whether two names stand for one model, so that each takes the thinking of the other."""
+    """Return True if two names denote the same model, so that each accepts thinking blocks of the other."""
     known = known_name(first)
     if known:
         return known == known_name(second)
@@ -110,24 +118,24 @@ def is_same(first: str, second: str) -> bool:
 
 
 def short_names() -> dict[str, str]:
-    """The full names of the models that have a short one."""
+    """Return the aliases and the full names they stand for."""
     return dict(table()["aliases"])
 
 
 def default_model() -> str:
-    """The model that Claude Code takes when a session does not say which, or names one that is not used any more."""
+    """Return the model that Claude Code uses if a session names none, or a retired one."""
     return str(table()["default"])
 
 
 def summary_model() -> str:
-    """The model that clew asks for summaries unless another is named."""
+    """Return the model that clew uses for summaries by default."""
     return str(table()["summaries"])
 
 
 def window_of(name: str, used: int = 0) -> int:
-    """The window of a model. `used` is the largest number of tokens that one of its requests was seen to have.
+    """Return the context window of a model. `used` is the largest observed request size in tokens.
 
-    A request that was answered fitted, so a session that used more than the table says is on the long window.
+    An answered request did fit, so a session that used more than the table says has the long window.
     """
     window = model_of(name).window
     return window if used <= window else max(LONG_WINDOW, used)

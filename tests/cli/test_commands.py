@@ -100,7 +100,7 @@ def in_cmd(line: str) -> list[list[str]]:
 @pytest.mark.parametrize("word", NASTY)
 def test_bash_reads_a_folder_and_an_id_back_as_they_are(word: str, tmp_path: Path) -> None:
     for folder in (f"/srv/{word}", word):
-        line = shell_quoting.resume(word, folder, ["--fork-session"], {"CLAUDE_CONFIG_DIR": f"/x {word}"})
+        line = shell_quoting.resume_command(word, folder, ["--fork-session"], {"CLAUDE_CONFIG_DIR": f"/x {word}"})
         assert line.isprintable()
         change, run = in_bash(line, tmp_path)
         assert change[-1] == folder and change[:-1] in (["cd"], ["cd", "--"])
@@ -110,7 +110,7 @@ def test_bash_reads_a_folder_and_an_id_back_as_they_are(word: str, tmp_path: Pat
 
 @pytest.mark.parametrize("word", NASTY)
 def test_a_command_of_ours_names_a_session_whatever_its_id_is(word: str, tmp_path: Path) -> None:
-    line = shell_quoting.on("show", word, "--claude-dir", word)
+    line = shell_quoting.session_command("show", word, "--claude-dir", word)
     assert line.isprintable()
     words = in_bash(line, tmp_path)[0]
     assert words[:2] == ["clew", "show"] and word in words
@@ -132,13 +132,13 @@ WINDOWS = (
 
 @pytest.mark.parametrize("folder", WINDOWS)
 def test_a_session_from_windows_gets_a_line_for_powershell_and_one_for_cmd(folder: str) -> None:
-    line = shell_quoting.resume("0123-abc", folder)
+    line = shell_quoting.resume_command("0123-abc", folder)
     assert line.endswith("# PowerShell")
     assert in_powershell(line) == [
         ["Set-Location", "-LiteralPath", folder, "-ErrorAction", "Stop"],
         ["claude", "-r", "0123-abc"],
     ]
-    cmd = shell_quoting.for_cmd("0123-abc", folder)
+    cmd = shell_quoting.cmd_resume_command("0123-abc", folder)
     if set("%!") & set(folder):
         assert cmd == ""
     else:
@@ -148,15 +148,15 @@ def test_a_session_from_windows_gets_a_line_for_powershell_and_one_for_cmd(folde
 
 @pytest.mark.parametrize("word", [w for w in NASTY if w.isprintable()])
 def test_an_id_is_one_word_in_powershell(word: str) -> None:
-    line = shell_quoting.resume(word, "C:\\x", variables={"CLAUDE_CONFIG_DIR": f"C:\\{word}"})
+    line = shell_quoting.resume_command(word, "C:\\x", variables={"CLAUDE_CONFIG_DIR": f"C:\\{word}"})
     _, _, run = in_powershell(line)
     assert run == (["claude", f"--resume={word}"] if word.startswith("-") else ["claude", "-r", word])
 
 
 def test_a_windows_folder_with_control_characters_is_left_out() -> None:
-    line = shell_quoting.resume("abc", "C:\\x\nStart-Process calc")
+    line = shell_quoting.resume_command("abc", "C:\\x\nStart-Process calc")
     assert in_powershell(line) == [["claude", "-r", "abc"]] and line.isprintable()
-    assert shell_quoting.for_cmd("abc", "C:\\x\nstart calc") == ""
+    assert shell_quoting.cmd_resume_command("abc", "C:\\x\nstart calc") == ""
 
 
 # -- what the commands print

@@ -67,7 +67,7 @@ def projects_are_ignored(patch: Patch) -> None:
 
 @violates("R221", "the command has only the beginning of the id")
 def commands_have_a_short_id(patch: Patch) -> None:
-    @patch.wrap(shell_quoting.resuming)
+    @patch.wrap(shell_quoting.resume_arguments)
     def wrong(original, session, *flags):
         return original(session[:8], *flags)
 

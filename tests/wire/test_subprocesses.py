@@ -16,12 +16,12 @@ import pytest
 import clew
 from clew.system import environment
 from clew.system.subprocesses import (
+    clew_process_command,
     find_program,
     isolate_process,
     neutral_folder,
-    own_command,
     resolve_program,
-    start_own,
+    start_clew,
 )
 
 
@@ -69,15 +69,15 @@ def test_a_program_never_gets_a_path_that_means_the_working_folder(
         monkeypatch.delenv("PATH")
     else:
         monkeypatch.setenv("PATH", path)
-    folders = environment.surroundings()["PATH"].split(os.pathsep)
+    folders = environment.child_environment()["PATH"].split(os.pathsep)
     assert folders and all(Path(folder).is_absolute() for folder in folders)
 
 
 def test_libraries_are_not_searched_in_the_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", f"{os.pathsep}/opt/lib{os.pathsep}.")
-    assert environment.surroundings()["LD_LIBRARY_PATH"] == "/opt/lib"
+    assert environment.child_environment()["LD_LIBRARY_PATH"] == "/opt/lib"
     monkeypatch.setenv("LD_LIBRARY_PATH", os.pathsep)
-    assert "LD_LIBRARY_PATH" not in environment.surroundings()
+    assert "LD_LIBRARY_PATH" not in environment.child_environment()
 
 
 def test_our_own_process_gets_no_python_variables_and_absolute_folders(
@@ -86,13 +86,13 @@ def test_our_own_process_gets_no_python_variables_and_absolute_folders(
     for name in ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONWARNINGS"):
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "claude")
-    made = environment.own_surroundings()
+    made = environment.isolated_environment()
     assert not [name for name in made if name.startswith("PYTHON")]
     assert made["CLAUDE_CONFIG_DIR"] == str(folder / "claude")
 
 
 def test_our_own_process_runs_in_a_neutral_folder(folder: Path) -> None:
-    process = start_own("--version", output=True)
+    process = start_clew("--version", output=True)
     out, _ = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, f"clew {clew.__version__}\n")
     assert neutral_folder() == "/"
@@ -156,7 +156,7 @@ def test_a_zipapp_starts_itself(copy: Path, tmp_path: Path) -> None:
 
 def test_a_frozen_program_is_its_own_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert own_command("ls") == [sys.executable, "ls"]
+    assert clew_process_command("ls") == [sys.executable, "ls"]
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")

@@ -102,7 +102,7 @@ async def session(wishes: Wishes, tell: Tell) -> AsyncIterator[ChatSession]:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client(wishes.endpoint, wishes.retry))
         configs = _servers(wishes)
-        servers = await stack.enter_async_context(serving(configs, options.cwd, environment.surroundings()))
+        servers = await stack.enter_async_context(serving(configs, options.cwd, environment.child_environment()))
         rules = Rules(permissions)
         runner = _runner(lambda: options.cwd, wishes.is_trusted)
         workshop = Workshop(skills, permissions, lambda: options.cwd, lambda: "default", runner)
@@ -204,13 +204,13 @@ def _search(wishes: Wishes) -> Search | None:
         return None
     from clew.chat.tools.search_command import SearchCommand
 
-    variables = command_environment(environment.surroundings(), is_trusted=wishes.is_trusted)
+    variables = command_environment(environment.child_environment(), is_trusted=wishes.is_trusted)
     return SearchCommand(wishes.web_search, wishes.options.cwd, variables)
 
 
 def _runner(cwd: Callable[[], Path], is_trusted: bool) -> Run:
     async def run(command: str) -> str:
-        variables = command_environment(environment.surroundings(), is_trusted=is_trusted)
+        variables = command_environment(environment.child_environment(), is_trusted=is_trusted)
         ended = await run_shell(command, cwd(), variables, b"", COMMAND_SECONDS)
         return ended.stdout.rstrip("\n") or ended.stderr.rstrip("\n")
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 from clew.cli.commands import COMMANDS, listing, module_name
 from clew.cli.guarded_streams import Guarded
 from clew.cli.output import remark
-from clew.errors import UNFORESEEN, Ambiguous, ClewError, NotFound
+from clew.errors import UNEXPECTED_ERRORS, Ambiguous, ClewError, NotFound
 from clew.system.control_characters import clean_name
 from clew.system.environment import is_debugging
 from clew.version import __version__
@@ -130,7 +130,7 @@ def _unforeseen() -> tuple[type[Exception], ...]:
     """Errors that no command explains by itself. Evaluated only after one was raised: few commands need the database."""
     from apsw import Error
 
-    return (*UNFORESEEN, Error)
+    return (*UNEXPECTED_ERRORS, Error)
 
 
 def _fail(error: Exception) -> int:

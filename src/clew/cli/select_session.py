@@ -14,7 +14,7 @@ from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.errors import Ambiguous, NotFound
 from clew.system import shell_quoting
-from clew.system.file_errors import Fence, reason_of
+from clew.system.file_errors import ErrorCollector, unreadable_reason
 from clew.wire.layout import SessionFile, Tree, claude_dir, find_project, find_session, session_at
 from clew.wire.tree_walk import walk
 
@@ -49,7 +49,9 @@ def find(options: Namespace, asked: str, archived: bool) -> SessionFile:
         is_rebuilt = file.id in attic.reconstructed
         if not archived:
             missing.hint = (
-                "It is lost." if is_rebuilt else f"It is in the archive: {shell_quoting.on('restore', file.id)}"
+                "It is lost."
+                if is_rebuilt
+                else f"It is in the archive: {shell_quoting.session_command('restore', file.id)}"
             )
             raise missing from None
         if not options.quiet:
@@ -57,7 +59,7 @@ def find(options: Namespace, asked: str, archived: bool) -> SessionFile:
             remark(
                 "This session was reconstructed from what was left of it."
                 if is_rebuilt
-                else f"{kept} {shell_quoting.on('restore', file.id)}"
+                else f"{kept} {shell_quoting.session_command('restore', file.id)}"
             )
         return file
 
@@ -142,7 +144,7 @@ def all_files(options: Namespace) -> Iterator[SessionFile]:
     yield from merge(*found, key=_newest_first)
 
 
-def outlines(options: Namespace, fence: Fence) -> Iterator[Outline]:
+def outlines(options: Namespace, fence: ErrorCollector) -> Iterator[Outline]:
     """The conversations among them: files that hold only state, or an agent's talk, are not sessions."""
     shown = 0
     for file in all_files(options):
@@ -150,7 +152,7 @@ def outlines(options: Namespace, fence: Fence) -> Iterator[Outline]:
             return
         outline = Outline(file)
         listed = False
-        with fence.around(file.path):
+        with fence.catch(file.path):
             outline.read()
             listed = outline.is_conversation and not outline.is_sidechain
         if listed:
@@ -158,16 +160,16 @@ def outlines(options: Namespace, fence: Fence) -> Iterator[Outline]:
             yield outline
 
 
-def fence_of(options: Namespace) -> Fence:
+def fence_of(options: Namespace) -> ErrorCollector:
     """A fence for the files of a command, which reports them on stderr."""
-    return Fence() if options.quiet else Fence(remark)
+    return ErrorCollector() if options.quiet else ErrorCollector(remark)
 
 
-def add_missed(options: Namespace, fence: Fence) -> None:
+def add_missed(options: Namespace, fence: ErrorCollector) -> None:
     """Report the folders that could not be listed; what they hold is missing from the output."""
     missed: list[str] = []
     root = tree(options).root
     walk(str(root), missed)
     for path in missed:
         if path != str(root) or os.path.lexists(root):
-            fence.add(path, reason_of(path))
+            fence.add(path, unreadable_reason(path))

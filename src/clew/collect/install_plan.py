@@ -19,8 +19,8 @@ from xml.sax.saxutils import escape
 from clew.collect.install_check import hook_of, hooks_in, timer_at
 from clew.errors import Refused, StoreError
 from clew.system import shell_quoting
-from clew.system.environment import config_home, surroundings, user_home
-from clew.system.subprocesses import neutral_folder, own_command, resolve_program
+from clew.system.environment import child_environment, config_home, user_home
+from clew.system.subprocesses import clew_process_command, neutral_folder, resolve_program
 from clew.wire.json_codec import decode
 from clew.wire.session_writer import back_up, create_exactly, replace
 
@@ -99,7 +99,7 @@ def plan_timer(
         raise refused
     path = timer_file(platform)
     old = timer_at(path) if keep else None
-    words = own_command(*(old.arguments if old and old.state != "current" else arguments))
+    words = clew_process_command(*(old.arguments if old and old.state != "current" else arguments))
     if platform == "darwin":
         return _launchd(path, words, remove)
     unit = f"{_LABEL}.timer"
@@ -183,7 +183,7 @@ def plan_renewal(settings: Path) -> InstallPlan:
 
 
 def _hook_command(arguments: Sequence[str]) -> str:
-    return shlex.join(own_command(*arguments, "--quiet")) + " >/dev/null 2>&1"
+    return shlex.join(clew_process_command(*arguments, "--quiet")) + " >/dev/null 2>&1"
 
 
 def _settings(path: Path, data: bytes | None) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def _settings(path: Path, data: bytes | None) -> dict[str, Any]:
 def run_program(command: Sequence[str]) -> int:
     """Run a program of the system in a neutral folder; its exit code. Raises FileNotFoundError."""
     words = [resolve_program(command[0]), *command[1:]]
-    return subprocess.call(words, cwd=neutral_folder(), env=surroundings())
+    return subprocess.call(words, cwd=neutral_folder(), env=child_environment())
 
 
 def carry_out(plan: InstallPlan, run: Callable[[Sequence[str]], int] = run_program) -> list[Path]:
@@ -231,7 +231,9 @@ def _run(command: Sequence[str], run: Callable[[Sequence[str]], int]) -> None:
     except FileNotFoundError:
         code = 127
     if code:
-        failed = StoreError(f"{shell_quoting.join(command)} failed with {code}; the files are written.", "timer", False)
+        failed = StoreError(
+            f"{shell_quoting.join_command(command)} failed with {code}; the files are written.", "timer", False
+        )
         failed.hint = "Run it by hand, or use the hook instead: clew collect install --hook"
         raise failed
 

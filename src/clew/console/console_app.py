@@ -97,7 +97,7 @@ def trust_menu(cwd: Path) -> Menu | None:
 
 def farewell(talk: Controller | None, session_id: str) -> None:
     if talk is not None and session_id:
-        print(f"\nGo on with: {shell_quoting.clew('chat', '--resume', session_id)}")
+        print(f"\nGo on with: {shell_quoting.clew_command('chat', '--resume', session_id)}")
 
 
 # -- with a screen

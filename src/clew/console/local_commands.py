@@ -67,7 +67,9 @@ async def _branch(at: At) -> Done:
     if dialogue.journal.leaf is None:
         at.say("Nothing was said yet that could branch off.")
         return None
-    at.say(f"This goes on in a copy. The original stays: {shell_quoting.clew('chat', '--resume', dialogue.session_id)}")
+    at.say(
+        f"This goes on in a copy. The original stays: {shell_quoting.clew_command('chat', '--resume', dialogue.session_id)}"
+    )
     return at.reopen(resume=dialogue.session_id, is_fork=True, title=at.arguments)
 
 

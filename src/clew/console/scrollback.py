@@ -25,11 +25,13 @@ def newest(path: Path, turns: int = TURNS) -> Iterator[Row]:
     found = session.turns
     shown = found[-turns:]
     if not is_whole:
-        yield Row("about", f"Earlier turns are not shown. Read them with: {shell_quoting.on('show', path.stem)}")
+        yield Row(
+            "about", f"Earlier turns are not shown. Read them with: {shell_quoting.session_command('show', path.stem)}"
+        )
     elif len(found) > len(shown):
         more = len(found) - len(shown)
         hidden = plural(more, "earlier turn is", "earlier turns are")
-        yield Row("about", f"{hidden} not shown. Read: {shell_quoting.on('show', path.stem)}")
+        yield Row("about", f"{hidden} not shown. Read: {shell_quoting.session_command('show', path.stem)}")
     yield from rows(session, shown, SHOWN)
 
 

@@ -10,7 +10,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.layout.screen import Screen
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from clew.system.environment import breaks_lines_anew
+from clew.system.environment import rewraps_lines
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"  # of an update that a terminal shows at once, if it knows how
 _ROWS, _COLUMNS = 24, 80
@@ -56,7 +56,7 @@ class Resized(Application[int]):
 
     def _on_resize(self) -> None:
         drawn = self.renderer.last_rendered_screen
-        if drawn is not None and breaks_lines_anew():
+        if drawn is not None and rewraps_lines():
             self.output.cursor_up(broken(drawn, self.layout.current_window, self.output.get_size().columns))
         super()._on_resize()
 

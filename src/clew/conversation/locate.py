@@ -44,5 +44,5 @@ def _missing(session: Session, place: str) -> NotFound:
     missing = NotFound(place or session.id, kind="place in the session" if place else "turn in the session")
     turns, branches = len(session.turns), len(session.branches)
     named = f"turns 1 to {turns}, branches b1 to b{branches}" if turns else "no turns"
-    missing.hint = f"It has {named}: {shell_quoting.on('trace', session.id)}"
+    missing.hint = f"It has {named}: {shell_quoting.session_command('trace', session.id)}"
     return missing

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from clew.conversation.session import Session
 from clew.conversation.titles import first_prompt, title_of
-from clew.errors import UNREADABLE
+from clew.errors import READ_ERRORS
 from clew.wire.layout import AgentFile, SessionFile
 
 WINDOW = 64 << 10
@@ -116,7 +116,7 @@ def newest(files: Iterable[SessionFile]) -> Iterator[Outline]:
         try:
             listed = outline.is_conversation and not outline.is_sidechain
             outline.read()
-        except UNREADABLE:  # one file that cannot be read does not hide the others
+        except READ_ERRORS:  # one file that cannot be read does not hide the others
             continue
         if listed:
             yield outline

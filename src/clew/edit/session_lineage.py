@@ -14,7 +14,7 @@ from typing import Any
 
 from clew.conversation.session import Session
 from clew.edit.undo_journal import UndoRecord
-from clew.errors import UNREADABLE
+from clew.errors import READ_ERRORS
 from clew.wire.entry_types import ORIGIN
 from clew.wire.json_codec import as_text, decode
 from clew.wire.layout import SessionFile
@@ -78,7 +78,7 @@ def lineage(session: Session, files: Iterable[SessionFile], records: Sequence[Un
             continue
         try:
             found = _scan(file.path)
-        except UNREADABLE:
+        except READ_ERRORS:
             continue  # one file that cannot be read does not hide the others
         links.update({(link.parent, file.id): link for link in found.links(file.id)})
         common = len(found.uuids & mine)

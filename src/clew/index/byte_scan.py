@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from clew.conversation.session_listing import Outline
-from clew.errors import UNFORESEEN, BadQuery
+from clew.errors import UNEXPECTED_ERRORS, BadQuery
 from clew.facts.searchable_text import Words, words
 from clew.index.assemble import facts
 from clew.index.fts_match import parents
@@ -23,7 +23,7 @@ from clew.index.session_index import Index
 from clew.index.snippet import BEFORE, WIDTH, Passage
 from clew.index.sql_filters import conditions
 from clew.index.work_items import OFFSET, side_text
-from clew.system.file_errors import Fence
+from clew.system.file_errors import ErrorCollector
 from clew.system.regex_deadline import Pattern
 from clew.wire.bulk_scan import scan
 from clew.wire.layout import session_at
@@ -158,7 +158,7 @@ def _number(passages: Sequence[Passage], found: TranscriptFile) -> None:
         return
     facts = SessionFacts(found.session)
     asked: dict[int, tuple[int, str]] = {}
-    with Fence().around(found.path):
+    with ErrorCollector().catch(found.path):
         for piece in scan(found.path, finished=True, shape=Indexed):
             for entry, at in zip(piece.spoken, piece.offsets, strict=True):
                 note_round(entry, facts, bool(found.agent))
@@ -177,7 +177,7 @@ def _unknown(session: str, found: TranscriptFile) -> SearchResult:
     result.path, result.folder, result.ended = found.path, found.folder, found.mtime_ns // 10**9
     if not found.path.endswith(".jsonl"):
         return result
-    with Fence().around(found.path):
+    with ErrorCollector().catch(found.path):
         outline = Outline(session_at(found.path))
         result.title, result.cwd, result.branch = outline.title, outline.cwd or "", outline.branch_name or ""
     return result
@@ -203,7 +203,7 @@ def matches(found: TranscriptFile, wanted: Sought, query: Query) -> Iterator[Pas
                         yield from _matching(found, entry, offset + start, (wanted, query, places, calls, rounds))
         if "result" in places:
             yield from _in_outputs(found, wanted, query, rounds)
-    except (OSError, *UNFORESEEN):  # it has gone since, or is not what it seems
+    except (OSError, *UNEXPECTED_ERRORS):  # it has gone since, or is not what it seems
         return
 
 

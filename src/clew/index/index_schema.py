@@ -13,7 +13,7 @@ from stat import S_ISDIR
 import apsw
 
 from clew.index.tokenizer import TOKENIZER
-from clew.system.sqlite_file import BUSY_MS, DAMAGE, Writing, empty, settle
+from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, reset_database, run_pragmas
 
 MEMORY = ":memory:"
 VERSION = 11
@@ -110,13 +110,13 @@ def _prepare(connection: apsw.Connection) -> bool:
     """Make the tables if they are not those of this version; whether that was so."""
     if connection.pragma("user_version") != VERSION:
         return _make(connection)
-    settle(connection, _PRAGMAS)
+    run_pragmas(connection, _PRAGMAS)
     return False
 
 
 def _make(connection: apsw.Connection) -> bool:
-    settle(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
-    with Writing(connection):
+    run_pragmas(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
+    with WriteTransaction(connection):
         if connection.pragma("user_version") == VERSION:  # another clew was faster
             return False
         is_other = bool(connection.execute("SELECT count(*) FROM sqlite_schema").get)
@@ -124,7 +124,7 @@ def _make(connection: apsw.Connection) -> bool:
             _create(connection)
             return True
     reset(connection)
-    with Writing(connection):
+    with WriteTransaction(connection):
         if connection.pragma("user_version") != VERSION:
             _create(connection)
     return True
@@ -140,5 +140,5 @@ def _create(connection: apsw.Connection) -> None:
 
 def reset(connection: apsw.Connection) -> None:
     """Empty a shard, and set it up anew."""
-    empty(connection)
-    settle(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
+    reset_database(connection)
+    run_pragmas(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import apsw
 
-from clew.errors import UNFORESEEN
+from clew.errors import UNEXPECTED_ERRORS
 from clew.facts.searchable_text import words
 from clew.index.base64_filter import prepared
 from clew.index.index_schema import FIELDS, MIDDLE, SAID
@@ -115,7 +115,7 @@ class IndexWriter:
                 self._read(file, found, known)
         except OSError:  # it has gone, or is not for us to read
             self.counts.is_complete = self.counts.is_complete and not os.path.exists(found.path)
-        except UNFORESEEN:
+        except UNEXPECTED_ERRORS:
             self._skip(found.path)
 
     def _skip(self, path: str) -> None:

@@ -19,7 +19,7 @@ from clew.index.results import SearchResult
 from clew.index.session_index import Index
 from clew.index.snippet import Passage, cut
 from clew.index.tokenizer import tokens
-from clew.system.file_errors import Fence
+from clew.system.file_errors import ErrorCollector
 from clew.wire.layout import Tree
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
 from clew.wire.side_files import IndexEntry, read_index
@@ -50,22 +50,22 @@ class Known(NamedTuple):
         return f"only in {WHERE[self.source]}: the transcript is gone"
 
 
-def known_sessions(tree: Tree, fence: Fence | None = None) -> list[Known]:
+def known_sessions(tree: Tree, fence: ErrorCollector | None = None) -> list[Known]:
     """Every session of the lists; one that the history knows is given only if no file and no index has it.
 
     A list that cannot be read is skipped, and reported by the fence.
     """
-    fence = fence or Fence()
+    fence = fence or ErrorCollector()
     files = {file.id.lower() for project in tree.projects() for file in project.sessions()}
     found = {}
     for project in tree.projects():
-        with fence.around(project.folder):
+        with fence.catch(project.folder):
             index = read_index(project.index) if project.index else None
             for entry in index.entries if index else ():
                 if not entry.is_sidechain:
                     found[entry.session_id.lower()] = _of_index(entry, entry.session_id.lower() in files)
     typed: dict[str, list[HistoryPrompt]] = {}
-    with fence.around(tree.history):
+    with fence.catch(tree.history):
         for prompt in prompts(read_history(tree.history)):
             id = (prompt.session_id or "").lower()
             if id and id not in files and id not in found:
@@ -73,7 +73,7 @@ def known_sessions(tree: Tree, fence: Fence | None = None) -> list[Known]:
     return [*found.values(), *map(_of_history, typed.values())]
 
 
-def gone_sessions(tree: Tree, fence: Fence | None = None) -> list[Known]:
+def gone_sessions(tree: Tree, fence: ErrorCollector | None = None) -> list[Known]:
     """The sessions whose transcript is gone, newest first."""
     gone = [known for known in known_sessions(tree, fence) if not known.has_file]
     return sorted(gone, key=lambda known: -known.ended.timestamp() if known.ended else 0.0)

@@ -14,7 +14,7 @@ from clew.index.index_schema import open_shard, shard_of
 from clew.index.refresh import IDLE, merge, update
 from clew.index.results import Refreshed
 from clew.index.session_index import Index
-from clew.system.subprocesses import start_own
+from clew.system.subprocesses import start_clew
 from clew.wire.tree_walk import walk
 
 LARGE = 48 << 20  # bytes to read before a second process pays
@@ -76,7 +76,7 @@ def _side_by_side(
     is_over = False
     try:
         numbers = range(len(index.shards))
-        workers.extend(start_own("--index-shard", *words, str(number), output=True) for number in numbers)
+        workers.extend(start_clew("--index-shard", *words, str(number), output=True) for number in numbers)
         for worker, counts in _told(workers):
             told[worker] = counts
             if progress:

@@ -14,7 +14,7 @@ import apsw
 
 from clew.index.changed_files import ChangedFiles
 from clew.index.index_writer import Counts, IndexWriter, forget, mark_of
-from clew.system.sqlite_file import BUSY_MS, Writing
+from clew.system.sqlite_file import BUSY_MS, WriteTransaction
 
 STEP = 64  # pages of the full text that are merged at a time, some 25 ms (measured)
 IDLE = 0.02  # seconds of merging after a small refresh
@@ -57,7 +57,7 @@ def _read(writer: IndexWriter, now: ChangedFiles, moved: dict[str, int]) -> None
 
 
 def _remove(shard: apsw.Connection, now: ChangedFiles, counts: Counts) -> None:
-    with Writing(shard):
+    with WriteTransaction(shard):
         for file_id, path in now.gone.items():
             if shard.execute("SELECT 1 FROM file WHERE id=? AND path=?", (file_id, path)).get:
                 forget(shard, file_id)
@@ -93,7 +93,7 @@ def merge(shard: apsw.Connection, deadline: float | None) -> None:
         while deadline is None or time.monotonic() < deadline:
             before = shard.total_changes()
             try:
-                with Writing(shard):
+                with WriteTransaction(shard):
                     shard.execute(f"INSERT INTO {table}({table}, rank) VALUES('merge', ?)", (STEP,))
             except apsw.BusyError:
                 return

@@ -93,6 +93,6 @@ class SearchResults(list[SearchResult]):
 def next_command(session: str, gone: str) -> str:
     """The command that resumes a session; if it is gone, the one that restores or shows it, or nothing."""
     if not gone:
-        return shell_quoting.join(shell_quoting.resuming(session))
+        return shell_quoting.join_command(shell_quoting.resume_arguments(session))
     command = {"archive": "restore", "reconstructed": "show"}.get(gone)
-    return shell_quoting.on(command, session, whole=True) if command else ""
+    return shell_quoting.session_command(command, session, full_id=True) if command else ""

@@ -15,7 +15,7 @@ import apsw
 from clew.index.base64_filter import prepared
 from clew.index.index_schema import FIELDS, shard_of
 from clew.index.index_writer import forget
-from clew.system.sqlite_file import Writing
+from clew.system.sqlite_file import WriteTransaction
 from clew.wire.layout import Tree
 from clew.wire.tree_walk import TranscriptFile, walk_side
 from clew.wire.work_files import plan_file, plan_owners, read_todo_list
@@ -57,7 +57,7 @@ def refresh_side_files(shards: Sequence[apsw.Connection], root: str, found: Sequ
 
 
 def _write(shard: apsw.Connection, gone: Sequence[int], new: Sequence[_SideFile]) -> int:
-    with Writing(shard):
+    with WriteTransaction(shard):
         for id in gone:
             forget(shard, id)
             shard.execute("DELETE FROM file WHERE id=?", (id,))

@@ -17,7 +17,7 @@ from clew.conversation.rounds import rounds_of
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.conversation.turns import Turn
-from clew.errors import UNFORESEEN, UNREADABLE, ClewError, NotFound, Refused
+from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS, ClewError, NotFound, Refused
 from clew.index.known_sessions import gone_sessions
 from clew.index.results import next_command
 from clew.index.saved_searches import Remembered, remember
@@ -26,7 +26,7 @@ from clew.mcp import tool_arguments
 from clew.mcp.quoted_text import LONGEST, QuotedPage, back, page, quote, quoted_rows, safe, text
 from clew.mcp.usage_tool import count_usage, projects_of
 from clew.system.environment import current_session
-from clew.system.file_errors import describe
+from clew.system.file_errors import describe_error
 from clew.system.plural import noun, plural
 from clew.view.round_labels import describe_round, round_json
 from clew.view.rows import ViewOptions, rows
@@ -71,8 +71,10 @@ def call(tree: Tree, name: str, arguments: dict[str, Any]) -> str:
         ) from None
     except ValueError as error:
         raise McpToolError(f"{clean(str(error))}.") from None
-    except UNFORESEEN as error:
-        raise McpToolError(clean(f"This cannot be answered: {describe(error)}.\nAsk for another session.")) from None
+    except UNEXPECTED_ERRORS as error:
+        raise McpToolError(
+            clean(f"This cannot be answered: {describe_error(error)}.\nAsk for another session.")
+        ) from None
 
 
 def schema(tool: McpTool) -> dict[str, Any]:
@@ -171,7 +173,7 @@ def _listing(outline: Outline) -> list[str] | None:
         facts = (outline.cwd or "", branch, dates)
         about = " · ".join(safe(fact) for fact in facts if fact)
         return [f"session {outline.id}", *quote(f"title: {safe(outline.title)}"), *quote(about)]
-    except UNREADABLE:  # gone since it was listed, or full of surprises
+    except READ_ERRORS:  # gone since it was listed, or full of surprises
         return None
 
 

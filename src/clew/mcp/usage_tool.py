@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from clew.errors import UNREADABLE, NotFound
+from clew.errors import READ_ERRORS, NotFound
 from clew.facts.token_usage import Count, Usage, total, usage
 from clew.mcp import tool_arguments
 from clew.mcp.quoted_text import safe, text
@@ -27,7 +27,7 @@ def count_usage(tree: Tree, asked: tool_arguments.UsageArguments) -> str:
             try:
                 found = scan(file.path, shape=Billed, holding=PROBE)
                 spent += usage(entry for piece in found for entry in piece.spoken)
-            except UNREADABLE:
+            except READ_ERRORS:
                 unread += 1
                 continue
             sessions += is_session and bool(file.size)

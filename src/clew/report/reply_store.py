@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import apsw
 from msgspec import msgpack
 
-from clew.errors import UNFORESEEN, UNREADABLE
+from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS
 from clew.facts.token_usage import Spend, usage
 from clew.report.bulk_buckets import BucketCounter
 from clew.report.usage_bucket import Cell, ReplyContext, add_to, cell_of, cells_of, put
 from clew.report.usage_summary import UsageSummary, folder_of, load, save, states_of
-from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, Writing, empty
+from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, WriteTransaction, reset_database
 from clew.wire.bulk_scan import scan
 from clew.wire.line import LONGEST
 from clew.wire.tree_walk import TranscriptFile
@@ -94,7 +94,7 @@ class Store:
             summary = self._refreshed(states, found, is_whole, progress or _silent)
             if self.folder:
                 save(self.folder, summary)
-        except (*UNUSABLE, *DAMAGE, *UNFORESEEN) as error:
+        except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS) as error:
             self.reset(error)
             summary = self._refreshed(states, found, is_whole, progress or _silent)
         return summary
@@ -106,9 +106,9 @@ class Store:
             if isinstance(error, UNUSABLE) or not self.folder:
                 raise error
             Path(self.folder, "summary").unlink(missing_ok=True)
-            empty(self.database)
+            reset_database(self.database)
             _prepare(self.database)
-        except (*UNUSABLE, *DAMAGE, *UNFORESEEN):
+        except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS):
             self.close()
             self._forget_cache()
 
@@ -156,7 +156,7 @@ class Store:
                 return self._row(found, BytesIO(self._elsewhere[found.path]()), False)
             with open(found.path, "rb") as file:
                 return self._row(found, file, is_known)
-        except UNREADABLE:
+        except READ_ERRORS:
             return None
 
     def _row(self, found: TranscriptFile, file: BinaryIO, is_known: bool) -> Values:
@@ -193,7 +193,7 @@ class Store:
         """As `cells`; a store that proves to be damaged is made again from the files."""
         try:
             return list(self.cells())
-        except (*UNUSABLE, *DAMAGE, *UNFORESEEN) as error:
+        except (*UNUSABLE, *DAMAGE, *UNEXPECTED_ERRORS) as error:
             self.reset(error)
             self.refresh(found, is_whole)
             return list(self.cells())
@@ -295,7 +295,7 @@ def _opened(folder: str | None) -> apsw.Connection:
     try:
         _prepare(connection)
     except DAMAGE:
-        empty(connection)
+        reset_database(connection)
         _prepare(connection)
     connection.execute("PRAGMA synchronous=OFF")  # it can be made again
     return connection
@@ -306,7 +306,7 @@ def _prepare(connection: apsw.Connection) -> None:
     if connection.pragma("user_version") == VERSION:
         return
     connection.execute("PRAGMA journal_mode=DELETE")  # rows are mostly new: a write-ahead log would write them twice
-    with Writing(connection):
+    with WriteTransaction(connection):
         if connection.pragma("user_version") != VERSION:  # another clew may have been faster
             connection.execute(f"DROP TABLE IF EXISTS file; {_TABLE} PRAGMA user_version={VERSION}")
 

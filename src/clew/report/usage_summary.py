@@ -10,7 +10,7 @@ import marshal
 import os
 from zlib import crc32
 
-from clew.errors import UNFORESEEN
+from clew.errors import UNEXPECTED_ERRORS
 from clew.report.usage_bucket import Cell
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def load(folder: str) -> UsageSummary | None:
         version, is_whole, size, cells = marshal.loads(data)
         states = marshal.loads(data[-size:]) if version == VERSION else {}
         return UsageSummary(states, list(map(Cell._make, cells)), is_whole) if version == VERSION else None
-    except UNFORESEEN:
+    except UNEXPECTED_ERRORS:
         return None
 
 
@@ -61,7 +61,7 @@ def recent(folder: str, since: float) -> list[Cell] | None:
     try:
         version, _, _, cells = marshal.loads(_data(folder))
         return [Cell._make(cell) for cell in cells if cell[0] >= since] if version == VERSION else None
-    except UNFORESEEN:
+    except UNEXPECTED_ERRORS:
         return None
 
 

@@ -11,7 +11,7 @@ from clew.facts.prices import Prices, cost
 from clew.facts.token_usage import LETTERS, Spend, usage
 from clew.report.usage_bucket import cell_of
 from clew.report.usage_row import UsageRow
-from clew.system.file_errors import Fence
+from clew.system.file_errors import ErrorCollector
 
 KINDS = {
     "failed": "replies all of whose calls failed",
@@ -38,12 +38,12 @@ class Waste(NamedTuple):
         return Waste(self.kind, self.times + other.times, self.tokens + other.tokens, self.cost + other.cost)
 
 
-def waste(sessions: Iterable[Session], prices: Prices, fence: Fence | None = None) -> list[Waste]:
+def waste(sessions: Iterable[Session], prices: Prices, fence: ErrorCollector | None = None) -> list[Waste]:
     """The waste of some sessions and their agents by kind, the dearest first. The fence takes those that cannot be read."""
     found = {kind: Waste(kind) for kind in KINDS}
-    fence = fence or Fence()
+    fence = fence or ErrorCollector()
     for session in sessions:
-        with fence.around(session.path or session.id):
+        with fence.catch(session.path or session.id):
             for each in (session, *(agent.session for agent in session.agents)):
                 for one in list(_of(each, prices)):
                     found[one.kind] = found[one.kind].plus(one)

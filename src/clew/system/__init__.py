@@ -1,17 +1,16 @@
 """Access to the operating system: environment, processes, shell quoting, SQLite files.
 
 Modules:
-    control_characters    Control characters: what text may carry to a terminal, to JSON and to XML.
-    credential_transport  Decide whether a credential can be sent to an address: only where others cannot read it on
-                          the way.
-    environment           Homes: the folders that the environment decides.
-    file_errors           A fence around each file of many: one that cannot be read is reported in a line, and the
-                          others are read on.
-    plural                Counts in sentences: "1 line", "2 lines", "3 entries".
-    regex_deadline        Regular expressions of users: Python's syntax, under a deadline.
-    shell_quoting         Commands to type: every shell command that clew prints is built here, quoted for the shell
-                          that will read it.
-    sqlite_file           Databases: what every SQLite file of clew's needs, whether it is a cache or the archive.
-    subprocesses          Start other programs without running anything from the working folder, which can be a
-                          stranger's repository.
+    control_characters    Remove or escape control characters in text for terminals, JSON and XML.
+    credential_transport  Decide whether credentials can be sent to an address without others reading them in
+                          transit.
+    environment           Read environment variables, and locate the folders they determine.
+    file_errors           Collect errors of single files, so that one unreadable file does not stop a pass over
+                          many.
+    plural                Format counts with their nouns: "1 line", "2 lines", "3 entries".
+    regex_deadline        Run regular expressions of users with a time limit.
+    shell_quoting         Build the shell commands that clew prints, quoted for the shell that will run them.
+    sqlite_file           Share the SQLite basics of all caches and of the archive: transactions, pragmas, reset.
+    subprocesses          Start programs without executing anything from the working folder, which can be an
+                          untrusted repository.
 """

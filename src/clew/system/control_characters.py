@@ -1,11 +1,11 @@
-"""Control characters: what text may carry to a terminal, to JSON and to XML."""
+"""Remove or escape control characters in text for terminals, JSON and XML."""
 
 from __future__ import annotations
 
 import re
 
 _ESCAPES = re.compile(
-    r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC: titles, links, the clipboard; without an end, no more than its line
+    r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC: titles, links, clipboard; an unterminated one ends with its line
     r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
     r"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b[ -/]*[0-~]?"
@@ -13,10 +13,10 @@ _ESCAPES = re.compile(
 _INVISIBLE = (
     "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f"
 )
-_SHAPED = "[\u0300-\u1fff\u2190-\ud7ff\ufe00-\ufe0f\U00010000-\U000dffff]"  # scripts and emoji, which joiners shape
+_SHAPED = "[\u0300-\u1fff\u2190-\ud7ff\ufe00-\ufe0f\U00010000-\U000dffff]"  # scripts and emoji that joiners shape
 _CONTROLS = re.compile(
     f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_INVISIBLE}\ud800-\udfff]"
-    f"|(?<!{_SHAPED})[\u200c\u200d]|[\u200c\u200d](?!{_SHAPED})"  # elsewhere a joiner only hides
+    f"|(?<!{_SHAPED})[\u200c\u200d]|[\u200c\u200d](?!{_SHAPED})"  # elsewhere a joiner is only invisible
 )
 _IN_JSON = re.compile(f"[\x7f-\x9f{_INVISIBLE}\u200c\u200d\ud800-\udfff]")
 _SIGNS = bytes(bool(_CONTROLS.match(chr(code))) for code in range(256))
@@ -26,7 +26,7 @@ DOT = "·"
 
 def clean(text: str) -> str:
     """Remove escape sequences; replace other controls, bidi overrides and invisible characters with a visible dot."""
-    if text.isascii() and b"\1" not in text.encode().translate(_SIGNS):  # most is, and this takes half as long
+    if text.isascii() and b"\1" not in text.encode().translate(_SIGNS):  # the usual case, checked in half the time
         return text
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
@@ -34,17 +34,17 @@ def clean(text: str) -> str:
 
 
 def clean_name(text: str) -> str:
-    """A name (path, model, branch, tool, id) on one line: `clean`, with line breaks visible too. Spaces are kept."""
+    """Clean a name (path, model, branch, tool, id) and show its line breaks as dots, so that it fits on one line."""
     return text if text.isprintable() else clean(text).translate(_BREAKS)
 
 
 def escape_json(data: str) -> str:
-    """JSON of equal value in which C1, DEL, bidi and invisible characters are written as \\uXXXX."""
-    return data if data.isprintable() else _IN_JSON.sub(_escaped, data)
+    r"""Escape C1, DEL, bidi and invisible characters in JSON text as \uXXXX; the value stays equal."""
+    return data if data.isprintable() else _IN_JSON.sub(_unicode_escape, data)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _unicode_escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code < 0x10000:
         return f"\\u{code:04x}"
     code -= 0x10000
@@ -52,7 +52,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def escape_json_bytes(data: bytes) -> bytes:
-    """The same for encoded JSON."""
+    """Do the same as `escape_json` for encoded JSON."""
     if data.isascii() and b"\x7f" not in data:
         return data
     return escape_json(data.decode("utf-8", "replace")).encode()

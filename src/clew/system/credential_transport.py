@@ -1,4 +1,4 @@
-"""Decide whether a credential can be sent to an address: only where others cannot read it on the way."""
+"""Decide whether credentials can be sent to an address without others reading them in transit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HINT = f"Use https://, or name the host in {environment.ALLOW_HTTP} to send it i
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
+    """Return True if a host name or address is this machine."""
     name = host.lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -22,7 +22,11 @@ def is_loopback(host: str) -> bool:
 
 
 def is_protected(address: str) -> bool:
-    """Whether what is sent to an address is encrypted, stays on this machine, or may be read as the user has decided."""
+    """Return True if traffic to an address is encrypted, stays on this machine, or is allowed unencrypted by the
+    user.
+    """
     parts = urlsplit(address)
     host = (parts.hostname or "").lower()
-    return parts.scheme.lower() in ("https", "otlp+https") or is_loopback(host) or host in environment.clear_hosts()
+    return (
+        parts.scheme.lower() in ("https", "otlp+https") or is_loopback(host) or host in environment.unencrypted_hosts()
+    )

@@ -1,6 +1,6 @@
-"""Homes: the folders that the environment decides. No other module reads the environment.
+"""Read environment variables, and locate the folders they determine. No other module reads the environment.
 
-It imports nothing but `os`, because a search begins here and has to answer within a few milliseconds.
+It imports only `os`, because every search starts here and must answer within a few milliseconds.
 """
 
 from __future__ import annotations
@@ -17,50 +17,50 @@ _DEFAULT_PATH = os.defpath if os.name == "nt" else "/usr/local/bin:/usr/bin:/bin
 
 
 def claude_home(override: str | os.PathLike[str] | None = None) -> str:
-    """The folder of Claude Code: as given, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
+    """Return the folder of Claude Code: the override, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
     if override is not None:
         return os.path.expanduser(os.fspath(override))
     return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
 
 
 def cache_home() -> str:
-    """The folder for what can be made again: `$XDG_CACHE_HOME/clew`, else `~/.cache/clew`."""
+    """Return the folder for files that can be rebuilt: `$XDG_CACHE_HOME/clew`, else `~/.cache/clew`."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(base, "clew")
 
 
 def data_home() -> str:
-    """The folder for what cannot be made again: `$XDG_DATA_HOME/clew`, else `~/.local/share/clew`."""
+    """Return the folder for files that cannot be rebuilt: `$XDG_DATA_HOME/clew`, else `~/.local/share/clew`."""
     base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     return os.path.join(base, "clew")
 
 
 def state_home() -> str:
-    """The folder for what is kept from one run to the next: `$XDG_STATE_HOME/clew`, else `~/.local/state/clew`."""
+    """Return the folder for state kept between runs: `$XDG_STATE_HOME/clew`, else `~/.local/state/clew`."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return os.path.join(base, "clew")
 
 
 def config_home() -> str:
-    """The folder of settings of all programs: `$XDG_CONFIG_HOME`, else `~/.config`."""
+    """Return the configuration folder of all programs: `$XDG_CONFIG_HOME`, else `~/.config`."""
     return os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
 
 
 def search_filters() -> str | None:
-    """The filters that `$CLEW_SEARCH` gives every search; None if it is not set, so that the settings decide."""
+    """Return the default search filters from `$CLEW_SEARCH`; None if it is not set (then the settings decide)."""
     return os.environ.get("CLEW_SEARCH")
 
 
 def user_home() -> str:
-    """The person's own folder."""
+    """Return the home folder of the user."""
     return os.path.expanduser("~")
 
 
 def user_homes() -> tuple[str, ...]:
-    """The home folders of the user: that of the environment, and that of the system's list of users."""
+    """Return the user's home folders: the one from the environment and the one from the password database."""
     try:
         import pwd
-    except ImportError:  # Windows has no such list
+    except ImportError:  # Windows has no password database
         return (user_home(),)
     try:
         return user_home(), pwd.getpwuid(os.getuid()).pw_dir
@@ -69,7 +69,7 @@ def user_homes() -> tuple[str, ...]:
 
 
 def foreign_homes() -> dict[str, tuple[str, ...]]:
-    """The folders in which other programs keep their conversations."""
+    """Return the folders in which other programs keep their conversations."""
     home = user_home()
     data = os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
     codex = os.environ.get("CODEX_HOME") or os.path.join(home, ".codex")
@@ -83,117 +83,119 @@ def foreign_homes() -> dict[str, tuple[str, ...]]:
 
 
 def is_debugging() -> bool:
-    """Whether the user wants the traceback of an internal error: `CLEW_DEBUG` is set."""
+    """Return True if internal errors must show a traceback: `CLEW_DEBUG` is set."""
     return bool(os.environ.get("CLEW_DEBUG"))
 
 
 def current_session() -> str | None:
-    """The session that clew is being run from, if Claude Code says so."""
+    """Return the id of the Claude Code session that clew runs in, or None."""
     return os.environ.get("CLAUDE_SESSION_ID") or os.environ.get("CLAUDE_CODE_SESSION_ID") or None
 
 
 def entrypoint() -> str:
-    """By which way a program says that it started this one; empty if it says nothing."""
+    """Return how the parent program says it was started (`CLAUDE_CODE_ENTRYPOINT`), or ""."""
     return os.environ.get("CLAUDE_CODE_ENTRYPOINT") or ""
 
 
-def wants_state() -> bool:
-    """Whether the program that started this one wants to know when it is busy."""
+def wants_session_state() -> bool:
+    """Return True if the parent program wants session state events."""
     return os.environ.get("CLAUDE_CODE_SDK_READS_SESSION_STATE") == "1"
 
 
 def wants_colour() -> bool:
-    """Whether colour is welcome, as far as the environment says."""
+    """Return True unless `NO_COLOR` is set or the terminal is dumb."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def terminal_kind() -> str:
-    """What kind of terminal the environment says this is; empty if it says nothing."""
+    """Return the terminal type (`TERM`), or ""."""
     return os.environ.get("TERM") or ""
 
 
-def breaks_lines_anew() -> bool:
-    """Whether the terminal breaks long lines anew when it is resized: all do by now, but for xterm itself."""
+def rewraps_lines() -> bool:
+    """Return True if the terminal rewraps long lines when it is resized: all do, except xterm itself."""
     return "XTERM_VERSION" not in os.environ
 
 
-def program(name: str, otherwise: str) -> str:
-    """The program that the environment names for a purpose (`PAGER`, `EDITOR`), else another."""
-    return os.environ.get(name) or otherwise
+def program(name: str, default: str) -> str:
+    """Return the program that a variable such as `PAGER` or `EDITOR` names, else `otherwise`."""
+    return os.environ.get(name) or default
 
 
 def api_key() -> str:
-    """The key of the Messages API that the user set; empty if none."""
+    """Return the API key that the user set, or ""."""
     return os.environ.get("ANTHROPIC_API_KEY") or ""
 
 
 def api_token() -> str:
-    """The bearer token of the Messages API that the user set; empty if none."""
+    """Return the bearer token for the Messages API that the user set, or ""."""
     return os.environ.get("ANTHROPIC_AUTH_TOKEN") or ""
 
 
 def api_base() -> str:
-    """The address of the Messages API that the user set; empty if none."""
+    """Return the base URL of the Messages API that the user set, or ""."""
     return os.environ.get("ANTHROPIC_BASE_URL") or ""
 
 
 def api_headers() -> str:
-    """Further headers for the Messages API, one `Name: value` to a line; empty if none."""
+    """Return additional headers for the Messages API, one `Name: value` per line, or ""."""
     return os.environ.get("ANTHROPIC_CUSTOM_HEADERS") or ""
 
 
 def model_home() -> str:
-    """The folder with the files of the embedding model that the user named; empty for that of its package."""
+    """Return the folder of the embedding model that the user set; "" for the one of its package."""
     return os.environ.get("CLEW_MODEL") or ""
 
 
-def clear_hosts() -> frozenset[str]:
-    """The hosts that may be sent credentials without encryption, as the user has decided."""
+def unencrypted_hosts() -> frozenset[str]:
+    """Return the hosts to which the user allows credentials to be sent unencrypted."""
     return frozenset(host.strip().lower() for host in os.environ.get(ALLOW_HTTP, "").split(",") if host.strip())
 
 
 def postgres_host() -> str:
-    """The server of PostgreSQL that libpq takes if an address names none; empty for this machine."""
+    """Return the PostgreSQL server that libpq uses if an address names none; "" for this machine."""
     return os.environ.get("PGHOSTADDR") or os.environ.get("PGHOST") or ""
 
 
 def otlp_headers() -> str:
-    """Headers for a receiver of OpenTelemetry, as its own variable names them; empty if none."""
+    """Return headers for an OpenTelemetry receiver from its standard variable, or ""."""
     return os.environ.get("OTEL_EXPORTER_OTLP_HEADERS") or ""
 
 
 def cloud_options() -> dict[str, str]:
-    """What the environment says of object stores and who may use them: the variables that begin with `AWS_`."""
+    """Return the `AWS_` variables, which configure object stores and their credentials."""
     return {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
 
 
-def surroundings(**changed: str) -> dict[str, str]:
-    """The environment for another program, with some variables changed.
+def child_environment(**changed: str) -> dict[str, str]:
+    """Return the environment for another program, with some variables changed.
 
-    Folders that programs and libraries are searched in are absolute: the others would mean the working folder.
+    Folders that programs and libraries are searched in are absolute: relative ones would mean the working folder.
     """
-    made = {**os.environ, **changed}
+    variables = {**os.environ, **changed}
     for name in _FOLDER_LISTS:
-        folders = absolute_folders(made.get(name, ""))
+        folders = absolute_folders(variables.get(name, ""))
         if name == "PATH":
-            made[name] = os.pathsep.join(
+            variables[name] = os.pathsep.join(
                 folders or absolute_folders(_DEFAULT_PATH)
             )  # an empty one is the working folder
         elif folders:
-            made[name] = os.pathsep.join(folders)
+            variables[name] = os.pathsep.join(folders)
         else:
-            made.pop(name, None)
-    return made
+            variables.pop(name, None)
+    return variables
 
 
-def own_surroundings() -> dict[str, str]:
-    """The environment for a process of our own, which runs in another folder: no `PYTHON*`, and absolute folders."""
-    made = {name: value for name, value in surroundings().items() if not name.startswith("PYTHON")}
-    return made | {name: os.path.abspath(made[name]) for name in _FOLDERS if made.get(name)}
+def isolated_environment() -> dict[str, str]:
+    """Return the environment for a clew process that runs in another folder: no `PYTHON*`, and absolute folders."""
+    variables = {name: value for name, value in child_environment().items() if not name.startswith("PYTHON")}
+    return variables | {name: os.path.abspath(variables[name]) for name in _FOLDERS if variables.get(name)}
 
 
 def drop_relative_folders() -> None:
-    """Remove the relative entries of `PATH` and its like from our own environment, which libraries hand on."""
+    """Remove relative entries of `PATH` and similar variables from this process's environment, which libraries
+    inherit.
+    """
     for name in _FOLDER_LISTS:
         value = os.environ.get(name)
         if value is not None and any(not os.path.isabs(entry) for entry in value.split(os.pathsep)):
@@ -203,27 +205,27 @@ def drop_relative_folders() -> None:
 
 
 def absolute_folders(value: str) -> list[str]:
-    """The absolute entries of a list of folders such as `PATH`."""
+    """Return the absolute entries of a folder list such as `PATH`."""
     return [entry for entry in value.split(os.pathsep) if os.path.isabs(entry)]
 
 
 def program_folders(path: str | None = None) -> list[str]:
-    """The folders that programs are found in: the absolute entries of `PATH`, or of `path`."""
+    """Return the folders that programs are searched in: the absolute entries of `PATH`, or of `path`."""
     return absolute_folders(os.environ.get("PATH", _DEFAULT_PATH) if path is None else path)
 
 
 def program_endings(name: str) -> tuple[str, ...]:
-    """The endings that Windows gives programs; a name that has one already is also tried as it is."""
+    """Return the executable extensions on Windows; a name that already has one is also tried unchanged."""
     endings = tuple(part for part in (os.environ.get("PATHEXT") or ".COM;.EXE;.BAT;.CMD").split(os.pathsep) if part)
     return ("", *endings) if name.lower().endswith(tuple(part.lower() for part in endings)) else endings
 
 
 def import_folders() -> list[str]:
-    """The entries of `PYTHONPATH`; an empty one means the working folder."""
+    """Return the entries of `PYTHONPATH`; an empty one means the working folder."""
     value = os.environ.get("PYTHONPATH")
     return value.split(os.pathsep) if value else []
 
 
 def system_folder() -> str:
-    """The folder of Windows."""
+    """Return the Windows folder."""
     return os.environ.get("SYSTEMROOT") or "C:\\"

@@ -1,4 +1,4 @@
-"""A fence around each file of many: one that cannot be read is reported in a line, and the others are read on."""
+"""Collect errors of single files, so that one unreadable file does not stop a pass over many."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from os import O_NONBLOCK, O_RDONLY, PathLike, close, fspath, scandir
 from os import open as os_open
 from os.path import isdir
 
-from clew.errors import UNFORESEEN, UNREADABLE, ClewError
+from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS, ClewError
 from clew.system.environment import is_debugging
-from clew.system.shell_quoting import clew
+from clew.system.shell_quoting import clew_command
 
 
 def _ignore(sentence: str) -> None:
     return
 
 
-class Fence:
-    """Collects the problems of files; `report` is called with a sentence for each.
+class ErrorCollector:
+    """Collects the problems of files; `report` is called with one sentence per problem.
 
-    fence = Fence(remark)
+    errors = ErrorCollector(print)
     for file in files:
-        with fence.around(file.path):
+        with errors.catch(file.path):
             rows.append(summarise(file))
-    return 1 if fence.problems else 0
+    return 1 if errors.problems else 0
     """
 
     def __init__(self, report: Callable[[str], None] = _ignore) -> None:
@@ -32,29 +32,29 @@ class Fence:
         self._report = report
 
     @contextmanager
-    def around(self, path: str | PathLike[str]) -> Iterator[None]:
-        """Catch what reading a file can raise. A closed pipe is an error of the output, and passes through."""
+    def catch(self, path: str | PathLike[str]) -> Iterator[None]:
+        """Catch the errors that reading a file can raise. BrokenPipeError passes: it is an error of the output."""
         try:
             yield
         except BrokenPipeError:
             raise
-        except UNREADABLE as error:
-            if is_debugging() and isinstance(error, UNFORESEEN):
+        except READ_ERRORS as error:
+            if is_debugging() and isinstance(error, UNEXPECTED_ERRORS):
                 import traceback
 
                 traceback.print_exception(error)
-            self.add(path, describe(error))
+            self.add(path, describe_error(error))
 
     def add(self, path: str | PathLike[str], reason: str) -> None:
         """Report a file or folder as unreadable."""
         name = fspath(path)
-        step = f" Look at it with: {clew('check', name)}" if name.endswith(".jsonl") else ""
+        step = f" Inspect it with: {clew_command('check', name)}" if name.endswith(".jsonl") else ""
         self.problems.append(name)
         self._report(f"Skipped {name}: {reason}.{step}")
 
 
-def reason_of(path: str | PathLike[str]) -> str:
-    """Why a folder or file cannot be opened."""
+def unreadable_reason(path: str | PathLike[str]) -> str:
+    """Return the reason why a folder or file cannot be opened."""
     try:
         fspath(path).encode()
         close(os_open(path, O_RDONLY | O_NONBLOCK))
@@ -64,16 +64,16 @@ def reason_of(path: str | PathLike[str]) -> str:
     except UnicodeEncodeError:
         return "its name is not valid UTF-8"
     except OSError as error:
-        return describe(error)
-    return "it holds something unexpected"
+        return describe_error(error)
+    return "it has unexpected content"
 
 
-def describe(error: BaseException) -> str:
-    """What went wrong, in a few words."""
+def describe_error(error: BaseException) -> str:
+    """Describe an error in a few words."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, ClewError):
         return str(error).rstrip(".")
-    if isinstance(error, UNFORESEEN):
-        return f"it holds something unexpected ({type(error).__name__}: {error})"
+    if isinstance(error, UNEXPECTED_ERRORS):
+        return f"it has unexpected content ({type(error).__name__}: {error})"
     return str(error)

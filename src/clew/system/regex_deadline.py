@@ -1,8 +1,8 @@
-"""Regular expressions of users: Python's syntax, under a deadline.
+"""Run regular expressions of users with a time limit.
 
-Python's matcher backtracks, so `(a+)+$` can run for ever on forty letters. While it runs it looks for signals, so a timer
-of processor time ends it, at no cost to an expression that behaves. Signals belong to the main thread, and Windows has no
-such timer: there, only Ctrl-C ends a match.
+Python's matcher backtracks, so `(a+)+$` can run forever on forty characters. The matcher checks for signals while it
+runs, so a timer of CPU time interrupts it, at no cost for ordinary expressions. Signals work in the main thread
+only, and Windows has no such timer: there, only Ctrl-C stops a match.
 """
 
 from __future__ import annotations
@@ -17,39 +17,41 @@ from types import FrameType
 
 from clew.errors import BadQuery
 
-SECONDS = 2.0  # of processor time for one text
-_PER_LETTER = 2e-7  # seconds more for each character: a text of 10 MB takes an honest expression about a second
-LONGEST = 4000  # characters of an expression
-HINT = (
-    "Write it without a repetition inside of a repetition, such as (a+)+, or search for a part of it with --substring."
-)
+TIME_LIMIT = 2.0  # seconds of CPU time per text
+_SECONDS_PER_CHARACTER = 2e-7  # additional time: an ordinary expression needs about a second for 10 MB
+MAX_LENGTH = 4000  # maximum characters of an expression
+HINT = "Avoid a repetition inside a repetition, such as (a+)+, or search for a literal part with --substring."
 
 
-class _Late(Exception):
-    """The time is up."""
+class _DeadlineExceeded(Exception):
+    """The time limit was exceeded."""
 
 
 class Pattern:
-    """A compiled expression whose every use on a text is limited in time."""
+    """A compiled expression; every match has a time limit."""
 
     def __init__(self, expression: str, flags: int = 0) -> None:
-        """Raises BadQuery if this is not an expression, or too long for one."""
-        if len(expression) > LONGEST:
-            reason = f"An expression has at most {LONGEST} characters, and this one {len(expression)}; use a part of it"
-            raise BadQuery(expression, LONGEST, reason)
+        """Compile an expression. Raises BadQuery if it is invalid or too long."""
+        if len(expression) > MAX_LENGTH:
+            reason = (
+                f"An expression has at most {MAX_LENGTH} characters, and this one {len(expression)}; use a part of it"
+            )
+            raise BadQuery(expression, MAX_LENGTH, reason)
         self.expression = expression
         try:
             self.compiled = re.compile(expression, flags)
         except (re.error, RecursionError, OverflowError) as error:
-            said = str(getattr(error, "msg", error))
-            raise BadQuery(expression, getattr(error, "pos", None) or 0, f"Not a regular expression: {said}") from None
+            message = str(getattr(error, "msg", error))
+            raise BadQuery(
+                expression, getattr(error, "pos", None) or 0, f"Not a regular expression: {message}"
+            ) from None
 
     def search(self, text: str) -> re.Match[str] | None:
         with self._limited(len(text)):
             return self.compiled.search(text)
 
     def spans(self, text: str, start: int, stop: int) -> list[tuple[int, int]]:
-        """Where the expression matches something in a part of a text."""
+        """Return the spans of all non-empty matches in a part of a text."""
         with self._limited(stop - start):
             return [m.span() for m in self.compiled.finditer(text, start, stop) if m.end() > m.start()]
 
@@ -64,25 +66,25 @@ class Pattern:
             return
         is_running = True
 
-        def ring(number: int, frame: FrameType | None) -> None:
+        def raise_if_running(number: int, frame: FrameType | None) -> None:
             if is_running:
-                raise _Late
+                raise _DeadlineExceeded
 
-        before = signal.signal(signal.SIGVTALRM, ring)
-        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS + _PER_LETTER * length)
+        previous = signal.signal(signal.SIGVTALRM, raise_if_running)
+        signal.setitimer(signal.ITIMER_VIRTUAL, TIME_LIMIT + _SECONDS_PER_CHARACTER * length)
         try:
             yield
-        except _Late:
-            late = BadQuery(self.expression, 0, f"The expression takes longer than {SECONDS:g} s on one text")
+        except _DeadlineExceeded:
+            late = BadQuery(self.expression, 0, f"The expression takes longer than {TIME_LIMIT:g} s on one text")
             late.hint = HINT
             raise late from None
         finally:
             is_running = False
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            signal.signal(signal.SIGVTALRM, before)
+            signal.signal(signal.SIGVTALRM, previous)
 
 
 @lru_cache(maxsize=64)
 def pattern(expression: str) -> Pattern:
-    """An expression that is used again and again."""
+    """Return a cached compiled expression."""
     return Pattern(expression)

@@ -1,6 +1,6 @@
-"""Databases: what every SQLite file of clew's needs, whether it is a cache or the archive.
+"""Share the SQLite basics of all caches and of the archive: transactions, pragmas, reset.
 
-A search begins here too, so nothing heavy is imported.
+Every search starts here, so imports are light.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 UNUSABLE = (OSError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError, apsw.PermissionsError)
 
 
-class Writing:
-    """A transaction that waits for another writer at its beginning, not at its end."""
+class WriteTransaction:
+    """A transaction that waits for other writers when it begins, not when it commits."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
@@ -35,14 +35,14 @@ class Writing:
             self.connection.execute("ROLLBACK")
 
 
-def settle(connection: apsw.Connection, pragmas: str) -> None:
-    """Run pragmas to the last one: a statement that answers with a row keeps those behind it waiting until it is read."""
+def run_pragmas(connection: apsw.Connection, pragmas: str) -> None:
+    """Run pragmas to the last one: a statement that returns a row blocks the following ones until it is read."""
     for _ in connection.execute(pragmas):
         pass
 
 
-def empty(connection: apsw.Connection) -> None:
-    """Empty a database, whatever is in it, under SQLite's own locks: others that have it open see an empty one."""
+def reset_database(connection: apsw.Connection) -> None:
+    """Empty a database of any content under SQLite's locks: other connections see an empty database."""
     connection.config(apsw.SQLITE_DBCONFIG_RESET_DATABASE, 1)
     try:
         connection.execute("VACUUM")

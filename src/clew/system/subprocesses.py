@@ -1,9 +1,9 @@
-"""Start other programs without running anything from the working folder, which can be a stranger's repository.
+"""Start programs without executing anything from the working folder, which can be an untrusted repository.
 
-Our own processes run in an isolated interpreter and in a neutral folder. Other programs are found in the absolute entries
-of `PATH` only: a relative or empty entry means the working folder.
+clew's own processes run in an isolated interpreter and in a neutral folder. Other programs are searched in the
+absolute entries of `PATH` only: a relative or empty entry means the working folder.
 
-It imports nothing but `os` and `sys`, because every command begins here.
+It imports only `os` and `sys`, because every command starts here.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ MAIN = os.path.join(PACKAGE, "__main__.py")
 
 
 def isolate_process() -> None:
-    """Keep the working folder out of this process: out of its imports, and out of the `PATH` that its children inherit.
+    """Remove the working folder from this process's import path and from the `PATH` that child processes inherit.
 
-    Entries of `PYTHONPATH` that are relative, or lie in the working folder, are removed from `sys.path`; the folders of
-    the interpreter and of this installation stay. Modules that the interpreter imported before are out of reach.
+    Entries of `PYTHONPATH` that are relative, or lie in the working folder, are removed from `sys.path`; the folders
+    of the interpreter and of this installation stay. Modules that the interpreter has already imported are not
+    affected.
     """
     environment.drop_relative_folders()
     cwd = _working_folder()
     named = environment.import_folders() if cwd else []
-    suspects = {os.path.realpath(entry) for entry in named if not os.path.isabs(entry)}
-    suspects |= {entry for entry in map(os.path.realpath, named) if is_within(entry, cwd)}
-    own = [os.path.realpath(place) for place in (sys.prefix, sys.base_prefix)]
-    suspects = {each for each in suspects if not any(is_within(each, place) for place in own)}
+    suspects = {os.path.realpath(folder) for folder in named if not os.path.isabs(folder)}
+    suspects |= {folder for folder in map(os.path.realpath, named) if is_within(folder, cwd)}
+    prefixes = [os.path.realpath(prefix) for prefix in (sys.prefix, sys.base_prefix)]
+    suspects = {entry for entry in suspects if not any(is_within(entry, prefix) for prefix in prefixes)}
     suspects.discard(os.path.realpath(os.path.dirname(PACKAGE)))
     if suspects:
-        sys.path[:] = [entry for entry in sys.path if entry and os.path.realpath(entry) not in suspects]
+        sys.path[:] = [folder for folder in sys.path if folder and os.path.realpath(folder) not in suspects]
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies below it."""
+    """Return True if a path is a folder or lies below it."""
     return bool(folder) and (path == folder or path.startswith(folder.rstrip(os.sep) + os.sep))
 
 
@@ -52,53 +53,53 @@ def _working_folder() -> str:
         return ""
 
 
-def own_command(*words: str) -> list[str]:
-    """The command that runs this clew with `words`, whatever folder it is run in.
+def clew_process_command(*arguments: str) -> list[str]:
+    """Return the command line that runs this clew with `arguments` from any folder.
 
-    `-I` ignores the working folder, `PYTHON*` variables and the user's site folder. The file is named instead of `-m clew`,
-    so that installations that `-I` does not see (`pip install --user`, `--target`) find themselves.
+    `-I` ignores the working folder, `PYTHON*` variables and the user's site folder. The file is named instead of `-m
+    clew`, so that installations that `-I` does not see (`pip install --user`, `--target`) work too.
     """
     if getattr(sys, "frozen", False):
-        return [sys.executable, *words]
-    return [sys.executable, "-I", _main_file(), *words]
+        return [sys.executable, *arguments]
+    return [sys.executable, "-I", _main_file(), *arguments]
 
 
 def _main_file() -> str:
-    """The file that starts clew; the archive itself if clew is run from one (a zipapp)."""
+    """Return the file that starts clew; the archive itself if clew runs from a zipapp."""
     path = MAIN
     while not os.path.exists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)
     return path if os.path.isfile(path) else MAIN
 
 
-def start_own(*words: str, output: bool = False, detached: bool = False) -> Popen[str]:
-    """Start clew as a process of its own. Paths among the words must be absolute. Raises OSError.
+def start_clew(*arguments: str, output: bool = False, detached: bool = False) -> Popen[str]:
+    """Start a separate clew process. Paths among the arguments must be absolute. Raises OSError.
 
-    With `output` its stdout is a pipe, else it goes nowhere; `detached` puts it into a session of its own.
+    With `output` its stdout is a pipe, else it is discarded; `detached` starts it in a new session.
     """
     from subprocess import DEVNULL, PIPE, Popen
 
     return Popen(
-        own_command(*words),
+        clew_process_command(*arguments),
         stdin=DEVNULL,
         stdout=PIPE if output else DEVNULL,
         stderr=DEVNULL,
         text=True,
         cwd=neutral_folder(),
-        env=environment.own_surroundings(),
+        env=environment.isolated_environment(),
         start_new_session=detached,
     )
 
 
 def neutral_folder() -> str:
-    """A folder that holds nothing of a project."""
+    """Return a folder that contains no project files."""
     return environment.system_folder() if sys.platform == "win32" else "/"
 
 
 def find_program(name: str, path: str | None = None) -> str | None:
-    """The absolute path of a program, found in the absolute entries of `PATH` or of `path`; None if there is none.
+    """Return the absolute path of a program in the absolute entries of `PATH` or of `path`; None if there is none.
 
-    A name that holds a folder is not looked up: whoever wrote it named the file.
+    A name that contains a folder is not searched: it is the path of the program.
     """
     if os.path.dirname(name):
         return name if _is_program(name) else None
@@ -112,21 +113,21 @@ def find_program(name: str, path: str | None = None) -> str | None:
 
 
 def resolve_program(name: str, path: str | None = None) -> str:
-    """The same. Raises FileNotFoundError with a sentence."""
-    found = find_program(name, path)
-    if found is None:
+    """Return the path from `find_program`. Raises FileNotFoundError if there is none."""
+    program = find_program(name, path)
+    if program is None:
         raise FileNotFoundError(2, "No such program in the absolute folders of PATH", name)
-    return found
+    return program
 
 
-def become(program: str, words: Sequence[str], variables: Mapping[str, str]) -> None:
-    """Replace this process by a program, which gets the words and a `PATH` of absolute folders. Raises OSError."""
-    surroundings = environment.surroundings(**variables)
-    if sys.platform == "win32":  # where the caller of a process that replaces itself does not wait for the other one
+def replace_process(program: str, arguments: Sequence[str], variables: Mapping[str, str]) -> None:
+    """Replace this process with a program; its `PATH` has absolute folders only. Raises OSError."""
+    variables_for_child = environment.child_environment(**variables)
+    if sys.platform == "win32":  # there, the caller does not wait for a process that replaces itself
         from subprocess import call
 
-        raise SystemExit(call([program, *words[1:]], env=surroundings))
-    os.execve(program, list(words), surroundings)
+        raise SystemExit(call([program, *arguments[1:]], env=variables_for_child))
+    os.execve(program, list(arguments), variables_for_child)
 
 
 def _is_program(path: str) -> bool:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from clew.system import shell_quoting
 from clew.system.control_characters import clean_name
-from clew.system.environment import surroundings
-from clew.system.subprocesses import become, find_program
+from clew.system.environment import child_environment
+from clew.system.subprocesses import find_program, replace_process
 
 Run = Callable[[Sequence[str], str | None], int]
 Execute = Callable[[str, Sequence[str], Mapping[str, str]], object]
@@ -26,12 +26,12 @@ class ResumeCommand(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        return list(shell_quoting.resuming(self.session))
+        return list(shell_quoting.resume_arguments(self.session))
 
     @property
     def command(self) -> str:
         """What to type to the same end."""
-        return shell_quoting.resume(self.session, self.cwd)
+        return shell_quoting.resume_command(self.session, self.cwd)
 
 
 def run(words: Sequence[str], text: str | None) -> int:
@@ -45,7 +45,7 @@ def run(words: Sequence[str], text: str | None) -> int:
         text=True,
         encoding="utf-8",
         errors="replace",
-        env=surroundings(),
+        env=child_environment(),
         check=False,
     ).returncode
 
@@ -59,7 +59,9 @@ class Outside:
     run: Run = run
 
 
-def go_on(resume: ResumeCommand, execute: Execute = become, find: Callable[[str], str | None] = find_program) -> int:
+def go_on(
+    resume: ResumeCommand, execute: Execute = replace_process, find: Callable[[str], str | None] = find_program
+) -> int:
     """Become `claude` in the folder of the session; if that is not possible, print why and what to type."""
     reason = ""
     program = find("claude")

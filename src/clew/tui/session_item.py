@@ -46,7 +46,9 @@ class SessionItem:
     @property
     def command(self) -> str:
         """The command that resumes it, or the next step if its transcript is gone; empty if there is none."""
-        return next_command(self.session, self.gone) if self.gone else shell_quoting.resume(self.session, self.cwd)
+        return (
+            next_command(self.session, self.gone) if self.gone else shell_quoting.resume_command(self.session, self.cwd)
+        )
 
     @property
     def project(self) -> str:

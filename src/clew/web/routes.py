@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clew.errors import UNFORESEEN, ClewError, NotFound
-from clew.system.file_errors import describe
+from clew.errors import UNEXPECTED_ERRORS, ClewError, NotFound
+from clew.system.file_errors import describe_error
 from clew.web.access_control import AccessControl, EntryToken
 from clew.web.app_state import AppState
 from clew.web.background_search import BackgroundSearch
@@ -52,7 +52,7 @@ def make_app(
         *_reader_routes(desk, "/session/{session}"),
         *_reader_routes(desk, "/session/{session}/agent/{agent}"),
     ]
-    handlers = dict.fromkeys((HTTPException, ClewError, OSError, *UNFORESEEN), failed)
+    handlers = dict.fromkeys((HTTPException, ClewError, OSError, *UNEXPECTED_ERRORS), failed)
     return AccessControl(Starlette(routes=routes, lifespan=life, exception_handlers=handlers), door)
 
 
@@ -81,7 +81,7 @@ def _told(error: Exception) -> tuple[int, str, str]:
         return 500, str(error), error.hint
     if isinstance(error, OSError):
         return 500, f"The file cannot be read: {error.strerror}.", ""
-    if isinstance(error, UNFORESEEN):
-        return 500, f"This session cannot be shown: {describe(error)}.", "Look at it with clew check."
+    if isinstance(error, UNEXPECTED_ERRORS):
+        return 500, f"This session cannot be shown: {describe_error(error)}.", "Look at it with clew check."
     status = error.status_code if isinstance(error, HTTPException) else 500
     return status, "There is no such page." if status == 404 else "This cannot be answered.", "Look for it in the list."

@@ -21,7 +21,7 @@ from clew.chat.config.settings import Json, Settings, SettingsSource
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision
 from clew.chat.tools.command_environment import command_environment
-from clew.system.environment import surroundings
+from clew.system.environment import child_environment
 
 BASH = shutil.which("bash") or "bash"
 STRACE = shutil.which("strace") if sys.platform == "linux" else None
@@ -108,7 +108,7 @@ class Trap:
                 patch.delenv(name, raising=False)
             for name, value in self.hostile.items():
                 patch.setenv(name, value)
-            self.variables = command_environment(surroundings(), is_trusted=is_trusted)
+            self.variables = command_environment(child_environment(), is_trusted=is_trusted)
         self.before = self.files()
 
     def decide(self, command: str) -> Decision:

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from clew.system.environment import surroundings
+from clew.system.environment import child_environment
 from clew.system.subprocesses import find_program
 
 # What a repository's configuration could make git run is switched off, whatever it says.
@@ -60,7 +60,7 @@ def git_surroundings() -> dict[str, str]:
     `GIT_*` variables of the user are dropped, because they can name another repository or a program. Nothing is fetched:
     a partial clone could name the program that does it.
     """
-    kept = {name: value for name, value in surroundings().items() if not name.startswith("GIT_")}
+    kept = {name: value for name, value in child_environment().items() if not name.startswith("GIT_")}
     made = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
     for number, (name, value) in enumerate(_SAFE_CONFIG.items()):
         made |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}

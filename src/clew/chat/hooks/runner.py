@@ -16,7 +16,7 @@ from clew.chat.config.settings import Json, Settings, SettingsSource, table
 from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, Ran, merge, read_answer
 from clew.chat.tools.process import Ended, run_shell
 from clew.errors import BadQuery
-from clew.system.environment import surroundings
+from clew.system.environment import child_environment
 from clew.system.regex_deadline import pattern
 
 Callback = Callable[[Json], Awaitable[Json]]  # takes the payload, gives the hook's JSON answer ({}: no opinion)
@@ -104,7 +104,7 @@ class Hooks:
 
     async def _start(self, command: str, timeout: float, payload: Json) -> Ended:
         cwd = Path(str(payload.get("cwd") or self.project))
-        variables = surroundings(**{**self._variables, "CLAUDE_PROJECT_DIR": str(self.project)})
+        variables = child_environment(**{**self._variables, "CLAUDE_PROJECT_DIR": str(self.project)})
         said = json.dumps(payload, ensure_ascii=False, default=str).encode("utf-8", "replace")
         return await run_shell(command, cwd if cwd.is_dir() else self.project, variables, said, timeout)
 

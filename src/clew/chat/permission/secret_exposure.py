@@ -15,7 +15,7 @@ from clew.chat.config.repository import git_surroundings
 from clew.chat.permission import git_commands, git_config
 from clew.chat.permission.command_options import Words
 from clew.chat.permission.permission_context import PermissionContext, PermissionVerdict
-from clew.system.environment import surroundings
+from clew.system.environment import child_environment
 from clew.system.subprocesses import find_program
 
 MOST_FILES = 20_000
@@ -59,7 +59,7 @@ def in_search(paths: Sequence[str], listing: Words, ground: PermissionContext) -
     if program is None:
         return in_folders(paths, frozenset(), ground)
     words = [program, "--no-config", "--files", "--null", "--no-messages", *listing, "--", *paths]
-    names = _output(words, ground.cwd, surroundings())
+    names = _output(words, ground.cwd, child_environment())
     if names is None or len(names) > MOST_FILES:
         return _UNKNOWN
     return _first_guarded((os.path.realpath(ground.cwd / name) for name in names), ground)

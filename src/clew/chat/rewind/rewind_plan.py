@@ -191,7 +191,9 @@ def place_of(session: Session, asked: str) -> RewindPoint:
         if prompt.uuid == asked:
             return _place(session, session.turns_to(prompt)[-1], known)
     missing = NotFound(asked, kind="turn or prompt")
-    missing.hint = f"{session.id[:8]} has {plural(len(found), 'turn')}: {shell_quoting.on('show', session.id)}"
+    missing.hint = (
+        f"{session.id[:8]} has {plural(len(found), 'turn')}: {shell_quoting.session_command('show', session.id)}"
+    )
     raise missing
 
 

@@ -27,7 +27,7 @@ from clew.conversation.resume_request import UNANSWERED
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline, newest
 from clew.errors import Ambiguous, NotFound, Refused
-from clew.system.file_errors import Fence
+from clew.system.file_errors import ErrorCollector
 from clew.wire.entry import Entry
 from clew.wire.entry_types import ORIGIN
 from clew.wire.json_codec import decode
@@ -89,7 +89,7 @@ def find(tree: Tree, asked: str) -> SessionFile:
 
 def _title(file: SessionFile) -> str | None:
     """The title of a session as titles are compared; None for a file that cannot be read."""
-    with Fence().around(file.path):
+    with ErrorCollector().catch(file.path):
         return Outline(file).title.strip().casefold()
     return None
 

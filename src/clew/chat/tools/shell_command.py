@@ -15,7 +15,7 @@ from clew.chat.tools.atomic_files import MOST_KEPT, scratch
 from clew.chat.tools.command_environment import command_environment
 from clew.chat.tools.command_output import INLINE, end
 from clew.chat.tools.tool import Json, ToolFailed
-from clew.system.environment import surroundings
+from clew.system.environment import child_environment
 from clew.system.subprocesses import find_program
 
 _MOST_NEWS = 1 << 20  # bytes
@@ -177,7 +177,7 @@ async def _begun(command: str, cwd: Path, folder: Path | None, profile: int | No
             stdout=output,
             stderr=output,
             cwd=cwd,
-            env=command_environment(surroundings(), is_trusted=is_trusted),
+            env=command_environment(child_environment(), is_trusted=is_trusted),
             start_new_session=True,
             pass_fds=passed,
         )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from clew.chat.tools import process_group
-from clew.system.environment import surroundings
+from clew.system.environment import child_environment
 from clew.system.subprocesses import find_program
 
 PATIENCE = 5.0  # seconds that ~/.bashrc may take
@@ -91,7 +91,7 @@ class ShellProfile:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
                 cwd=self._home,
-                env=surroundings(),
+                env=child_environment(),
                 start_new_session=True,
                 pass_fds=(file.fileno(),),
             )

@@ -58,7 +58,7 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
 
     from clew.chat.sdk.sdk_frames import Framing
     from clew.chat.sdk.serve_sdk import serve
-    from clew.system.environment import entrypoint, wants_state
+    from clew.system.environment import entrypoint, wants_session_state
 
     framing = Framing(
         new_id=lambda: str(uuid4()),
@@ -81,7 +81,7 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
         lines,
         _write,
         framing,
-        tells_state=wants_state(),
+        tells_state=wants_session_state(),
         may_bypass=options.allow_dangerously_skip_permissions,
         mirrors=options.session_mirror,
         remark=say,

@@ -154,7 +154,7 @@ def _print(run: RaceRun) -> None:
     money = f"${finished.cost:.4f}" if finished.cost is not None else "no price"
     took = f"{plural(finished.turns, 'reply')}, {finished.milliseconds / 1000:.1f} s"
     print(clean_name(f"{run.model}  {took}, {plural(finished.usage.get('output_tokens', 0), 'token')} out, {money}"))
-    print(f"  {shell_quoting.resume(run.path.stem, str(run.folder))}")
+    print(f"  {shell_quoting.resume_command(run.path.stem, str(run.folder))}")
     for error in finished.errors:
         remark(f"{run.model}: {error}")
 

@@ -18,7 +18,7 @@ from clew.facts.secrets.mask_secrets import mask
 from clew.system import shell_quoting
 from clew.system.environment import current_session
 from clew.system.plural import plural
-from clew.system.subprocesses import become, find_program
+from clew.system.subprocesses import find_program, replace_process
 from clew.wire.layout import Project, SessionFile, Tree, find_session, slugs
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ class ResumePlan:
     @property
     def words(self) -> tuple[str, ...]:
         """What to run, from the folder `cwd`."""
-        return shell_quoting.resuming(self.file.id, *self.flags)
+        return shell_quoting.resume_arguments(self.file.id, *self.flags)
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -54,7 +54,7 @@ class ResumePlan:
     @property
     def line(self) -> str:
         """The same as a line for a shell."""
-        return shell_quoting.resume(self.file.id, self.cwd, self.flags, self.variables)
+        return shell_quoting.resume_command(self.file.id, self.cwd, self.flags, self.variables)
 
 
 def arguments(command: ArgumentParser) -> None:
@@ -82,7 +82,7 @@ def call(options: Namespace, execute: Execute | None = None) -> int:
     if options.print:
         _print_line(way, options.quiet)
         return 0
-    return go(way, options.quiet, execute or become)
+    return go(way, options.quiet, execute or replace_process)
 
 
 def candidates(options: Namespace, asked: str) -> tuple[list[SessionFile], bool]:
@@ -122,10 +122,10 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
     found = [file for session in near if (file := _existing(place, session))]
     if near and not found:
         sentence = f"The transcript of session {near[0][:8]} is gone; only files of its agents are left."
-        raise TranscriptGone(near[0], sentence, f"Read: {shell_quoting.clew('search', query)}")
+        raise TranscriptGone(near[0], sentence, f"Read: {shell_quoting.clew_command('search', query)}")
     if not found:
         missing = NotFound(query)
-        missing.hint = f"Search with: {shell_quoting.clew('search', query)}"
+        missing.hint = f"Search with: {shell_quoting.clew_command('search', query)}"
         raise missing
     if results.instead and not options.quiet:
         remark(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
@@ -213,8 +213,8 @@ def _json(way: ResumePlan) -> dict[str, object]:
         "path": str(way.file.path),
         "command": way.line,
         **(
-            {"command_cmd": shell_quoting.for_cmd(way.file.id, way.cwd) or None}
-            if shell_quoting.is_windows(way.cwd)
+            {"command_cmd": shell_quoting.cmd_resume_command(way.file.id, way.cwd) or None}
+            if shell_quoting.is_windows_path(way.cwd)
             else {}
         ),
     }
@@ -240,5 +240,9 @@ def go(way: ResumePlan, quiet: bool, execute: Execute) -> int:
 
 def _print_line(way: ResumePlan, quiet: bool) -> None:
     print(way.line)
-    if shell_quoting.is_windows(way.cwd) and not quiet and (line := shell_quoting.for_cmd(way.file.id, way.cwd)):
+    if (
+        shell_quoting.is_windows_path(way.cwd)
+        and not quiet
+        and (line := shell_quoting.cmd_resume_command(way.file.id, way.cwd))
+    ):
         remark(f"This is for PowerShell. In cmd.exe: {line}")

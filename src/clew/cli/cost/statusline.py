@@ -35,9 +35,13 @@ def call(options: Namespace) -> int:
     if options.install:
         from shlex import join
 
-        from clew.system.subprocesses import own_command
+        from clew.system.subprocesses import clew_process_command
 
-        print(json.dumps({"statusLine": {"type": "command", "command": join(own_command("statusline"))}}, indent=2))
+        print(
+            json.dumps(
+                {"statusLine": {"type": "command", "command": join(clew_process_command("statusline"))}}, indent=2
+            )
+        )
         return 0
     return run(options.claude_dir, not options.no_refresh, options.json)
 
@@ -116,10 +120,10 @@ def tree_parts(claude_dir: str | None, refresh: bool) -> list[str]:
 
 def _refresh(root: str) -> None:
     """Update the summary in a separate process and do not wait for it."""
-    from clew.system.subprocesses import start_own
+    from clew.system.subprocesses import start_clew
 
     try:
-        worker = start_own("usage", "--quiet", "--claude-dir", os.path.abspath(root), detached=True)
+        worker = start_clew("usage", "--quiet", "--claude-dir", os.path.abspath(root), detached=True)
     except OSError:
         return
     worker.returncode = 0  # so that nothing warns of a process that still runs

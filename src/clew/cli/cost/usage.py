@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from clew.errors import UNREADABLE
+from clew.errors import READ_ERRORS
 from clew.report.usage_table import BY, TIMES, Wanted, needs_places, table
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def quick(arguments: list[str]) -> int | None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except UNREADABLE:
+    except READ_ERRORS:
         return None  # where the parser is, errors are explained
     except KeyboardInterrupt:
         return 130
@@ -196,10 +196,10 @@ def gather_all(plan: UsageOptions, root: str, places: bool) -> Gathered:
     gathered = gather(root, cache_home(), places=places, kept=_kept(root), progress=progress)
     if gathered.missed and not plan.is_quiet:
         from clew.cli.output import remark
-        from clew.system.file_errors import Fence, reason_of
+        from clew.system.file_errors import ErrorCollector, unreadable_reason
 
         for path in gathered.missed:
-            Fence(remark).add(path, reason_of(path))
+            ErrorCollector(remark).add(path, unreadable_reason(path))
     return gathered
 
 

@@ -12,7 +12,7 @@ from clew.cli.output import clean_name, one_line, remark
 from clew.cli.select_session import newest
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
-from clew.errors import UNREADABLE
+from clew.errors import READ_ERRORS
 from clew.facts.prices import Prices, dollars, micros
 from clew.facts.secrets.mask_secrets import mask
 from clew.facts.token_usage import without_thinking
@@ -27,7 +27,7 @@ from clew.report.timezone import Zone
 from clew.report.usage_table import UsageTable, chosen_of
 from clew.report.waste import waste
 from clew.system.environment import claude_home
-from clew.system.file_errors import Fence
+from clew.system.file_errors import ErrorCollector
 from clew.system.plural import noun, plural
 from clew.view.sanitize import columns
 from clew.wire.layout import Project, SessionFile, Tree, claude_dir, find_session, session_at
@@ -136,7 +136,7 @@ def _inaccurate(replies: list[str], turns: list[int]) -> str:
 
 
 def _waste(plan: UsageOptions, prices: Prices) -> int:
-    fence = Fence() if plan.is_quiet else Fence(remark)
+    fence = ErrorCollector() if plan.is_quiet else ErrorCollector(remark)
     found = waste(_chosen(plan), prices, fence)
     if plan.has("json"):
         print_json(
@@ -198,7 +198,7 @@ def readable(plan: UsageOptions, found: UsageTable, gathered: Gathered) -> dict[
 def _title(path: str) -> str:
     try:
         title = Outline(session_at(path)).title
-    except UNREADABLE:
+    except READ_ERRORS:
         return ""
     return one_line(mask(title or "")[0], 40)
 

@@ -101,7 +101,7 @@ def _print(plan: Plan, written: Written | None, violations: tuple[str, ...]) -> 
 def resume_line(plan: Plan, written: Written) -> str:
     """How to go on with the new session, as a line for a shell."""
     cwd = plan.cwd or plan.source.cwd
-    return shell_quoting.resume(written.id, cwd or "")
+    return shell_quoting.resume_command(written.id, cwd or "")
 
 
 def _bytes(items: Any) -> int:

@@ -253,7 +253,7 @@ def _print_done(options: Namespace, done: Rewound) -> None:
 def _undo(options: Namespace) -> str:
     """The command that undoes this rewind, ready to be pasted into a shell."""
     where = ["--claude-dir", str(options.claude_dir)] if options.claude_dir else []
-    return shell_quoting.on("rewind", options.id, "--undo", *where, whole=True)
+    return shell_quoting.session_command("rewind", options.id, "--undo", *where, full_id=True)
 
 
 def _json(options: Namespace, plan: RewindPlan, done: Rewound | None) -> dict[str, Any]:

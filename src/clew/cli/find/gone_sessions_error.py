@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from clew.cli.output import clean, one_line
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.collect.archive.deleted_tree import open_attic
-from clew.errors import Ambiguous, TranscriptGone, shortened
+from clew.errors import Ambiguous, TranscriptGone, quote_input
 from clew.facts.secrets.mask_secrets import mask
 from clew.index.known_sessions import HISTORY, WHERE, gone_sessions
 from clew.index.results import SearchResult
@@ -44,8 +44,8 @@ def gone_by_words(query: str, found: Sequence[SearchResult]) -> TranscriptGone:
     """The error for a search that matches only sessions whose transcript is gone."""
     if len(found) == 1:
         return _error(found[0].session, found[0].gone, found[0].title)
-    sentence = f"{shortened(query)} matches {plural(len(found), 'session')} whose transcripts are gone."
-    return TranscriptGone(query, sentence, f"List them with: {shell_quoting.clew('search', query)}")
+    sentence = f"{quote_input(query)} matches {plural(len(found), 'session')} whose transcripts are gone."
+    return TranscriptGone(query, sentence, f"List them with: {shell_quoting.clew_command('search', query)}")
 
 
 def _error(id: str, source: str, title: str) -> TranscriptGone:
@@ -53,8 +53,8 @@ def _error(id: str, source: str, title: str) -> TranscriptGone:
     about = f"{id[:8]} ({name})" if name else id[:8]
     if source == "reconstructed":
         sentence = f"The transcript of session {about} is gone; it was reconstructed from what was left."
-        return TranscriptGone(id, sentence, f"Read that: {shell_quoting.on('show', id)}")
+        return TranscriptGone(id, sentence, f"Read that: {shell_quoting.session_command('show', id)}")
     sentence = f"The transcript of session {about} is gone; only {WHERE[source]} has it."
     left = "Only its prompts are left" if source == HISTORY else "Only its title and first prompt are left"
-    archived = f"Bring it back with: {shell_quoting.on('restore', id)}"
+    archived = f"Bring it back with: {shell_quoting.session_command('restore', id)}"
     return TranscriptGone(id, sentence, archived if source == "archive" else f"{left}. Read: clew ls --gone")

@@ -81,7 +81,7 @@ def _save(options: Namespace, query: str) -> int:
     sessions = plural(len(made.results), "session")
     print(clean_name(f"{path}: {sessions}." if path else f"Would keep {sessions}."))
     if path and not options.quiet:
-        remark(f"Read it again: {shell_quoting.clew('recall', 'load', path.stem)}")
+        remark(f"Read it again: {shell_quoting.clew_command('recall', 'load', path.stem)}")
     return 0
 
 

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from clew.errors import UNFORESEEN, BadQuery, ClewError, shortened
+from clew.errors import UNEXPECTED_ERRORS, BadQuery, ClewError, quote_input
 from clew.system.plural import plural
 
 TYPE_CHECKING = False
@@ -83,7 +83,7 @@ def quick(arguments: list[str]) -> int | None:
         return 0
     except KeyboardInterrupt:
         return 130
-    except (OSError, *UNFORESEEN):
+    except (OSError, *UNEXPECTED_ERRORS):
         return None  # where the parser is, errors are explained
     return 2
 
@@ -120,11 +120,11 @@ def run(plan: SearchOptions) -> int:
             results = index.search(query, limit, without=without, semantic=semantic)
             add_gone(index, query, results, limit, archive=archive, without=without, semantic=semantic)
             if results.instead and not quiet:
-                print(f"Nothing matches {shortened(plan.query)}; this is for {results.instead!r}.", file=sys.stderr)
+                print(f"Nothing matches {quote_input(plan.query)}; this is for {results.instead!r}.", file=sys.stderr)
             found = results
         _show(index, found, plan)
     if not found and not quiet:
-        print(f"Nothing matches {shortened(plan.query)}.", file=sys.stderr)
+        print(f"Nothing matches {quote_input(plan.query)}.", file=sys.stderr)
         if index.default.filters:
             print(
                 f"Your settings narrow searches to {index.default.text}; in:all searches everything.", file=sys.stderr
@@ -223,10 +223,10 @@ def _report_skipped(paths: list[str], quiet: bool) -> None:
     """Name the files that cannot be indexed, and so are not searched."""
     if paths and not quiet:
         from clew.cli.output import remark
-        from clew.system.file_errors import Fence
+        from clew.system.file_errors import ErrorCollector
 
         for path in paths:
-            Fence(remark).add(path, "it cannot be indexed")
+            ErrorCollector(remark).add(path, "it cannot be indexed")
 
 
 def _bar(done: int, total: int) -> None:
@@ -292,7 +292,9 @@ def _print(found: list[SearchResult]) -> None:
         print(_heading(result, colour))
         for passage in result.passages:
             print(f"    {_passage(passage, colour)}")
-        last = _plain(describe_gone(result)) if result.gone else shell_quoting.resume(result.session, result.cwd)
+        last = (
+            _plain(describe_gone(result)) if result.gone else shell_quoting.resume_command(result.session, result.cwd)
+        )
         print(_styled(f"    {last}", "2", colour) + "\n")
     sys.stdout.flush()
 

@@ -70,7 +70,7 @@ def _show(plan: InstallPlan) -> None:
         if change.before != change.after:
             print(clean(_difference(change)))
     for command in plan.commands:
-        print(f"$ {shell_quoting.join(command)}")
+        print(f"$ {shell_quoting.join_command(command)}")
 
 
 def _difference(change: PlannedFile) -> str:

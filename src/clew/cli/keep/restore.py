@@ -66,9 +66,8 @@ def _found(archive: Archive, options: Namespace) -> ArchivedFile:
     except NotFound as missing:
         attic = open_attic(options.claude_dir)
         if attic and any(id.startswith(options.id.lower()) for id in attic.reconstructed):
-            missing.hint = (
-                f"It was reconstructed from what was left of it. Read that: {shell_quoting.clew('show', options.id)}"
-            )
+            command = shell_quoting.clew_command("show", options.id)
+            missing.hint = f"It was reconstructed from what was left. Read it with: {command}"
         raise
 
 
@@ -79,4 +78,4 @@ def _remarks(options: Namespace, session: str, there: int, written: int) -> None
         remark(f"{size(written)} would be written.")
     elif written:
         where = ("--claude-dir", options.to) if options.to else ()
-        remark(f"{size(written)} written. Read it: {shell_quoting.on('show', session, *where)}")
+        remark(f"{size(written)} written. Read it: {shell_quoting.session_command('show', session, *where)}")

@@ -16,7 +16,7 @@ from clew.cli.read.check_print import Line, erase, lacking_fields, print_lines, 
 from clew.cli.select_session import files, tree
 from clew.cli.select_session import session as chosen
 from clew.conversation.session import Session
-from clew.errors import UNREADABLE
+from clew.errors import READ_ERRORS
 from clew.facts.health import (
     BAD_TEXT,
     BROKEN,
@@ -32,7 +32,7 @@ from clew.facts.health import (
     health,
 )
 from clew.system import shell_quoting
-from clew.system.file_errors import describe
+from clew.system.file_errors import describe_error
 from clew.system.plural import plural
 from clew.wire.layout import SessionFile
 
@@ -161,8 +161,12 @@ def _next_step(found: Health) -> str:
     """How to get the lost prompts back, except what is left of a torn line, and how to get rid of blank texts."""
     torn = {damage.line for damage in found.damage if damage.prompt and not damage.agent}
     if {*found.prompts.lost} - torn:
-        return f"Bring them back with: {shell_quoting.on('repair', found.id)}"
-    return f"Replace the blank texts with: {shell_quoting.on('repair', found.id)}" if found.of("blank") else ""
+        return f"Bring them back with: {shell_quoting.session_command('repair', found.id)}"
+    return (
+        f"Replace the blank texts with: {shell_quoting.session_command('repair', found.id)}"
+        if found.of("blank")
+        else ""
+    )
 
 
 def _whole(found: Health) -> str:
@@ -317,8 +321,8 @@ def _checked(file: SessionFile, versions: Sequence[str]) -> tuple[str, Mapping[s
     session = Session(file.path, file=file)
     try:
         found = health(session, versions)
-    except UNREADABLE as error:
-        why = describe(error)
+    except READ_ERRORS as error:
+        why = describe_error(error)
         made = {"kind": "health", "path": str(file.path), "id": file.id, "verdict": BROKEN, "error": why}
         return BROKEN, made, f"It cannot be read: {why}."
     return found.verdict, _json(found, session), _summary(found)

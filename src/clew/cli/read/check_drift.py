@@ -13,9 +13,9 @@ from clew.cli.read.check_print import Line, print_lines, table, watched
 from clew.cli.select_session import files
 from clew.cli.select_session import session as chosen
 from clew.conversation.session import Session
-from clew.errors import UNREADABLE
+from clew.errors import READ_ERRORS
 from clew.facts.format_drift import Drift, Unknown, drift, known
-from clew.system.file_errors import describe
+from clew.system.file_errors import describe_error
 from clew.system.plural import plural
 from clew.wire.layout import SessionFile
 
@@ -35,8 +35,8 @@ def call(options: Namespace) -> int | None:
     for file in watched(wanted, options.quiet):
         try:
             found = sum((drift(s.entries) for s in _with_agents(file)), Drift())
-        except UNREADABLE as error:
-            remark(f"{file.id[:8]} cannot be read: {describe(error)}.")
+        except READ_ERRORS as error:
+            remark(f"{file.id[:8]} cannot be read: {describe_error(error)}.")
             code = 2
             continue
         where += [file.id[:8]] if found.found else []

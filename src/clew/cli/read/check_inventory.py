@@ -30,7 +30,7 @@ def call(options: Namespace) -> int | None:
         rows = [_row(chosen(options, options.id, archived=True))]
     else:
         for file in islice(files(options), options.limit):
-            with fence.around(file.path):
+            with fence.catch(file.path):
                 rows.append(_row(Session(file.path, file=file)))
     if not rows:
         return None

@@ -321,7 +321,9 @@ class FollowedSession:
             return False
         newest = max(newer, key=lambda file: file.mtime_ns)
         if not self.wish.switch:
-            self._remark(f"A newer session has begun here. Follow it with: {shell_quoting.on('follow', newest.id)}")
+            self._remark(
+                f"A newer session has begun here. Follow it with: {shell_quoting.session_command('follow', newest.id)}"
+            )
             return False
         self._remark(f"Going over to {newest.id}.")
         self.file = newest

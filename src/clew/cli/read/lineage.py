@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import clean_name, common, one_line, print_json
 from clew.cli.select_session import session, tree
-from clew.system.file_errors import Fence
+from clew.system.file_errors import ErrorCollector
 
 if TYPE_CHECKING:
     from clew.edit.session_lineage import Lineage
@@ -83,6 +83,6 @@ def _title(id: str, known: Mapping[str, SessionFile]) -> str:
     if id not in known:
         return "  (gone)"
     title = ""
-    with Fence().around(known[id].path):
+    with ErrorCollector().catch(known[id].path):
         title = Outline(known[id]).title
     return f"  {one_line(mask(title)[0], 80)}" if title else ""

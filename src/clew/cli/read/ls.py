@@ -23,7 +23,7 @@ from clew.errors import NotFound
 from clew.facts.secrets.mask_secrets import mask, mask_data
 from clew.index.known_sessions import INDEX, gone_sessions
 from clew.system import shell_quoting
-from clew.system.file_errors import Fence
+from clew.system.file_errors import ErrorCollector
 from clew.system.plural import plural
 from clew.wire.layout import AgentFile, Project, find_project, session_at, slugs
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
@@ -73,13 +73,13 @@ def _masked(row: Json) -> Json:
     return {**found, "title": title} if secrets else found
 
 
-def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
+def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     paths: dict[str, str] = {}
     attic = open_attic(options.claude_dir)
     shown = 0
     for outline in outlines(options, fence) if not options.gone else ():
         row: Json = {}
-        with fence.around(outline.file.path):
+        with fence.catch(outline.file.path):
             row = {**_session(outline, paths), **_kept(outline, attic), **(_rounds(outline) if options.rounds else {})}
         if row:
             shown += 1
@@ -95,7 +95,7 @@ def _sessions(options: Namespace, fence: Fence) -> Iterator[Json]:
         remark(f"{known} known from the prompt history alone. List them: clew ls --gone")
 
 
-def _gone(options: Namespace, fence: Fence, attic: Attic | None) -> Iterator[Json]:
+def _gone(options: Namespace, fence: ErrorCollector, attic: Attic | None) -> Iterator[Json]:
     """The sessions that Claude Code's index, the history of prompts or the archive know, and that have no transcript."""
     is_here = _here(options)
     listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
@@ -116,7 +116,7 @@ def _gone(options: Namespace, fence: Fence, attic: Attic | None) -> Iterator[Jso
             "ended": stamp(known.ended) if known.ended else None,
             "bytes": 0,
             "path": None,
-            "resume": shell_quoting.on("restore", known.session, whole=True) if is_archived else None,
+            "resume": shell_quoting.session_command("restore", known.session, full_id=True) if is_archived else None,
             "kept": "archived" if is_archived else known.sentence,
             "known_from": known.source,
             "when": known.ended,
@@ -139,7 +139,9 @@ def _kept(outline: Outline, attic: Attic | None) -> Json:
     kept = "reconstructed" if outline.id in attic.reconstructed else "archived"
     return {
         "kept": kept,
-        "resume": None if kept == "reconstructed" else shell_quoting.on("restore", outline.id, whole=True),
+        "resume": None
+        if kept == "reconstructed"
+        else shell_quoting.session_command("restore", outline.id, full_id=True),
     }
 
 
@@ -159,17 +161,17 @@ def _session(outline: Outline, paths: dict[str, str]) -> Json:
         "ended": stamp(outline.when),
         "bytes": outline.file.size,
         "path": str(outline.file.path),
-        "resume": shell_quoting.join(shell_quoting.resuming(outline.id)),
+        "resume": shell_quoting.join_command(shell_quoting.resume_arguments(outline.id)),
         "when": outline.when,
     }
 
 
-def _projects(options: Namespace, fence: Fence) -> Iterator[Json]:
+def _projects(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     place = tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     for project in chosen[: options.limit]:
         row: Json = {}
-        with fence.around(project.folder):
+        with fence.catch(project.folder):
             row = _project(project)
         if row:
             yield row
@@ -192,7 +194,7 @@ def _project(project: Project) -> Json:
     }
 
 
-def _agents(options: Namespace, fence: Fence) -> Iterator[Json]:
+def _agents(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     place = tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     shown = 0
@@ -201,14 +203,14 @@ def _agents(options: Namespace, fence: Fence) -> Iterator[Json]:
         if options.limit is not None and shown >= options.limit:
             return
         row: Json = {}
-        with fence.around(agent.path):
+        with fence.catch(agent.path):
             row = {} if agent.is_warmup else _agent(agent, linked, fence)
         if row and _within(row, options):
             shown += 1
             yield row
 
 
-def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: Fence) -> Json:
+def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorCollector) -> Json:
     meta = agent.meta()
     outline = Outline(agent)
     kind, title = (meta.agent_type, meta.description) if meta else (None, None)
@@ -228,21 +230,21 @@ def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: Fence)
     }
 
 
-def _linked_agent(file: AgentFile, linked: dict[Path, dict[str, Agent]], fence: Fence) -> Agent | None:
+def _linked_agent(file: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorCollector) -> Agent | None:
     """The agent with the call that started it, which names its type. Versions before 2.1.80 write no meta file."""
     path = file.project_folder / f"{file.session_id}.jsonl"
     if path not in linked:
         linked[path] = {}
-        with fence.around(path):
+        with fence.catch(path):
             agents = Session(path, file=session_at(path)).agents if path.is_file() else ()
             linked[path] = {agent.id: agent for agent in agents}
     return linked[path].get(file.id)
 
 
-def _prompts(options: Namespace, fence: Fence) -> Iterator[Json]:
+def _prompts(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     path = tree(options).history
     typed: list[HistoryPrompt] = []
-    with fence.around(path):
+    with fence.catch(path):
         typed = list(prompts(read_history(path)))
     found = sorted(typed, key=lambda p: -p.time.timestamp() if p.time else 0)
     is_here = _here(options)
@@ -286,7 +288,7 @@ def _short(path: str | None) -> str:
     return parts[-1] or "/"
 
 
-_KINDS: dict[str, tuple[Callable[[Namespace, Fence], Iterable[Json]], Sequence[Column]]] = {
+_KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[Json]], Sequence[Column]]] = {
     "sessions": (
         _sessions,
         (

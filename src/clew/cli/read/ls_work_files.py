@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from clew.cli.select_session import tree
-from clew.system.file_errors import Fence
+from clew.system.file_errors import ErrorCollector
 from clew.wire.layout import SessionFile, find_project
 from clew.wire.timestamps import stamp
 from clew.wire.work_files import PlanFile, TodoList, plan_files, plan_owners, todo_lists
@@ -16,7 +16,7 @@ from clew.wire.work_files import PlanFile, TodoList, plan_files, plan_owners, to
 Json = Mapping[str, Any]
 
 
-def list_todos(options: Namespace, fence: Fence) -> Iterator[Json]:
+def list_todos(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     """The todo lists and tasks that hold something, newest first."""
     chosen = {file.id for file in _sessions(options)} if options.project else None
     found = sorted(todo_lists(tree(options)), key=lambda made: -made.modified.timestamp())
@@ -24,7 +24,7 @@ def list_todos(options: Namespace, fence: Fence) -> Iterator[Json]:
     yield from islice((row for row in rows if _is_within(row, options)), options.limit)
 
 
-def list_plans(options: Namespace, fence: Fence) -> Iterator[Json]:
+def list_plans(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     """The plans, newest first, each with the session that made it if a transcript names it."""
     plans = plan_files(tree(options))
     owners = plan_owners(plans, _sessions(options)) if plans else {}

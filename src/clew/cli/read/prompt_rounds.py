@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from clew.conversation.session import Session
-from clew.system.file_errors import Fence
+from clew.system.file_errors import ErrorCollector
 from clew.wire.layout import SessionFile, Tree
 from clew.wire.prompt_history import HistoryPrompt
 
@@ -21,7 +21,7 @@ class _Opening(NamedTuple):
 class PromptRounds:
     """Rounds by prompt. A transcript is read when the first prompt of its session is looked up."""
 
-    def __init__(self, place: Tree, fence: Fence) -> None:
+    def __init__(self, place: Tree, fence: ErrorCollector) -> None:
         self._files: dict[str, SessionFile] = {f.id.lower(): f for p in place.projects() for f in p.sessions()}
         self._fence = fence
         self._openings: dict[str, list[_Opening]] = {}
@@ -41,7 +41,7 @@ class PromptRounds:
         if key not in self._openings:
             self._openings[key] = []
             if file := self._files.get(key):
-                with self._fence.around(file.path):
+                with self._fence.catch(file.path):
                     rounds = Session(file.path, file=file).rounds
                     self._openings[key] = [
                         _Opening(

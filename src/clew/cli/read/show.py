@@ -139,7 +139,7 @@ def _header(session: Session) -> Iterator[Row]:
     ]
     yield Row("title", one_line(outline.title) or "(no prompt)")
     yield Row("about", " · ".join(one_line(part) for part in about if part))
-    yield Row("about", shell_quoting.join(shell_quoting.resuming(_resumable(session))))
+    yield Row("about", shell_quoting.join_command(shell_quoting.resume_arguments(_resumable(session))))
 
 
 def _resumable(session: Session) -> str:
@@ -158,11 +158,13 @@ def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
         said = [clean((b.own or b.prompts[-1:])[0].text) for b in others[:3]]
         texts = said if reveal else [mask(text)[0] for text in said]
         names = ", ".join(f"{b.number} ({one_line(text, 40)})" for b, text in zip(others, texts, strict=False))
-        remark(f"{plural(len(others), 'other branch')}: {names}. See: {shell_quoting.on('trace', session.id)}")
+        remark(
+            f"{plural(len(others), 'other branch')}: {names}. See: {shell_quoting.session_command('trace', session.id)}"
+        )
     if session.cut is not None:
         kept = {entry.uuid for entry in session.resume_links.up(session.leaf)} if session.leaf else set()
         gone = [turn for turn in session.turns if turn.prompt.uuid not in kept]
-        back = f"Bring {noun(len(gone), 'it', 'them')} back with: {shell_quoting.on('repair', session.id)}"
+        back = f"Bring {noun(len(gone), 'it', 'them')} back with: {shell_quoting.session_command('repair', session.id)}"
         remark(
             f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses "
             f"{plural(len(gone), 'prompt')} before it. {back}"
@@ -170,9 +172,9 @@ def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
     if left_out := request(session).left_out:
         remark(
             f"A resume also sends {plural(left_out, 'attachment')} in the words of Claude Code, "
-            f"which {noun(left_out, 'is', 'are')} not shown here. See: {shell_quoting.on('check', session.id)}"
+            f"which {noun(left_out, 'is', 'are')} not shown here. See: {shell_quoting.session_command('check', session.id)}"
         )
     if session.damage:
         count, saved = len(session.damage), sum(len(d.salvaged) for d in session.damage)
         entries = f"{plural(saved, 'entry')} saved from {'it' if count == 1 else 'them'}"
-        remark(f"{plural(count, 'damaged line')}, {entries}. See: {shell_quoting.on('check', session.id)}")
+        remark(f"{plural(count, 'damaged line')}, {entries}. See: {shell_quoting.session_command('check', session.id)}")

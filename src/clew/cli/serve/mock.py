@@ -71,12 +71,12 @@ def _serve(script: MockScript, options: Namespace) -> int:
 
 
 def _run(words: list[str], url: str) -> int:
-    from clew.system.environment import surroundings
+    from clew.system.environment import child_environment
     from clew.system.subprocesses import resolve_program
 
     code = subprocess.run(
         [resolve_program(words[0]), *words[1:]],
-        env=surroundings(ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY=KEY),
+        env=child_environment(ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY=KEY),
         check=False,
     ).returncode
     return code if code >= 0 else 128 - code

@@ -24,5 +24,5 @@ def call(options: Namespace) -> int:
         print_json([{"kind": "demo", "path": str(root), "sessions": len(made.sessions), "projects": made.projects}])
     else:
         print(clean_name(f"{root}: {plural(len(made.sessions), 'session')} in {plural(made.projects, 'project')}."))
-        print(f"Look at them: {shell_quoting.clew('ls', '--claude-dir', str(root))}")
+        print(f"Look at them: {shell_quoting.clew_command('ls', '--claude-dir', str(root))}")
     return 0

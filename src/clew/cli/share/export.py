@@ -14,9 +14,9 @@ from clew.cli.select_session import fence_of, outlines
 from clew.cli.select_session import session as chosen
 from clew.cli.turn_range import is_part, part_arguments, turns_of
 from clew.conversation.session import Session
-from clew.errors import UNFORESEEN, NotFound
+from clew.errors import UNEXPECTED_ERRORS, NotFound
 from clew.system.control_characters import escape_json_bytes
-from clew.system.file_errors import Fence, describe
+from clew.system.file_errors import ErrorCollector, describe_error
 from clew.system.plural import plural
 from clew.view.header import About, about, shown
 from clew.view.html_page import page
@@ -126,8 +126,8 @@ def _many(options: Namespace, tally: MaskCount) -> int:
             if not options.quiet:
                 remark(f"{session.id[:8]} is left out. {missing}")
             continue
-        except UNFORESEEN as error:
-            fence.add(session.path or session.id, describe(error))
+        except UNEXPECTED_ERRORS as error:
+            fence.add(session.path or session.id, describe_error(error))
             continue
         made.append(Exported(head, name))
         _tell(options, "exported", folder / name, session.id)
@@ -142,7 +142,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
     return 1 if fence.problems else 0
 
 
-def _sessions(options: Namespace, fence: Fence) -> Iterator[Session]:
+def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Session]:
     if options.id:
         yield from (chosen(options, each, archived=True) for each in options.id)
     else:

@@ -22,7 +22,7 @@ from clew.wire.json_codec import as_text
 if TYPE_CHECKING:
     from clew.foreign.conversation_steps import Conversation
     from clew.foreign.write_import import ImportDraft, There
-    from clew.system.file_errors import Fence
+    from clew.system.file_errors import ErrorCollector
     from clew.wire.layout import Tree
 
 NAMES = ("codex", "opencode", "gemini", "aider", "gptme", "openai")
@@ -80,7 +80,7 @@ def call(options: Namespace) -> int:
         found = iter(few)
     done: list[ImportOutcome] = []
     for talk in found:
-        with fence.around(talk.path) if options.all else nullcontext():
+        with fence.catch(talk.path) if options.all else nullcontext():
             done.append(_told(options, _import(options, place, talk)))
     if not done and not fence.problems:
         missing = NotFound(options.only or options.source or "the usual places", kind="conversation")
@@ -92,7 +92,7 @@ def call(options: Namespace) -> int:
 # -- what there is
 
 
-def _conversations(options: Namespace, fence: Fence) -> Iterator[Conversation]:
+def _conversations(options: Namespace, fence: ErrorCollector) -> Iterator[Conversation]:
     """What was asked for, newest first for each program; each conversation once, and none that holds nothing."""
     from clew.foreign.formats import usual, within
 
@@ -104,7 +104,7 @@ def _conversations(options: Namespace, fence: Fence) -> Iterator[Conversation]:
     wanted = options.only or (source if source and not is_path else "")
     seen: set[str] = set()
     for form, path in files:
-        with fence.around(path):
+        with fence.catch(path):
             for talk in form.read(path):
                 if talk.is_empty:
                     _complain(options, talk)
@@ -127,12 +127,12 @@ def _id(talk: Conversation) -> str:
     return session_id(talk)
 
 
-def _list(options: Namespace, place: Tree, found: Iterable[Conversation], fence: Fence) -> int:
+def _list(options: Namespace, place: Tree, found: Iterable[Conversation], fence: ErrorCollector) -> int:
     from clew.foreign.write_import import there
 
     count = 0
     for talk in found:
-        with fence.around(talk.path):
+        with fence.catch(talk.path):
             count += 1
             _list_one(options, talk, there(talk, place))
     if not count and not fence.problems and not options.quiet:
@@ -237,7 +237,7 @@ def _print(options: Namespace, done: ImportOutcome) -> None:
             made = f"{plural(talk.turns, 'turn')}, {plural(done.entries, 'entry')}"
             print(clean_name(f"{verb} {name}: {made}, {plural(done.kept, 'more record')} kept beside them."))
             print(done.id)
-            print(f"Go on with:  {shell_quoting.resume(done.id, done.cwd)}")
+            print(f"Go on with:  {shell_quoting.resume_command(done.id, done.cwd)}")
     if done.undo and is_terminal():
         print(f"Take it back with:  clew undo {done.undo}", file=sys.stderr)
     if done.cwd and not os.path.isdir(done.cwd) and not options.quiet:

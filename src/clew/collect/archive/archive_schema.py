@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 
 from clew.errors import StoreError
-from clew.system.sqlite_file import BUSY_MS, Writing, settle
+from clew.system.sqlite_file import BUSY_MS, WriteTransaction, run_pragmas
 
 VERSION = 1
 APPLICATION = int.from_bytes(b"clew")
@@ -83,10 +83,10 @@ def open_archive(path: str, *, vfs: str | None = None) -> apsw.Connection:
 
 def _prepare(connection: apsw.Connection) -> None:
     if (connection.pragma("application_id"), connection.pragma("user_version")) != (APPLICATION, VERSION):
-        with Writing(connection):
+        with WriteTransaction(connection):
             _create(connection)
     connection.pragma("journal_mode", "WAL")
-    settle(connection, _PRAGMAS)
+    run_pragmas(connection, _PRAGMAS)
 
 
 def open_to_read(path: str) -> apsw.Connection:

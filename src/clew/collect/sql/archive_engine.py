@@ -22,7 +22,7 @@ from clew.collect.sql.query_result import QueryResult, bad_query, result, too_sl
 from clew.collect.sql.views import VIEWS
 from clew.facts.prices import Prices, load
 from clew.system.environment import cache_home
-from clew.system.sqlite_file import BUSY_MS, DAMAGE, Writing
+from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction
 from clew.version import __version__
 
 Progress = Callable[[int, int], None]  # bytes that have been read, and all that are to be
@@ -115,7 +115,7 @@ def refreshed(source: apsw.Connection, path: str, prices: Prices, progress: Prog
     """The facts at a path, with those of every file that has new lines made anew."""
     host = str(source.execute("SELECT value FROM about WHERE name = 'host'").get)
     connection = _opened(path, f"{__version__} {prices.date} {prices.source} {host}")
-    with Writing(connection):
+    with WriteTransaction(connection):
         files = changed_since(source, int(connection.execute("SELECT seq FROM about").get))
         done, total = 0, sum(file.size for file in files)
         for file in files:
@@ -154,7 +154,7 @@ def _made(path: str, mark: int) -> apsw.Connection:
     connection.set_busy_timeout(BUSY_MS)
     connection.execute("PRAGMA synchronous=OFF")  # it can be made again
     if connection.pragma("user_version") != mark:
-        with Writing(connection):
+        with WriteTransaction(connection):
             names = connection.execute(
                 "SELECT type, name FROM sqlite_schema WHERE type IN ('view', 'table')"
             ).fetchall()

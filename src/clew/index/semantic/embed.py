@@ -24,7 +24,7 @@ from clew.index.semantic.vectors import TITLE_AT, EmbeddedFile, Lock, VectorRow,
 from clew.index.semantic.wordpiece import Stretch
 from clew.index.session_index import Index
 from clew.index.snippet import text_at
-from clew.system.sqlite_file import DAMAGE, Writing
+from clew.system.sqlite_file import DAMAGE, WriteTransaction
 
 BATCH = 4096  # word pieces that are embedded and kept together: about a second's work
 _PROMPT, _REPLY, _INPUT = (FIELDS.index(name) for name in ("prompt", "reply", "input"))
@@ -140,7 +140,7 @@ class _Batch:
 
 def _begin(vectors: Vectors, task: EmbedTask) -> int:
     """Note the state that is being embedded, and drop what no longer belongs to it."""
-    with Writing(vectors.base):
+    with WriteTransaction(vectors.base):
         source = vectors.claim(task.path, task.state, task.was)
         vectors.drop(source, task.extra)
     return source

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from clew.index.index_schema import reset
 from clew.index.semantic.minilm import SIZE, Floats
-from clew.system.sqlite_file import BUSY_MS, DAMAGE, Writing, settle
+from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, run_pragmas
 
 VERSION = 1  # of the tables, of what is embedded, and of the model
 TITLE_AT = -1  # the offset of a title, which stands in no single line
@@ -77,11 +77,11 @@ class Vectors:
     def _prepare(self) -> None:
         if self.base.pragma("user_version") == VERSION:
             return
-        settle(self.base, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+        run_pragmas(self.base, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
         if self.base.execute("SELECT count(*) FROM sqlite_schema").get:
             reset(self.base)
             self.reason = "another version"
-        with Writing(self.base):
+        with WriteTransaction(self.base):
             if self.base.pragma("user_version") != VERSION:  # else another clew was faster
                 self.base.execute(_TABLES)
                 self.base.pragma("user_version", VERSION)
@@ -132,14 +132,14 @@ class Vectors:
 
     def add(self, rows: Sequence[VectorRow], whole: Iterable[int]) -> None:
         """Keep stretches and say which sources are whole now, together."""
-        with Writing(self.base):
+        with WriteTransaction(self.base):
             insert = "INSERT INTO stretch(source, offset, part, start, stop, digest, vector) VALUES(?,?,?,?,?,?,?)"
             self.base.executemany(insert, rows)
             self.base.executemany("UPDATE source SET is_whole=1 WHERE id=?", [(source,) for source in whole])
 
     def forget(self, sources: Iterable[int]) -> None:
         for source in sources:
-            with Writing(self.base):
+            with WriteTransaction(self.base):
                 self.base.execute("DELETE FROM stretch WHERE source=?", (source,))
                 self.base.execute("DELETE FROM source WHERE id=?", (source,))
 

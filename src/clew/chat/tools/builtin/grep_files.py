@@ -13,7 +13,7 @@ from pathlib import Path
 from clew.chat.tools.path_arguments import named
 from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import FLAG, TEXT, WHOLE, SpecTool, choice, fields, needed, optional
-from clew.system.environment import surroundings
+from clew.system.environment import child_environment
 from clew.system.plural import noun
 from clew.system.subprocesses import find_program, neutral_folder
 
@@ -83,7 +83,7 @@ async def _ripgrep(arguments: Sequence[str], cwd: Path, scene: ToolContext) -> l
             program(),
             *arguments,
             cwd=cwd,
-            env=surroundings(),
+            env=child_environment(),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -114,7 +114,7 @@ async def matching(pattern: str, text: str) -> str:
         program(),
         *("--no-config", "--color=never", "--no-line-number", "-e", pattern, "-"),
         cwd=neutral_folder(),
-        env=surroundings(),
+        env=child_environment(),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -20,7 +20,7 @@ from clew.collect.sinks.record import COLUMNS, records
 from clew.conversation.session import Session
 from clew.facts.prices import Prices
 from clew.facts.token_usage import usage
-from clew.system.sqlite_file import Writing
+from clew.system.sqlite_file import WriteTransaction
 from clew.wire.bulk_scan import scan
 from clew.wire.side_files import AgentMeta
 from clew.wire.usage_fields import PROBE, Billed
@@ -94,7 +94,7 @@ class SpanCursor:
             self._rests_until[file.file] = began + _REST * (self.clock() - began)
             yield from (found[start : start + ROWS] for start in range(0, len(found), ROWS))
         if is_complete and last > self.place.position:
-            with Writing(self.connection):
+            with WriteTransaction(self.connection):
                 self.place.move(last)
                 self.connection.execute("DELETE FROM told WHERE sink = ? AND NOT is_open", (self.sink,))
 
