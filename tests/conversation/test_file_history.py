@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clew.conversation.file_history import FileState, file_states, restoration
+from clew.conversation.file_history import FileState, backups_to_restore, file_states
 from clew.conversation.session import Session
 from clew.demo.talk import talk
 from clew.wire.entry import entries, read
@@ -106,11 +106,11 @@ def test_going_back_restores_the_files_of_then_and_the_first_state_of_later_ones
         delta("p2", "new", saved(1, None), by="t2"),
         snapshot("p3", {"a": saved(3), "new": saved(2)}),
     )
-    assert {p: b.version for p, b in restoration(found, "p1").items()} == {"a": 1, "new": 1}
-    assert restoration(found, "p1")["new"].name is None  # it was not there: it would be deleted
-    assert {p: b.version for p, b in restoration(found, "p2").items()} == {"a": 2, "new": 1}
-    assert {p: b.version for p, b in restoration(found, "p3").items()} == {"a": 3, "new": 2}
-    assert restoration(found, "elsewhere") == {}
+    assert {p: b.version for p, b in backups_to_restore(found, "p1").items()} == {"a": 1, "new": 1}
+    assert backups_to_restore(found, "p1")["new"].name is None  # it was not there: it would be deleted
+    assert {p: b.version for p, b in backups_to_restore(found, "p2").items()} == {"a": 2, "new": 1}
+    assert {p: b.version for p, b in backups_to_restore(found, "p3").items()} == {"a": 3, "new": 2}
+    assert backups_to_restore(found, "elsewhere") == {}
 
 
 @pytest.mark.req("R073")

@@ -52,7 +52,7 @@ def roots_need_a_parent(patch: Patch) -> None:
 
 @violates("R141", "only the active branch is listed")
 def one_branch(patch: Patch) -> None:
-    @patch.wrap(branches.branches)
+    @patch.wrap(branches.list_branches)
     def wrong(original, *args):
         return tuple(each for each in original(*args) if each.is_active)
 
@@ -148,7 +148,7 @@ def waiting_is_complete(patch: Patch) -> None:
 
 @violates("R190", "a call does not lead to its agent")
 def calls_lead_nowhere(patch: Patch) -> None:
-    @patch.wrap(agent_sessions._with_call)
+    @patch.wrap(agent_sessions._match_call)
     def wrong(original, found, calls, taken):
         return found
 

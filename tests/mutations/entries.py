@@ -199,7 +199,7 @@ def updates_are_first_snapshots(patch: Patch) -> None:
 
 @violates("R073", "the files of a message are those of its first snapshot")
 def updates_change_nothing(patch: Patch) -> None:
-    @patch.wrap(file_history._snapshot)
+    @patch.wrap(file_history._add_snapshot)
     def wrong(original, found, noted):
         message = noted.inner_message_id or noted.message_id
         return None if message in found else original(found, noted)

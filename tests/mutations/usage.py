@@ -14,7 +14,7 @@ from tests.mutations import Patch, violates
 @violates("R109", "the record of a result is sent")
 @violates("R267", "bookkeeping of the program is sent")
 def records_are_sent(patch: Patch) -> None:
-    @patch.wrap(api_messages._sendable)
+    @patch.wrap(api_messages._clean_message)
     def wrong(original, made, *args):
         return {**original(made, *args), "toolUseResult": {}, "_requestId": "req_1"}
 
@@ -78,7 +78,7 @@ def synthetic_is_real(patch: Patch) -> None:
 
 @violates("R147", "of parallel calls one result is on the path")
 def one_result(patch: Patch) -> None:
-    @patch.wrap(active_path.with_siblings)
+    @patch.wrap(active_path.insert_siblings)
     def wrong(original, found, *args):
         return found
 
@@ -86,7 +86,7 @@ def one_result(patch: Patch) -> None:
 @violates("R265", "results do not follow their calls")
 @violates("R266", "each block of a reply is a message")
 def nothing_is_merged(patch: Patch) -> None:
-    @patch.wrap(api_messages._merge)
+    @patch.wrap(api_messages._merge_drafts)
     def wrong(original, made, *args):
         return list(made)
 

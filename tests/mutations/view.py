@@ -45,7 +45,7 @@ def boundaries_have_no_past(patch: Patch) -> None:
 
 @violates("R150", "sidechains inside a file are turns of the session")
 def sidechains_are_turns(patch: Patch) -> None:
-    @patch.wrap(agent_sessions._inline)
+    @patch.wrap(agent_sessions._inline_agents)
     def wrong(original, found):
         return []
 

@@ -1,18 +1,15 @@
 """The conversation model: entries linked to a graph, replies, calls, turns, branches, agents, resume requests.
 
 Modules:
-    active_path        The active path: which entries a resume would go on from, by the rule of each era.
-    agent_sessions     Agents: conversations that calls began, each under its call and readable on its own.
-    api_messages       Messages: drafts ordered, merged and mended so that the API accepts them.
-    attachment_text    Attachments stored without the words that the model got: the words that Claude Code makes of
-                       them again.
-    branches           Branches: the alternatives of a conversation that hold a prompt.
-    cli_version        Eras: how the versions of Claude Code differ in reading a session back.
-    entry_graph        The graph: entries joined by their parents into a forest, with what is wrong with it as
-                       values.
-    file_history       The files of a session: which were tracked at each message, and which saved state of them
-                       belongs there.
-    literal_functions  Functions from early descriptions of the format, word for word, for tools that were written
+    active_path        Find the entries that a resume continues from, by the rules of each Claude Code version.
+    agent_sessions     Find the sub-agents of a session and the call that started each of them.
+    api_messages       Order, merge and repair message drafts so that the API accepts them.
+    attachment_text    Render attachments that were stored without the text that the model received.
+    branches           List the branches of a conversation: the alternatives that end with different prompts.
+    cli_version        Describe how the versions of Claude Code differ in resuming a session.
+    entry_graph        Link entries by their parents into a forest, and report what is wrong with the links.
+    file_history       Track which files were saved at each message, and which saved state a rewind restores.
+    literal_functions  Implement functions from early descriptions of the format literally, for tools written
                        against them.
     load               Doors: a session from a path, from an id, or every session that fits.
     locate             Places in a session, as people name them: `3` or `-1`, the end of a turn; `b2`, that of a

@@ -1,7 +1,7 @@
-"""The active path: which entries a resume would go on from, by the rule of each era.
+"""Find the entries that a resume continues from, by the rules of each Claude Code version.
 
-A file is a tree. The path runs from a root to one leaf; where parallel calls left results beside it they are pulled in;
-what lies before the last compaction is cut off, but for the messages that the compaction preserved.
+A file is a tree. The path runs from a root to one leaf. Results that parallel calls left off the path are inserted;
+everything before the last compaction is cut off, except the messages that the compaction preserved.
 """
 
 from __future__ import annotations
@@ -17,50 +17,50 @@ from clew.wire.json_codec import as_text
 NIL = "00000000-0000-0000-0000-000000000000"
 
 
-def leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = False) -> Entry | None:
-    """The entry that a resume continues from; `pins` are the last-prompt entries of the file.
+def find_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = False) -> Entry | None:
+    """Return the entry that a resume continues from; `pins` are the last-prompt entries of the file.
 
-    A path needs a message, among the parents that the lines name. A boundary voids the pins before it. A pin holds a resume
+    A path needs a message among the parents that the lines name. A boundary voids the pins before it. A pin holds a resume
     back unless the last line of the file descends from it by the parents that the lines name: a bridge does not count. With
     `history` it does, which gives the end of the conversation as it was.
     """
-    chosen = _chosen(links, pins, era, history)
-    if chosen is None or not era.leaf_by_order:
-        return chosen
-    above = links.up(chosen, history) if history else links.ancestors(chosen)
+    selected = _select_leaf(links, pins, era, history)
+    if selected is None or not era.leaf_by_order:
+        return selected
+    above = links.up(selected, history) if history else links.ancestors(selected)
     if any(e.type in SPOKEN for e in above):
-        return chosen
-    reached = _reached(links)
-    spoken = (e for e in reversed(_current(links)) if e.type in SPOKEN and e.uuid in reached)
-    return next(spoken, chosen)
+        return selected
+    reachable = _reachable_from_ends(links)
+    spoken = (e for e in reversed(_leaf_candidates(links)) if e.type in SPOKEN and e.uuid in reachable)
+    return next(spoken, selected)
 
 
-def _reached(links: Chain) -> set[str | None]:
-    """The entries from which some path leads to an end; those of a ring lead nowhere."""
-    above = {parent.uuid for entry in links.nodes.values() if (parent := links.named(entry))}
-    found: set[str | None] = set()
+def _reachable_from_ends(links: Chain) -> set[str | None]:
+    """Return the uuids of all entries on some path that has an end; entries of a cycle are on none."""
+    parents = {parent.uuid for entry in links.nodes.values() if (parent := links.named(entry))}
+    reachable: set[str | None] = set()
     for uuid, entry in links.nodes.items():
-        if uuid not in above:
+        if uuid not in parents:
             for step in links.ancestors(entry):
-                if step.uuid in found:
+                if step.uuid in reachable:
                     break
-                found.add(step.uuid)
-    return found
+                reachable.add(step.uuid)
+    return reachable
 
 
-def _current(links: Chain) -> list[Entry]:
-    """The lines that can be a leaf: no agent's, and none that a later line of the same uuid replaced."""
+def _leaf_candidates(links: Chain) -> list[Entry]:
+    """Return the lines that can be a leaf: not an agent's, and not replaced by a later line with the same uuid."""
     current = (entry for entry in links.order if links.nodes[entry.uuid] is entry)
     return [entry for entry in current if links.agent or not entry.is_sidechain]
 
 
-def _chosen(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -> Entry | None:
-    candidates = _current(links)
+def _select_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -> Entry | None:
+    candidates = _leaf_candidates(links)
     if not candidates:
         return None
     if not era.leaf_by_order:
-        return _newest(candidates)
-    last = _last(candidates, links)
+        return _newest_entry(candidates)
+    last = _last_line(candidates, links)
     boundary = max((entry.offset for entry in links.order if entry.is_boundary), default=-1)
     named = next((pin for pin in reversed(pins) if pin.leaf and pin.offset > boundary), None)
     pinned = links.nodes.get(named.leaf) if named and named.leaf != NIL else None
@@ -73,10 +73,10 @@ def _chosen(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -> Ent
     return below[-1] if below else pinned
 
 
-def _last(candidates: Sequence[Entry], links: Chain) -> Entry:
-    """The last line of the file; if others hang below it (lines out of order), the newest of those and itself.
+def _last_line(candidates: Sequence[Entry], links: Chain) -> Entry:
+    """Return the last line of the file; if other lines hang below it (lines out of order), the newest of them all.
 
-    Where a compaction put what it preserved behind the last line, the last preserved line takes its place.
+    If a compaction moved preserved lines after the last line, return the last preserved line.
     """
     last = links.ends.get(candidates[-1].uuid, candidates[-1])
     if all(links.above.get(e.uuid) != last.uuid for e in candidates):
@@ -88,93 +88,95 @@ def _last(candidates: Sequence[Entry], links: Chain) -> Entry:
     return best
 
 
-def _newest(candidates: Sequence[Entry]) -> Entry:
-    """The newest timestamp wins; an entry without one is never newer, and nothing is newer than it."""
+def _newest_entry(candidates: Sequence[Entry]) -> Entry:
+    """Return the entry with the newest timestamp. An entry without one is never newer, and nothing is newer than it."""
     best = candidates[0]
     for entry in candidates[1:]:
-        mine, yours = entry.time, best.time
-        if mine is not None and yours is not None and mine > yours:
+        entry_time, best_time = entry.time, best.time
+        if entry_time is not None and best_time is not None and entry_time > best_time:
             best = entry
     return best
 
 
-def with_siblings(path: list[Entry], links: Chain) -> list[Entry]:
-    """Put back what parallel calls left beside the path.
+def insert_siblings(path: list[Entry], links: Chain) -> list[Entry]:
+    """Insert the blocks and results that parallel calls left off the path.
 
-    A block of the same reply comes behind the last on the path that stands before it in the file, and all results of its
-    calls behind its last block, in file order. A result before the call stays where it is.
+    A block of a reply is inserted after the last block on the path that precedes it in the file, and all results of
+    its calls after its last block, in file order. A result before its call keeps its position.
     """
     if len(path) == len(links.nodes):
         return path
     on_path = {entry.uuid for entry in path}
-    last = _last_lines(path)
-    beside = [e for uuid, e in links.nodes.items() if uuid not in on_path]
+    last = _reply_ends(path)
+    off_path = [e for uuid, e in links.nodes.items() if uuid not in on_path]
     blocks: dict[str | None, list[Entry]] = {}
-    for entry in beside:
+    for entry in off_path:
         if entry.type == "assistant" and _mid(entry) is not None and _mid(entry) in last:
             blocks.setdefault(_mid(entry), []).append(entry)
-    answers = [(e, use) for e in beside if e.type == "user" and (use := _answers(e)) is not None]
+    answers = [(e, use) for e in off_path if e.type == "user" and (use := _answered_call(e)) is not None]
     if not blocks and not answers:
         return path
-    owner = {u: _mid(e) for e in path if e.type == "assistant" for u in _uses(e)}
-    owner |= {u: mid for mid, group in blocks.items() for e in group for u in _uses(e)}
-    strays = {owner[use] for _, use in answers if owner.get(use) is not None} | set(blocks)  # no id, no siblings
+    owner = {u: _mid(e) for e in path if e.type == "assistant" for u in _call_ids(e)}
+    owner |= {u: mid for mid, group in blocks.items() for e in group for u in _call_ids(e)}
+    incomplete = {owner[use] for _, use in answers if owner.get(use) is not None} | set(blocks)  # no id, no siblings
     for index, entry in enumerate(path):
-        use = _answers(entry) if entry.type == "user" else None
+        use = _answered_call(entry) if entry.type == "user" else None
         if use is not None and index > last.get(owner.get(use), -1):
             answers.append((entry, use))
     results: dict[str | None, list[Entry]] = {}
     for entry, use in answers:
-        if use in owner and owner[use] in strays:
+        if use in owner and owner[use] in incomplete:
             results.setdefault(owner[use], []).append(entry)
     ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}  # a line that comes again keeps its place
     for group in results.values():
         group.sort(key=lambda e: ranks[e.uuid])
-    return _spliced(path, strays, blocks, results, last, ranks)
+    return _splice_siblings(path, incomplete, blocks, results, last, ranks)
 
 
-def with_siblings_behind(path: list[Entry], links: Chain) -> list[Entry]:
-    """Put back what parallel calls left beside the path, as versions before 2.1.290 do.
+def insert_siblings_by_time(path: list[Entry], links: Chain) -> list[Entry]:
+    """Insert what parallel calls left off the path, as versions before 2.1.290 do.
 
-    Behind the last line of a reply on the path come its other blocks, then the results that hang below any of its lines,
-    each in the order of time. Results on the path keep their place.
+    The last line of a reply on the path is followed by its other blocks, then by the results that hang below any of
+    its lines, each sorted by time. Results on the path keep their position.
     """
     on_path = {entry.uuid for entry in path}
     last = {_mid(entry): index for index, entry in enumerate(path) if entry.type == "assistant"}
-    beside = [entry for uuid, entry in links.nodes.items() if uuid not in on_path]
-    blocks = [e for e in beside if e.type == "assistant" and _mid(e) is not None and _mid(e) in last]
+    off_path = [entry for uuid, entry in links.nodes.items() if uuid not in on_path]
+    blocks = [e for e in off_path if e.type == "assistant" and _mid(e) is not None and _mid(e) in last]
     reply_of = {e.uuid: _mid(e) for e in (*path, *blocks) if e.type == "assistant" and _mid(e) is not None}
-    results = [e for e in beside if e.type == "user" and e.results and links.above.get(e.uuid) in reply_of]
-    behind: dict[int, list[Entry]] = {}
+    results = [e for e in off_path if e.type == "user" and e.results and links.above.get(e.uuid) in reply_of]
+    inserted: dict[int, list[Entry]] = {}
     for group in (blocks, results):
         for entry in sorted(group, key=lambda e: as_text(e.timestamp)):
             mid = _mid(entry) if entry.type == "assistant" else reply_of[links.above.get(entry.uuid)]
-            behind.setdefault(last[mid], []).append(entry)
-    return [e for index, entry in enumerate(path) for e in (entry, *behind.get(index, ()))]
+            inserted.setdefault(last[mid], []).append(entry)
+    return [e for index, entry in enumerate(path) for e in (entry, *inserted.get(index, ()))]
 
 
-def _last_lines(path: Sequence[Entry]) -> dict[str | None, int]:
-    """Where each reply ends. An id that comes again behind a prompt is another reply, and does not move the end of calls."""
-    found: dict[str | None, int] = {}
+def _reply_ends(path: Sequence[Entry]) -> dict[str | None, int]:
+    """Return the index at which each reply ends. An id that is used again after a prompt is another reply and does
+    not move the end of earlier calls.
+    """
+    ends: dict[str | None, int] = {}
     calling: set[str | None] = set()  # replies with calls before the last prompt
     open_calls: set[str | None] = set()
     for index, entry in enumerate(path):
         if entry.type == "assistant":
             mid = _mid(entry)
-            if mid not in calling or _uses(entry):
-                found[mid] = index
-            if _uses(entry):
+            if mid not in calling or _call_ids(entry):
+                ends[mid] = index
+            if _call_ids(entry):
                 open_calls.add(mid)
         elif entry.type == "user" and not entry.results:
             calling |= open_calls
-    return found
+    return ends
 
 
-def with_notes(path: list[Entry], links: Chain) -> list[Entry]:
-    """Put back the meta entries and attachments that hang beside the path below a reply with calls or a result.
+def insert_notes(path: list[Entry], links: Chain) -> list[Entry]:
+    """Insert the meta entries and attachments that hang off the path below a reply with calls or a result.
 
-    Meta entries go behind the results of the reply, attachments behind the result that comes before them in the file. Where
-    anything else hangs below such an entry, it is a branch and stays aside.
+    Meta entries follow the results of the reply, attachments the result that precedes them in the file. An entry
+    with anything else below it is a branch and is left out.
     """
     on_path = {entry.uuid for entry in path}
     notes = {e.uuid: e for u, e in links.nodes.items() if u not in on_path and _is_note(e)}
@@ -184,44 +186,45 @@ def with_notes(path: list[Entry], links: Chain) -> list[Entry]:
     for uuid, entry in links.nodes.items():
         if links.above.get(uuid) in notes or uuid in notes:
             below.setdefault(links.above.get(uuid), []).append(entry)
-    owner = {use: _mid(e) for e in path if e.type == "assistant" for use in _uses(e)}
-    replies = [_mid(e) if e.type == "assistant" else owner.get(_answers(e)) for e in path]
-    places: dict[str | None, list[int]] = {}
+    owner = {use: _mid(e) for e in path if e.type == "assistant" for use in _call_ids(e)}
+    replies = [_mid(e) if e.type == "assistant" else owner.get(_answered_call(e)) for e in path]
+    positions: dict[str | None, list[int]] = {}
     for index, mid in enumerate(replies):
-        places.setdefault(mid, []).append(index)
+        positions.setdefault(mid, []).append(index)
     calling = set(owner.values())
-    behind: dict[int, list[Entry]] = {}
+    inserted: dict[int, list[Entry]] = {}
     for index, entry in enumerate(path):
         if entry.uuid in below and (_mid(entry) in calling if entry.type == "assistant" else entry.results):
-            group = places[replies[index]] if replies[index] is not None else [index]
-            for note in (n for top in below[entry.uuid] if top.uuid in notes for n in _whole(top, below, notes)):
-                behind.setdefault(_place_of_note(note, path, group), []).append(note)
-    return [e for i, entry in enumerate(path) for e in (entry, *behind.get(i, ()))]
+            group = positions[replies[index]] if replies[index] is not None else [index]
+            for note in (n for top in below[entry.uuid] if top.uuid in notes for n in _note_subtree(top, below, notes)):
+                inserted.setdefault(_note_position(note, path, group), []).append(note)
+    return [e for i, entry in enumerate(path) for e in (entry, *inserted.get(i, ()))]
 
 
-def _place_of_note(note: Entry, path: Sequence[Entry], group: Sequence[int]) -> int:
-    """The place behind which a note goes, among the lines of a reply and the results of its calls."""
+def _note_position(note: Entry, path: Sequence[Entry], group: Sequence[int]) -> int:
+    """Return the index after which a note belongs, among the lines of a reply and the results of its calls."""
     if note.type == "user":
         return group[-1]
     return max((i for i in group if path[i].type == "assistant" or path[i].offset < note.offset), default=group[0])
 
 
 def _is_note(entry: Entry) -> bool:
+    """Return whether an entry is a meta message, an attachment or a system line of the main conversation."""
     is_meta = entry.type == "user" and entry.is_meta and not entry.results
     return (is_meta or entry.type in ("attachment", "system")) and not entry.is_sidechain and not entry.is_boundary
 
 
-def _whole(top: Entry, below: dict[str | None, list[Entry]], notes: dict[str | None, Entry]) -> list[Entry]:
-    """An entry and all below it; nothing if one of them is no note."""
-    found: list[Entry] = []
-    waiting = [top]
-    while waiting:
-        entry = waiting.pop()
-        if entry.uuid not in notes or entry in found:
+def _note_subtree(top: Entry, below: dict[str | None, list[Entry]], notes: dict[str | None, Entry]) -> list[Entry]:
+    """Return an entry and everything below it; an empty list if any of it is not a note."""
+    subtree: list[Entry] = []
+    pending = [top]
+    while pending:
+        entry = pending.pop()
+        if entry.uuid not in notes or entry in subtree:
             return []
-        found.append(entry)
-        waiting.extend(reversed(below.get(entry.uuid, [])))
-    return found
+        subtree.append(entry)
+        pending.extend(reversed(below.get(entry.uuid, [])))
+    return subtree
 
 
 def _mid(entry: Entry) -> str | None:
@@ -234,59 +237,59 @@ def reply_id(entry: Entry) -> str | None:
     return named if named is not None or entry.request_id is not None else f"#{entry.uuid}"
 
 
-def _uses(entry: Entry) -> list[str | None]:
+def _call_ids(entry: Entry) -> list[str | None]:
     content = entry.message.content if entry.message else None
     return [b.id for b in content if b.type == "tool_use"] if isinstance(content, list) else []
 
 
-def _answers(entry: Entry) -> str | None:
-    """The call that an entry answers: one or none."""
+def _answered_call(entry: Entry) -> str | None:
+    """Return the id of the first call that an entry answers, or None."""
     content = entry.message.content if entry.message else None
     if not isinstance(content, list):
         return None
     return next((b.tool_use_id or "" for b in content if b.type == "tool_result"), None)
 
 
-def _spliced(
+def _splice_siblings(
     path: list[Entry],
-    strays: set[str | None],
+    incomplete: set[str | None],
     blocks: dict[str | None, list[Entry]],
     results: dict[str | None, list[Entry]],
     last: dict[str | None, int],
     ranks: dict[str | None, int],
 ) -> list[Entry]:
     moved = {e.uuid for group in results.values() for e in group}
-    behind = _anchored(path, blocks, ranks)
-    found: list[Entry] = []
+    inserted = _blocks_by_position(path, blocks, ranks)
+    entries: list[Entry] = []
     for index, entry in enumerate(path):
         if entry.uuid in moved:
             continue
-        found.append(entry)
-        found.extend(behind.get(index, ()))
+        entries.append(entry)
+        entries.extend(inserted.get(index, ()))
         mid = _mid(entry)
-        if entry.type == "assistant" and mid in strays and last[mid] == index:
-            found.extend(results.get(mid, ()))
-    return found
+        if entry.type == "assistant" and mid in incomplete and last[mid] == index:
+            entries.extend(results.get(mid, ()))
+    return entries
 
 
-def _anchored(
+def _blocks_by_position(
     path: list[Entry], blocks: dict[str | None, list[Entry]], ranks: dict[str | None, int]
 ) -> dict[int, list[Entry]]:
-    """For each place of the path the blocks that belong behind it."""
-    places: dict[str | None, list[int]] = {}
+    """Return, for each index of the path, the blocks that are inserted after it."""
+    positions: dict[str | None, list[int]] = {}
     for index, entry in enumerate(path):
         if entry.type == "assistant" and _mid(entry) in blocks:
-            places.setdefault(_mid(entry), []).append(index)
-    found: dict[int, list[Entry]] = {}
+            positions.setdefault(_mid(entry), []).append(index)
+    inserted: dict[int, list[Entry]] = {}
     for mid, group in blocks.items():
         for block in group:
             rank = ranks[block.uuid]
-            later = next((n for n, i in enumerate(places[mid]) if ranks[path[i].uuid] > rank), len(places[mid]))
-            found.setdefault(places[mid][max(later - 1, 0)], []).append(block)
-    return found
+            later = next((n for n, i in enumerate(positions[mid]) if ranks[path[i].uuid] > rank), len(positions[mid]))
+            inserted.setdefault(positions[mid][max(later - 1, 0)], []).append(block)
+    return inserted
 
 
 def after_compaction(path: list[Entry]) -> list[Entry]:
-    """From the last boundary on."""
+    """Return the path from its last compaction boundary on."""
     at = max((i for i, entry in enumerate(path) if entry.is_boundary), default=0)
     return path[at:]

@@ -1,7 +1,7 @@
-"""Agents: conversations that calls began, each under its call and readable on its own.
+"""Find the sub-agents of a session and the call that started each of them.
 
-They lie in files of their own in one of three layouts, or (before 2.0.28) as sidechain entries in the session's file. The
-call is known from the agent's meta file, from what the result of the call says, or from the agent's first prompt.
+Agents have files of their own in one of three layouts or (before 2.0.28) are sidechain entries in the session's
+file. The call is known from the agent's meta file, from the result of the call, or from the agent's first prompt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AGENT_TOOLS = frozenset({"Task", "Agent", "Workflow"})
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A sub-agent's own conversation."""
+    """The conversation of a sub-agent."""
 
     id: str
     session: Session
@@ -36,7 +36,7 @@ class Agent:
 
     @property
     def kind(self) -> str:
-        """The type of agent that was asked for."""
+        """The requested agent type."""
         named = self.meta.agent_type if self.meta else None
         return named or as_text(self.call.input.get("subagent_type", "") if self.call else "")
 
@@ -47,7 +47,7 @@ class Agent:
 
     @property
     def totals(self) -> dict[str, Any]:
-        """What the parent's result says of the run: status, totalDurationMs, totalTokens, totalToolUseCount."""
+        """Run statistics from the result of the call: status, totalDurationMs, totalTokens, totalToolUseCount."""
         detail = self.call.detail if self.call else None
         keys = ("status", "totalDurationMs", "totalTokens", "totalToolUseCount")
         return {k: detail[k] for k in keys if k in detail} if isinstance(detail, dict) else {}
@@ -62,14 +62,16 @@ class Agent:
         return next((r.model for r in self.session.replies if r.model and not r.is_synthetic), None)
 
 
-def agents_of(session: Session) -> tuple[Agent, ...]:
-    """Every agent below a session: the session's own in the order of its calls, then theirs, then those without a call."""
-    found = [_from_file(file) for file in _files(session)]
-    found += _inline(session)
-    return tuple(_link(session, found))
+def list_agents(session: Session) -> tuple[Agent, ...]:
+    """Return every agent below a session: those the session called, in call order, then those called by agents, then
+    those without a known call.
+    """
+    agents = [_open_agent(file) for file in _agent_files(session)]
+    agents += _inline_agents(session)
+    return tuple(_link_to_calls(session, agents))
 
 
-def _files(session: Session) -> list[AgentFile]:
+def _agent_files(session: Session) -> list[AgentFile]:
     file = session.file
     if file is None and session.path is not None and session.path.exists():
         file = session_at(session.path)
@@ -78,14 +80,14 @@ def _files(session: Session) -> list[AgentFile]:
     return [agent for agent in file.agents() if not agent.is_warmup]
 
 
-def _from_file(file: AgentFile) -> Agent:
+def _open_agent(file: AgentFile) -> Agent:
     from clew.conversation.session import Session
 
     return Agent(file.id, Session(file.path, file=file), file=file, meta=file.meta())
 
 
-def _inline(session: Session) -> list[Agent]:
-    """Sidechain entries inside the session's own file, one agent for each root."""
+def _inline_agents(session: Session) -> list[Agent]:
+    """Return the agents whose sidechain entries are in the session's own file, one for each root."""
     from clew.conversation.session import Session
 
     if session.is_agent:
@@ -98,41 +100,43 @@ def _inline(session: Session) -> list[Agent]:
             roots[entry.uuid] = root
             groups.setdefault(root, []).append(entry)
     return [
-        Agent(group[0].agent_id or root, Session(b"".join(_line(e) for e in group), folder=session.folder))
+        Agent(group[0].agent_id or root, Session(b"".join(_line_bytes(e) for e in group), folder=session.folder))
         for root, group in groups.items()
     ]
 
 
-def _line(entry: Entry) -> bytes:
+def _line_bytes(entry: Entry) -> bytes:
     return entry.raw if entry.raw.endswith(b"\n") else entry.raw + b"\n"
 
 
-def _link(session: Session, agents: list[Agent]) -> list[Agent]:
-    """Find the call of each agent, among the session's calls and those of the other agents; in the order of the calls."""
+def _link_to_calls(session: Session, agents: list[Agent]) -> list[Agent]:
+    """Attach the call of each agent, made by the session or by another agent, and sort the agents by their calls."""
     callers: list[tuple[str | None, Session]] = [(None, session), *((a.id, a.session) for a in agents)]
     calls = [(owner, call, call.agent_id) for owner, s in callers for call in s.calls if call.name in AGENT_TOOLS]
-    taken: set[str] = set()
-    linked = [_with_call(agent, calls, taken) for agent in agents]
-    place = {call.id: index for index, (_, call, _) in reversed(list(enumerate(calls)))}
-    return sorted(linked, key=lambda a: (place[a.call.id] if a.call else len(calls), a.id))
+    matched: set[str] = set()
+    linked = [_match_call(agent, calls, matched) for agent in agents]
+    positions = {call.id: index for index, (_, call, _) in reversed(list(enumerate(calls)))}
+    return sorted(linked, key=lambda a: (positions[a.call.id] if a.call else len(calls), a.id))
 
 
-def _with_call(agent: Agent, calls: Sequence[tuple[str | None, Call, str | None]], taken: set[str]) -> Agent:
+def _match_call(agent: Agent, calls: Sequence[tuple[str | None, Call, str | None]], matched: set[str]) -> Agent:
     use = agent.meta.tool_use_id if agent.meta else None
     others = [(o, c, named) for o, c, named in calls if o != agent.id]
     run = agent.file.run if agent.file else None
     match = next(((o, c) for o, c, named in others if (use and c.id == use) or named == agent.id), None)
     match = match or next(((o, c) for o, c, _ in others if run and c.name == "Workflow" and run in c.output), None)
-    free = ((o, c) for o, c, named in others if not named and c.id not in taken)
-    match = match or next(((o, c) for o, c in free if _asked(c, agent)), None)
+    free = ((o, c) for o, c, named in others if not named and c.id not in matched)
+    match = match or next(((o, c) for o, c in free if _has_prompt_of(c, agent)), None)
     if match is None:
         return agent
-    taken.add(match[1].id)
+    matched.add(match[1].id)
     return replace(agent, parent=match[0], call=match[1])
 
 
-def _asked(call: Call, agent: Agent) -> bool:
-    """Whether the agent's first entry is the prompt of this call, which tells when nothing else does."""
+def _has_prompt_of(call: Call, agent: Agent) -> bool:
+    """Return whether the agent's first entry is the prompt of this call: the last resort when nothing names the
+    call.
+    """
     first = next((e for e in agent.session.entries if e.type == "user"), None)
     prompt = call.input.get("prompt")
     return bool(first and isinstance(prompt, str) and prompt.strip() and first.text.strip() == prompt.strip())

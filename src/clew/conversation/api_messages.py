@@ -1,4 +1,4 @@
-"""Messages: drafts ordered, merged and mended so that the API accepts them."""
+"""Order, merge and repair message drafts so that the API accepts them."""
 
 from __future__ import annotations
 
@@ -28,35 +28,36 @@ INTERRUPTED_USE = "[Tool use interrupted]"
 MISSING_RESULT = "[Tool result missing due to internal error]"
 
 
-def messages(made: list[MessageDraft], era: Era, model: str) -> list[Json]:
-    made = [d for d in made if d.kind not in ("mark", "silent", "left out") and not _is_virtual(d, era)]
-    made = _contexts_first(_replies_together(made) if era.renders_attachments else made)
-    merged = _merge([d for d in made if not _is_api_error(d)], era, model)
-    merged = [_adjusted(d, era, model) for d in merged]
-    merged = _paired(merged, era)
-    found: list[Json] = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
-    found = [_sendable(message, era) for message in found]
-    return [{**m, "content": [_plain(_rounded_block(block)) for block in m["content"]]} for m in found]
+def build_messages(drafts: list[MessageDraft], era: Era, model: str) -> list[Json]:
+    """Convert drafts to the messages of a request."""
+    drafts = [d for d in drafts if d.kind not in ("mark", "silent", "left out") and not _is_virtual(d, era)]
+    drafts = _move_contexts_up(_move_context_after_replies(drafts) if era.renders_attachments else drafts)
+    merged = _merge_drafts([d for d in drafts if not _is_api_error(d)], era, model)
+    merged = [_adjust_reply(d, era, model) for d in merged]
+    merged = _pair_results(merged, era)
+    sent: list[Json] = [{"role": d.role, "content": d.blocks} for d in merged if d.blocks]
+    sent = [_clean_message(message, era) for message in sent]
+    return [{**m, "content": [_unwrap_string(_round_integers(block)) for block in m["content"]]} for m in sent]
 
 
-def _plain(block: Json) -> Json | str:
-    """A block as it is sent: one that stands for a string is that string."""
+def _unwrap_string(block: Json) -> Json | str:
+    """Return the block as it is sent: a block that stands for a plain string becomes that string."""
     return as_text(block["text"]) if block.get("type") == STRING else block
 
 
-def _rounded_block(block: Json) -> Json:
+def _round_integers(block: Json) -> Json:
     try:
-        return {key: _rounded(value) for key, value in block.items()}
+        return {key: _round_value(value) for key, value in block.items()}
     except RecursionError:  # nested too deeply to look for numbers in it
         return block
 
 
-def _rounded(value: Any) -> Any:
-    """A value with its large integers as the program holds them: it is written in JavaScript, whose numbers are doubles."""
+def _round_value(value: Any) -> Any:
+    """Round large integers the way JavaScript, in which Claude Code is written, stores them: as doubles."""
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: _round_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [_round_value(item) for item in value]
     if not isinstance(value, int) or abs(value) <= _EXACT:
         return value
     try:
@@ -71,22 +72,22 @@ _EXPONENTS = 1e21  # from here on JavaScript writes an exponent
 
 
 def _is_virtual(draft: MessageDraft, era: Era) -> bool:
-    """Lines that the program marks as never to be sent."""
+    """Return whether Claude Code marked the line as never to be sent."""
     if draft.entry is None or not era.drops_virtual_lines or b"isVirtual" not in draft.entry.raw:
         return False
     return draft.entry.data.get("isVirtual") is True
 
 
-def _replies_together(made: Sequence[MessageDraft]) -> list[MessageDraft]:
-    """Context that stands between lines of one reply goes behind them."""
-    found: list[MessageDraft] = []
-    for draft in made:
-        at = len(found)
-        while at and _is_attached(found[at - 1]):
+def _move_context_after_replies(drafts: Sequence[MessageDraft]) -> list[MessageDraft]:
+    """Move context that stands between the lines of one reply after them."""
+    moved: list[MessageDraft] = []
+    for draft in drafts:
+        at = len(moved)
+        while at and _is_attached(moved[at - 1]):
             at -= 1
-        same = at and draft.role == "assistant" and found[at - 1].role == "assistant" and found[at - 1].mid == draft.mid
-        found.insert(at if same else len(found), draft)
-    return found
+        same = at and draft.role == "assistant" and moved[at - 1].role == "assistant" and moved[at - 1].mid == draft.mid
+        moved.insert(at if same else len(moved), draft)
+    return moved
 
 
 def _is_attached(draft: MessageDraft) -> bool:
@@ -95,21 +96,21 @@ def _is_attached(draft: MessageDraft) -> bool:
     )
 
 
-def _sendable(message: Json, era: Era) -> Json:
-    """The same without halves of surrogate pairs and images in errors, where the version removes them."""
-    made = replace_surrogates(message) if era.cleans_texts else message
+def _clean_message(message: Json, era: Era) -> Json:
+    """Remove lone surrogates, and images in errors, where the version does."""
+    cleaned = replace_surrogates(message) if era.cleans_texts else message
     if not era.drops_images_in_errors:
-        return made
-    return {**made, "content": [_without_error_images(block) for block in made["content"]]}
+        return cleaned
+    return {**cleaned, "content": [_strip_error_images(block) for block in cleaned["content"]]}
 
 
-def _without_error_images(block: Json) -> Json:
-    """An error holds nothing but text."""
+def _strip_error_images(block: Json) -> Json:
+    """Keep only the text of a result that is an error."""
     is_error = block.get("type") == "tool_result" and block.get("is_error") and isinstance(block.get("content"), list)
-    return {**block, "content": _texts_alone(block["content"])} if is_error else block
+    return {**block, "content": _keep_texts(block["content"])} if is_error else block
 
 
-def _texts_alone(content: list[Any]) -> list[Any]:
+def _keep_texts(content: list[Any]) -> list[Any]:
     if all(isinstance(p, dict) and p.get("type") == "text" for p in content):
         return content
     texts = [as_text(p.get("text", "")) for p in content if isinstance(p, dict) and p.get("type") == "text"]
@@ -122,126 +123,130 @@ def _is_api_error(draft: MessageDraft) -> bool:
     )
 
 
-def _contexts_first(made: Sequence[MessageDraft]) -> list[MessageDraft]:
-    """Context rises above the prompts it was written behind, up to the reply or result before them."""
-    found: list[MessageDraft] = []
+def _move_contexts_up(drafts: Sequence[MessageDraft]) -> list[MessageDraft]:
+    """Move context above the prompts that it was written after, up to the preceding reply or result."""
+    moved: list[MessageDraft] = []
     contexts: list[MessageDraft] = []
-    for draft in reversed(made):
+    for draft in reversed(drafts):
         if draft.kind in ("context", "queued"):
             contexts.append(draft)
             continue
         if draft.role == "assistant" or draft.has_results:
-            found.extend(_queued_last(contexts))
+            moved.extend(_sort_queued_first(contexts))
             contexts.clear()
-        found.append(draft)
-    found.extend(_queued_last(contexts))
-    found.reverse()
-    return found
+        moved.append(draft)
+    moved.extend(_sort_queued_first(contexts))
+    moved.reverse()
+    return moved
 
 
-def _queued_last(contexts: Sequence[MessageDraft]) -> list[MessageDraft]:
-    """In reverse: context comes before what was queued."""
+def _sort_queued_first(contexts: Sequence[MessageDraft]) -> list[MessageDraft]:
+    """Sort drafts that are in reverse order: context is sent before queued prompts."""
     return sorted(contexts, key=lambda draft: draft.kind != "queued")
 
 
-def _merge(made: Iterable[MessageDraft], era: Era, model: str) -> list[MessageDraft]:
-    found: list[MessageDraft] = []
+def _merge_drafts(drafts: Iterable[MessageDraft], era: Era, model: str) -> list[MessageDraft]:
+    merged: list[MessageDraft] = []
     replied: set[str | None] = set()
     opened: Entry | None = None  # an attachment that began a turn: its texts stay apart
     waiting: list[MessageDraft] = []  # system turns that no user's turn has come before yet
-    for draft in made:
-        if draft.role == "system" and _open_turn(found) is None:
+    for draft in drafts:
+        if draft.role == "system" and _open_user_turn(merged) is None:
             waiting.append(draft)
             continue
         if waiting and draft.role == "assistant":
-            found.append(as_reminder(_as_one(waiting)))
+            merged.append(as_reminder(_join_system_turns(waiting)))
             waiting.clear()
         if draft.role == "assistant":
             if draft.mid in replied:
-                _merge_reply(found, draft, era)
+                _merge_reply(merged, draft, era)
             else:
                 replied.add(draft.mid)
-                found.append(draft)
+                merged.append(draft)
         elif draft.role == "system":
-            _merge_system(found, draft)
-        elif draft.kind == "context" and ((opened and draft.entry is opened) or _open_turn(found) is None):
+            _merge_system(merged, draft)
+        elif draft.kind == "context" and ((opened and draft.entry is opened) or _open_user_turn(merged) is None):
             opened = draft.entry
-            found.append(draft)
-        elif (at := _open_turn(found)) is not None:
-            found[at] = _joined(found[at], draft, era, model)
+            merged.append(draft)
+        elif (at := _open_user_turn(merged)) is not None:
+            merged[at] = _join_user_drafts(merged[at], draft, era, model)
         elif draft.blocks or draft.kind != "message":
-            found.append(draft)
-        if waiting and _open_turn(found) is not None:
-            for each in waiting:
-                _merge_system(found, each)
+            merged.append(draft)
+        if waiting and _open_user_turn(merged) is not None:
+            for system_turn in waiting:
+                _merge_system(merged, system_turn)
             waiting.clear()
-    return [*found, as_reminder(_as_one(waiting))] if waiting else found
+    return [*merged, as_reminder(_join_system_turns(waiting))] if waiting else merged
 
 
-def _open_turn(found: Sequence[MessageDraft]) -> int | None:
-    """Where a further user draft belongs: the user turn at the end, whose system turn may stand behind it."""
-    at = len(found) - 1
-    while at >= 0 and found[at].role == "system":
+def _open_user_turn(merged: Sequence[MessageDraft]) -> int | None:
+    """Return the index of the user turn at the end, which only system turns may follow, or None: further user drafts
+    join it.
+    """
+    at = len(merged) - 1
+    while at >= 0 and merged[at].role == "system":
         at -= 1
-    return at if at >= 0 and found[at].role == "user" else None
+    return at if at >= 0 and merged[at].role == "user" else None
 
 
-def _merge_reply(found: list[MessageDraft], draft: MessageDraft, era: Era) -> None:
-    """Blocks of one reply belong together; results may stand between them, a prompt may not."""
-    for index in range(len(found) - 1, -1, -1):
-        other = found[index]
+def _merge_reply(merged: list[MessageDraft], draft: MessageDraft, era: Era) -> None:
+    """Append a draft to the earlier part of its reply. Results may stand between the parts, a prompt may not."""
+    for index in range(len(merged) - 1, -1, -1):
+        other = merged[index]
         if other.role == "assistant" and other.mid == draft.mid and draft.entry and other.entry:
-            found[index] = replace(other, blocks=[*other.blocks, *draft.blocks])
+            merged[index] = replace(other, blocks=[*other.blocks, *draft.blocks])
             return
         if other.role == "assistant" and not era.merges_over_replies:
             break
         if other.role == "user" and not (other.has_results and era.merges_over_results):
             break
-    found.append(draft)
+    merged.append(draft)
 
 
-def _merge_system(found: list[MessageDraft], draft: MessageDraft) -> None:
-    if found and found[-1].role == "system":
-        found[-1] = _as_one([found[-1], draft])
+def _merge_system(merged: list[MessageDraft], draft: MessageDraft) -> None:
+    if merged and merged[-1].role == "system":
+        merged[-1] = _join_system_turns([merged[-1], draft])
     else:
-        found.append(draft)
+        merged.append(draft)
 
 
-def _as_one(turns: Sequence[MessageDraft]) -> MessageDraft:
-    """System turns that follow each other as one."""
+def _join_system_turns(turns: Sequence[MessageDraft]) -> MessageDraft:
+    """Join consecutive system turns."""
     texts = [as_text(block.get("text", "")) for turn in turns for block in turn.blocks]
     return replace(turns[0], blocks=[{"type": "text", "text": "\n\n".join(texts)}])
 
 
-def _joined(first: MessageDraft, second: MessageDraft, era: Era, model: str) -> MessageDraft:
+def _join_user_drafts(first: MessageDraft, second: MessageDraft, era: Era, model: str) -> MessageDraft:
     at = len(first.blocks) - first.queued - 1  # context goes before what was queued
-    if _folds(second, model, era) and not _stays_apart(second) and at >= 0 and _takes_context(first.blocks[at]):
-        folded = _folded(first.blocks[at], second.blocks, era)
+    if _can_fold(second, model, era) and not _stays_apart(second) and at >= 0 and _takes_context(first.blocks[at]):
+        folded = _fold_context(first.blocks[at], second.blocks, era)
         return replace(first, blocks=[*first.blocks[:at], folded, *first.blocks[at + 1 :]])
     results = [b for b in second.blocks if b.get("type") == "tool_result"]
     if results and len(results) == len(second.blocks) and not first.has_results:
         return replace(first, blocks=[*results, *first.blocks])
     if results and first.has_results:
         before = [b for b in first.blocks if b.get("type") == "tool_result"]
-        rest = [b for b in first.blocks if b.get("type") != "tool_result"]
-        return replace(first, blocks=[*before, *second.blocks, *rest])
-    has_seam = era.ends_joined_texts and (second.kind not in ("context", "pictured") or not _folds(second, model, era))
+        others = [b for b in first.blocks if b.get("type") != "tool_result"]
+        return replace(first, blocks=[*before, *second.blocks, *others])
+    has_seam = era.ends_joined_texts and (
+        second.kind not in ("context", "pictured") or not _can_fold(second, model, era)
+    )
     blocks = join_blocks(first.blocks, second.blocks) if has_seam else [*first.blocks, *second.blocks]
     queued = first.queued + len(second.blocks) if second.kind == "queued" else 0
     return replace(first, blocks=blocks, kind=second.kind, queued=queued)
 
 
 def join_blocks(first: list[Json], second: list[Json]) -> list[Json]:
-    """The blocks of two entries in one message: a text before a text ends with a new line."""
-    return [*(_seamed(first) if _is_text(second[:1]) else first), *second]
+    """Join the blocks of two entries in one message; a text before another text ends with a newline."""
+    return [*(_end_with_newline(first) if _is_text(second[:1]) else first), *second]
 
 
 def _is_text(blocks: Sequence[Json]) -> bool:
     return bool(blocks) and blocks[0].get("type") == "text"
 
 
-def _seamed(blocks: list[Json]) -> list[Json]:
-    """A text that another one follows ends with a new line."""
+def _end_with_newline(blocks: list[Json]) -> list[Json]:
+    """End the last text with a newline, because another text follows."""
     if not _is_text(blocks[-1:]):
         return blocks
     return [*blocks[:-1], {**blocks[-1], "text": f"{blocks[-1].get('text', '')}\n"}]
@@ -251,8 +256,10 @@ def _takes_context(block: Json) -> bool:
     return block.get("type") == "tool_result" and block.get("content", "") is not None
 
 
-def _folds(draft: MessageDraft, model: str, era: Era) -> bool:
-    """A file that was attached keeps a text of its own where the API has system turns; it reads like a call of its own."""
+def _can_fold(draft: MessageDraft, model: str, era: Era) -> bool:
+    """Return whether a draft is context that can become part of a tool result. An attached file cannot where the API
+    has system turns.
+    """
     entry = draft.entry
     if draft.kind != "context" or entry is None or entry.type != "attachment":
         return draft.kind == "context"
@@ -263,31 +270,35 @@ _FILES = ("file", "directory", "nested_memory")
 
 
 def _stays_apart(draft: MessageDraft) -> bool:
-    """Whether context never becomes part of a tool result: what is about a task that ended, or about the new turn."""
+    """Return whether context never becomes part of a tool result: a task notification, or context of the new turn."""
     return draft.entry is None or draft.entry.type == "user"
 
 
-def _folded(result: Json, texts: list[Json], era: Era) -> Json:
-    """Context behind a tool result becomes part of its text."""
+def _fold_context(result: Json, texts: list[Json], era: Era) -> Json:
+    """Append context to the text of the tool result before it."""
     content = result.get("content")
     if isinstance(content, list):
-        return {**result, "content": [*(_seamed(content) if era.ends_joined_texts else content), *texts]}
+        return {**result, "content": [*(_end_with_newline(content) if era.ends_joined_texts else content), *texts]}
     parts = [as_text(content or "").strip(), *(as_text(t.get("text", "")).strip() for t in texts)]
     return {**result, "content": "\n\n".join(part for part in parts if part)}
 
 
-def _adjusted(draft: MessageDraft, era: Era, model: str) -> MessageDraft:
+def _adjust_reply(draft: MessageDraft, era: Era, model: str) -> MessageDraft:
     blocks = draft.blocks
     if draft.role != "assistant":
         return draft
     if era.drops_foreign_thinking and draft.entry and not is_same(draft.model or "", model):
         blocks = [b for b in blocks if b.get("type") not in THOUGHT]
     names = era.tool_names
-    blocks = [_renamed(block, names) for block in blocks]
+    blocks = [_rename_tool(block, names) for block in blocks]
     if era.sorts_calls_last:
         blocks = sorted(blocks, key=lambda b: b.get("type") == "tool_use")
     if era.renders_attachments:
-        blocks = [_uncited(b) for b in _answered_servers(blocks) if b.get("type") != "text" or b.get("text")]
+        blocks = [
+            _clear_citations(b)
+            for b in _drop_unanswered_server_calls(blocks)
+            if b.get("type") != "text" or b.get("text")
+        ]
         blocks = [b for b in blocks if b.get("type") != "tool_result"]  # which only a user can give
         if not blocks and any(as_text(b.get("type")).endswith(("tool_use", "tool_result")) for b in draft.blocks):
             blocks = [_placeholder(INTERRUPTED_USE)]
@@ -296,14 +307,14 @@ def _adjusted(draft: MessageDraft, era: Era, model: str) -> MessageDraft:
     return replace(draft, blocks=blocks)
 
 
-def _uncited(block: Json) -> Json:
-    """A reply's text is sent without its citations, though with the field."""
+def _clear_citations(block: Json) -> Json:
+    """Empty the citations of a text; the field itself is sent."""
     is_cited = block.get("type") == "text" and isinstance(block.get("citations"), list)
     return {**block, "citations": []} if is_cited else block
 
 
-def _answered_servers(blocks: Sequence[Json]) -> list[Json]:
-    """Without the uses of a server's tools that the same reply does not answer."""
+def _drop_unanswered_server_calls(blocks: Sequence[Json]) -> list[Json]:
+    """Drop calls of server tools that have no result in the same reply."""
     answered = {b.get("tool_use_id") for b in blocks if as_text(b.get("type")).endswith("_tool_result")}
     servers = ("server_tool_use", "mcp_tool_use")
     return [b for b in blocks if b.get("type") not in servers or b.get("id") in answered]
@@ -313,65 +324,67 @@ def _placeholder(text: str) -> Json:
     return {"type": "text", "text": text, "citations": []}
 
 
-def _renamed(block: Json, names: Mapping[str, str]) -> Json:
+def _rename_tool(block: Json, names: Mapping[str, str]) -> Json:
     name = names.get(as_text(block.get("name"))) if block.get("type") == "tool_use" else None
     return {**block, "name": name} if name else block
 
 
-def _paired(made: Sequence[MessageDraft], era: Era) -> list[MessageDraft]:
-    """Each call answered once, directly behind it; a result without its call is no result."""
+def _pair_results(drafts: Sequence[MessageDraft], era: Era) -> list[MessageDraft]:
+    """Put exactly one result after each call, and drop results without a call."""
     if not era.pairs_results:
-        return list(made)
-    found: list[MessageDraft] = []
-    used: set[Any] = set()
-    for index, draft in enumerate(made):
+        return list(drafts)
+    paired: list[MessageDraft] = []
+    known_ids: set[Any] = set()
+    for index, draft in enumerate(drafts):
         if draft.role == "assistant":
-            found.append(_unique_calls(draft, used) if era.first_result_counts else draft)
-            if _calls(found[-1]) and not _follows_results(made, index):
-                found.append(MessageDraft("user", [error_result(c, MISSING_RESULT) for c in _calls(found[-1])], None))
+            paired.append(_drop_repeated_calls(draft, known_ids) if era.first_result_counts else draft)
+            if _call_ids(paired[-1]) and not _is_followed_by_user(drafts, index):
+                paired.append(
+                    MessageDraft("user", [error_result(c, MISSING_RESULT) for c in _call_ids(paired[-1])], None)
+                )
         elif draft.role == "user":
-            found.append(_answering(draft, found[-1] if found else None, era))
+            paired.append(_match_results(draft, paired[-1] if paired else None, era))
         else:
-            found.append(draft)
-    return found
+            paired.append(draft)
+    return paired
 
 
-def _follows_results(made: Sequence[MessageDraft], index: int) -> bool:
-    return any(d.role == "user" for d in made[index + 1 : index + 2])
+def _is_followed_by_user(drafts: Sequence[MessageDraft], index: int) -> bool:
+    return any(d.role == "user" for d in drafts[index + 1 : index + 2])
 
 
-def _calls(draft: MessageDraft | None) -> list[Any]:
+def _call_ids(draft: MessageDraft | None) -> list[Any]:
     return [b.get("id") for b in draft.blocks if b.get("type") == "tool_use"] if draft else []
 
 
-def _unique_calls(draft: MessageDraft, used: set[Any]) -> MessageDraft:
-    kept = []
+def _drop_repeated_calls(draft: MessageDraft, known_ids: set[Any]) -> MessageDraft:
+    blocks = []
     for block in draft.blocks:
         if block.get("type") == "tool_use":
-            if block.get("id") in used:
+            if block.get("id") in known_ids:
                 continue
-            used.add(block.get("id"))
-        kept.append(block)
-    if len(kept) != len(draft.blocks) and not kept:
-        kept = [_placeholder(INTERRUPTED_USE)]
-    return replace(draft, blocks=kept)
+            known_ids.add(block.get("id"))
+        blocks.append(block)
+    if len(blocks) != len(draft.blocks) and not blocks:
+        blocks = [_placeholder(INTERRUPTED_USE)]
+    return replace(draft, blocks=blocks)
 
 
-def _answering(draft: MessageDraft, before: MessageDraft | None, era: Era) -> MessageDraft:
+def _match_results(draft: MessageDraft, before: MessageDraft | None, era: Era) -> MessageDraft:
     if before is None and not era.first_result_counts:
         return draft
-    calls = _calls(before) if before and before.role == "assistant" else []
+    calls = _call_ids(before) if before and before.role == "assistant" else []
     blocks: list[Json] = []
-    seen: set[Any] = set()
+    answered: set[Any] = set()
     for block in draft.blocks:
         if block.get("type") == "tool_result":
             call = block.get("tool_use_id")
-            if call not in calls or (era.first_result_counts and call in seen):
+            if call not in calls or (era.first_result_counts and call in answered):
                 continue
-            seen.add(call)
+            answered.add(call)
         blocks.append(block)
-    missing = [error_result(c, MISSING_RESULT) for c in calls if c not in seen]
-    blocks = [b for b in (*missing, *blocks) if b.get("type") != "text" or _is_said(b, draft, era)]
+    missing = [error_result(c, MISSING_RESULT) for c in calls if c not in answered]
+    blocks = [b for b in (*missing, *blocks) if b.get("type") != "text" or _is_sent(b, draft, era)]
     if not blocks and draft.blocks and era.first_result_counts:
         is_first = before is None and draft.has_results
         if era.renders_attachments or not is_first:
@@ -379,8 +392,8 @@ def _answering(draft: MessageDraft, before: MessageDraft | None, era: Era) -> Me
     return replace(draft, blocks=blocks)
 
 
-def _is_said(block: Json, draft: MessageDraft, era: Era) -> bool:
-    """A text of nothing but white space is not sent, unless it is a plain prompt of its own."""
+def _is_sent(block: Json, draft: MessageDraft, era: Era) -> bool:
+    """Return whether a text is sent: one of white space only is not, unless it is the whole prompt."""
     content = draft.entry.message.content if draft.entry and draft.entry.message else None
     is_alone = len(draft.blocks) == 1 and isinstance(content, str)
     text = as_text(block.get("text") or "")

@@ -1,8 +1,8 @@
-"""Attachments stored without the words that the model got: the words that Claude Code makes of them again.
+"""Render attachments that were stored without the text that the model received.
 
-From 2.1.290 on the program stores what it sent (`rendered`). Attachments of older versions hold only what they consist
-of, and a resume puts that into words once more. The short phrases around the stored values are part of what a request
-is; kinds that the program surrounds with instructions of its own are left out, and counted.
+Since 2.1.290 Claude Code stores the text that it sent (`rendered`). Attachments of older versions contain only their
+data, and a resume renders it again. The short phrases around the stored values are part of the request; kinds that
+Claude Code surrounds with its own instructions are omitted here and counted.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from clew.conversation.cli_version import Era
 from clew.wire.json_codec import as_text
 
 Json = Mapping[str, Any]
-Parts = list[str] | None  # None: the program sends something that is not known here
+Parts = list[str] | None  # None: the text that is sent is not known
 
-# Kinds that are surrounded by the program's own instructions, and sent.
-LEFT_OUT = frozenset(
+# Kinds that are sent inside instructions of Claude Code, which are not reproduced here
+OMITTED_KINDS = frozenset(
     {
         "agent_mention",
         "auto_mode",
@@ -50,43 +50,45 @@ LEFT_OUT = frozenset(
         "ultrathink_effort",
     }
 )
-_LEFT_OUT_BEFORE = ("date_change", "todo_reminder")  # in other words before 2.1.290
+_OMITTED_BEFORE_2_1_290 = ("date_change", "todo_reminder")  # worded differently before 2.1.290
 _KNOWN_LATER = ("agent_listing_delta", "date", "mcp_instructions_delta", "model", "silent_turn_reminder")
 _QUEUED = "The user sent a new message while you were working:\n{}\n\n{}"
-_HEED = (
+_QUEUED_NOTE = (
     "This is how Claude Code surfaces messages the user sends mid-turn — within the running turn, often alongside the next "
     "tool result, rather than as a separate conversation turn. Address the message above as you continue this turn."
 )
-_HEED_BEFORE = (  # before 2.1.260
+_QUEUED_NOTE_BEFORE_2_1_260 = (  # before 2.1.260
     "IMPORTANT: After completing your current task, you MUST address the user's message above. Do not ignore it."
 )
 _CALLED = "Called the {} tool with the following input: {}"
 _RESULT = "Result of calling the {} tool:\n{}"
 _EMPTY = "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>"
-_HEARD = ("SessionStart", "UserPromptSubmit", "UserPromptExpansion")  # hooks whose output the model gets
+_REPORTED_HOOKS = ("SessionStart", "UserPromptSubmit", "UserPromptExpansion")  # hooks whose output is sent to the model
 
 
-def words(attachment: Json, has_system_turns: bool, era: Era) -> Parts:
-    """What a version of Claude Code sends for an attachment: a text for each part, none for one that is not sent."""
+def render_attachment(attachment: Json, has_system_turns: bool, era: Era) -> Parts:
+    """Return the texts that a version sends for an attachment, one for each part; an empty list if it is not sent,
+    None if the text is not known.
+    """
     kind = as_text(attachment.get("type"))
     if kind == "task_reminder":  # newer versions do not remind models that take system turns
         return [] if has_system_turns and era.renders_attachments else None
-    if kind in LEFT_OUT or (kind in _LEFT_OUT_BEFORE and not era.renders_attachments):
+    if kind in OMITTED_KINDS or (kind in _OMITTED_BEFORE_2_1_290 and not era.renders_attachments):
         return None
     if not era.knows_listings and kind in _KNOWN_LATER:
         return []
-    if not era.knows_listings and kind in ("file", "directory"):  # in other words
+    if not era.knows_listings and kind in ("file", "directory"):  # worded differently before 2.1.100
         return None
-    if not era.reads_bom and kind == "queued_command":  # in other words before 2.1.9
+    if not era.reads_bom and kind == "queued_command":  # worded differently before 2.1.9
         return None
     if kind == "queued_command":
-        return _queued(attachment, _HEED if era.reminds_of_tasks else _HEED_BEFORE)
+        return _queued(attachment, _QUEUED_NOTE if era.reminds_of_tasks else _QUEUED_NOTE_BEFORE_2_1_260)
     render = _BY_KIND.get(str(kind))
     return render(attachment) if render else []
 
 
 def is_typed(attachment: Json) -> bool:
-    """Whether a person typed this while the model was working."""
+    """Return whether the user typed this while the model was working."""
     origin = attachment.get("origin")
     by_others = isinstance(origin, dict) and origin.get("kind") not in (None, "human")
     is_prompt = attachment.get("type") == "queued_command" and attachment.get("commandMode") in (None, "prompt")
@@ -94,7 +96,7 @@ def is_typed(attachment: Json) -> bool:
 
 
 def typed_text(attachment: Json) -> str:
-    """What a person typed while the model was working: the texts of it, joined."""
+    """Return the text that the user typed while the model was working."""
     prompt = attachment.get("prompt")
     if isinstance(prompt, str):
         return prompt
@@ -103,16 +105,16 @@ def typed_text(attachment: Json) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def images(attachment: Json) -> list[dict[str, Any]]:
-    """The images that were typed with it; they are sent beside the words."""
+def attached_images(attachment: Json) -> list[dict[str, Any]]:
+    """Return the images that were queued with a prompt; they are sent in addition to its text."""
     prompt = attachment.get("prompt")
     parts = prompt if isinstance(prompt, list) and attachment.get("type") == "queued_command" else []
     return [dict(p) for p in parts if isinstance(p, dict) and p.get("type") == "image"]
 
 
-def _queued(attachment: Json, heed: str) -> Parts:
+def _queued(attachment: Json, note: str) -> Parts:
     by_person = is_typed({**attachment, "commandMode": None}) and attachment.get("commandMode") != "task-notification"
-    return [_QUEUED.format(typed_text(attachment), heed)] if by_person else None
+    return [_QUEUED.format(typed_text(attachment), note)] if by_person else None
 
 
 def _file(attachment: Json) -> Parts:
@@ -158,8 +160,8 @@ def _hook_context(attachment: Json) -> Parts:
 
 def _hook_success(attachment: Json) -> Parts:
     content = attachment.get("content")
-    is_heard = attachment.get("hookEvent") in _HEARD and content
-    return [f"{attachment.get('hookName')} hook success: {content}"] if is_heard else []
+    is_reported = attachment.get("hookEvent") in _REPORTED_HOOKS and content
+    return [f"{attachment.get('hookName')} hook success: {content}"] if is_reported else []
 
 
 def _hook_blocking_error(attachment: Json) -> Parts:
@@ -174,8 +176,8 @@ def _hook_stopped(attachment: Json) -> Parts:
     return [f"{attachment.get('hookName')} hook stopped continuation: {attachment.get('message')}"]
 
 
-def _hook_answered(attachment: Json) -> Parts:
-    """What a hook that ran in the background answered."""
+def _async_hook(attachment: Json) -> Parts:
+    """The response of a hook that ran in the background."""
     response = attachment.get("response")
     if not isinstance(response, dict):
         return None
@@ -227,7 +229,7 @@ def _skills(attachment: Json) -> Parts:
 
 
 def _field(name: str) -> Callable[[Json], Parts]:
-    """The kinds that hold the whole text in one field."""
+    """Return a renderer for kinds that store the whole text in one field."""
 
     def render(attachment: Json) -> Parts:
         text = attachment.get(name)
@@ -238,7 +240,7 @@ def _field(name: str) -> Callable[[Json], Parts]:
 
 _BY_KIND: Mapping[str, Callable[[Json], Parts]] = {
     "agent_listing_delta": _agents,
-    "async_hook_response": _hook_answered,
+    "async_hook_response": _async_hook,
     "compact_file_reference": _compact_file,
     "critical_system_reminder": _field("content"),
     "date": _date,

@@ -1,7 +1,7 @@
-"""Eras: how the versions of Claude Code differ in reading a session back.
+"""Describe how the versions of Claude Code differ in resuming a session.
 
-Observed by letting the published programs resume the same files. Each field names the first version seen to behave so; the
-versions between two that were observed are taken to behave like the older one.
+Observed by letting the published programs resume the same files. Each property names the first version that showed
+the behaviour; versions between two observed ones are assumed to behave like the older one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NEWEST = "2.1.325"
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """What a version does with a file that it resumes."""
+    """How one version of Claude Code resumes a file."""
 
     version: str
 
@@ -33,7 +33,7 @@ class Era:
 
     @property
     def chain_types(self) -> frozenset[str]:
-        """The types of lines that can be part of the path."""
+        """The types of lines that can be on the path."""
         types = {"user", "assistant", "system", "attachment"}
         return frozenset(types | {"progress"} if self.keeps_progress else types)
 
@@ -51,12 +51,12 @@ class Era:
 
     @property
     def survives_bad_entries(self) -> bool:
-        """A line without a message, or a message without content, no longer ends the program: it is passed over."""
+        """Skips a line without a message, or a message without content, instead of crashing."""
         return self.since("2.1.290")
 
     @property
     def reads_every_message(self) -> bool:
-        """A line without a message ends the program wherever it stands, also beside the path."""
+        """Crashes on a line without a message anywhere in the file, also off the path."""
         return self.since("2.1.80") and not self.survives_bad_entries
 
     @property
@@ -65,12 +65,12 @@ class Era:
 
     @property
     def stops_at_null_lines(self) -> bool:
-        """What stands behind a line that is `null` is not read."""
+        """Does not read anything after a line that is `null`."""
         return self.since("2.1.29") and not self.since("2.1.120")
 
     @property
     def reads_text_marks(self) -> bool:
-        """The program looks at how the texts of prompts begin, and one that is no text ends it."""
+        """Looks at how the texts of prompts begin, and crashes on one that is not a string."""
         return self.bridges_gaps and not self.has_system_turns
 
     @property
@@ -79,45 +79,45 @@ class Era:
 
     @property
     def bridges_gaps(self) -> bool:
-        """A parent that is missing is replaced by the entry nearest in time, a progress line by its own parent."""
+        """Replaces a missing parent by the entry nearest in time, and a progress line by its own parent."""
         return self.since("2.1.100")
 
     @property
     def parts_agents(self) -> bool:
-        """Only an agent's entry takes the place of a missing parent of an agent's entry, and of no other."""
+        """Bridges a missing parent of an agent's entry by agents' entries only, and of others by others only."""
         return self.since("2.1.120")
 
     @property
     def heeds_endings(self) -> bool:
-        """A conversation that the model ended is not resumed."""
+        """Does not resume a conversation that the model ended."""
         return self.bridges_gaps
 
     @property
     def verifies_worktree(self) -> bool:
-        """A session of a worktree is not resumed if the worktree is there without its repository."""
+        """Does not resume a session of a worktree that exists without its repository."""
         return self.since("2.1.260")
 
     @property
     def repairs_siblings(self) -> bool:
-        """Parallel calls off the parent chain are pulled back in."""
+        """Inserts parallel calls that are off the parent chain."""
         return self.since("2.1.80")
 
     @property
     def orders_siblings(self) -> bool:
-        """All results of parallel calls are found by their calls and sorted by their place in the file.
+        """Finds all results of parallel calls by their calls and sorts them by file order.
 
-        Earlier versions find only results that hang below their reply, and sort what they pull in by time.
+        Earlier versions find only results that hang below their reply, and sort inserted lines by time.
         """
         return self.since("2.1.290")
 
     @property
     def keeps_notes(self) -> bool:
-        """Meta entries and attachments that hang beside the path below a call or its result are sent with the results."""
+        """Sends meta entries and attachments that hang off the path below a call or its result."""
         return self.since("2.1.290")
 
     @property
     def leaf_by_order(self) -> bool:
-        """The last line of the file is resumed, no longer the newest timestamp; `last-prompt` can name another."""
+        """Resumes the last line of the file instead of the newest timestamp; `last-prompt` can name another."""
         return self.since("2.1.120")
 
     @property
@@ -130,7 +130,7 @@ class Era:
 
     @property
     def moves_orphans(self) -> bool:
-        """A message below a line that a compaction removed hangs below the last line that it preserved instead."""
+        """Hangs a message whose parent a compaction removed below the last preserved line."""
         return self.since("2.1.160")
 
     @property
@@ -143,7 +143,7 @@ class Era:
 
     @property
     def sends_strings(self) -> bool:
-        """A string among the blocks of a message is sent as it is; later versions leave it out."""
+        """Sends a string among the blocks of a message unchanged; later versions omit it."""
         return not self.survives_bad_entries
 
     @property
@@ -152,37 +152,37 @@ class Era:
 
     @property
     def has_system_turns(self) -> bool:
-        """Context is sent in messages with the role `system` to models that take them."""
+        """Sends context in messages with the role `system` to models that accept them."""
         return self.since("2.1.160")
 
     @property
     def reminds_of_tasks(self) -> bool:
-        """The notification of a task that ended is a reminder, no longer a prompt."""
+        """Sends a task notification as a reminder instead of a prompt."""
         return self.since("2.1.260")
 
     @property
     def knows_ended_turns(self) -> bool:
-        """A turn that a tool ended, or the number of turns allowed, is complete."""
+        """Treats a turn that a tool or the turn limit ended as complete."""
         return self.since("2.1.310")
 
     @property
     def reads_snapshots(self) -> bool:
-        """A line for a snapshot of files without the snapshot ends the program, if its message is on the path."""
+        """Crashes on a file snapshot line without a snapshot whose message is on the path."""
         return self.since("2.1.325")
 
     @property
     def keeps_files_apart(self) -> bool:
-        """An attached file is not made part of a tool result, for models that take system turns."""
+        """Does not make an attached file part of a tool result, for models that accept system turns."""
         return self.since("2.1.325")
 
     @property
     def removes_tool_references(self) -> bool:
-        """References to tools are removed from results: the search for tools is off."""
+        """Removes tool references from results: tool search is off."""
         return self.since("2.0.76") and not self.since("2.1.310")
 
     @property
     def cleans_texts(self) -> bool:
-        """Texts of white space beside others and halves of surrogate pairs are not sent."""
+        """Does not send blank texts next to others, nor lone surrogates."""
         return self.since("2.1.200")
 
     @property
@@ -195,7 +195,7 @@ class Era:
 
     @property
     def requires_time(self) -> bool:
-        """A session whose last message has no time is not resumed."""
+        """Does not resume a session whose last message has no time."""
         return self.since("2.1.100")
 
     @property
@@ -204,22 +204,22 @@ class Era:
 
     @property
     def pairs_results(self) -> bool:
-        """Before sending, each call gets a result directly behind it, and results without their call go."""
+        """Gives each call a result directly after it, and drops results without a call."""
         return self.since("2.1.29")
 
     @property
-    def tells_replies_apart(self) -> bool:
-        """Replies without an id are different replies."""
+    def separates_replies_without_id(self) -> bool:
+        """Treats replies without an id as different replies."""
         return self.since("2.1.260")
 
     @property
     def ends_joined_texts(self) -> bool:
-        """A text of a message ends with a new line where the text of another line was joined to it."""
+        """Ends a text with a newline where the text of another line is joined to it."""
         return self.since("2.1.80")
 
     @property
     def knows_listings(self) -> bool:
-        """What is said about MCP servers and agents is an attachment, and a file is quoted without a warning."""
+        """Stores what is known about MCP servers and agents as attachments, and quotes a file without a warning."""
         return self.since("2.1.100")
 
     @property
@@ -228,7 +228,7 @@ class Era:
 
     @property
     def tool_names(self) -> Mapping[str, str]:
-        """Former names of tools, and the names under which calls of them are sent."""
+        """Former names of tools, mapped to the names under which calls of them are sent."""
         return _tool_names(self)
 
     @property
@@ -253,7 +253,7 @@ class Era:
 
     @property
     def merges_over_results(self) -> bool:
-        """Blocks of one reply are merged although a result stands between them."""
+        """Merges blocks of one reply although a result stands between them."""
         return self.since("2.0.76")
 
     @property
@@ -262,7 +262,7 @@ class Era:
 
     @property
     def puts_results_first(self) -> bool:
-        """Results come first also where one entry holds a text before them."""
+        """Moves results before a text of the same entry."""
         return not self.since("2.1.45")
 
     @property
@@ -271,12 +271,12 @@ class Era:
 
     @property
     def closes_over_context(self) -> bool:
-        """An unfinished turn is closed although a system or attachment line is the last one."""
+        """Closes an unfinished turn although a system or attachment line is last."""
         return self.since("2.1.45")
 
     @property
-    def asks_to_go_on(self) -> bool:
-        """Behind a result or an attachment the program says that the model is to continue, and closes that."""
+    def asks_to_continue(self) -> bool:
+        """Asks the model to continue after a result or an attachment, and closes that turn."""
         return self.since("2.1.45") and not self.renders_attachments
 
     @property
@@ -285,21 +285,21 @@ class Era:
 
     @property
     def strips_call_fields(self) -> bool:
-        """Of a tool use only its type, id, name and input are sent."""
+        """Sends only type, id, name and input of a tool use."""
         return self.removes_tool_references
 
     @property
     def drops_plans(self) -> bool:
-        """The plan is not sent with the call that ends the planning."""
+        """Omits the plan from the call that ends plan mode."""
         return self.since("2.0.76") and not self.since("2.1.80")
 
     @property
     def marks_empty(self) -> bool:
-        """An empty assistant message between prompts becomes "(no content)"."""
+        """Sends an empty assistant message between prompts as "(no content)"."""
         return self.since("2.1.45")
 
 
-_FORMER_NAMES = {  # the name that is sent, the first version seen to send it and the first seen to send the former again
+_FORMER_NAMES = {  # the name that is sent, the first version that sends it, and the first that sends the former name again
     "Task": ("Agent", "2.1.80", ""),
     "KillShell": ("TaskStop", "2.1.100", "2.1.310"),
     "KillBash": ("TaskStop", "2.1.160", "2.1.310"),

@@ -1,8 +1,8 @@
-"""The graph: entries joined by their parents into a forest, with what is wrong with it as values.
+"""Link entries by their parents into a forest, and report what is wrong with the links.
 
-Every entry that has a uuid is a node. Whatever the parents say, the result is a forest that accounts for every node: a
-parent that is not in the file makes a root, a cycle is opened at its first node in file order, and of two entries with one
-uuid the later stands for both.
+Every entry that has a uuid is a node. Whatever the parents are, the result is a forest with every node: a parent
+that is not in the file makes a root, a cycle is opened at its first node in file order, and of two entries with one
+uuid the later represents both.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Graph:
 
     @cached_property
     def _links(self) -> tuple[dict[str, str | None], tuple[Problem, ...]]:
-        """Each node's parent in the forest, and the problems met on the way."""
+        """The parent of each node in the forest, and the problems found."""
         problems: list[Problem] = [Duplicate(u, tuple(e)) for u, e in self._repeated.items()]
         parents: dict[str, str | None] = {}
         for uuid, entry in self.nodes.items():
@@ -85,7 +85,7 @@ class Graph:
                 problems.append(Dangling(entry, parent))
                 parent = None
             parents[uuid] = parent
-        for cycle in cycles(parents):
+        for cycle in find_cycles(parents):
             first = min(cycle, key=self.position.__getitem__)
             parents[first] = None
             problems.append(Cycle(tuple(cycle)))
@@ -101,11 +101,11 @@ class Graph:
 
     @cached_property
     def children(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        children: dict[str, list[str]] = {}
         for uuid, parent in self.parents.items():
             if parent is not None:
-                found.setdefault(parent, []).append(uuid)
-        return found
+                children.setdefault(parent, []).append(uuid)
+        return children
 
     @property
     def roots(self) -> list[str]:
@@ -117,15 +117,17 @@ class Graph:
 
     @property
     def forks(self) -> list[str]:
-        """Nodes with more than one child. Most are parallel calls; branches of a conversation are defined on turns."""
+        """Nodes with more than one child. Most are parallel calls; branches of a conversation are defined by
+        prompts.
+        """
         return [uuid for uuid, below in self.children.items() if len(below) > 1]
 
     def path(self, leaf: str) -> list[Entry]:
-        """From the root to a node, by parents alone."""
+        """Return the entries from the root to a node, by parents alone."""
         return [self.nodes[uuid] for uuid in reversed(list(self.ancestry(leaf)))]
 
     def ancestry(self, uuid: str | None) -> Iterator[str]:
-        """A node, its parent, and so on to its root."""
+        """Yield a node, its parent, and so on up to its root."""
         while uuid is not None:
             yield uuid
             uuid = self.parents.get(uuid)
@@ -134,18 +136,18 @@ class Graph:
         return any(step == ancestor for step in self.ancestry(uuid))
 
 
-def cycles(parents: Mapping[N, N | None]) -> list[list[N]]:
-    """The cycles of a map in which each node has at most one parent."""
-    seen: set[N] = set()
-    found = []
+def find_cycles(parents: Mapping[N, N | None]) -> list[list[N]]:
+    """Return the cycles of a map in which each node has at most one parent."""
+    visited: set[N] = set()
+    result = []
     for start in parents:
         walk: dict[N, None] = {}
         node: N | None = start
-        while node is not None and node not in seen and node not in walk:
+        while node is not None and node not in visited and node not in walk:
             walk[node] = None
             node = parents[node]
         if node is not None and node in walk:
             steps = list(walk)
-            found.append(steps[steps.index(node) :])
-        seen.update(walk)
-    return found
+            result.append(steps[steps.index(node) :])
+        visited.update(walk)
+    return result

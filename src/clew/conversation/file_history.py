@@ -1,7 +1,7 @@
-"""The files of a session: which were tracked at each message, and which saved state of them belongs there.
+"""Track which files were saved at each message, and which saved state a rewind restores.
 
-The program notes its backups at each prompt, before files are changed. A later snapshot for the same message (an update)
-takes the place of the earlier one; newer versions write only the file that came to it (a delta).
+Claude Code records its backups at each prompt, before files are changed. A later snapshot for the same message (an
+update) replaces the earlier one; newer versions write only the added file (a delta).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clew.wire.timestamps import instant
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """The tracked files at a message, by path. `changed_by` are the messages that made it grow afterwards."""
+    """The tracked files at a message, by path. `changed_by` are the messages that added files to it later."""
 
     message: str
     time: datetime | None
@@ -26,47 +26,47 @@ class FileState:
 
 
 def file_states(entries: Iterable[Entry]) -> dict[str, FileState]:
-    """The state of the files at each message that has one, in the order in which they were first noted."""
-    found: dict[str, FileState] = {}
+    """Return the state of the files at each message that has one, in the order of their first record."""
+    states: dict[str, FileState] = {}
     for entry in entries:
         if entry.type == "file-history-snapshot":
-            _snapshot(found, FileHistorySnapshot.of(entry))
+            _add_snapshot(states, FileHistorySnapshot.of(entry))
         elif entry.type == "file-history-delta":
-            _delta(found, SnapshotDelta.of(entry))
-    return found
+            _add_delta(states, SnapshotDelta.of(entry))
+    return states
 
 
-def _snapshot(found: dict[str, FileState], noted: FileHistorySnapshot) -> None:
-    message = noted.inner_message_id or noted.message_id
+def _add_snapshot(states: dict[str, FileState], snapshot: FileHistorySnapshot) -> None:
+    message = snapshot.inner_message_id or snapshot.message_id
     if message is None:
         return
-    before = found.get(message) if noted.is_update else None
+    before = states.get(message) if snapshot.is_update else None
     changed_by = before.changed_by if before else ()
-    if noted.is_update and noted.message_id:
-        changed_by = (*changed_by, noted.message_id)
-    found[message] = FileState(message, instant(noted.timestamp), noted.backups, changed_by)
+    if snapshot.is_update and snapshot.message_id:
+        changed_by = (*changed_by, snapshot.message_id)
+    states[message] = FileState(message, instant(snapshot.timestamp), snapshot.backups, changed_by)
 
 
-def _delta(found: dict[str, FileState], noted: SnapshotDelta) -> None:
-    message = noted.snapshot_message_id or noted.message_id
+def _add_delta(states: dict[str, FileState], delta: SnapshotDelta) -> None:
+    message = delta.snapshot_message_id or delta.message_id
     if message is None:
         return
-    before = found.get(message) or FileState(message, instant(noted.timestamp), {})
-    backups = {**before.backups, noted.path: noted.backup or Backup()}
-    changed_by = (*before.changed_by, noted.message_id) if noted.message_id else before.changed_by
-    found[message] = replace(before, backups=backups, changed_by=changed_by)
+    before = states.get(message) or FileState(message, instant(delta.timestamp), {})
+    backups = {**before.backups, delta.path: delta.backup or Backup()}
+    changed_by = (*before.changed_by, delta.message_id) if delta.message_id else before.changed_by
+    states[message] = replace(before, backups=backups, changed_by=changed_by)
 
 
-def restoration(states: Mapping[str, FileState], message: str) -> dict[str, Backup]:
-    """What going back to a message would put in place: its own backups, and the first one of each file tracked later.
+def backups_to_restore(states: Mapping[str, FileState], message: str) -> dict[str, Backup]:
+    """Return what a rewind to a message restores: its own backups, and the first backup of each file tracked later.
 
-    A backup without a name stands for a file that did not exist: it would be deleted.
+    A backup without a name stands for a file that did not exist: a rewind deletes it.
     """
     order = list(states)
     if message not in states:
         return {}
-    found: dict[str, Backup] = {}
+    backups: dict[str, Backup] = {}
     for later in order[order.index(message) :]:
         for path, backup in states[later].backups.items():
-            found.setdefault(path, backup)
-    return found
+            backups.setdefault(path, backup)
+    return backups

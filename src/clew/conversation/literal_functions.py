@@ -1,7 +1,7 @@
-"""Functions from early descriptions of the format, word for word, for tools that were written against them.
+"""Implement functions from early descriptions of the format literally, for tools written against them.
 
-They follow those descriptions and not what the files mean: `Reply` is the better answer to which lines make a message, and
-`clew.request` to what a resume sends. Those about rounds are in `round`.
+They follow those descriptions and not what the files mean: `Reply` is the better answer to which lines make a
+message, and `clew.request` to what a resume sends. Those about rounds are in `rounds`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Json = Mapping[str, Any]
 
 
 def parse_content_blocks(message_content: Any) -> list[dict[str, Any]]:
-    """A flat block list: empty texts stay, so that no message disappears."""
+    """Return a flat list of blocks. Empty texts are kept, so that no message disappears."""
     if not isinstance(message_content, list):
         return []
-    return [b for item in message_content if isinstance(item, dict) and (b := _plain(item))]
+    return [b for item in message_content if isinstance(item, dict) and (b := _flat_block(item))]
 
 
-def _plain(item: dict[str, Any]) -> dict[str, Any] | None:
+def _flat_block(item: dict[str, Any]) -> dict[str, Any] | None:
     match item.get("type"):
         case "text":
             return {"type": "text", "text": item.get("text", "")}
@@ -48,7 +48,7 @@ def _plain(item: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def extract_text(message: Json) -> str:
-    """A text with the thinking in it, marked; nothing for a plain string."""
+    """Return the text and the marked thinking; an empty string for plain string content."""
     content = message.get("content", [])
     if not isinstance(content, list):
         return ""
@@ -62,7 +62,7 @@ def extract_text(message: Json) -> str:
 
 
 def extract_tool_name(message: Json) -> str | None:
-    """The name of the first tool use, if there is one."""
+    """Return the name of the first tool use, or None."""
     content = message.get("content", [])
     uses = (
         (c for c in content if isinstance(c, dict) and c.get("type") == "tool_use") if isinstance(content, list) else ()
@@ -81,8 +81,8 @@ class Message:
 
 
 def parse_session(entries: Iterable[Entry]) -> list[Message]:
-    """A flat list: user and assistant messages only."""
-    found = []
+    """Return the user and assistant messages as a flat list."""
+    messages = []
     for entry in entries:
         if entry.type in ("user", "assistant"):
             data = entry.data
@@ -91,8 +91,8 @@ def parse_session(entries: Iterable[Entry]) -> list[Message]:
             name = extract_tool_name(message) if entry.type == "assistant" else None
             error = entry.is_api_error or any(entry.failed(result) for result in entry.results)
             text = extract_text(message)
-            found.append(Message(entry.type, entry.uuid or "", str(entry.timestamp or ""), text, name, error))
-    return found
+            messages.append(Message(entry.type, entry.uuid or "", str(entry.timestamp or ""), text, name, error))
+    return messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,26 +107,28 @@ class Deduplicated:
 
 
 def deduplicate(entries: Sequence[Entry]) -> dict[str, Deduplicated]:
-    """Final is the entry with a stop reason, else the one with most output tokens. It loses the other lines' blocks."""
-    found = {}
+    """Choose a final entry for each reply: the one with a stop reason, else the one with most output tokens. The
+    blocks of the other lines are lost.
+    """
+    result = {}
     for reply in replies(entries):
         stopped = next((e for e in reply.entries if e.message and e.message.stop_reason), None)
-        final = stopped or max(reply.entries, key=_output)
-        rest = tuple(e.uuid or "" for e in reply.entries if e is not final)
+        final = stopped or max(reply.entries, key=_output_tokens)
+        intermediate = tuple(e.uuid or "" for e in reply.entries if e is not final)
         usage = final.message.usage if final.message else None
-        found[reply.id] = Deduplicated(reply.id, final.uuid or "", rest, tuple(final.blocks), usage)
-    return found
+        result[reply.id] = Deduplicated(reply.id, final.uuid or "", intermediate, tuple(final.blocks), usage)
+    return result
 
 
-def _output(entry: Entry) -> int:
+def _output_tokens(entry: Entry) -> int:
     usage = entry.message.usage if entry.message else None
     return (usage.output_tokens or 0) if usage else 0
 
 
 def load_session(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """A plain rebuilding of API messages by request id, meta entries dropped, reset at each summary.
+    """Rebuild API messages by request id, without meta entries, and start over at each summary.
 
-    A summary is really a title, mostly of another session, so this wipes live conversations: use `clew.request`.
+    A summary is really a title, usually of another session, so this discards live conversations: use `clew.request`.
     """
     messages: list[dict[str, Any]] = []
     request: str | None = None

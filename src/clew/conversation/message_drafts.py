@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Raw
 
 from clew.conversation.active_path import reply_id
-from clew.conversation.attachment_text import images, words
+from clew.conversation.attachment_text import attached_images, render_attachment
 from clew.conversation.cli_version import Era
 from clew.conversation.tool_references import refers_to_tools, without_lost_tools
 from clew.models import model_of, table
@@ -79,7 +79,7 @@ def _spoken(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
     if entry.type == "assistant" and content and not blocks and era.renders_attachments:
         return  # as if the line were not there
     if entry.type == "assistant":
-        mid = reply_id(entry) if era.tells_replies_apart else entry.message.id if entry.message else None
+        mid = reply_id(entry) if era.separates_replies_without_id else entry.message.id if entry.message else None
         made_by = entry.message.model if entry.message else None
         if era.strips_call_fields:
             blocks = [_stripped(b, era) for b in blocks]
@@ -172,8 +172,8 @@ def _rendered(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
 
 def _rendered_again(entry: Entry, attachment: Json, era: Era, model: str) -> Iterable[MessageDraft]:
     """What the program makes of an attachment that was stored without its words."""
-    parts = words(attachment, has_system_turns(model, era), era)
-    pictures = images(attachment)
+    parts = render_attachment(attachment, has_system_turns(model, era), era)
+    pictures = attached_images(attachment)
     if parts is None:
         yield MessageDraft("user", [], entry, kind="left out")
     elif era.renders_attachments and _is_spoken(entry) and has_system_turns(model, era):

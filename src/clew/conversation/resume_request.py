@@ -11,8 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from clew.conversation.active_path import after_compaction, leaf, with_notes, with_siblings, with_siblings_behind
-from clew.conversation.api_messages import messages
+from clew.conversation.active_path import (
+    after_compaction,
+    find_leaf,
+    insert_notes,
+    insert_siblings,
+    insert_siblings_by_time,
+)
+from clew.conversation.api_messages import build_messages
 from clew.conversation.cli_version import NEWEST, Era
 from clew.conversation.message_drafts import MessageDraft, drafts, is_complete
 from clew.conversation.parent_links import SPOKEN, chain, has_content
@@ -94,7 +100,7 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequ
     _refuse_bad_file(entries, era)
     _refuse_broken_worktree(entries, era)
     links = relinked(chain(entries, era))
-    end = leaf(links, [e for e in entries if e.type == "last-prompt"], era)
+    end = find_leaf(links, [e for e in entries if e.type == "last-prompt"], era)
     if end is None:
         raise Unreadable("no conversation in this file")
     path = links.up(end)
@@ -105,9 +111,9 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequ
     path = after_compaction(path)
     _refuse_bad_entries(path, era)
     if era.repairs_siblings:
-        path = with_siblings(path, links) if era.orders_siblings else with_siblings_behind(path, links)
+        path = insert_siblings(path, links) if era.orders_siblings else insert_siblings_by_time(path, links)
     if era.keeps_notes:
-        path = with_notes(path, links)
+        path = insert_notes(path, links)
     if era.reads_snapshots:
         _refuse_empty_snapshots(entries, path, era)
     model = _model(path)
@@ -118,7 +124,7 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequ
     left_out = sum(draft.kind == "left out" for draft in made)
     asking = [MessageDraft("user", [_text(prompt)], None)] if prompt is not None else []
     sent = [*_finished(made, era), *asking, *map(_fresh, drafts(context, era, model))]
-    return Request(messages(sent, era, model), model, end, tuple(path), left_out=left_out)
+    return Request(build_messages(sent, era, model), model, end, tuple(path), left_out=left_out)
 
 
 def _fresh(draft: MessageDraft) -> MessageDraft:
@@ -250,13 +256,13 @@ def _finished(made: list[MessageDraft], era: Era) -> list[MessageDraft]:
     attached = bool(made) and made[-1].entry is not None and made[-1].entry.type == "attachment"
     closing = [MessageDraft("assistant", [_text(UNANSWERED)], None)]
     going_on = [MessageDraft("user", [_text(GO_ON)], None), *closing]
-    if last is None and attached and (era.renders_attachments or era.asks_to_go_on):
-        return [*made, *(going_on if era.asks_to_go_on else closing)]
+    if last is None and attached and (era.renders_attachments or era.asks_to_continue):
+        return [*made, *(going_on if era.asks_to_continue else closing)]
     if last is None or (era.knows_ended_turns and is_complete(made, last.entry)):
         return made
     if era.renders_attachments and _is_command(spoken):
         return made
-    if era.asks_to_go_on and (attached or (last.role == "user" and last.has_results) or _is_reminder(last)):
+    if era.asks_to_continue and (attached or (last.role == "user" and last.has_results) or _is_reminder(last)):
         return [*made, *going_on]
     if last.role == "assistant" or (not era.closes_over_context and made[-1] is not last):
         return made

@@ -10,9 +10,9 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from clew.conversation.active_path import leaf, with_siblings
-from clew.conversation.agent_sessions import AGENT_TOOLS, Agent, agents_of
-from clew.conversation.branches import Branch, branches
+from clew.conversation.active_path import find_leaf, insert_siblings
+from clew.conversation.agent_sessions import AGENT_TOOLS, Agent, list_agents
+from clew.conversation.branches import Branch, list_branches
 from clew.conversation.cli_version import Era
 from clew.conversation.entry_graph import Graph
 from clew.conversation.parent_links import Chain, chain
@@ -105,7 +105,7 @@ class Session:
     @cached_property
     def leaf(self) -> Entry | None:
         """The entry from which the newest version would continue."""
-        return leaf(self.resume_links, [e for e in self.entries if e.type == "last-prompt"], Era.newest())
+        return find_leaf(self.resume_links, [e for e in self.entries if e.type == "last-prompt"], Era.newest())
 
     @cached_property
     def active(self) -> tuple[Entry, ...]:
@@ -121,7 +121,7 @@ class Session:
 
     def path_to(self, entry: Entry) -> tuple[Entry, ...]:
         """From the beginning to an entry, with the results that parallel calls left beside the path."""
-        return tuple(with_siblings(self.links.up(entry, history=True), self.links))
+        return tuple(insert_siblings(self.links.up(entry, history=True), self.links))
 
     @cached_property
     def _cut(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
@@ -155,7 +155,7 @@ class Session:
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
-        return branches(self.links, self.active)
+        return list_branches(self.links, self.active)
 
     def turns_of(self, branch: Branch) -> tuple[Turn, ...]:
         """The turns of another branch, up to the newest entry below its last prompt."""
@@ -232,7 +232,7 @@ class Session:
     @cached_property
     def agents(self) -> tuple[Agent, ...]:
         """The agents that calls of this session began, and theirs; those inside the file itself included."""
-        return agents_of(self)
+        return list_agents(self)
 
     def agents_for(self, call: Call) -> list[Agent]:
         """The agents that a call began, also a call of an agent below this session."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.api.token_estimate import IMAGE, tokens
-from clew.conversation.active_path import after_compaction, reply_id, with_notes, with_siblings
+from clew.conversation.active_path import after_compaction, insert_notes, insert_siblings, reply_id
 from clew.conversation.cli_version import Era
 from clew.conversation.message_drafts import drafts
 from clew.conversation.session import Session
@@ -73,7 +73,7 @@ def sent(session: Session) -> Sequence[Entry]:
     if session.leaf is None:
         return ()
     links = session.resume_links
-    return with_notes(with_siblings(after_compaction(links.up(session.leaf)), links), links)
+    return insert_notes(insert_siblings(after_compaction(links.up(session.leaf)), links), links)
 
 
 class Weighed:

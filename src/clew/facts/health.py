@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from clew.conversation.active_path import after_compaction, leaf
+from clew.conversation.active_path import after_compaction, find_leaf
 from clew.conversation.agent_sessions import Agent
 from clew.conversation.cli_version import NEWEST, Era, version_key
 from clew.conversation.entry_graph import Cycle, Dangling, Duplicate
@@ -219,7 +219,7 @@ class _Fate:
 def _fate(session: Session) -> _Fate:
     links, era = session.links, Era.newest()
     pins = [e for e in session.entries if e.type == "last-prompt"]
-    end = session.leaf or leaf(links, pins, era, history=True)  # one end for both: what is sent, and what led to it
+    end = session.leaf or find_leaf(links, pins, era, history=True)  # for both what is sent and its history
     active = links.up(end, history=True) if end else []
     sent = after_compaction(session.resume_links.up(session.leaf)) if session.leaf else []
     since = max((e.line.number for e in active if e.is_boundary), default=0)

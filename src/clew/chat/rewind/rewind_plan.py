@@ -23,7 +23,7 @@ from clew.chat.rewind.rewind_report import lost_by_commands, notes
 from clew.chat.rewind.rewind_store import records
 from clew.chat.rewind.saved_states import SavedStateFolders, real_path, saved_state, target_of
 from clew.chat.rewind.shadow_git import Shadow
-from clew.conversation.file_history import FileState, file_states, restoration
+from clew.conversation.file_history import FileState, backups_to_restore, file_states
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.errors import NotFound
@@ -257,7 +257,7 @@ def _changes(
     top = Path(os.path.realpath(ground.cwd))
     made: dict[Path, PathChange] = {}
     lost: list[tuple[str, str]] = []
-    for name, backup in restoration(states, place.uuid).items():
+    for name, backup in backups_to_restore(states, place.uuid).items():
         if name in effects.unknown:
             continue
         known = effects.files.get(name)
