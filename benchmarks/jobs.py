@@ -25,12 +25,12 @@ def facts_by_clew(root: str) -> Callable[[], Json]:
     from clew.facts.searchable_text import words
     from clew.facts.token_usage import Usage, usage
     from clew.wire.bulk_scan import scan
-    from clew.wire.entry import Spoken
+    from clew.wire.entry import BaseEntry
 
     files = transcripts(root)
     seen = {"offsets": 0, "calls": 0, "letters": 0}
 
-    def told(path: str) -> Iterator[list[Spoken]]:
+    def told(path: str) -> Iterator[list[BaseEntry]]:
         offsets = calls = letters = 0
         for piece in scan(path):
             for entry, offset in zip(piece.spoken, piece.offsets, strict=True):

@@ -8,7 +8,7 @@ import pytest
 
 from clew.console.input_history import Earlier
 from clew.console.pasted_text import Pastes, mark_before, recorded
-from clew.wire.prompt_history import prompts, read_history, remember
+from clew.wire.prompt_history import append_prompt, prompts, read_history
 
 LONG = "\n".join("abcdef")
 
@@ -60,11 +60,11 @@ def test_the_history_is_written_and_read_as_claude_code_has_it(tmp_path: Path) -
     path = tmp_path / "claude" / "history.jsonl"
     pastes = Pastes()
     mark = pastes.take(LONG, tmp_path)
-    remember(path, "first", {}, "/p", "s1")
-    remember(path, f"see {mark}", recorded(pastes.used(mark)), "/p", "s1")
-    remember(path, "elsewhere", {}, "/q", "s2")
-    remember(path, "last", {}, "/p", "s1")
-    remember(path, "last", {}, "/p", "s1")
+    append_prompt(path, "first", {}, "/p", "s1")
+    append_prompt(path, f"see {mark}", recorded(pastes.used(mark)), "/p", "s1")
+    append_prompt(path, "elsewhere", {}, "/q", "s2")
+    append_prompt(path, "last", {}, "/p", "s1")
+    append_prompt(path, "last", {}, "/p", "s1")
     assert [p.display for p in prompts(read_history(path))][:2] == ["first", f"see {mark}"]
     assert list(Earlier(path, "/p").load_history_strings()) == ["last", f"see {LONG}", "first"]
     assert list(Earlier(tmp_path / "none", "/p").load_history_strings()) == []

@@ -17,7 +17,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk
 from clew.edit.plan import plan
 from clew.wire.entry_edit import block_bytes
-from clew.wire.json_splice import part
+from clew.wire.json_splice import extract
 from tests.edit.steps import STEPS, Steps, planned
 from tests.edit.talks import talks
 
@@ -37,7 +37,7 @@ def on_disk(told: Talk) -> Iterator[Path]:
 
 
 def prompts(session: Session) -> set[bytes]:
-    return {part(e.line.json, "message") for e in session.prompts}
+    return {extract(e.line.json, "message") for e in session.prompts}
 
 
 def open_ids(session: Session) -> set[str]:

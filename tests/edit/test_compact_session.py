@@ -21,7 +21,7 @@ from clew.edit.summary.summariser import SummaryTask, extractive
 from clew.errors import ApiError, NotFound, Refused
 from clew.facts.context_size import given as given_tokens
 from clew.wire.entry_types import Compaction
-from clew.wire.json_splice import part
+from clew.wire.json_splice import extract
 from tests.edit.talks import talks
 
 ERAS = ("2.0.50", "2.1.29", "2.1.45", "2.1.80", "2.1.140", "2.1.325")
@@ -100,8 +100,8 @@ def test_nothing_is_lost_and_the_history_reads_on() -> None:
     made = plan(before).compact("They fixed it.", keep_last=1).session
     assert {e.uuid for e in before.entries} <= {e.uuid for e in made.entries}
     assert [turn.text for turn in made.turns] == [turn.text for turn in before.turns]
-    contents = {e.uuid: part(e.line.json, "message", "content") for e in made.entries}
-    assert all(contents[e.uuid] == part(e.line.json, "message", "content") for e in before.entries)
+    contents = {e.uuid: extract(e.line.json, "message", "content") for e in made.entries}
+    assert all(contents[e.uuid] == extract(e.line.json, "message", "content") for e in before.entries)
 
 
 def test_the_last_reply_tells_the_new_size() -> None:
@@ -205,8 +205,8 @@ def test_whatever_the_session(told: Talk, keep: int, twice: bool) -> None:
     except Refused:
         return
     assert made.violations == ()
-    assert {part(e.line.json, "message") for e in before.prompts} == {
-        part(e.line.json, "message") for e in made.session.prompts
+    assert {extract(e.line.json, "message") for e in before.prompts} == {
+        extract(e.line.json, "message") for e in made.session.prompts
     }
     for era in ERAS:
         leaf = request(before, era).leaf

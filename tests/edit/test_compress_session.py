@@ -22,7 +22,7 @@ from clew.errors import ApiError
 from clew.facts.context_size import given
 from clew.wire.entry import Entry
 from clew.wire.entry_types import Compaction, SummaryDetail
-from clew.wire.json_splice import part
+from clew.wire.json_splice import extract
 from tests.edit.talks import talks
 
 ERAS = ("2.0.50", "2.1.29", "2.1.45", "2.1.80", "2.1.140", "2.1.325")
@@ -87,7 +87,7 @@ def _word(role: str, block: dict[str, Any]) -> str:
 
 
 def prompt_bytes(made: Session) -> list[bytes]:
-    return [part(e.line.json, "message") for e in made.entries if e.type == "user" and not e.results]
+    return [extract(e.line.json, "message") for e in made.entries if e.type == "user" and not e.results]
 
 
 def given_tokens(entry: Entry) -> int:
@@ -122,8 +122,8 @@ def test_recent_turns_keep_their_bytes_but_for_the_size_that_the_last_reply_tell
     before = session(worked(3))
     made = plan(before).compress(bands="1:verbatim,rest:brief").session
     old, new = ([e for e in s.turns[-1].entries if e.uuid] for s in (before, made))
-    assert [part(e.line.json, "message", "content") for e in old] == [
-        part(e.line.json, "message", "content") for e in new
+    assert [extract(e.line.json, "message", "content") for e in old] == [
+        extract(e.line.json, "message", "content") for e in new
     ]
     assert [e.uuid for e in old] == [e.uuid for e in new]
     changed = [e for e, was in zip(new, old, strict=True) if e.raw != was.raw]
@@ -219,7 +219,7 @@ def test_a_failed_piece_stays_as_it_was_and_is_told() -> None:
     made = plan(before).compress(half, bands="1:verbatim,rest:brief")
     assert made.steps == ("compress 1 turn; turn 2 stays as it was: Overloaded.",)
     assert "SUM" in sent(made)[1]
-    old, new = ([part(e.line.json, "message") for e in s.turns[1].entries] for s in (before, made.session))
+    old, new = ([extract(e.line.json, "message") for e in s.turns[1].entries] for s in (before, made.session))
     assert old == new
 
 

@@ -22,7 +22,7 @@ from clew.edit.redactor import Veil, has_repeated_names, veil
 from clew.errors import BadQuery, Refused
 from clew.facts.secrets.mask_secrets import mask
 from clew.wire.json_codec import encode
-from clew.wire.json_splice import GONE
+from clew.wire.json_splice import REMOVED
 from tests.cli.conftest import NOW
 
 KEY = "ghp_" + "Zk3fQ9xLm2Vt8RbW5nYc7HsJ1dPg4TuA6eKo"
@@ -190,7 +190,7 @@ VALUES = st.recursive(
 def test_no_shape_of_json_hides_a_secret(value: dict[str, Any]) -> None:
     entry = {"type": "user", "uuid": "u", **value}
     veiled = veil().entry(entry)
-    assert veil().entry(veiled) is veiled or GONE in veiled["message"]["content"]
+    assert veil().entry(veiled) is veiled or REMOVED in veiled["message"]["content"]
     if veiled is not entry:
         return
     assert mask(encode(value["n"]).decode())[0].count("[REDACTED:github") == 0

@@ -18,7 +18,7 @@ from clew.edit.strip import LINES
 from clew.edit.trim_presets import PRESETS, Trim
 from clew.edit.trim_tools import Tools
 from clew.wire.entry_edit import block_bytes
-from clew.wire.json_splice import part
+from clew.wire.json_splice import extract
 from tests.edit.talks import talks
 
 EXAMPLES = 80
@@ -47,7 +47,7 @@ def blocks(entry: clew.Entry) -> list[bytes]:
 
 
 def prompts(session: Session) -> list[bytes]:
-    return [part(e.line.json, "message") for e in session.prompts]
+    return [extract(e.line.json, "message") for e in session.prompts]
 
 
 def unpaired(session: Session) -> set[str | None]:

@@ -17,7 +17,7 @@ from clew.edit.trim_presets import Trim
 from clew.edit.trim_tools import LETTERS, LINES, Tools, shorter
 from clew.facts.context_size import given
 from clew.wire.entry import Entry
-from clew.wire.json_splice import part
+from clew.wire.json_splice import extract
 
 LONG = "\n".join(f"line {n} of a long output" for n in range(200))
 
@@ -215,7 +215,7 @@ def test_the_file_of_a_removed_agent_is_not_copied(tmp_path: Path, monkeypatch: 
 
 def contents(session: Session) -> list[bytes]:
     """What is said in the last turn, to the byte."""
-    return [part(e.line.json, "message", "content") for e in session.turns[-1].entries]
+    return [extract(e.line.json, "message", "content") for e in session.turns[-1].entries]
 
 
 @pytest.mark.parametrize("how", ["remove", "truncate"])

@@ -26,14 +26,14 @@ def uuids_stay(patch: Patch) -> None:
 
 @violates("R282", "the snapshots of a clone name the messages of its source")
 def snapshots_stay(patch: Patch) -> None:
-    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.PLACES if name != "messageId"))
+    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.UUID_FIELDS if name != "messageId"))
 
 
 @violates("R284", "the callers of results stay those of the source")
 def callers_stay(patch: Patch) -> None:
-    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.PLACES if name != "sourceToolAssistantUUID"))
+    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.UUID_FIELDS if name != "sourceToolAssistantUUID"))
 
-    @patch.wrap(rename_ids._fields)
+    @patch.wrap(rename_ids._renamed_fields)
     def wrong(original, *args):
         return (each for each in original(*args) if each[0] != b"sourceToolAssistantUUID")
 
@@ -154,7 +154,7 @@ def times_are_seconds(patch: Patch) -> None:
 
 @violates("R350", "sessions come in any order")
 def order_is_reversed(patch: Patch) -> None:
-    @patch.wrap(layout._scan)
+    @patch.wrap(layout._list_folder)
     def wrong(original, folder):
         return original(folder)[::-1]
 

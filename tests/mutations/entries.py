@@ -18,7 +18,7 @@ from tests.mutations import Patch, violates
 def change_entries(patch: Patch, change: Callable[[entry.Entry], None]) -> None:
     """Change every entry when it is read."""
 
-    @patch.wrap(entry.parse)
+    @patch.wrap(entry.parse_line)
     def one(original, *args):
         found = original(*args)
         if isinstance(found, entry.Entry):
@@ -67,7 +67,7 @@ def damage_ends_the_file(patch: Patch) -> None:
 
 @violates("R051", "a malformed line has the number of the one before")
 def damage_has_the_wrong_number(patch: Patch) -> None:
-    @patch.wrap(salvage.damaged)
+    @patch.wrap(salvage.salvage_line)
     def wrong(original, found, reason):
         return original(replace(found, number=found.number - 1), reason)
 
@@ -269,7 +269,7 @@ def modes_are_few(patch: Patch) -> None:
 
 @violates("R086", "the todos of a prompt are lost")
 def todos_are_lost(patch: Patch) -> None:
-    lose_field(patch, "todos", content_block.NOTHING)
+    lose_field(patch, "todos", content_block.EMPTY_RAW)
 
 
 @violates("R087", "lines that are not messages are not counted")
@@ -328,14 +328,14 @@ def signatures_are_cut(patch: Patch) -> None:
 
 @violates("R103", "a missing is_error is a failure")
 def missing_is_failure(patch: Patch) -> None:
-    @patch.wrap(entry.Spoken.failed)
+    @patch.wrap(entry.BaseEntry.failed)
     def wrong(original, self, result, tool=""):
         return True if result.is_error is None else original(self, result, tool)
 
 
 @violates("R108", "only is_error marks a failure")
 def records_mark_nothing(patch: Patch) -> None:
-    @patch.wrap(entry.Spoken.failed)
+    @patch.wrap(entry.BaseEntry.failed)
     def wrong(original, self, result, tool=""):
         return bool(result.is_error)
 

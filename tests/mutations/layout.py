@@ -86,7 +86,7 @@ def todos_are_missed(patch: Patch) -> None:
 
 @violates("R014", "a missing projects folder is an error")
 def missing_folder_is_an_error(patch: Patch) -> None:
-    @patch.wrap(place._scan)
+    @patch.wrap(place._list_folder)
     def wrong(original, folder):
         with os.scandir(folder) as found:
             return sorted(found, key=lambda entry: entry.name)
@@ -155,7 +155,7 @@ def dots_stay(patch: Patch) -> None:
 def long_names_have_no_hash(patch: Patch) -> None:
     @patch.wrap(project_slug.slug)
     def wrong(original, path):
-        return original(path)[: project_slug.LONGEST]
+        return original(path)[: project_slug.MAX_SLUG]
 
 
 @violates("R028", "a guess at a path passes for knowledge")

@@ -15,7 +15,7 @@ from tests.mutations import Patch, violates
 def files_are_read_whole(patch: Patch) -> None:
     @patch.wrap(line.all_pieces)
     def wrong(original, source, *, offset=0, size=0):
-        with line.opened(source) as file:
+        with line.open_source(source) as file:
             file.seek(offset)
             if data := file.read():
                 yield data, offset
@@ -54,7 +54,7 @@ def replies_need_a_stop_reason(patch: Patch) -> None:
 
 @violates("R349", "reading a project writes an index into it")
 def reading_writes_an_index(patch: Patch) -> None:
-    @patch.wrap(place._sessions)
+    @patch.wrap(place.list_sessions)
     def wrong(original, folder, beginning=""):
         if not (path := Path(folder) / "sessions-index.json").exists():
             session_writer.create_exactly(path, (b"{}",))

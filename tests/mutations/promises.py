@@ -71,7 +71,7 @@ def unknown_subtypes_have_no_detail(patch: Patch) -> None:
 
 @violates("R101", "only calls whose id begins with toolu_ are calls")
 def only_one_form_of_id(patch: Patch) -> None:
-    @patch.wrap(wire_entry.Spoken.uses)
+    @patch.wrap(wire_entry.BaseEntry.uses)
     def wrong(original, self):
         return [use for use in original(self) if (use.id or "").startswith("toolu_")]
 
@@ -106,7 +106,7 @@ def removal_is_not_written(patch: Patch) -> None:
 
 @violates("R283", "a clone's summary names the leaf of its source")
 def leaf_is_that_of_the_source(patch: Patch) -> None:
-    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.PLACES if name != "leafUuid"))
+    patch.set(rename_ids, "PLACES", tuple(name for name in rename_ids.UUID_FIELDS if name != "leafUuid"))
 
 
 @violates("R301", "what was written is not compared with the plan")

@@ -16,7 +16,7 @@ from tests.mutations import Patch, violates
 
 @violates("R108", "a string record says nothing")
 def string_records_are_ignored(patch: Patch) -> None:
-    @patch.wrap(entry.Spoken.failed)
+    @patch.wrap(entry.BaseEntry.failed)
     def wrong(original, self, result, tool=""):
         return bool(result.is_error)
 

@@ -15,7 +15,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import talk, todo
 from clew.wire.entry import Blank, Damaged, Entry, Item, entries, read
 from clew.wire.json_codec import decode, encode
-from clew.wire.line import BOM, PIECE
+from clew.wire.line import BOM, PIECE_SIZE
 
 FULL: dict[str, Any] = {
     "parentUuid": "p",
@@ -255,7 +255,14 @@ def filler(size: int, uuid: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "sizes", [[PIECE], [PIECE, PIECE], [PIECE - 1, 100], [PIECE + 1, 100], [100, PIECE - 100, 100]]
+    "sizes",
+    [
+        [PIECE_SIZE],
+        [PIECE_SIZE, PIECE_SIZE],
+        [PIECE_SIZE - 1, 100],
+        [PIECE_SIZE + 1, 100],
+        [100, PIECE_SIZE - 100, 100],
+    ],
 )
 @pytest.mark.parametrize("more", [b"", b'{"uuid":"torn'])
 def test_pieces_may_end_anywhere(sizes: list[int], more: bytes) -> None:

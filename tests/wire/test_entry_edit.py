@@ -7,7 +7,7 @@ import json
 import pytest
 
 from clew.wire.entry import Entry, read
-from clew.wire.entry_edit import below, block_bytes, revise
+from clew.wire.entry_edit import block_bytes, revise, with_parent
 
 OLD, NEW = "a" * 8, "b" * 8
 
@@ -29,7 +29,7 @@ def entry(raw: str) -> Entry:
 )
 @pytest.mark.parametrize("parent", [NEW, None])
 def test_an_entry_hangs_below_another(raw: str, parent: str | None) -> None:
-    made = below(entry(raw), parent)
+    made = with_parent(entry(raw), parent)
     assert made.parent == parent
     wanted = json.loads(raw) | {"parentUuid": parent}
     assert json.loads(made.raw) == wanted
@@ -38,10 +38,10 @@ def test_an_entry_hangs_below_another(raw: str, parent: str | None) -> None:
 
 
 def test_an_entry_without_a_parent_gets_one() -> None:
-    assert below(
+    assert with_parent(
         entry('{"type":"user","uuid":"u"}\n'), NEW
     ).raw == b'{"type":"user","uuid":"u","parentUuid":"%b"}\n' % (NEW.encode())
-    assert below(entry('{"type":"user","parentUuid":null}\n'), NEW).parent == NEW
+    assert with_parent(entry('{"type":"user","parentUuid":null}\n'), NEW).parent == NEW
 
 
 def test_blocks_keep_their_bytes() -> None:

@@ -11,7 +11,7 @@ from clew.conversation.turns import durations
 from clew.demo.talk import bash, talk
 from clew.wire import entry_types as d
 from clew.wire.entry import Entry, read
-from clew.wire.entry_types import detail, tagged
+from clew.wire.entry_types import detail, tag_text
 from clew.wire.json_codec import decode, encode
 
 
@@ -236,8 +236,8 @@ def test_a_local_command_is_taken_apart() -> None:
 
 
 def test_a_tag_is_found_across_lines_and_only_whole() -> None:
-    assert tagged("x<a>\n one\n</a><a>two</a>", "a") == "one"
-    assert tagged("<a>open", "a") == tagged("", "a") == ""
+    assert tag_text("x<a>\n one\n</a><a>two</a>", "a") == "one"
+    assert tag_text("<a>open", "a") == tag_text("", "a") == ""
 
 
 def test_errors_of_the_api_and_of_hooks() -> None:

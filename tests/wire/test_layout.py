@@ -17,18 +17,8 @@ from hypothesis import strategies as st
 from clew.errors import Ambiguous, NotFound
 from clew.wire.entry import Entry, read
 from clew.wire.json_codec import encode
-from clew.wire.layout import (
-    Project,
-    SessionFile,
-    Tree,
-    claude_dir,
-    find_project,
-    find_session,
-    session_at,
-    slug,
-    slugs,
-    unslug,
-)
+from clew.wire.layout import Project, SessionFile, Tree, claude_dir, session_at, slug, slugs, unslug
+from clew.wire.lookup import find_project, find_session
 from clew.wire.prompt_history import read_history
 from clew.wire.side_files import read_settings, read_stats, read_todos
 from tests.oracle.claude import Box, Unavailable
@@ -201,7 +191,8 @@ def test_listing_opens_no_file(tree: Tree) -> None:
     script = """if True:
         import sys
         from pathlib import Path
-        from clew.wire.layout import Tree, find_session
+        from clew.wire.layout import Tree
+        from clew.wire.lookup import find_session
         opened = []
         sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" else None)
         tree = Tree(Path(sys.argv[1]))

@@ -13,7 +13,7 @@ from msgspec import Raw, Struct, field
 from clew.wire.content_block import Tokens
 from clew.wire.entry import Entry, read
 from clew.wire.json_codec import decode, encode
-from clew.wire.lenient import soften
+from clew.wire.lenient import convert_leniently
 
 
 class Inner(Struct, frozen=True):
@@ -41,7 +41,7 @@ def read_one(value: dict[str, Any]) -> Entry:
 
 
 def test_what_fits_is_taken() -> None:
-    found = soften(
+    found = convert_leniently(
         Outer,
         {
             "name": "n",
@@ -63,11 +63,13 @@ def test_what_fits_is_taken() -> None:
      ("words", [1]), ("words", {})],
 )  # fmt: skip
 def test_what_does_not_fit_falls_back_to_its_default(name: str, odd: Any) -> None:
-    assert soften(Outer, {name: odd, "realName": "kept"}) == Outer(renamed="kept")
+    assert convert_leniently(Outer, {name: odd, "realName": "kept"}) == Outer(renamed="kept")
 
 
 def test_it_reaches_into_objects_and_lists() -> None:
-    found = soften(Outer, {"inner": {"text": 5, "number": 7}, "inners": [{"text": "a", "number": "x"}, "no", None, {}]})
+    found = convert_leniently(
+        Outer, {"inner": {"text": 5, "number": 7}, "inners": [{"text": "a", "number": "x"}, "no", None, {}]}
+    )
     assert found.inner == Inner(None, 7)
     assert found.inners == [Inner("a", 0), Inner()]
 
@@ -75,15 +77,15 @@ def test_it_reaches_into_objects_and_lists() -> None:
 def test_raw_fields_hold_any_value() -> None:
     values: list[Any] = [None, 1, "\ud800", [1, {"a": None}], {}]
     for value in values:
-        assert decode(soften(Outer, {"whole": value}).whole) == value
+        assert decode(convert_leniently(Outer, {"whole": value}).whole) == value
 
 
 def test_a_field_of_our_own_cannot_be_set_from_outside() -> None:
-    assert soften(Outer, {"(private)": "theirs", "private": "theirs"}).private == "ours"
+    assert convert_leniently(Outer, {"(private)": "theirs", "private": "theirs"}).private == "ours"
 
 
 def test_texts_can_be_encoded() -> None:
-    made = soften(Outer, {"name": "a\ud800b", "words": ["\udfff"]})
+    made = convert_leniently(Outer, {"name": "a\ud800b", "words": ["\udfff"]})
     assert (made.name, made.words) == ("a\ufffdb", ["\ufffd"])
 
 
@@ -182,7 +184,7 @@ def test_any_object_is_an_entry_and_keeps_its_data(value: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(("written", "read"), [(5.0, 5), (7.9, 7), (float("inf"), None), (True, None)])
 def test_a_count_that_is_written_as_a_float_counts(written: object, read: int | None) -> None:
-    assert soften(Tokens, {"input_tokens": written}).input_tokens == read
+    assert convert_leniently(Tokens, {"input_tokens": written}).input_tokens == read
 
 
 def test_a_list_where_no_list_can_be_is_dropped_without_a_walk_through_it() -> None:
@@ -190,5 +192,5 @@ def test_a_list_where_no_list_can_be_is_dropped_without_a_walk_through_it() -> N
     many = decode(f"[{','.join([levels] * 50)}]".encode())
     many.append("\ud800")  # a walk would have to replace it
     started = time.process_time()
-    assert soften(Outer, dict.fromkeys(("name", "ratio", "open", "inner", "realName"), many)) == Outer()
+    assert convert_leniently(Outer, dict.fromkeys(("name", "ratio", "open", "inner", "realName"), many)) == Outer()
     assert time.process_time() - started < 0.5

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.wire.line import BOM, PIECE, Line, lines, pieces
+from clew.wire.line import BOM, PIECE_SIZE, Line, lines, pieces
 
 SOURCES = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"\r\n", b"\r", b"\x85", "\u2028".encode(), BOM, b"{}\n"]))
 
@@ -89,7 +89,7 @@ def _places(found: Iterable[Line]) -> list[tuple[int, int, bytes]]:
     return [(line.number, line.offset, line.raw) for line in found]
 
 
-@pytest.mark.parametrize("size", [PIECE - 1, PIECE, PIECE + 1, 3 * PIECE])
+@pytest.mark.parametrize("size", [PIECE_SIZE - 1, PIECE_SIZE, PIECE_SIZE + 1, 3 * PIECE_SIZE])
 def test_a_line_may_be_as_long_as_a_piece_or_longer(size: int) -> None:
     raw = b"x" * (size - 1) + b"\n" + b"y" * size + b"\n" + b"tail"
     assert [(line.number, line.offset, len(line.raw)) for line in lines(raw)] == [

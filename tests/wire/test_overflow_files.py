@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, names_overflow
+from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, parse_placeholder
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEAabcdefgh\n" * 20 + "-----END RSA PRIVATE KEY-----\n"
 
@@ -69,7 +69,7 @@ def test_a_vanished_file_is_empty(tmp_path: Path) -> None:
     ],
 )
 def test_a_placeholder_names_its_file(text: str, name: str | None) -> None:
-    assert names_overflow(text) == name
+    assert parse_placeholder(text) == name
 
 
 def test_what_a_placeholder_names_is_looked_for_in_the_sessions_own_folder_alone(tmp_path: Path) -> None:

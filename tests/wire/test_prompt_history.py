@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from clew.wire.entry import Damaged
 from clew.wire.json_codec import encode
-from clew.wire.layout import Tree, find_session
+from clew.wire.layout import Tree
+from clew.wire.lookup import find_session
 from clew.wire.prompt_history import HistoryPrompt, Pasted, prompts, read_history
 
 ID = "11111111-aaaa-4bbb-8ccc-000000000001"

@@ -9,10 +9,10 @@ import pytest
 from clew.wire.entry import Entry
 from clew.wire.entry_edit import new_entry
 from clew.wire.json_codec import encode
-from clew.wire.rename_ids import PLACES, Names, new_uuid, renamed
+from clew.wire.rename_ids import UUID_FIELDS, IdMapping, new_uuid, rename_references
 
 OLD, OTHER, STRANGE = "aaaaaaaa-0000-4000-8000-00000000000a", "bbbbbbbb-0000-4000-8000-00000000000b", "not-here"
-NAMES = Names("new-session", {OLD, OTHER}, "old-session", ("/home/ada/garden", "/srv/garden"), ("/p/old", "/p/new"))
+NAMES = IdMapping("new-session", {OLD, OTHER}, "old-session", ("/home/ada/garden", "/srv/garden"), ("/p/old", "/p/new"))
 NEW = new_uuid("new-session", OLD)
 
 
@@ -22,7 +22,7 @@ def entry(**fields: Any) -> Entry:
 
 def told(**fields: Any) -> dict[str, Any]:
     given = entry(**fields)
-    return {k: v for k, v in entry_data(renamed(given, NAMES)).items() if k != "type"}
+    return {k: v for k, v in entry_data(rename_references(given, NAMES)).items() if k != "type"}
 
 
 def entry_data(json: bytes) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def entry_data(json: bytes) -> dict[str, Any]:
 
 
 @pytest.mark.req("R280", "R281", "R282", "R283", "R284")
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", UUID_FIELDS)
 def test_each_place(name: str) -> None:
     assert told(**{name: OLD}) == {name: NEW}
     assert told(**{name: STRANGE}) == {name: STRANGE}
@@ -82,12 +82,12 @@ def test_what_is_said_is_not_touched_though_it_looks_like_a_reference() -> None:
 
 def test_other_bytes_stay_as_they_are() -> None:
     line = b'{ "uuid" : "' + OLD.encode() + b'", "n": 1.50, "type":"user","text":"\\u0041", "parentUuid":null }'
-    from clew.wire.entry import parse
+    from clew.wire.entry import parse_line
     from clew.wire.line import Line
 
-    given = parse(Line(1, 0, line, 0, len(line)))
+    given = parse_line(Line(1, 0, line, 0, len(line)))
     assert isinstance(given, Entry)
-    assert renamed(given, NAMES) == line.replace(OLD.encode(), NEW.encode())
+    assert rename_references(given, NAMES) == line.replace(OLD.encode(), NEW.encode())
 
 
 def test_names_are_new_uuids_and_the_same_each_time() -> None:

@@ -57,7 +57,8 @@ from clew.conversation.session_listing import newest
 from clew.errors import ApiError, ClewError, NotFound
 from clew.version import __version__
 from clew.wire.json_codec import encode
-from clew.wire.layout import Project, SessionFile, Tree, find_session, slugs
+from clew.wire.layout import Project, SessionFile, Tree, slugs
+from clew.wire.lookup import find_session
 from clew.wire.timestamps import stamp
 
 Wish = Callable[[Path], Wishes]  # what a person wishes for a session in this folder; raises ApiError if there is no key

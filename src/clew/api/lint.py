@@ -17,7 +17,7 @@ import msgspec
 from clew.api.lint_blocks import Violation, blocks, mark_shape
 from clew.api.open_turn import join_roles, start_without_thinking
 from clew.api.request_body import marked_count
-from clew.wire.content_block import THOUGHT
+from clew.wire.content_block import THINKING_TYPES
 
 __all__ = ["Violation", "lint", "violations"]
 
@@ -145,7 +145,7 @@ def _message(message: Any, where: str, is_last: bool) -> Iterator[Violation]:
             )
         return
     yield from blocks(content, role, where)
-    if role == "assistant" and isinstance(content, list) and _type(content[-1]) in THOUGHT:
+    if role == "assistant" and isinstance(content, list) and _type(content[-1]) in THINKING_TYPES:
         yield Violation("thinking", where, "the final block in an assistant message cannot be `thinking`.")
     if role == "assistant":
         yield from _thinking_first(content, where)
@@ -154,7 +154,7 @@ def _message(message: Any, where: str, is_last: bool) -> Iterator[Violation]:
 
 
 def _thinking_first(content: Any, where: str) -> Iterator[Violation]:
-    kinds = [_type(b) in THOUGHT for b in content] if isinstance(content, list) else []
+    kinds = [_type(b) in THINKING_TYPES for b in content] if isinstance(content, list) else []
     if any(kinds) and not kinds[0]:
         yield Violation("thinking_first", where, "thinking should come first in its message.", is_refused=False)
 

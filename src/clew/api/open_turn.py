@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clew.wire.content_block import THOUGHT
+from clew.wire.content_block import THINKING_TYPES
 
 Json = dict[str, Any]
 
@@ -36,4 +36,4 @@ def start_without_thinking(messages: Sequence[Json]) -> tuple[int, str] | None:
         return None
     index, _, content = turns[-2]
     found = content[0].get("type") if content else None
-    return None if not content or found in THOUGHT else (index, str(found))
+    return None if not content or found in THINKING_TYPES else (index, str(found))

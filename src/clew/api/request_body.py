@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from clew.api.endpoint import ServerProfile
 from clew.api.open_turn import start_without_thinking
 from clew.api.token_estimate import tokens
-from clew.wire.content_block import THOUGHT
+from clew.wire.content_block import THINKING_TYPES
 
 Json = dict[str, Any]
 
@@ -156,7 +156,7 @@ def _blocks(content: str | list[Json]) -> list[Json]:
 def _last_marked(blocks: list[Json], mark: Json) -> list[Json]:
     """The last block that may be marked gets the mark: thinking and empty texts may not."""
     for index in range(len(blocks) - 1, -1, -1):
-        if blocks[index].get("type") not in THOUGHT and blocks[index].get("text") != "":
+        if blocks[index].get("type") not in THINKING_TYPES and blocks[index].get("text") != "":
             return [*blocks[:index], {**blocks[index], "cache_control": mark}, *blocks[index + 1 :]]
     return blocks
 
@@ -167,7 +167,9 @@ def _last_marked(blocks: list[Json], mark: Json) -> list[Json]:
 def signatures(messages: Sequence[Json]) -> frozenset[str]:
     """The signatures of all thinking in these messages; of hidden thinking its data."""
     contents = (m.get("content") for m in messages if m.get("role") == "assistant")
-    return frozenset(_signature(b) for c in contents if isinstance(c, list) for b in c if b.get("type") in THOUGHT)
+    return frozenset(
+        _signature(b) for c in contents if isinstance(c, list) for b in c if b.get("type") in THINKING_TYPES
+    )
 
 
 def _signature(block: Json) -> str:
@@ -180,7 +182,7 @@ def without_thinking(messages: Sequence[Json], refused: frozenset[str]) -> list[
     for message in messages:
         content = message.get("content")
         if message.get("role") == "assistant" and isinstance(content, list):
-            kept = [b for b in content if b.get("type") not in THOUGHT or _signature(b) not in refused]
+            kept = [b for b in content if b.get("type") not in THINKING_TYPES or _signature(b) not in refused]
             if not kept and content:
                 continue
             message = {**message, "content": kept}

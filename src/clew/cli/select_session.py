@@ -15,7 +15,8 @@ from clew.conversation.session_listing import Outline
 from clew.errors import Ambiguous, NotFound
 from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector, unreadable_reason
-from clew.wire.layout import SessionFile, Tree, claude_dir, find_project, find_session, session_at
+from clew.wire.layout import SessionFile, Tree, claude_dir, session_at
+from clew.wire.lookup import find_project, find_session
 from clew.wire.tree_walk import walk
 
 

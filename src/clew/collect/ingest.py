@@ -13,7 +13,7 @@ from clew.collect.fingerprint import ReadPosition, ReadVerdict, judge
 from clew.collect.line_reader import Long, Rest, Some, cut
 from clew.collect.poll_report import FileFailed, PollReport, Reset
 from clew.collect.safe_open import File, open_found, read_at, state_now
-from clew.wire.entry import REFUSALS, Damaged, Entry, is_one_object_a_line, parse, read_piece
+from clew.wire.entry import DECODE_ERRORS, Damaged, Entry, find_line_starts, parse_line, read_piece
 from clew.wire.json_codec import decode
 from clew.wire.line import Line
 
@@ -160,9 +160,9 @@ def troubles(data: bytes, place: ReadPosition) -> list[Trouble]:
     """The lines that are not one JSON object each, with what could be saved from them; white space is none."""
     try:
         found = _DECODER.decode_lines(data)
-    except REFUSALS:
+    except DECODE_ERRORS:
         found = []
-    if found and is_one_object_a_line(data, len(found)):
+    if found and find_line_starts(data, len(found)):
         return []
     items = read_piece(data, place.offset, place.lines + 1)
     return [_trouble(item) for item in items if isinstance(item, Damaged)]
@@ -187,5 +187,5 @@ def is_warmup(file: File, size: int) -> bool:
     if size > _WARMUP:
         return False
     data = read_at(file, size, 0)
-    item = parse(Line(1, 0, data, 0, len(data)))
+    item = parse_line(Line(1, 0, data, 0, len(data)))
     return isinstance(item, Entry) and item.text == "Warmup"

@@ -12,7 +12,7 @@ from clew.chat.tools.image_files import picture
 from clew.chat.tools.tool import Json, ToolFailed
 from clew.console.pasted_text import recorded
 from clew.console.ui import Typed
-from clew.wire.prompt_history import remember
+from clew.wire.prompt_history import append_prompt
 
 
 async def prompt_of(typed: Typed, session: ChatSession) -> UserPrompt:
@@ -34,4 +34,4 @@ def note_down(typed: Typed, options: SessionOptions, session_id: str) -> None:
     """Write down what was typed; a history that cannot be written stops nobody."""
     with suppress(OSError):
         path = options.claude / "history.jsonl"
-        remember(path, typed.shown, recorded(typed.pasted), str(options.cwd), session_id)
+        append_prompt(path, typed.shown, recorded(typed.pasted), str(options.cwd), session_id)

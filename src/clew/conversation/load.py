@@ -9,7 +9,8 @@ from datetime import datetime
 from clew.conversation.cli_version import NEWEST
 from clew.conversation.resume_request import Request, build
 from clew.conversation.session import Session
-from clew.wire.layout import Tree, claude_dir, find_project, find_session, session_at
+from clew.wire.layout import Tree, claude_dir, session_at
+from clew.wire.lookup import find_project, find_session
 from clew.wire.timestamps import moment
 
 Root = str | os.PathLike[str] | None

@@ -19,7 +19,7 @@ from clew.conversation.agent_sessions import AGENT_TOOLS
 from clew.conversation.replies import Call, Reply, pair, replies
 from clew.conversation.speaker import InputKind, input_kind, prompt_text, starts_turn
 from clew.conversation.turns import Turn
-from clew.wire.entry import Entry, Spoken
+from clew.wire.entry import BaseEntry, Entry
 from clew.wire.timestamps import instant
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _marks_of_json(message: Json) -> Marks:
 # -- entries
 
 
-def marks_of(entry: Spoken, parent: str | None, permission_mode: str | None, is_agent: bool = False) -> Marks | None:
+def marks_of(entry: BaseEntry, parent: str | None, permission_mode: str | None, is_agent: bool = False) -> Marks | None:
     """The marks of an entry; None if it is not an input. A prompt typed while the model was working is one."""
     if entry.is_sidechain and not is_agent:
         return None
@@ -158,7 +158,7 @@ class Features(NamedTuple):
         return "continue" if self.is_short else "new"
 
 
-def features_of(entry: Spoken, marks: Marks, number: int) -> Features:
+def features_of(entry: BaseEntry, marks: Marks, number: int) -> Features:
     """The features of the message that begins a round. It is a first one without a parent, or as the first of the file."""
     return Features(not marks.has_parent or number == 1, input_kind(entry), is_short(prompt_text(entry)))
 

@@ -10,8 +10,8 @@ import re
 from typing import Any, Literal, get_args
 
 from clew.conversation.attachment_text import is_typed, typed_text
-from clew.wire.entry import Spoken
-from clew.wire.entry_types import tagged
+from clew.wire.entry import BaseEntry
+from clew.wire.entry_types import tag_text
 from clew.wire.json_codec import as_text, decode_readable
 
 _TAGS = {
@@ -35,7 +35,7 @@ _IDE = re.compile(r"<(ide_selection|ide_opened_file|ide_diagnostics)>.*?</\1>\s*
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 
 
-def speaker(entry: Spoken) -> str:
+def speaker(entry: BaseEntry) -> str:
     """What a user entry is: prompt, command, bash (typed by a person); result, meta, summary, interrupt, output … not.
 
     What a person typed while the model was working is an attachment, and a prompt all the same.
@@ -56,27 +56,27 @@ def speaker(entry: Spoken) -> str:
     return _tag(entry.text) or "prompt"
 
 
-def is_prompt(entry: Spoken) -> bool:
+def is_prompt(entry: BaseEntry) -> bool:
     """Whether a person's turn begins here."""
     return speaker(entry) in _TYPED
 
 
-def starts_turn(entry: Spoken, agent: bool = False) -> bool:
+def starts_turn(entry: BaseEntry, agent: bool = False) -> bool:
     """Whether a turn of the conversation begins here; what was asked of an agent counts in its own file alone."""
     return (agent or not entry.is_sidechain) and is_prompt(entry)
 
 
-def is_caveat(entry: Spoken) -> bool:
+def is_caveat(entry: BaseEntry) -> bool:
     """Whether the program wrote this before a command, to tell the model that it need not answer."""
     return entry.type == "user" and entry.is_meta and entry.text.lstrip().startswith(_CAVEATS)
 
 
-def has_caveat(entry: Spoken) -> bool:
+def has_caveat(entry: BaseEntry) -> bool:
     """Whether a caveat directly before a prompt belongs to it: it was a command."""
     return speaker(entry) in ("command", "bash")
 
 
-def _origin(entry: Spoken) -> str:
+def _origin(entry: BaseEntry) -> str:
     value: Any = decode_readable(entry.origin)
     return as_text(value.get("kind") or "") if isinstance(value, dict) else ""
 
@@ -88,7 +88,7 @@ def _tag(text: str) -> str:
     return next((kind for tag, kind in _TAGS.items() if start.startswith(tag)), "")
 
 
-def queued_text(entry: Spoken) -> str:
+def queued_text(entry: BaseEntry) -> str:
     """What a person typed while the model was working; empty for any other attachment."""
     if b"queued_command" not in bytes(entry.attachment):
         return ""
@@ -96,17 +96,17 @@ def queued_text(entry: Spoken) -> str:
     return typed_text(attachment) if isinstance(attachment, dict) and is_typed(attachment) else ""
 
 
-def prompt_text(entry: Spoken) -> str:
+def prompt_text(entry: BaseEntry) -> str:
     """What the person meant to say: without editor context and reminders; a command as it was typed."""
     if entry.type == "attachment":
         return queued_text(entry).strip()
     text = entry.text
     kind = speaker(entry)
     if kind == "command":
-        name = tagged(text, "command-name") or tagged(text, "command-message")
-        return f"{name} {tagged(text, 'command-args')}".strip()
+        name = tag_text(text, "command-name") or tag_text(text, "command-message")
+        return f"{name} {tag_text(text, 'command-args')}".strip()
     if kind == "bash":
-        return f"! {tagged(text, 'bash-input')}"
+        return f"! {tag_text(text, 'bash-input')}"
     return _REMINDER.sub("", _IDE.sub("", text)).strip()
 
 
@@ -114,7 +114,7 @@ InputKind = Literal["ide_selection", "ide_opened_file", "tool_result", "text"]
 INPUTS: tuple[InputKind, ...] = get_args(InputKind)
 
 
-def input_kind(entry: Spoken) -> InputKind:
+def input_kind(entry: BaseEntry) -> InputKind:
     """Classify a user message by its content: a tool result, code selected or a file opened in an editor, else text."""
     if entry.results:
         return "tool_result"

@@ -17,7 +17,7 @@ from clew.conversation.session import Session
 from clew.edit.relink import pinned
 from clew.errors import Refused
 from clew.wire.entry import Entry, Item
-from clew.wire.entry_edit import renumbered, revise
+from clew.wire.entry_edit import renumber, revise
 from clew.wire.entry_types import FileHistorySnapshot, SnapshotDelta
 from clew.wire.json_codec import encode
 from clew.wire.layout import SessionFile, session_at
@@ -55,7 +55,7 @@ def merge(plan: Plan, other: Session) -> tuple[Plan, Merged]:
         raise Refused([f"{other.id[:8]} has nothing that {plan.source.id[:8]} has not"])
     extra, agents, names = _files(plan, other)
     own = tuple(_moved(item, plan, other, names) for item in _own(mine, yours))
-    items = renumbered(_joined(mine, yours, own))
+    items = renumber(_joined(mine, yours, own))
     newest = max((mine, yours), key=_ended)
     items = pinned(items, Session(items, file=mine.file), newest.leaf.uuid if newest.leaf else None)
     made = replace(
@@ -180,7 +180,7 @@ def _agents(plan: Plan, other: Session) -> tuple[dict[str, Path | Session], dict
         if agent.id in known:
             own = _own(known[agent.id], agent.session)
             if own:
-                agents[agent.id] = Session(renumbered((*known[agent.id].items, *own)), file=known[agent.id].file)
+                agents[agent.id] = Session(renumber((*known[agent.id].items, *own)), file=known[agent.id].file)
             continue
         below = path.relative_to(inside) if path.is_relative_to(inside) else Path(path.name)
         extra[f"subagents/{below.as_posix()}"] = agent.session

@@ -22,7 +22,7 @@ from clew.edit.plan_diff import EntryChange, changes
 from clew.edit.summary.age_levels import DEFAULT
 from clew.system.plural import noun
 from clew.wire.entry import Damaged, Entry, Item
-from clew.wire.entry_edit import at_place
+from clew.wire.entry_edit import parse_at
 from clew.wire.json_codec import encode
 
 if TYPE_CHECKING:
@@ -208,9 +208,9 @@ def whole(items: Iterable[Item]) -> Iterable[Item]:
 def _line(entry: Entry) -> Entry:
     """A saved entry as a line of its own."""
     try:
-        return at_place(entry.line.json, entry.line)
+        return parse_at(entry.line.json, entry.line)
     except ValueError:  # read more loosely than JSON allows
-        return at_place(encode(entry.data), entry.line)
+        return parse_at(encode(entry.data), entry.line)
 
 
 def _turns(numbers: list[int]) -> str:

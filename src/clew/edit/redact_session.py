@@ -18,9 +18,9 @@ from clew.conversation.session import Session
 from clew.edit.redactor import Veil, has_repeated_names, kinds
 from clew.edit.relink import without
 from clew.wire.entry import Damaged, Entry, Item
-from clew.wire.entry_edit import at_place
+from clew.wire.entry_edit import parse_at
 from clew.wire.json_codec import decode, encode
-from clew.wire.json_splice import GONE, patched
+from clew.wire.json_splice import REMOVED, patch_json
 
 if TYPE_CHECKING:
     from clew.edit.plan import Plan
@@ -111,24 +111,24 @@ def _entry(entry: Entry, veil: Veil, where: str) -> tuple[Entry | None, Redactio
     data = entry.data
     veiled = veil.entry(data)
     if has_repeated_names(entry.line.json, data):
-        settled = patched(b"", None, veiled)  # what was said twice is said once
+        settled = patch_json(b"", None, veiled)  # what was said twice is said once
     elif veiled is data:
         return entry, RedactionCounts()
     else:
-        settled = patched(entry.line.json, data, veiled)
+        settled = patch_json(entry.line.json, data, veiled)
     found: Counter[tuple[str, str]] = Counter()
     for name in data:
         if veiled.get(name) is not data[name]:
-            before, after = encode(data[name]), patched(b"", None, veiled.get(name))
+            before, after = encode(data[name]), patch_json(b"", None, veiled.get(name))
             found += Counter({(f"{where}{entry.type} {name}", kind): n for kind, n in kinds(before, after).items()})
     thoughts = _count_gone(veiled)
     left = veiled.get("message", {}).get("content") if thoughts and isinstance(veiled.get("message"), dict) else None
-    is_empty = isinstance(left, list) and all(block is GONE for block in left)
-    return None if is_empty else at_place(settled, entry.line), RedactionCounts(found, thoughts)
+    is_empty = isinstance(left, list) and all(block is REMOVED for block in left)
+    return None if is_empty else parse_at(settled, entry.line), RedactionCounts(found, thoughts)
 
 
 def _count_gone(value: Any) -> int:
-    if value is GONE:
+    if value is REMOVED:
         return 1
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return sum(map(_count_gone, inner))

@@ -20,13 +20,13 @@ from clew.facts.secrets.mask_secrets import MARK, mask, mask_data
 from clew.system.plural import plural
 from clew.system.regex_deadline import Pattern
 from clew.wire.json_codec import encode
-from clew.wire.json_splice import GONE, patched
-from clew.wire.rename_ids import PLACES
+from clew.wire.json_splice import REMOVED, patch_json
+from clew.wire.rename_ids import UUID_FIELDS
 
 PATTERN = "pattern"
 _FIXED = frozenset(
     {
-        *PLACES,
+        *UUID_FIELDS,
         *("type", "subtype", "sessionId", "session_id", "requestId", "promptId", "agentId", "timestamp", "version"),
         *("toolUseID", "parentToolUseID", "sourceToolUseID", "toolUseId", "parentAgentId", "requestRef"),
         *("hash", "shapeHash", "requestDigest", "operation", "userType", "entrypoint", "permissionMode", "mode"),
@@ -74,7 +74,7 @@ class Veil:
 
     def _thought(self, block: dict[str, Any]) -> Any:
         open_part = {name: value for name, value in block.items() if name not in ("type", "signature")}
-        return block if self.value(open_part) == open_part else GONE
+        return block if self.value(open_part) == open_part else REMOVED
 
     def content(self, data: bytes) -> bytes | None:
         """The bytes of a side file; None if they are no text and hold something all the same."""
@@ -94,7 +94,7 @@ class Veil:
         if not isinstance(value, dict):
             return self.content(data) or b""
         veiled = self.entry(value)
-        return patched(data.strip(), value, veiled) if veiled is not value else data
+        return patch_json(data.strip(), value, veiled) if veiled is not value else data
 
 
 def veil(secrets: bool = True, patterns: Iterable[str] = ()) -> Veil:

@@ -12,7 +12,7 @@ from typing import Any
 from clew.conversation.session import Session
 from clew.conversation.speaker import has_caveat, is_caveat, prompt_text
 from clew.wire.entry import Entry, Item
-from clew.wire.entry_edit import below, new_entry, renumbered, revise
+from clew.wire.entry_edit import new_entry, renumber, revise, with_parent
 from clew.wire.entry_types import Compaction, FileHistorySnapshot
 from clew.wire.json_codec import encode
 
@@ -52,7 +52,7 @@ def pinned(items: tuple[Item, ...], like: Session, wanted: str | None) -> tuple[
     made = Session(items, file=like.file)
     if wanted is None or made.leaf is None or made.leaf.uuid == wanted:
         return items
-    return renumbered((*items, pin(like, wanted)))
+    return renumber((*items, pin(like, wanted)))
 
 
 def pin(like: Session, leaf: str) -> Entry:
@@ -135,7 +135,7 @@ class _Rest:
         if entry.is_boundary:
             changes |= self._kept_by(entry)
         if list(changes) == ["parentUuid"]:
-            return below(entry, self.nearest(self._parent(entry)))
+            return with_parent(entry, self.nearest(self._parent(entry)))
         return revise(entry, changes) if changes else entry
 
     def _parent(self, entry: Entry) -> str | None:

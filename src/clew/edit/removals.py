@@ -17,7 +17,7 @@ from clew.conversation.speaker import starts_turn
 from clew.edit.relink import without
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import block_bytes, revise
-from clew.wire.json_splice import array
+from clew.wire.json_splice import join_array
 
 THOUGHT = ("thinking", "redacted_thinking")
 SILENT = (*THOUGHT, "fallback")  # a reply of nothing else says nothing
@@ -99,7 +99,7 @@ def _revised(entry: Entry, blocks: Mapping[int, bytes | None], fields: Mapping[s
     if blocks:
         parts = blocks_of(entry) if len(blocks) < len(entry.blocks) else [b""] * len(blocks)
         kept = [now for i, part in enumerate(parts) if (now := blocks.get(i, part)) is not None]
-        changes["message"] = {"content": array(kept)}
+        changes["message"] = {"content": join_array(kept)}
     made = revise(entry, changes)
     if not starts_turn(entry, is_agent) and starts_turn(made, is_agent):
         return revise(made, {"isMeta": b"true"})  # what stood beside a result does not become a prompt

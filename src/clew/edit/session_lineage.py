@@ -15,7 +15,7 @@ from typing import Any
 from clew.conversation.session import Session
 from clew.edit.undo_journal import UndoRecord
 from clew.errors import READ_ERRORS
-from clew.wire.entry_types import ORIGIN
+from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import as_text, decode
 from clew.wire.layout import SessionFile
 from clew.wire.line import pieces
@@ -132,9 +132,9 @@ def _scan(path: Path) -> _Scanned:
     forks: set[str] = set()
     for buffer, _ in pieces(path, size=_PIECE):
         uuids.update(found.decode("utf-8", "replace") for found in _UUID.findall(buffer))
-        if ORIGIN.encode() in buffer or _FORKED in buffer:
+        if ORIGIN_TYPE.encode() in buffer or _FORKED in buffer:
             for line in buffer.split(b"\n"):
-                if ORIGIN.encode() in line or _FORKED in line:
+                if ORIGIN_TYPE.encode() in line or _FORKED in line:
                     _read(line, origins, forks)
     return _Scanned(frozenset(uuids), tuple(origins), frozenset(forks))
 
@@ -146,7 +146,7 @@ def _read(line: bytes, origins: list[dict[str, Any]], forks: set[str]) -> None:
         return
     if not isinstance(data, dict):
         return
-    if data.get("type") == ORIGIN:
+    if data.get("type") == ORIGIN_TYPE:
         origins.append(data)
     forked = data.get("forkedFrom")
     if isinstance(forked, dict) and isinstance(source := forked.get("sessionId"), str):

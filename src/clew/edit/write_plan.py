@@ -25,11 +25,11 @@ from clew.edit.verify import differences
 from clew.errors import Refused
 from clew.facts.token_usage import REMOVED, thinking_replies
 from clew.wire.entry import Entry, Item
-from clew.wire.entry_types import ORIGIN
+from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import encode
 from clew.wire.layout import SessionFile, session_at
 from clew.wire.project_slug import slug
-from clew.wire.rename_ids import Names, renamed
+from clew.wire.rename_ids import IdMapping, rename_references
 from clew.wire.session_writer import create, place
 from clew.wire.timestamps import stamp
 
@@ -89,15 +89,15 @@ def write(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[str] |
 # -- the lines
 
 
-def _lines(items: Iterable[Item], names: Names) -> Iterator[bytes]:
+def _lines(items: Iterable[Item], names: IdMapping) -> Iterator[bytes]:
     for item in items:
-        yield renamed(item, names) if isinstance(item, Entry) else item.raw.rstrip(b"\r\n")
+        yield rename_references(item, names) if isinstance(item, Entry) else item.raw.rstrip(b"\r\n")
 
 
 def _origin(plan: Plan, made: str) -> bytes:
     return encode(
         {
-            "type": ORIGIN,
+            "type": ORIGIN_TYPE,
             "sessionId": made,
             "source": plan.source.id,
             "steps": list(plan.steps),
@@ -115,12 +115,12 @@ def _removed_thinking(plan: Plan) -> dict[str, list[str]]:
     return {REMOVED: sorted(removed)} if removed else {}
 
 
-def _names(plan: Plan, made: str, file: SessionFile, home: Path) -> Names:
+def _names(plan: Plan, made: str, file: SessionFile, home: Path) -> IdMapping:
     sessions = [plan.session, *(plan.agents.get(a.id, a.session) for a in plan.source.agents if a.file)]
     sessions += [source for source in plan.extra.values() if isinstance(source, Session)]
     known = {e.uuid for s in sessions for e in s.entries if e.uuid}
     moved = (plan.source.cwd, plan.cwd) if plan.cwd and plan.source.cwd else None
-    return Names(made, known, plan.source.id, moved, (str(file.folder), str(home / made)))
+    return IdMapping(made, known, plan.source.id, moved, (str(file.folder), str(home / made)))
 
 
 # -- the files

@@ -18,7 +18,7 @@ from clew.conversation.message_drafts import drafts
 from clew.conversation.session import Session
 from clew.conversation.speaker import is_prompt
 from clew.models import default_model, is_same
-from clew.wire.content_block import THOUGHT, Block, Tokens
+from clew.wire.content_block import THINKING_TYPES, Block, Tokens
 from clew.wire.entry import Entry
 from clew.wire.json_codec import decode_readable
 
@@ -179,7 +179,7 @@ def weigh(entry: Entry, model: str | None) -> list[tuple[str, ContextShare]]:
 def _said(block: Block) -> Iterator[tuple[str, ContextShare]]:
     if block.type == "text":
         yield "replies", _share(block.text)
-    elif block.type in THOUGHT:
+    elif block.type in THINKING_TYPES:
         yield "thinking", _share(block.thinking or block.signature)
     elif block.type.endswith("_tool_result"):
         yield from _result(block.content)

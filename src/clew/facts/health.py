@@ -22,7 +22,7 @@ from clew.conversation.session import Session
 from clew.facts.blank_text import blank_entries
 from clew.facts.required_fields import lacking
 from clew.wire.entry import Blank, Damaged, Entry
-from clew.wire.line import LONGEST
+from clew.wire.line import MAX_LINE
 
 VERSIONS = ("2.0.50", "2.1.29", "2.1.45", NEWEST)
 SOUND, DAMAGED, LOSES, BROKEN = VERDICTS = ("sound", "damaged", "loses", "broken")  # damaged, but resumed whole
@@ -290,7 +290,7 @@ def _damage(session: Session, agent: str = "") -> Iterator[Damage]:
 
 
 def _was_prompt(item: Damaged) -> bool:
-    if item.salvaged or item.line.size > LONGEST:
+    if item.salvaged or item.line.size > MAX_LINE:
         return False
     raw = item.raw
     return bool(_USER.search(raw)) and not _NO_PROMPT.search(raw)

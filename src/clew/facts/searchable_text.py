@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clew.conversation.speaker import prompt_text, queued_text, speaker
 from clew.wire.content_block import Block
-from clew.wire.entry import Spoken
+from clew.wire.entry import BaseEntry
 
 FIELDS = ("prompt", "reply", "thinking", "input", "result", "meta")
 _SAID = {"prompt": "prompt", "command": "prompt", "bash": "prompt", "teammate": "prompt", "peer": "prompt"}
@@ -33,7 +33,7 @@ class Words(Struct, frozen=True, gc=False):
     failed: bool = False
 
 
-def words(entry: Spoken, tools: Sequence[str] = ()) -> list[Words]:
+def words(entry: BaseEntry, tools: Sequence[str] = ()) -> list[Words]:
     """The pieces of an entry, in order; none for entries that say nothing.
 
     `tools` are the names of the tools whose results the entry holds, of those results that have text.
@@ -46,7 +46,7 @@ def words(entry: Spoken, tools: Sequence[str] = ()) -> list[Words]:
     return _attached(entry) if kind == "attachment" else []
 
 
-def _said(entry: Spoken) -> list[Words]:
+def _said(entry: BaseEntry) -> list[Words]:
     content = entry.message.content if entry.message else None
     field = "meta" if entry.is_synthetic and not entry.is_api_error else "reply"
     if not isinstance(content, list):
@@ -65,7 +65,7 @@ def _said(entry: Spoken) -> list[Words]:
     return found
 
 
-def _asked(entry: Spoken, tools: Sequence[str]) -> list[Words]:
+def _asked(entry: BaseEntry, tools: Sequence[str]) -> list[Words]:
     message = entry.message
     content = message.content if message else None
     if isinstance(content, list):
@@ -88,7 +88,7 @@ def _result(block: Block) -> str:
     return content if isinstance(content, str) else block.result_text
 
 
-def _attached(entry: Spoken) -> list[Words]:
+def _attached(entry: BaseEntry) -> list[Words]:
     """Of the attachments only what a person typed while the model was working."""
     text = queued_text(entry)
     return [Words("prompt", text)] if text.strip() else []

@@ -17,9 +17,9 @@ from msgspec import Struct, field
 from msgspec.structs import astuple
 
 from clew.system.plural import noun
-from clew.wire.content_block import THOUGHT, Block, Tokens
-from clew.wire.entry import Entry, Spoken
-from clew.wire.entry_types import ORIGIN
+from clew.wire.content_block import THINKING_TYPES, Block, Tokens
+from clew.wire.entry import BaseEntry, Entry
+from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import encode
 from clew.wire.timestamps import instant, stamp
 from clew.wire.usage_fields import Billed, BilledBlock, ProgressUsage, iterations, progress
@@ -202,7 +202,7 @@ class Usage(Struct, frozen=True, dict=True, eq=False):
         return {name: total(groups[name]) for name in sorted(groups)}
 
 
-def usage(source: Session | Iterable[Spoken | Billed]) -> Usage:
+def usage(source: Session | Iterable[BaseEntry | Billed]) -> Usage:
     """The usage of a session, its agents included; or of some entries."""
     if isinstance(source, Iterable):
         return _spent(source)
@@ -264,14 +264,14 @@ def _length(block: Block | BilledBlock) -> int:
     return len(block.text or "") + len(block.thinking or "") + (0 if given is None else len(encode(given)))
 
 
-def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
+def _spent(entries: Iterable[BaseEntry | Billed]) -> Usage:
     """A pass over many files spends its time here, so it is one loop."""
     found: dict[str, _ReplyUsage] = {}
     extra: dict[str, Spend] = {}
     for line in entries:
         kind = line.type
         if kind == "assistant":
-            entry: Spoken | Billed | None = line
+            entry: BaseEntry | Billed | None = line
         elif kind == "progress":
             entry = _repeated(line)
         else:
@@ -292,7 +292,7 @@ def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
             telling.time = time  # most lines of a reply repeat the usage of the first
         elif telling.is_outranked(tokens, time, message.model):
             telling.take(tokens, time, message.model)
-        if type(entry) is Spoken:  # which tells neither
+        if type(entry) is BaseEntry:  # which tells neither
             telling.is_copy = False
         else:
             if telling.is_copy and not getattr(entry, "forked_from", None):
@@ -318,7 +318,7 @@ def _spent(entries: Iterable[Spoken | Billed]) -> Usage:
     return Usage({key: telling.spend() for key, telling in found.items()} | extra)
 
 
-def _add_advice(key: str, tokens: Tokens, entry: Spoken | Billed, extra: dict[str, Spend]) -> None:
+def _add_advice(key: str, tokens: Tokens, entry: BaseEntry | Billed, extra: dict[str, Spend]) -> None:
     """What another model was asked for on the way: billed apart, and not in the numbers of the reply."""
     advice = (each for each in iterations(tokens) if each.type == ADVISOR.decode() and each.model)
     for number, each in enumerate(advice):
@@ -330,7 +330,7 @@ def _add_advice(key: str, tokens: Tokens, entry: Spoken | Billed, extra: dict[st
         extra[name] = spend.merge(extra[name]) if name in extra else spend
 
 
-def _repeated(line: Spoken | Billed) -> Billed | None:
+def _repeated(line: BaseEntry | Billed) -> Billed | None:
     """What an agent said, where a line of progress in the session that began it repeats that."""
     told = getattr(line, "progress", None)
     inner = told.message if isinstance(told, ProgressUsage) else progress(told).message if told else None
@@ -355,7 +355,7 @@ def without_thinking(entries: Iterable[Entry]) -> list[str]:
     held: set[str] = set()
     removed: set[str] = set()
     for entry in entries:
-        if entry.type == ORIGIN:
+        if entry.type == ORIGIN_TYPE:
             listed = entry.data.get(REMOVED)
             removed.update(each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, str))
         message = entry.message
@@ -363,14 +363,16 @@ def without_thinking(entries: Iterable[Entry]) -> list[str]:
             continue
         details = message.usage.output_tokens_details
         counted[message.id] = max(counted.get(message.id, 0), (details.thinking_tokens or 0) if details else 0)
-        if any(block.type in THOUGHT for block in entry.blocks):
+        if any(block.type in THINKING_TYPES for block in entry.blocks):
             held.add(message.id)
     return [reply for reply, thinking in counted.items() if (thinking or reply in removed) and reply not in held]
 
 
 def thinking_replies(entries: Iterable[Entry]) -> set[str]:
     """The ids of the replies that hold thinking."""
-    return {e.message.id for e in entries if e.message and e.message.id and any(b.type in THOUGHT for b in e.blocks)}
+    return {
+        e.message.id for e in entries if e.message and e.message.id and any(b.type in THINKING_TYPES for b in e.blocks)
+    }
 
 
 def count(tokens: Tokens) -> Count:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.foreign.conversation_steps import Json, Scribe
-from clew.wire.json_codec import decode_cut, decode_readable, encode
+from clew.wire.json_codec import decode_readable, decode_truncated, encode
 from clew.wire.line import BOM, lines
 from clew.wire.timestamps import instant
 
@@ -115,7 +115,7 @@ def document_or_part(path: Path, problems: list[str]) -> Any:
     found = document(path)
     if found is None and path.stat().st_size:
         problems.append(f"{path.name}: it breaks off or is damaged; what could be read of it was")
-        found = decode_cut(path.read_bytes().removeprefix(BOM))
+        found = decode_truncated(path.read_bytes().removeprefix(BOM))
     return found
 
 

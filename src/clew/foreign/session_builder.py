@@ -27,7 +27,7 @@ from clew.foreign.conversation_steps import (
 from clew.foreign.json_values import wash
 from clew.foreign.tool_names import translated
 from clew.version import __version__
-from clew.wire.entry_types import ORIGIN
+from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.rename_ids import new_uuid
 from clew.wire.timestamps import stamp
 
@@ -205,7 +205,7 @@ class _Builder:
     def _ending(self) -> Iterator[Json]:
         talk, id = self.talk, self.place.id
         yield {
-            "type": ORIGIN,
+            "type": ORIGIN_TYPE,
             "sessionId": id,
             "source": talk.id,
             "steps": [f"import from {talk.tool}"],

@@ -14,7 +14,7 @@ from clew.errors import Refused
 from clew.foreign.conversation_steps import Conversation
 from clew.foreign.json_values import changed, object_of
 from clew.foreign.session_builder import ImportTarget, lines, session_id
-from clew.wire.entry_types import ORIGIN
+from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import decode, encode
 from clew.wire.layout import SessionFile, Tree, session_at
 from clew.wire.project_slug import slug
@@ -92,11 +92,11 @@ def _digest(path: Path) -> str:
     """The state of the conversation that a session was made of, as it says itself."""
     with path.open("rb") as file:
         for line in file:
-            if ORIGIN.encode() in line:
+            if ORIGIN_TYPE.encode() in line:
                 try:
                     told = decode(line)
                 except ValueError:
                     continue
-                if isinstance(told, dict) and told.get("type") == ORIGIN:
+                if isinstance(told, dict) and told.get("type") == ORIGIN_TYPE:
                     return str(object_of(told, "foreign").get("digest") or "")
     return ""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew.index.snippet import LONG_OUTPUT
-from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, open_plain
+from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, open_without_links
 
 if TYPE_CHECKING:
-    from clew.wire.entry import Spoken
+    from clew.wire.entry import BaseEntry
 
 SIZE = 64 << 10
 _EDGE = 4096  # bytes in which the end of a line is looked for
@@ -48,7 +48,7 @@ class LongOutputs:
         found = find_overflow(self.folder, self.names, call_id, text)
         return None if found is None or found.is_binary else found
 
-    def pieces(self, entry: Spoken) -> Iterator[tuple[int, int, str]]:
+    def pieces(self, entry: BaseEntry) -> Iterator[tuple[int, int, str]]:
         """(place among the results with text, part, text) for each piece of the long outputs that an entry stands for."""
         if (
             not self.names
@@ -71,7 +71,7 @@ def _is_name(session_id: str) -> bool:
 
 def _texts(found: Overflow) -> Iterator[str]:
     try:
-        with open_plain(found.path) as file:
+        with open_without_links(found.path) as file:
             for number in range(-(-found.size // SIZE)):
                 yield _piece(file, number)
     except OSError:
@@ -115,7 +115,7 @@ def piece_text(path: str, entry: dict[str, Any], part: int) -> str:
     if found is None:
         return ""
     try:
-        with open_plain(found.path) as file:
+        with open_without_links(found.path) as file:
             return _piece(file, piece)
     except OSError:
         return ""

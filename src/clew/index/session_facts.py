@@ -11,14 +11,14 @@ from clew.conversation.rounds import Divider, Features, features_of, marks_of
 from clew.conversation.speaker import input_kind, prompt_text, speaker, starts_turn
 from clew.index.base64_filter import without_runs
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS
-from clew.wire.entry import Spoken
+from clew.wire.entry import BaseEntry
 from clew.wire.timestamps import instant
 
 LONGEST = 200  # characters of a first prompt
 OPEN = 64  # calls that wait for their result, the newest
 
 
-class Indexed(Spoken, frozen=True, gc=False, eq=False):
+class Indexed(BaseEntry, frozen=True, gc=False, eq=False):
     """What an index wants of an entry beyond its words."""
 
     cwd: str | None = None

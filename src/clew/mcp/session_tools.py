@@ -32,7 +32,8 @@ from clew.view.round_labels import describe_round, round_json
 from clew.view.rows import ViewOptions, rows
 from clew.view.sanitize import clean, one_line
 from clew.view.surrounding_rows import around_rows, is_shown
-from clew.wire.layout import Tree, find_session
+from clew.wire.layout import Tree
+from clew.wire.lookup import find_session
 from clew.wire.timestamps import moment
 
 LONGEST_TEXT = 200  # characters of an input in a list of rounds

@@ -11,7 +11,8 @@ from clew.mcp import tool_arguments
 from clew.mcp.quoted_text import safe, text
 from clew.system.plural import plural
 from clew.wire.bulk_scan import scan
-from clew.wire.layout import Project, Tree, find_project
+from clew.wire.layout import Project, Tree
+from clew.wire.lookup import find_project
 from clew.wire.timestamps import instant, moment
 from clew.wire.usage_fields import PROBE, Billed
 

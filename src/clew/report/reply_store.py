@@ -25,7 +25,7 @@ from clew.report.usage_bucket import Cell, ReplyContext, add_to, cell_of, cells_
 from clew.report.usage_summary import UsageSummary, folder_of, load, save, states_of
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, WriteTransaction, reset_database
 from clew.wire.bulk_scan import scan
-from clew.wire.line import LONGEST
+from clew.wire.line import MAX_LINE
 from clew.wire.tree_walk import TranscriptFile
 from clew.wire.usage_fields import PROBE, Billed
 
@@ -276,7 +276,7 @@ class _UsageLines:
                 self.session = piece.spoken[0].session_id or ""
         size = self.file.seek(0, os.SEEK_END) - self.offset
         self.file.seek(self.offset)
-        tail = self.file.read(size) if size <= LONGEST else b""
+        tail = self.file.read(size) if size <= MAX_LINE else b""
         for piece in scan(tail, shape=Billed, holding=PROBE) if tail else ():
             if piece.spoken and not piece.damaged:
                 self.has_tail = True

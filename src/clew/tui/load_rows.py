@@ -16,7 +16,7 @@ from clew.tui.session_item import SessionItem
 from clew.view.mask_rows import masked
 from clew.view.progressive import opening
 from clew.view.rows import Row, ViewOptions, first_rows, rows
-from clew.wire.line import LONGEST
+from clew.wire.line import MAX_LINE
 
 FIRST = 80  # rows in the first batch: more than a screen
 LATER = 0.15  # seconds between two batches
@@ -98,6 +98,6 @@ def _window(path: Path, offset: int) -> bytes:
         file.seek(start)
         data = file.read(offset - start + WINDOW)
         if data.rfind(b"\n", offset - start) < 0:
-            data += file.readline(LONGEST)
+            data += file.readline(MAX_LINE)
     first = data.find(b"\n") + 1 if start else 0
     return data[first : data.rfind(b"\n") + 1] or data[first:]

@@ -24,7 +24,7 @@ from clew.view.round_labels import round_fields
 from clew.view.row_type import Row as Row
 from clew.view.sanitize import duration
 from clew.wire.entry import Entry
-from clew.wire.entry_types import ApiFailure, Compaction, LocalCommand, Notice, ProgressDetail, TurnDuration, tagged
+from clew.wire.entry_types import ApiFailure, Compaction, LocalCommand, Notice, ProgressDetail, TurnDuration, tag_text
 from clew.wire.json_codec import as_text
 
 DEPTHS = ("prompts", "replies", "calls", "full")
@@ -242,7 +242,7 @@ def _user_aside(entry: Entry, options: ViewOptions, depth: int) -> Iterator[Row]
     elif kind == "interrupt":
         yield Row("interrupt", entry.text.strip("[]"), depth, entry.time)
     elif kind in ("output", "notification", "teammate", "peer", "coordinator") and options.level >= 2:
-        text = tagged(entry.text, "summary") if kind == "notification" else _OUTPUT.sub("", entry.text)
+        text = tag_text(entry.text, "summary") if kind == "notification" else _OUTPUT.sub("", entry.text)
         if text.strip() or kind == "notification":
             yield Row("note", text or entry.text, depth, limit=options.lines)
     elif kind in ("meta", "caveat", "hook") and options.meta:

@@ -13,7 +13,7 @@ from clew.conversation.turns import Turn
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.facts.tool_catalog import label
 from clew.view.rows import DEPTHS, Row, ViewOptions, ViewScope, call_rows, entry_rows, turn_rows
-from clew.wire.content_block import THOUGHT
+from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
 from clew.wire.timestamps import stamp
 
@@ -112,4 +112,4 @@ def _kind(found: Surroundings, entry: Entry) -> str:
         return "result of " + ", ".join(label(call, found.session.cwd) for call in answered)
     if entry.type != "assistant":
         return "written by the program"
-    return "thinking" if entry.blocks and all(block.type in THOUGHT for block in entry.blocks) else "reply"
+    return "thinking" if entry.blocks and all(block.type in THINKING_TYPES for block in entry.blocks) else "reply"

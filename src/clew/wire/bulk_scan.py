@@ -1,8 +1,8 @@
-"""Scanning: a pass over many files that keeps nothing of them.
+"""Scan many files quickly: decode only the fields of one shape and keep no bytes.
 
-It decodes only the fields of a shape (`Spoken`: who said what, or another), a piece at a time, with the offset of each line
-beside it. Reading a session (`entry.read`) goes the same way and keeps the bytes; a piece with anything odd in it goes
-through that reader, so the two never differ in what they find. `holding` leaves out the lines without some bytes, undecoded.
+A scan decodes piece by piece and reports the offset of each line. `entry.read` works the same way and keeps the
+bytes. A piece with anything unusual in it goes through that reader, so both always find the same entries. `holding`
+skips lines that do not contain some bytes, without decoding them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from typing import Generic, NamedTuple, TypeVar, overload
 import msgspec
 from stringzilla import find
 
-from clew.wire.entry import REFUSALS, Damaged, Entry, Spoken, is_one_object_a_line, read_piece
-from clew.wire.lenient import soften
-from clew.wire.line import PIECE, Source, pieces
+from clew.wire.entry import DECODE_ERRORS, BaseEntry, Damaged, Entry, find_line_starts, read_piece
+from clew.wire.lenient import convert_leniently
+from clew.wire.line import PIECE_SIZE, Source, pieces
 
 Shape = TypeVar("Shape", bound=msgspec.Struct)
-WIDE = 1 << 18  # bytes of a piece of which most lines are left out (measured)
+WIDE_PIECE = 1 << 18  # bytes of a piece if most lines are skipped (measured)
 
 
 class LineBatch(NamedTuple, Generic[Shape]):
-    """Some lines of a file: what they say, where each begins, where the last ends, and how many were damaged."""
+    """Some lines of a file: their decoded fields, where each begins, where the last ends, and the number of damaged
+    lines.
+    """
 
     spoken: list[Shape]
     offsets: list[int]
@@ -32,7 +34,7 @@ class LineBatch(NamedTuple, Generic[Shape]):
 
 
 @overload
-def scan(source: Source, *, offset: int = 0, finished: bool = False) -> Iterator[LineBatch[Spoken]]: ...
+def scan(source: Source, *, offset: int = 0, finished: bool = False) -> Iterator[LineBatch[BaseEntry]]: ...
 
 
 @overload
@@ -46,50 +48,50 @@ def scan(
     *,
     offset: int = 0,
     finished: bool = False,
-    shape: type[Shape] = Spoken,  # type: ignore[assignment]
+    shape: type[Shape] = BaseEntry,  # type: ignore[assignment]
     holding: bytes = b"",
 ) -> Iterator[LineBatch[Shape]]:
-    """The entries of a source in pieces, those saved from damaged lines included.
+    """Yield the entries of a source in batches, including those saved from damaged lines.
 
-    `finished` leaves out an unterminated last line, to be read when it has been written.
+    `finished` leaves out an unterminated last line, which can be read when it is complete.
     """
     decode = _decoder(shape).decode_lines
-    for buffer, at in pieces(source, offset=offset, size=WIDE if holding else PIECE):
+    for buffer, at in pieces(source, offset=offset, size=WIDE_PIECE if holding else PIECE_SIZE):
         if finished and not buffer.endswith(b"\n"):
             buffer = buffer[: buffer.rfind(b"\n") + 1]
         if holding:
-            yield _holding(buffer, at, shape, holding)
+            yield _scan_lines_containing(buffer, at, shape, holding)
             continue
         try:
             spoken = decode(buffer)
-        except REFUSALS:
+        except DECODE_ERRORS:
             spoken = []
-        starts = is_one_object_a_line(buffer, len(spoken))
+        starts = find_line_starts(buffer, len(spoken))
         if starts:
             yield LineBatch(spoken, [at + start for start in starts], at + len(buffer))
         elif buffer:
-            yield _oddly(buffer, at, shape)
+            yield _scan_tolerantly(buffer, at, shape)
 
 
-def _holding(buffer: bytes, at: int, shape: type[Shape], needle: bytes) -> LineBatch[Shape]:
-    """The lines that hold some bytes, each by itself: the many without them are not even cut."""
+def _scan_lines_containing(buffer: bytes, at: int, shape: type[Shape], needle: bytes) -> LineBatch[Shape]:
+    """Decode only the lines that contain `needle`; the others are not even split."""
     decode = _decoder(shape).decode
     spoken: list[Shape] = []
     offsets: list[int] = []
     damaged = 0
-    place = find(buffer, needle)
-    while place >= 0:
-        start = buffer.rfind(b"\n", 0, place) + 1
-        stop = buffer.find(b"\n", place) + 1 or len(buffer)
+    position = find(buffer, needle)
+    while position >= 0:
+        start = buffer.rfind(b"\n", 0, position) + 1
+        stop = buffer.find(b"\n", position) + 1 or len(buffer)
         try:
             spoken.append(decode(buffer[start:stop]))
             offsets.append(at + start)
-        except REFUSALS:
-            odd = _oddly(buffer[start:stop], at + start, shape)
-            spoken += odd.spoken
-            offsets += odd.offsets
-            damaged += odd.damaged
-        place = find(buffer, needle, stop)
+        except DECODE_ERRORS:
+            batch = _scan_tolerantly(buffer[start:stop], at + start, shape)
+            spoken += batch.spoken
+            offsets += batch.offsets
+            damaged += batch.damaged
+        position = find(buffer, needle, stop)
     return LineBatch(spoken, offsets, at + len(buffer), damaged)
 
 
@@ -98,23 +100,24 @@ def _decoder(shape: type[Shape]) -> msgspec.json.Decoder[Shape]:
     return msgspec.json.Decoder(shape)
 
 
-def _oddly(buffer: bytes, at: int, shape: type[Shape]) -> LineBatch[Shape]:
-    found: list[Entry] = []
+def _scan_tolerantly(buffer: bytes, at: int, shape: type[Shape]) -> LineBatch[Shape]:
+    """Read a piece line by line, with the tolerant reader."""
+    entries: list[Entry] = []
     damaged = 0
     for item in read_piece(buffer, at, 1):
         if isinstance(item, Entry):
-            found.append(item)
+            entries.append(item)
         elif isinstance(item, Damaged):
             damaged += 1
-            found.extend(item.salvaged)
-    spoken = [_again(entry, shape) for entry in found]
-    return LineBatch(spoken, [entry.offset for entry in found], at + len(buffer), damaged)
+            entries.extend(item.salvaged)
+    spoken = [_decode_as(entry, shape) for entry in entries]
+    return LineBatch(spoken, [entry.offset for entry in entries], at + len(buffer), damaged)
 
 
-def _again(entry: Entry, shape: type[Shape]) -> Shape:
-    """An entry in another shape."""
+def _decode_as(entry: Entry, shape: type[Shape]) -> Shape:
+    """Decode an entry into another shape."""
     try:
-        made: Shape = _decoder(shape).decode(entry.line.json)
-    except REFUSALS:
-        made = soften(shape, entry.data)
-    return made
+        decoded: Shape = _decoder(shape).decode(entry.line.json)
+    except DECODE_ERRORS:
+        decoded = convert_leniently(shape, entry.data)
+    return decoded

@@ -1,7 +1,7 @@
-"""The parts of an API message: typed reads, one tolerant shape for every kind of block.
+"""Decode API messages: one tolerant shape for every kind of content block.
 
-A block of an unknown type still decodes: its `type` is kept and the fields it shares with the known ones are read. What no
-field here names stays in the bytes of the entry (`entry.data`).
+A block of an unknown type still decodes: `type` and the fields it shares with known blocks are read. Other fields
+stay in the bytes of the entry (`entry.data`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from msgspec import Raw, Struct, field
 from clew.wire.json_codec import as_text
 from clew.wire.numeric_limits import Count
 
-NOTHING = Raw()
-THOUGHT = ("thinking", "redacted_thinking")  # the types of blocks that hold thinking
+EMPTY_RAW = Raw()
+THINKING_TYPES = ("thinking", "redacted_thinking")  # types of the blocks that contain thinking
 
 
 class CacheCreation(Struct, frozen=True, gc=False):
@@ -32,7 +32,7 @@ class OutputDetails(Struct, frozen=True, gc=False):
 
 
 class Tokens(Struct, frozen=True, gc=False):
-    """`message.usage` as the API reported it; every field may be missing."""
+    """`message.usage` as the API reported it; every field can be missing."""
 
     input_tokens: Count | None = None
     cache_creation_input_tokens: Count | None = None
@@ -44,11 +44,11 @@ class Tokens(Struct, frozen=True, gc=False):
     server_tool_use: ServerToolUse | None = None
     inference_geo: str | None = None
     speed: str | None = None
-    iterations: Raw = NOTHING
+    iterations: Raw = EMPTY_RAW
 
 
 class Block(Struct, frozen=True, gc=False):
-    """One element of `message.content`; `input` is a tool use's, `content` a tool result's."""
+    """One element of `message.content`. `input` belongs to tool uses, `content` to tool results."""
 
     type: str = ""
     text: str | None = None
@@ -60,11 +60,11 @@ class Block(Struct, frozen=True, gc=False):
     tool_use_id: str | None = None
     content: Any = None
     is_error: bool | None = None
-    source: Raw = NOTHING
+    source: Raw = EMPTY_RAW
 
     @property
     def result_text(self) -> str:
-        """The text of a tool result, whatever form it has: a string, a list of blocks, an object or nothing."""
+        """The text of a tool result of any form: a string, a list of blocks, an object or nothing."""
         return result_text(self.content)
 
 
@@ -86,13 +86,14 @@ class Message(Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """The text blocks alone, in order: a string and a list of the same text read alike."""
+        """The text blocks joined in order; a string and a list with the same text read the same."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(b.text for b in self.content or () if b.type == "text" and b.text is not None)
 
 
 def result_text(content: Any) -> str:
+    """Return the text of a tool result's content."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -103,6 +104,7 @@ def result_text(content: Any) -> str:
 
 
 def part_text(part: Any) -> str:
+    """Return the text of one part of a tool result; media become a marker such as `[image]`."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):

@@ -1,8 +1,8 @@
-"""Entries: typed reads over bytes that are kept.
+"""Read session files as typed entries, without losing a byte.
 
-Reading never fails and loses nothing. A field of the wrong type falls back to its default for that line alone and stays in
-`entry.data`; an unknown type or field stays too. What is not a JSON object becomes `Damaged`, with whatever whole objects
-could be saved from it; an empty line becomes `Blank`. The `raw` of all items of a file, joined, is the file.
+Reading never fails. A field of the wrong type gets its default for that line alone and stays in `entry.data`, as do
+unknown types and fields. A line that is not a JSON object becomes `Damaged`, with the complete objects that could be
+saved from it; an empty line becomes `Blank`. The `raw` of all items of a file, joined, equals the file.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import force_setattr, replace
 
 from clew.system.plural import plural
-from clew.wire.content_block import NOTHING, Block, Message
+from clew.wire.content_block import EMPTY_RAW, Block, Message
 from clew.wire.json_codec import decode, decode_loosely, decode_slowly
-from clew.wire.lenient import soften
-from clew.wire.line import LONGEST, PIECE, Line, Source, Unread, all_pieces, lines
+from clew.wire.lenient import convert_leniently
+from clew.wire.line import MAX_LINE, PIECE_SIZE, Line, Source, Unread, all_pieces, lines
 from clew.wire.timestamps import instant
 
 _NO_LINE = Line(0, 0, b"", 0, 0)
 
 
-class Spoken(Struct, frozen=True, gc=False, eq=False):
-    """The fields that say who said what: all that a pass over many files decodes."""
+class BaseEntry(Struct, frozen=True, gc=False, eq=False):
+    """The fields that say who said what; a scan of many files decodes only these."""
 
     is_sidechain: bool = field(default=False, name="isSidechain")
     type: str = ""
@@ -37,14 +37,14 @@ class Spoken(Struct, frozen=True, gc=False, eq=False):
     request_id: str | None = field(default=None, name="requestId")
     is_meta: bool = field(default=False, name="isMeta")
     is_compact_summary: bool = field(default=False, name="isCompactSummary")
-    origin: Raw = NOTHING
-    attachment: Raw = NOTHING
-    tool_use_result: Raw = field(default=NOTHING, name="toolUseResult")
+    origin: Raw = EMPTY_RAW
+    attachment: Raw = EMPTY_RAW
+    tool_use_result: Raw = field(default=EMPTY_RAW, name="toolUseResult")
     is_api_error: bool = field(default=False, name="isApiErrorMessage")
 
     @property
     def is_synthetic(self) -> bool:
-        """Written by the program in the model's name: no API reply stands behind it."""
+        """Written by the program in the model's name, not an API reply."""
         return self.message is not None and self.message.model == "<synthetic>"
 
     @property
@@ -53,7 +53,7 @@ class Spoken(Struct, frozen=True, gc=False, eq=False):
 
     @property
     def text(self) -> str:
-        """The text blocks of the message alone."""
+        """The text blocks of the message."""
         return self.message.text if self.message else ""
 
     @property
@@ -67,10 +67,11 @@ class Spoken(Struct, frozen=True, gc=False, eq=False):
         return [b for b in content if b.type == "tool_use"] if isinstance(content, list) else []
 
     def failed(self, result: Block, tool: str = "") -> bool:
-        """Whether one of the results of this entry reports a failure; `tool` is the name of the tool, if it is known.
+        """Return True if one of the results of this entry reports a failure; `tool` is the name of the tool, if
+        known.
 
-        `is_error` decides. Where it is missing, the program's own record decides: failed tools have a string for a record.
-        MCP tools also have one for plain output, which is a failure only if it begins with "Error".
+        `is_error` decides. Where it is missing, the program's own record decides: failed tools have a string as
+        their record. MCP tools also have one for plain output, which is a failure only if it begins with "Error".
         """
         if result.is_error is not None:
             return result.is_error
@@ -79,8 +80,8 @@ class Spoken(Struct, frozen=True, gc=False, eq=False):
         return not tool.startswith("mcp__") or bytes(self.tool_use_result).startswith(b'"Error')
 
 
-class Entry(Spoken, frozen=True, gc=False, eq=False):
-    """One JSON object of a session file. Their names for our words: parentUuid is `parent`, and so on."""
+class Entry(BaseEntry, frozen=True, gc=False, eq=False):
+    """One JSON object of a session file. JSON names are shortened: `parentUuid` is `parent`, and so on."""
 
     parent: str | None = field(default=None, name="parentUuid")
     logical_parent: str | None = field(default=None, name="logicalParentUuid")
@@ -104,9 +105,9 @@ class Entry(Spoken, frozen=True, gc=False, eq=False):
     entrypoint: str | None = None
     leaf: str | None = field(default=None, name="leafUuid")
     message_id: str | None = field(default=None, name="messageId")
-    content: Raw = NOTHING
-    progress: Raw = field(default=NOTHING, name="data")
-    todos: Raw = NOTHING
+    content: Raw = EMPTY_RAW
+    progress: Raw = field(default=EMPTY_RAW, name="data")
+    todos: Raw = EMPTY_RAW
 
     line: Line = field(default=_NO_LINE, name="(line)")
 
@@ -117,13 +118,13 @@ class Entry(Spoken, frozen=True, gc=False, eq=False):
 
     @property
     def data(self) -> dict[str, Any]:
-        """The whole JSON object, decoded anew at each call: a private copy."""
+        """The complete JSON object as a new copy, decoded at each access."""
         value = decode(self.line.json) if self.line.whole else decode_loosely(self.line.json)
         return value if isinstance(value, dict) else {}
 
     @property
     def leniency(self) -> str:
-        """Why this line had to be decoded leniently; empty for the ordinary line."""
+        """Why this line had to be decoded leniently; empty for an ordinary line."""
         return self.line.note
 
     @property
@@ -132,7 +133,7 @@ class Entry(Spoken, frozen=True, gc=False, eq=False):
 
     @property
     def is_salvaged(self) -> bool:
-        """Found inside a damaged line, where most readers see nothing."""
+        """Saved from a damaged line, where most readers find nothing."""
         return not self.line.whole
 
     @property
@@ -151,7 +152,7 @@ class Entry(Spoken, frozen=True, gc=False, eq=False):
 
 
 class Damaged(Struct, frozen=True):
-    """A line that is not one JSON object: why, and the whole objects that were saved from it."""
+    """A line that is not one JSON object: the reason, and the complete objects saved from it."""
 
     line: Line
     kind: str
@@ -164,7 +165,7 @@ class Damaged(Struct, frozen=True):
 
 
 class Blank(Struct, frozen=True):
-    """A line of nothing but white space."""
+    """A line of white space only."""
 
     line: Line
 
@@ -177,28 +178,28 @@ Item = Entry | Damaged | Blank
 
 _DECODER = msgspec.json.Decoder(Entry)
 _OPEN, _CLOSE = 0x7B, 0x7D
-SHORT = 16  # bytes of a line: no entry is so short
-MANY = 1024  # such lines in a row are not read one by one
+SHORT_LINE = 16  # bytes: every entry is longer than such a line
+LONG_RUN = 1024  # this many short lines in a row become one item
 _BLANK = re.compile(rb"[ \t\n\r\v\f]++")
-_SHORT = re.compile(rb"(?>[^\n]{0,%d}\n)++" % (SHORT - 2))
-REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_SHORT = re.compile(rb"(?>[^\n]{0,%d}\n)++" % (SHORT_LINE - 2))
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def read(source: Source, *, offset: int = 0, number: int = 1, finished: bool = False) -> Iterator[Item]:
-    """Every line of a source as an item. `finished` holds back an unterminated last line, for reading on later."""
-    for buffer, at in all_pieces(source, offset=offset, size=PIECE):
+    """Yield every line of a source as an item. `finished` leaves out an unterminated last line, to be read later."""
+    for buffer, at in all_pieces(source, offset=offset, size=PIECE_SIZE):
         if isinstance(buffer, Unread):
-            found = [parse(Line(number, at, buffer, 0, len(buffer)))]
-            found = found if found[0].line.is_terminated or not finished else []
+            items = [parse_line(Line(number, at, buffer, 0, len(buffer)))]
+            items = items if items[0].line.is_terminated or not finished else []
         else:
-            found = read_piece(buffer[: buffer.rfind(b"\n") + 1] if finished else buffer, at, number)
-        if found:
-            number = found[-1].line.number + found[-1].line.count
-        yield from found
+            items = read_piece(buffer[: buffer.rfind(b"\n") + 1] if finished else buffer, at, number)
+        if items:
+            number = items[-1].line.number + items[-1].line.count
+        yield from items
 
 
 def entries(items: Iterable[Item]) -> Iterator[Entry]:
-    """The entries among items, those saved from damage included."""
+    """Yield the entries among items, including those saved from damaged lines."""
     for item in items:
         if isinstance(item, Entry):
             yield item
@@ -206,53 +207,53 @@ def entries(items: Iterable[Item]) -> Iterator[Entry]:
             yield from item.salvaged
 
 
-def parse(line: Line) -> Item:
-    """One line, by itself."""
-    if line.size > LONGEST:
-        return Damaged(line, "long", f"longer than {LONGEST >> 20} MiB")
+def parse_line(line: Line) -> Item:
+    """Parse one line."""
+    if line.size > MAX_LINE:
+        return Damaged(line, "long", f"longer than {MAX_LINE >> 20} MiB")
     json = line.json
     if not json:
         return Blank(line)
     try:
         entry = _DECODER.decode(json)
-    except REFUSALS:
-        del json  # a long line is not kept twice
+    except DECODE_ERRORS:
+        del json  # do not keep a long line in memory twice
         return _parse_slowly(line)
     force_setattr(entry, "line", line)
     return entry
 
 
-def saved(part: Line) -> Entry:
-    """An entry from an object that was found inside a damaged line."""
+def parse_salvaged(part: Line) -> Entry:
+    """Decode an object that was found inside a damaged line."""
     try:
         entry = _DECODER.decode(part.raw)
-    except REFUSALS:
-        entry = soften(Entry, decode_loosely(part.raw))
+    except DECODE_ERRORS:
+        entry = convert_leniently(Entry, decode_loosely(part.raw))
     force_setattr(entry, "line", replace(part, note="saved from a damaged line"))
     return entry
 
 
 def read_piece(buffer: bytes, at: int, number: int) -> list[Item]:
-    """Decode a piece in one go; a piece with anything odd in it is decoded line by line."""
+    """Decode a piece with one call; decode it line by line if it contains anything unusual."""
     try:
-        found: list[Item] = _DECODER.decode_lines(buffer)  # type: ignore[assignment]
-    except REFUSALS:
+        items: list[Item] = _DECODER.decode_lines(buffer)  # type: ignore[assignment]
+    except DECODE_ERRORS:
         return _read_lines(buffer, at, number)
-    starts = is_one_object_a_line(buffer, len(found)) if len(found) * SHORT < len(buffer) + SHORT else []
+    starts = find_line_starts(buffer, len(items)) if len(items) * SHORT_LINE < len(buffer) + SHORT_LINE else []
     if not starts:
         return _read_lines(buffer, at, number)
     stops = [*starts[1:], len(buffer)]
-    for entry, start, stop in zip(found, starts, stops, strict=True):
+    for entry, start, stop in zip(items, starts, stops, strict=True):
         force_setattr(entry, "line", Line(number, at + start, buffer, start, stop))
         number += 1
-    return found
+    return items
 
 
-def is_one_object_a_line(buffer: bytes, count: int) -> list[int]:
-    """Where the lines begin, if `count` objects that were decoded from the buffer stand on one line each; else nothing.
+def find_line_starts(buffer: bytes, count: int) -> list[int]:
+    r"""Return where the lines begin if the `count` objects decoded from the buffer stand on one line each; else [].
 
-    Every line must begin with `{` and end with `}`: a newline between them can then only stand between objects, so that
-    as many objects as lines means one on each.
+    Every line must begin with `{` and end with `}`. A newline then can only separate objects, so equal numbers of
+    objects and lines mean one object per line. `{"a":1}{"b":2}\n` has two objects on one line and gives [].
     """
     starts: list[int] = []
     start, size, find = 0, len(buffer), buffer.find
@@ -268,24 +269,24 @@ def is_one_object_a_line(buffer: bytes, count: int) -> list[int]:
 
 
 def _read_lines(buffer: bytes, at: int, number: int) -> list[Item]:
-    """Decode a piece line by line. A long run of lines too short for an entry is one item: there may be millions."""
-    found: list[Item] = []
+    """Decode a piece line by line. A long run of lines too short for an entry is one item: there can be millions."""
+    items: list[Item] = []
     start, size, tried = 0, len(buffer), -1
     while start < size:
         if start > tried and (stop := _end_of_run(buffer, start)):
             tried = stop
-            if (count := buffer.count(b"\n", start, tried)) >= MANY:
-                found.append(_nothing(Line(number, at + start, buffer, start, tried, count=count)))
+            if (count := buffer.count(b"\n", start, tried)) >= LONG_RUN:
+                items.append(_parse_short_lines(Line(number, at + start, buffer, start, tried, count=count)))
                 start, number = tried, number + count
                 continue
         stop = buffer.find(b"\n", start) + 1 or size
-        found.append(parse(Line(number, at + start, buffer, start, stop)))
+        items.append(parse_line(Line(number, at + start, buffer, start, stop)))
         start, number = stop, number + 1
-    return found
+    return items
 
 
 def _end_of_run(buffer: bytes, start: int) -> int:
-    """Where a run of blank lines ends, or else one of short lines; 0 if the line here is neither."""
+    """Return where a run of blank or of short lines ends; 0 if the line at `start` is neither."""
     blank = _BLANK.match(buffer, start)
     if blank and (stop := buffer.rfind(b"\n", start, blank.end()) + 1):
         return stop
@@ -293,14 +294,15 @@ def _end_of_run(buffer: bytes, start: int) -> int:
     return short.end() if short else 0
 
 
-def _nothing(line: Line) -> Item:
+def _parse_short_lines(line: Line) -> Item:
+    """Return one item for a run of lines that contain no entry."""
     if not line.raw.strip():
         return Blank(line)
     return Damaged(line, "unreadable", f"{plural(line.count, 'line')} too short to be an entry")
 
 
 def _parse_slowly(line: Line) -> Item:
-    from clew.wire.salvage import damaged
+    from clew.wire.salvage import salvage_line
 
     try:
         value = decode_slowly(line.json)
@@ -308,15 +310,15 @@ def _parse_slowly(line: Line) -> Item:
         reason = str(error)
     else:
         if isinstance(value, dict):
-            entry = soften(Entry, value)
-            force_setattr(entry, "line", replace(line, note=_why(line.json)))
+            entry = convert_leniently(Entry, value)
+            force_setattr(entry, "line", replace(line, note=_leniency_reason(line.json)))
             return entry
         reason = "not a JSON object"
-    return damaged(line, reason)
+    return salvage_line(line, reason)
 
 
-def _why(json: bytes) -> str:
-    """Why the typed decoder refused a line that is an object all the same."""
+def _leniency_reason(json: bytes) -> str:
+    """Return why the typed decoder refused a line that is an object nevertheless."""
     try:
         _DECODER.decode(json)
     except msgspec.ValidationError as error:
@@ -330,4 +332,4 @@ def _why(json: bytes) -> str:
     return ""
 
 
-__all__ = ["Blank", "Damaged", "Entry", "Item", "entries", "lines", "parse", "read", "saved"]
+__all__ = ["Blank", "Damaged", "Entry", "Item", "entries", "lines", "parse_line", "parse_salvaged", "read"]

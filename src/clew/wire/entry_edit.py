@@ -1,4 +1,4 @@
-"""Revising: an entry with some of its fields or blocks changed, as a new entry in the place of the old one."""
+"""Change fields or blocks of an entry; every other byte stays the same."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from clew.wire.entry import REFUSALS, Blank, Damaged, Entry, Item, parse
+from clew.wire.entry import DECODE_ERRORS, Blank, Damaged, Entry, Item, parse_line
 from clew.wire.json_codec import encode
-from clew.wire.json_splice import Changes, array, elements, part, splice
+from clew.wire.json_splice import Changes, extract, join_array, splice, split_array
 from clew.wire.line import Line
 
 
@@ -27,27 +27,27 @@ _BLOCKS = msgspec.json.Decoder(_Message)
 
 
 def revise(entry: Entry, changes: Changes) -> Entry:
-    """The entry with these fields changed and every other byte as it was."""
-    return at_place(splice(entry.line.json, changes), entry.line)
+    """Return the entry with some fields changed and every other byte unchanged."""
+    return parse_at(splice(entry.line.json, changes), entry.line)
 
 
-def with_blocks(entry: Entry, changes: Mapping[int, bytes | None]) -> Entry:
-    """The entry with other blocks in the places of some, or without them; the others keep their bytes."""
-    blocks = elements(part(entry.line.json, "message", "content"))
-    kept = [changed for i, block in enumerate(blocks) if (changed := changes.get(i, block)) is not None]
-    return revise(entry, {"message": {"content": array(kept)}})
+def replace_blocks(entry: Entry, changes: Mapping[int, bytes | None]) -> Entry:
+    """Return the entry with blocks replaced by index (None removes one); the others keep their bytes."""
+    blocks = split_array(extract(entry.line.json, "message", "content"))
+    remaining = [changed for i, block in enumerate(blocks) if (changed := changes.get(i, block)) is not None]
+    return revise(entry, {"message": {"content": join_array(remaining)}})
 
 
 def block_bytes(entry: Entry) -> list[bytes]:
-    """The exact bytes of each block of a message that is a list."""
+    """Return the exact bytes of each block of a message whose content is a list."""
     try:
         return list(map(bytes, _BLOCKS.decode(entry.line.json).message.content))
-    except REFUSALS:
-        return elements(part(entry.line.json, "message", "content"))
+    except DECODE_ERRORS:
+        return split_array(extract(entry.line.json, "message", "content"))
 
 
-def below(entry: Entry, parent: str | None) -> Entry:
-    """The entry below another parent, every other byte as it was."""
+def with_parent(entry: Entry, parent: str | None) -> Entry:
+    """Return the entry with another parent, every other byte unchanged."""
     json, stated = entry.line.json, b'"parentUuid":' + encode(entry.parent)
     at = json.find(stated)
     if at < 0 or json.find(stated, at + 1) >= 0 or not entry.line.whole:
@@ -57,33 +57,34 @@ def below(entry: Entry, parent: str | None) -> Entry:
 
 
 def new_entry(data: Mapping[str, Any]) -> Entry:
-    """An entry that no file holds yet."""
-    return at_place(encode(data), Line(0, 0, b"", 0, 0))
+    """Create an entry that is not in a file yet."""
+    return parse_at(encode(data), Line(0, 0, b"", 0, 0))
 
 
-def at_place(json: bytes, line: Line) -> Entry:
+def parse_at(json: bytes, line: Line) -> Entry:
+    """Parse JSON as the entry at the position of `line`. Raises ValueError if it is not an entry."""
     raw = json + b"\n"
-    found = parse(Line(line.number, line.offset, raw, 0, len(raw)))
-    if not isinstance(found, Entry):
-        raise ValueError("what was put together is no entry")
-    return found
+    item = parse_line(Line(line.number, line.offset, raw, 0, len(raw)))
+    if not isinstance(item, Entry):
+        raise ValueError("the edited JSON is not an entry")
+    return item
 
 
-def renumbered(items: Iterable[Item]) -> tuple[Item, ...]:
-    """The items one behind the other: numbers and offsets as if they were a file."""
-    found: list[Item] = []
+def renumber(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Return the items with line numbers and offsets as if they were one file."""
+    moved_items: list[Item] = []
     offset, number = 0, 1
     for item in items:
         line = replace(item.line, number=number, offset=offset)
         if isinstance(item, Damaged):
-            moved = line.offset - item.line.offset
+            shift = line.offset - item.line.offset
             saved = tuple(
-                replace(e, line=replace(e.line, number=number, offset=e.line.offset + moved)) for e in item.salvaged
+                replace(e, line=replace(e.line, number=number, offset=e.line.offset + shift)) for e in item.salvaged
             )
-            found.append(replace(item, line=line, salvaged=saved))
+            moved_items.append(replace(item, line=line, salvaged=saved))
         elif isinstance(item, Blank):
-            found.append(replace(item, line=line))
+            moved_items.append(replace(item, line=line))
         else:
-            found.append(replace(item, line=line))
+            moved_items.append(replace(item, line=line))
         offset, number = line.end, number + line.count
-    return tuple(found)
+    return tuple(moved_items)

@@ -1,7 +1,7 @@
-"""Details: what each kind of entry says beyond the fields that all share.
+"""Typed details of each kind of entry, beyond the fields that all entries share.
 
-One small shape for each kind, found by a table. An entry of a kind that has none here is still whole in `entry.data`, and a
-field that no shape names is still in it.
+One small shape per kind, looked up in a table. Entries of other kinds, and fields that no shape names, remain in
+`entry.data`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from msgspec import Raw, Struct, field
 
 from clew.wire.entry import Entry
 from clew.wire.json_codec import as_text, decode_readable
-from clew.wire.lenient import soften
+from clew.wire.lenient import convert_leniently
 from clew.wire.numeric_limits import Amount, Count
 
-ORIGIN = "clew-origin"  # a line that readers pass over: where the session came from
+ORIGIN_TYPE = "clew-origin"  # type of a line that other readers ignore: where the session came from
 
 
 class EntryDetail(Struct, frozen=True, rename="camel"):
-    """A typed view of one kind of entry; `inside` is where in the entry its fields lie."""
+    """A typed view of one kind of entry; `inside` is the key of the object that contains its fields."""
 
     inside: ClassVar[str] = ""
 
@@ -29,14 +29,14 @@ class EntryDetail(Struct, frozen=True, rename="camel"):
         data: Any = entry.data
         if cls.inside:
             data = data.get(cls.inside)
-        return soften(cls, data if isinstance(data, dict) else {})
+        return convert_leniently(cls, data if isinstance(data, dict) else {})
 
 
 # -- titles and other state: the newest of a kind counts
 
 
 class SummaryDetail(EntryDetail, frozen=True):
-    """A title for the conversation that ends in `leaf`, often one of another file. Never part of what the model sees."""
+    """A title for the conversation that ends in `leaf`, often one of another file. It is never sent to the model."""
 
     summary: str = ""
     leaf: str | None = field(default=None, name="leafUuid")
@@ -101,7 +101,7 @@ class WorktreeState(EntryDetail, frozen=True):
 
 
 class CostState(EntryDetail, frozen=True):
-    """The program's own totals at its exit."""
+    """Claude Code's own totals at its exit."""
 
     total_cost: Amount = field(default=0, name="totalCostUSD")
     total_duration: Amount = 0
@@ -112,11 +112,11 @@ class CostState(EntryDetail, frozen=True):
     has_unknown_model_cost: bool = False
 
 
-# -- events without a place in the graph
+# -- events that are not part of the message graph
 
 
 class QueueOperation(EntryDetail, frozen=True):
-    """A message typed while the model was busy: enqueue, dequeue, remove, popAll, or a word not known yet."""
+    """A message typed while the model was busy. The operation is enqueue, dequeue, remove, popAll, or unknown."""
 
     operation: str = ""
     content: Raw = Raw()
@@ -147,7 +147,7 @@ class Backup(Struct, frozen=True, rename="camel"):
 
 
 class FileHistorySnapshot(EntryDetail, frozen=True):
-    """The files that were tracked at a message. A string for a backup is an older form: the content itself."""
+    """The files that were tracked at a message. A backup that is a string is an older form: the content itself."""
 
     message_id: str | None = None
     is_update: bool = field(default=False, name="isSnapshotUpdate")
@@ -155,13 +155,13 @@ class FileHistorySnapshot(EntryDetail, frozen=True):
 
     @property
     def inner_message_id(self) -> str | None:
-        found = self._inner.get("messageId")
-        return found if isinstance(found, str) else None
+        value = self._inner.get("messageId")
+        return value if isinstance(value, str) else None
 
     @property
     def timestamp(self) -> str | None:
-        found = self._inner.get("timestamp")
-        return found if isinstance(found, str) else None
+        value = self._inner.get("timestamp")
+        return value if isinstance(value, str) else None
 
     @property
     def backups(self) -> dict[str, Backup]:
@@ -177,11 +177,11 @@ class FileHistorySnapshot(EntryDetail, frozen=True):
 def _backup(value: Any) -> Backup:
     if isinstance(value, str):
         return Backup(content=value)
-    return soften(Backup, value) if isinstance(value, dict) else Backup()
+    return convert_leniently(Backup, value) if isinstance(value, dict) else Backup()
 
 
 class SnapshotDelta(EntryDetail, frozen=True):
-    """One file more in a snapshot; it takes the place of snapshot updates in newer versions."""
+    """One more file in a snapshot; newer versions write it instead of snapshot updates."""
 
     message_id: str | None = None
     snapshot_message_id: str | None = None
@@ -214,7 +214,7 @@ class Preserved(Struct, frozen=True):
 
 
 class Compaction(EntryDetail, frozen=True):
-    """A compact boundary: when, why, and which messages it kept as they were."""
+    """A compact boundary: when, why, and which messages it preserved."""
 
     inside: ClassVar[str] = "compactMetadata"
     trigger: str = ""
@@ -227,7 +227,7 @@ class Compaction(EntryDetail, frozen=True):
 
     @property
     def cause(self) -> str:
-        """`auto` or `manual`; the older word for auto is read as such, any other word is kept."""
+        """`auto` or `manual`. The older value for auto is translated; any other value is returned unchanged."""
         return "auto" if self.trigger == "context_limit" else self.trigger
 
 
@@ -237,26 +237,26 @@ class TurnDuration(EntryDetail, frozen=True):
 
 
 class LocalCommand(EntryDetail, frozen=True):
-    """A slash command run in the program, or its output."""
+    """A slash command run locally, or its output."""
 
     content: str = ""
     level: str = ""
 
     @property
     def name(self) -> str:
-        return tagged(self.content, "command-name")
+        return tag_text(self.content, "command-name")
 
     @property
     def message(self) -> str:
-        return tagged(self.content, "command-message")
+        return tag_text(self.content, "command-message")
 
     @property
     def arguments(self) -> str:
-        return tagged(self.content, "command-args")
+        return tag_text(self.content, "command-args")
 
     @property
     def output(self) -> str:
-        return tagged(self.content, "local-command-stdout") or tagged(self.content, "local-command-stderr")
+        return tag_text(self.content, "local-command-stdout") or tag_text(self.content, "local-command-stderr")
 
 
 class ApiFailure(EntryDetail, frozen=True):
@@ -284,7 +284,7 @@ class Notice(EntryDetail, frozen=True):
 
 
 class ProgressDetail(EntryDetail, frozen=True):
-    """Signs of life from a running tool."""
+    """Progress of a running tool."""
 
     inside: ClassVar[str] = "data"
     type: str = ""
@@ -302,7 +302,7 @@ class ProgressDetail(EntryDetail, frozen=True):
 
 
 class Attachment(EntryDetail, frozen=True):
-    """Context that the program added for the model; the rest of its fields depend on `type`."""
+    """Context that the program added for the model; further fields depend on `type`."""
 
     inside: ClassVar[str] = "attachment"
     type: str = ""
@@ -352,13 +352,13 @@ _BY_SUBTYPE: dict[str | None, type[EntryDetail]] = {
 
 
 def detail(entry: Entry) -> EntryDetail | None:
-    """The typed view of an entry, or None for a kind that has none."""
+    """Return the typed view of an entry, or None if its kind has none."""
     shape = _BY_SUBTYPE.get(entry.subtype) if entry.type == "system" else None
     shape = shape or _BY_TYPE.get(entry.type)
     return shape.of(entry) if shape else None
 
 
-def tagged(text: str, tag: str) -> str:
-    """The text between `<tag>` and `</tag>`; empty if there is none."""
-    found = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
-    return found[1].strip() if found else ""
+def tag_text(text: str, tag: str) -> str:
+    """Return the text between `<tag>` and `</tag>`, or ""."""
+    match = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+    return match[1].strip() if match else ""

@@ -1,8 +1,8 @@
-"""Dates as the `Date` of JavaScript reads them, which decides what Claude Code makes of a timestamp.
+"""Parse dates as JavaScript's `Date` does, because Claude Code reads timestamps with it.
 
-It reads the form of ISO 8601 that JavaScript writes, and otherwise looks for numbers, names of months, times of day and
-offsets in a text: dates of mails and of people. A time without an offset is taken as UTC, so that a file means the same
-on every machine.
+It accepts the ISO 8601 form that JavaScript writes. In any other text it looks for numbers, month names, times of
+day and offsets, as in mail headers and hand-written dates. A time without an offset is UTC, so that a file means the
+same on every machine.
 """
 
 from __future__ import annotations
@@ -33,34 +33,39 @@ _ZONES = {"ut": 0, "utc": 0, "gmt": 0, "z": 0} | {
 
 
 def parse_date(text: str) -> datetime | None:
-    """The instant that a text names, None if it names none or one that `datetime` cannot hold."""
+    """Return the instant that a text names; None if it names none, or one outside the range of `datetime`."""
     try:
-        if len(text) == 24 and text[4::3].startswith("--T::.") and text[23] == "Z":  # as Claude Code writes it: fast
+        if (
+            len(text) == 24 and text[4::3].startswith("--T::.") and text[23] == "Z"
+        ):  # fast path: the form that Claude Code writes
             return datetime.fromisoformat(text)
-    except ValueError:  # the 30th of February, which JavaScript reads
+    except ValueError:  # for example 30 February, which JavaScript accepts
         pass
-    found = _ISO.fullmatch(text)
+    match = _ISO.fullmatch(text)
     try:
-        if found is None or (found[1] == "-000000"):
-            return _Scan(text).read()
-        year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
-        clock = [int(part or 0) for part in found.group(4, 5, 6)]
-        offset = int(f"{found[8]}1") * (int(found[9]) * 60 + int(found[10])) if found[8] else 0
-        if found[8] and (int(found[9]) > 23 or int(found[10]) > 59):
+        if match is None or (match[1] == "-000000"):
+            return _DateScanner(text).read()
+        year, month, day = int(match[1]), int(match[2] or 1), int(match[3] or 1)
+        clock = [int(part or 0) for part in match.group(4, 5, 6)]
+        offset = int(f"{match[8]}1") * (int(match[9]) * 60 + int(match[10])) if match[8] else 0
+        if match[8] and (int(match[9]) > 23 or int(match[10]) > 59):
             return None
-        return _instant((year, month, day), [*clock, _thousandths(found[7] or "0")], offset)
+        return _instant((year, month, day), [*clock, _thousandths(match[7] or "0")], offset)
     except (ValueError, OverflowError):
         return None
 
 
 def _instant(date: tuple[int, int, int], clock: list[int], offset: int) -> datetime:
-    """Days up to the 31st and the hour 24:00 run over into the next month and day. Raises ValueError beyond that."""
+    """Return a date and time of day as an instant. Raises ValueError if a part is out of range.
+
+    As in JavaScript, days up to the 31st and the hour 24:00 roll over: 2026-02-30 is 2026-03-02.
+    """
     year, month, day = date
     hour, minute, second, thousandths = clock
     if not 1 <= day <= 31 or minute > 59 or second > 59 or thousandths > 999:
-        raise ValueError(f"no date: {date}")
+        raise ValueError(f"not a date: {date}")
     if hour > 24 or (hour == 24 and any(clock[1:])):
-        raise ValueError(f"no time of day: {clock}")
+        raise ValueError(f"not a time of day: {clock}")
     first = datetime(year, month, 1, tzinfo=UTC)
     return first + timedelta(
         days=day - 1, hours=hour, minutes=minute - offset, seconds=second, milliseconds=thousandths
@@ -76,24 +81,24 @@ def _thousandths(digits: str) -> int:
 
 
 @dataclass
-class _Scan:
-    """The parts of a date that were found in a text so far. What cannot be part of a date raises ValueError."""
+class _DateScanner:
+    """The parts of a date collected from a text so far. A part that cannot belong to a date raises ValueError."""
 
     text: str
     at: int = 0
-    numbers: list[int] = field(default_factory=list)  # of the day, in the order of the text
+    numbers: list[int] = field(default_factory=list)  # parts of the day, in the order of the text
     month: int | None = None
     clock: list[int] = field(default_factory=list)
     half: int | None = None  # hours added for AM or PM
     sign: int = 0
-    hours: int | None = None  # of the offset
+    hours: int | None = None  # hours of the UTC offset
     minutes: int | None = None
     has_number: bool = False
 
     def read(self) -> datetime:
-        if found := _PREFIX.match(self.text):
-            self.numbers = [int(part) for part in found.groups() if part]
-            self.at, self.has_number = found.end(), True
+        if match := _PREFIX.match(self.text):
+            self.numbers = [int(part) for part in match.groups() if part]
+            self.at, self.has_number = match.end(), True
         while self.at < len(self.text):
             kind, value = self._next()
             if kind == "number":
@@ -103,10 +108,10 @@ class _Scan:
             elif value in "+-" and (self.clock or (self.hours, self.minutes) == (0, 0)):
                 self._add_offset(value)
             elif value in "+-)" and self.has_number:
-                raise ValueError("a sign behind the date")
+                raise ValueError("a sign after the date")
             elif value == "(":
                 self._skip_parentheses()
-        return self._whole()
+        return self._build_date()
 
     # Tokens
 
@@ -116,13 +121,13 @@ class _Scan:
         return kind, value
 
     def _peek(self) -> tuple[str, str]:
-        found = _TOKEN.match(self.text, self.at)
-        return (found.lastgroup or "", found[0]) if found else ("end", "")
+        match = _TOKEN.match(self.text, self.at)
+        return (match.lastgroup or "", match[0]) if match else ("end", "")
 
     def _skip(self, symbol: str) -> bool:
-        is_there = self.text.startswith(symbol, self.at)
-        self.at += len(symbol) if is_there else 0
-        return is_there
+        is_present = self.text.startswith(symbol, self.at)
+        self.at += len(symbol) if is_present else 0
+        return is_present
 
     def _skip_parentheses(self) -> None:
         depth = 1
@@ -155,7 +160,7 @@ class _Scan:
             self.clock += [0] * (4 - len(self.clock))
             kind, value = self._peek()
             if kind not in ("end", "space") and value.lower() != "z" and value not in ("+", "-"):
-                raise ValueError("something directly behind the time of day")
+                raise ValueError("text directly after the time of day")
         else:
             self._add_day(number)
 
@@ -201,7 +206,7 @@ class _Scan:
 
     # The date
 
-    def _whole(self) -> datetime:
+    def _build_date(self) -> datetime:
         if not self.numbers:
             raise ValueError("no number")
         first, second, third = [*self.numbers, 1, 1][:3]

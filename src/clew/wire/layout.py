@@ -1,4 +1,4 @@
-"""Where things lie: the folders of Claude Code, its names for projects, and how to find what was asked for.
+"""List sessions, agents and projects in the folder of Claude Code.
 
 Listing opens no file.
 """
@@ -12,16 +12,13 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal
-from unicodedata import normalize
 
 from msgspec import Struct
 
-from clew.errors import Ambiguous, NotFound
 from clew.system.environment import claude_home
-from clew.wire.entry import Blank, Entry, entries, parse
+from clew.wire.entry import Blank, Entry, entries, parse_line
 from clew.wire.line import lines, pieces
-from clew.wire.overflow_files import list_overflows, named_after, overflow_at
-from clew.wire.project_slug import DRIVE, LONGEST
+from clew.wire.overflow_files import find_name_of_call, list_overflows, overflow_at
 from clew.wire.project_slug import slug as slug
 from clew.wire.project_slug import slugs as slugs
 from clew.wire.project_slug import unslug as unslug
@@ -30,32 +27,27 @@ from clew.wire.side_files import INDEX_NAME, AgentMeta, is_plain, read_index, re
 Layout = Literal["nested", "flat", "project"]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_PATH = re.compile(r"\.{1,2}([\\/]|$)|~|[\\/]|[A-Za-z]:")  # never meant as a part of one
 _AGENT = re.compile(r"agent-(.+)\.jsonl")
-_HEAD = 1 << 16  # a first look at a file
-_REACH = 1 << 20  # and how far it goes on looking
-_WITNESSES = 8  # files that are asked for their working directory before the first answer is believed
+_HEAD = 1 << 16  # bytes of the first read of a file
+_REACH = 1 << 20  # bytes to read at most in search of a field
+_MAX_CWD_FILES = 8  # files to read for a working directory before the first is accepted
 
 
 def claude_dir(override: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of Claude Code: as given, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
+    """Return the folder of Claude Code: the override, else `$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
     return Path(claude_home(override))
 
 
-def _expand(path: str) -> str:
-    return os.path.expanduser(path)  # noqa: PTH111 - where a Path would raise, this leaves `~unknown` as it is
-
-
-# -- what is there
+# -- the tree
 
 
 class Tree(Struct, frozen=True):
-    """Everything under the folder of Claude Code."""
+    """The folder of Claude Code and everything in it."""
 
     root: Path
 
     def projects(self) -> list[Project]:
-        return [Project(Path(e.path)) for e in _scan(self.root / "projects") if _holds(e.is_dir)]
+        return [Project(Path(e.path)) for e in _list_folder(self.root / "projects") if _check_entry(e.is_dir)]
 
     @property
     def history(self) -> Path:
@@ -73,19 +65,19 @@ class Tree(Struct, frozen=True):
         return _files(self.root / "plans", ".md")
 
     def todos(self, session_id: str) -> list[Path]:
-        """The lists of a session: its own and those of its agents, `<session>-agent-<agent>.json`."""
-        found = _files(self.root / "todos", ".json")
-        return [p for p in found if p.stem == session_id or p.name.startswith(f"{session_id}-agent-")]
+        """Return the todo lists of a session: its own and those of its agents, `<session>-agent-<agent>.json`."""
+        files = _files(self.root / "todos", ".json")
+        return [p for p in files if p.stem == session_id or p.name.startswith(f"{session_id}-agent-")]
 
     def tasks(self, session_id: str) -> list[Path]:
-        found = _files(self.root / "tasks" / session_id, ".json") if is_plain(session_id) else []
-        return sorted(found, key=lambda p: (not p.stem.isdecimal(), len(p.stem), p.stem))
+        files = _files(self.root / "tasks" / session_id, ".json") if is_plain(session_id) else []
+        return sorted(files, key=lambda p: (not p.stem.isdecimal(), len(p.stem), p.stem))
 
     def file_history(self, session_id: str) -> list[Path]:
         return _files(self.root / "file-history" / session_id) if is_plain(session_id) else []
 
     def recalls_dir(self, *, create: bool = False) -> Path:
-        """Where saved recalls lie; made only when one is about to be saved."""
+        """Return the folder of saved searches; it is created only when one is about to be saved."""
         folder = self.root / "recalls"
         if create:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,17 +99,19 @@ class Project(Struct, frozen=True):
         return self.folder.name
 
     def sessions(self) -> list[SessionFile]:
-        """Every session by name, the files of 0 bytes too: those are `is_empty` and hold no conversation."""
-        return list(_sessions(self.folder))
+        """Return every session by name, including files of 0 bytes: these are `is_empty` and contain no
+        conversation.
+        """
+        return list(list_sessions(self.folder))
 
     def agents(self) -> list[AgentFile]:
-        """Every agent in every layout that there was."""
-        found = [*_agents(self.folder, self.folder, "flat")]
-        found += _agents(self.folder / "subagents", self.folder, "project")
-        for entry in _scan(self.folder):
+        """Return every agent in every layout that has existed."""
+        agents = [*_agents(self.folder, self.folder, "flat")]
+        agents += _agents(self.folder / "subagents", self.folder, "project")
+        for entry in _list_folder(self.folder):
             if _UUID.fullmatch(entry.name):
-                found += _agents(Path(entry.path) / "subagents", self.folder, "nested")
-        return sorted(found, key=lambda agent: str(agent.path))
+                agents += _agents(Path(entry.path) / "subagents", self.folder, "nested")
+        return sorted(agents, key=lambda agent: str(agent.path))
 
     @property
     def memory(self) -> Path | None:
@@ -128,7 +122,7 @@ class Project(Struct, frozen=True):
         return _existing(self.folder / INDEX_NAME)
 
     def path(self) -> ProjectPath:
-        """Where the project itself lies: the index knows, or a session, or the folder's name suggests it."""
+        """Return the folder of the project itself: from the index, else from a session, else guessed from the name."""
         index = read_index(self.folder / INDEX_NAME)
         if index and index.original_path:
             return ProjectPath(index.original_path, "index")
@@ -139,9 +133,11 @@ class Project(Struct, frozen=True):
         return ProjectPath(unslug(self.name), "guess")
 
     def _cwd(self) -> str | None:
-        """The first working directory that fits the folder's name, else the first: a session may move."""
+        """Return the first working directory that fits the folder's name, else the first one: a session can change
+        it.
+        """
         first = None
-        for cwd in islice(self._cwds(), _WITNESSES):
+        for cwd in islice(self._cwds(), _MAX_CWD_FILES):
             if self.name in slugs(cwd):
                 return cwd
             first = first or cwd
@@ -150,11 +146,11 @@ class Project(Struct, frozen=True):
     def _cwds(self) -> Iterator[str]:
         for list_files in (self.sessions, self.agents):
             for file in list_files():
-                yield from islice((entry.cwd for entry in _head(file.path) if entry.cwd), 1)
+                yield from islice((entry.cwd for entry in _first_entries(file.path) if entry.cwd), 1)
 
 
 class SessionFile(Struct, frozen=True):
-    """The file of one session; its name is its identity."""
+    """The file of one session; its name is the session id."""
 
     path: Path
     project_folder: Path
@@ -171,27 +167,27 @@ class SessionFile(Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        """The folder for what belongs to the session, whether or not it exists."""
+        """The folder for files that belong to the session, whether or not it exists."""
         return self.path.with_suffix("")
 
     def agents(self) -> list[AgentFile]:
-        """Its agents: those in its folder, and those elsewhere that name it."""
-        found = [*_agents(self.folder / "subagents", self.project_folder, "nested")]
+        """Return the session's agents: those in its folder, and those elsewhere that name it."""
+        agents = [*_agents(self.folder / "subagents", self.project_folder, "nested")]
         loose = [*_agents(self.project_folder, self.project_folder, "flat")]
         loose += _agents(self.project_folder / "subagents", self.project_folder, "project")
-        found += [agent for agent in loose if (agent.session_id or "").lower() == self.id.lower()]
-        return sorted(found, key=lambda agent: str(agent.path))
+        agents += [agent for agent in loose if (agent.session_id or "").lower() == self.id.lower()]
+        return sorted(agents, key=lambda agent: str(agent.path))
 
     def tool_results(self) -> list[Path]:
-        """Outputs that were too long for the transcript, of the session and of its agents."""
+        """Return the outputs that were too long for the transcript, of the session and of its agents."""
         names = list_overflows(self.folder)
-        return [found.path for name in names if (found := overflow_at(self.folder, name))]
+        return [output.path for name in names if (output := overflow_at(self.folder, name))]
 
     def tool_result(self, tool_use_id: str) -> Path | None:
-        """The output that belongs to a call."""
-        found = {path.name: path for path in self.tool_results()}
-        name = named_after(found, tool_use_id)
-        return found[name] if name else None
+        """Return the output that belongs to a call."""
+        outputs = {path.name: path for path in self.tool_results()}
+        name = find_name_of_call(outputs, tool_use_id)
+        return outputs[name] if name else None
 
 
 class AgentFile(Struct, frozen=True):
@@ -209,14 +205,14 @@ class AgentFile(Struct, frozen=True):
 
     @property
     def session_id(self) -> str | None:
-        """The session that began it: by its place, else by what its first lines say."""
+        """The session that started the agent: from the path, else from its first lines."""
         if self.layout == "nested":
             return self.path.relative_to(self.project_folder).parts[0]
         return _named_session(self.path, self.size, self.mtime_ns)
 
     @property
     def run(self) -> str | None:
-        """The workflow run it was part of."""
+        """The workflow run that the agent was part of."""
         parts = self.path.relative_to(self.project_folder).parts[:-1]
         after = parts.index("workflows") + 1 if "workflows" in parts else len(parts)
         return parts[after] if after < len(parts) else None
@@ -231,120 +227,40 @@ class AgentFile(Struct, frozen=True):
 
 
 def is_warmup(path: str | os.PathLike[str], size: int) -> bool:
-    """Whether the file of an agent is a stub that the program left: the word Warmup and no second line."""
+    """Return True if the file of an agent is a stub that the program left: the word Warmup and no second line."""
     if size > _HEAD:
         return False
-    items = islice((i for i in map(parse, lines(path)) if not isinstance(i, Blank)), 2)
+    items = islice((i for i in map(parse_line, lines(path)) if not isinstance(i, Blank)), 2)
     return [i.text if isinstance(i, Entry) else None for i in items] == ["Warmup"]
 
 
 @lru_cache(maxsize=1 << 14)
 def _named_session(path: Path, size: int, mtime_ns: int) -> str | None:
-    """The session that a file names in its first lines; asked once for each state of the file."""
-    return next((entry.session_id for entry in _head(path) if entry.session_id), None)
+    """Return the session that the first lines of a file name; cached for each state of the file."""
+    return next((entry.session_id for entry in _first_entries(path) if entry.session_id), None)
 
 
 def session_at(path: str | os.PathLike[str]) -> SessionFile:
-    """A session by its path, wherever it lies."""
+    """Return the session file at any path."""
     file = Path(path)
     stat = file.stat()
     return SessionFile(file, file.parent, stat.st_size, stat.st_mtime_ns)
 
 
-# -- what a person asks for
+# -- listing folders
 
 
-def find_session(tree: Tree, asked: str) -> SessionFile:
-    """A session by its id, by the beginning of it, or by a path. One with content comes before empty ones."""
-    if asked.endswith(".jsonl") and os.path.isfile(path := _expand(asked)):
-        return session_at(path)
-    beginning = asked.removesuffix(".jsonl").lower()
-    projects = tree.projects()
-    found = [file for p in projects for file in _sessions(p.folder, beginning)] if beginning else []
-    found = [file for file in found if not file.is_empty] or found
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        near = {file.id[: len(beginning)].lower(): file.id for p in projects for file in p.sessions()}
-        raise NotFound(asked, near=_near(beginning, near))
-    ids = sorted({file.id for file in found})
-    raise Ambiguous(asked, ids if len(ids) > 1 else sorted(str(file.path) for file in found))
-
-
-def find_project(tree: Tree, asked: str) -> Project:
-    """A project by its path, by the name of its folder, or by a part of its path that no other has."""
-    by_name = {project.name: project for project in tree.projects()}
-    wanted = _wanted(asked)
-    names = [asked, *(name for path in wanted for name in slugs(path))]
-    if exact := next((by_name[name] for name in names if name in by_name), None):
-        return exact
-    paths = {project: project.path().path for project in by_name.values()}
-    found = _at(wanted, names, paths) or ([] if _PATH.match(asked) else _holding(asked, paths))
-    if len(found) > 1:
-        raise Ambiguous(asked, [paths[p] for p in found], kind="projects")
-    if not found:
-        near = _near(_last(asked), {_last(path): path for path in paths.values()})
-        raise NotFound(asked, kind="project", near=near)
-    return found[0]
-
-
-def _wanted(asked: str) -> list[str]:
-    """The paths that may be meant; none if it does not look like one."""
-    if os.name != "nt" and (DRIVE.match(asked) or asked.startswith("\\\\")):
-        return [asked.rstrip("/\\")]
-    if _PATH.match(asked) or "/" in asked:
-        full = Path(_expand(asked))
-        return [str(full.resolve()), os.path.normpath(full.absolute())]
-    return []
-
-
-def _at(wanted: list[str], names: list[str], paths: dict[Project, str]) -> list[Project]:
-    """The projects that say they lie there, else those whose name begins so or differs in case alone."""
-    plain = {_plain_path(path) for path in wanted}
-    if same := [p for p, path in paths.items() if _plain_path(path) in plain]:
-        return same
-    cut = tuple(f"{name}-" for name in names if len(name) == LONGEST)
-    folded = {name.lower() for name in names if any(map(DRIVE.match, wanted))}
-    return [p for p in paths if p.name.startswith(cut) or p.name.lower() in folded]
-
-
-def _holding(asked: str, paths: dict[Project, str]) -> list[Project]:
-    """The projects with this in their path or name; those that are called so come first and alone."""
-    part = asked.lower()
-    found = [p for p, path in paths.items() if part and (part in path.lower() or part in p.name.lower())]
-    return [p for p in found if _last(paths[p]) == part] or found
-
-
-def _last(path: str) -> str:
-    return re.split(r"[\\/]", path.rstrip("/\\"))[-1].lower()
-
-
-def _plain_path(path: str) -> str:
-    """A path for comparing: one form of letters, no final separator, and no case where Windows sees none."""
-    path = normalize("NFC", path).rstrip("/\\") or path
-    return path.replace("/", "\\").lower() if DRIVE.match(path) else path
-
-
-def _near(asked: str, names: dict[str, str]) -> list[str]:
-    from difflib import get_close_matches
-
-    return [names[key] for key in get_close_matches(asked, sorted(names), n=3)]
-
-
-# -- looking
-
-
-def _scan(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, by name. One that is not there, or that we may not read, holds nothing; `walk` reports it."""
+def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder by name; none if it is missing or unreadable (`list_transcripts` reports that)."""
     try:
-        with os.scandir(folder) as found:
-            return sorted(found, key=lambda entry: entry.name)
+        with os.scandir(folder) as iterator:
+            return sorted(iterator, key=lambda entry: entry.name)
     except OSError:
         return []
 
 
-def _holds(check: Callable[[], bool]) -> bool:
-    """`is_dir` or `is_file` of an entry; False for a link that loops."""
+def _check_entry(check: Callable[[], bool]) -> bool:
+    """Return `is_dir` or `is_file` of an entry; False for a link that loops."""
     try:
         return check()
     except OSError:
@@ -352,24 +268,24 @@ def _holds(check: Callable[[], bool]) -> bool:
 
 
 def _files(folder: Path, suffix: str = "") -> list[Path]:
-    return [Path(e.path) for e in _scan(folder) if e.name.endswith(suffix) and _holds(e.is_file)]
+    return [Path(e.path) for e in _list_folder(folder) if e.name.endswith(suffix) and _check_entry(e.is_file)]
 
 
 def _existing(path: Path) -> Path | None:
     return path if os.path.isfile(path) else None
 
 
-def _sessions(folder: Path, beginning: str = "") -> Iterator[SessionFile]:
-    for entry in _scan(folder):
+def list_sessions(folder: Path, prefix: str = "") -> Iterator[SessionFile]:
+    for entry in _list_folder(folder):
         name, _, suffix = entry.name.rpartition(".")
-        is_session = suffix == "jsonl" and _UUID.fullmatch(name) and name.lower().startswith(beginning)
-        if is_session and _holds(entry.is_file) and (stat := _stat(entry)):
+        is_session = suffix == "jsonl" and _UUID.fullmatch(name) and name.lower().startswith(prefix)
+        if is_session and _check_entry(entry.is_file) and (stat := _stat(entry)):
             yield SessionFile(Path(entry.path), folder, stat.st_size, stat.st_mtime_ns)
 
 
 def _agents(folder: Path, project: Path, layout: Layout) -> Iterator[AgentFile]:
-    for entry in _scan(folder):
-        if _AGENT.fullmatch(entry.name) and _holds(entry.is_file):
+    for entry in _list_folder(folder):
+        if _AGENT.fullmatch(entry.name) and _check_entry(entry.is_file):
             if stat := _stat(entry):
                 yield AgentFile(Path(entry.path), layout, project, stat.st_size, stat.st_mtime_ns)
         elif layout != "flat" and entry.is_dir(follow_symlinks=False):
@@ -377,18 +293,18 @@ def _agents(folder: Path, project: Path, layout: Layout) -> Iterator[AgentFile]:
 
 
 def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
-    """The state of a file, or None if it vanished since it was listed, or cannot be looked at."""
+    """Return the state of a file, or None if it vanished since it was listed, or cannot be inspected."""
     try:
         return entry.stat()
     except OSError:
         return None
 
 
-def _head(path: Path) -> Iterator[Entry]:
-    """The first entries of a file; none of one that cannot be read."""
+def _first_entries(path: Path) -> Iterator[Entry]:
+    """Yield the first entries of a file; none if it cannot be read."""
     try:
         for buffer, at in pieces(path, size=_HEAD):
-            yield from entries(map(parse, lines(buffer)))
+            yield from entries(map(parse_line, lines(buffer)))
             if at + len(buffer) >= _REACH:
                 return
     except OSError:

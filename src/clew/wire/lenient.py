@@ -1,7 +1,7 @@
-"""A lenient conversion of decoded JSON into the typed shapes: what does not fit falls back to its default.
+"""Convert decoded JSON to typed shapes; a field that does not fit gets its default.
 
-Every text in the result can be encoded: a lone surrogate, which JSON can hold and UTF-8 cannot, becomes U+FFFD. A `Raw`
-field stays exact, and so do the bytes of the line; `decode_readable` reads them in the same way.
+Every text in the result can be encoded: a lone surrogate, which JSON allows and UTF-8 does not, becomes U+FFFD. A
+`Raw` field and the bytes of the line stay exact; `decode_readable` reads them in the same way.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from clew.wire.json_codec import encode, replace_surrogates
 T = TypeVar("T", bound=Struct)
 
 
-def soften(shape: type[T], value: dict[str, Any]) -> T:
-    """`value` as `shape`, field by field; non-objects in lists of objects are left out."""
+def convert_leniently(shape: type[T], value: dict[str, Any]) -> T:
+    """Convert `value` to `shape`, field by field; items that are not objects are dropped from lists of objects."""
     fields: dict[str, Any] = {}
     for spec in _specs(shape):
         if spec.encode_name in value and not spec.encode_name.startswith("("):
-            given = value[spec.encode_name]
-            fitted = given not in (None, False, 0, "") if spec.encode_name in _FLAGS else _fit(spec.type, given)
+            raw_value = value[spec.encode_name]
+            fitted = raw_value not in (None, False, 0, "") if spec.encode_name in _FLAGS else _fit(spec.type, raw_value)
             if fitted is not _MISFIT:
                 fields[spec.name] = fitted
     return shape(**fields)
@@ -33,12 +33,12 @@ def soften(shape: type[T], value: dict[str, Any]) -> T:
 
 @cache
 def _specs(shape: type[Any]) -> tuple[structs.FieldInfo, ...]:
-    """The fields of a shape; finding them out takes as long as decoding a line."""
+    """Return the fields of a shape, cached: looking them up takes as long as decoding a line."""
     return structs.fields(shape)
 
 
 _MISFIT = object()
-_FLAGS = ("isSidechain",)  # Claude Code asks only whether there is anything
+_FLAGS = ("isSidechain",)  # Claude Code only tests for a truthy value
 
 
 def _fit(kind: Any, value: Any) -> Any:
@@ -54,12 +54,12 @@ def _fit(kind: Any, value: Any) -> Any:
         value = int(value) if int in plain and float not in plain else value
     if isinstance(value, dict):
         shape = next((k for k in kinds if isinstance(k, type) and issubclass(k, Struct)), None)
-        return soften(shape, value) if shape else _MISFIT
+        return convert_leniently(shape, value) if shape else _MISFIT
     if isinstance(value, list):
         items = next((get_args(k)[0] for k in kinds if get_origin(k) is list), None)
         if isinstance(items, type) and issubclass(items, Struct):
-            return [soften(items, v) for v in value if isinstance(v, dict)]
-        if items is None and list not in kinds:  # nothing that a list could become
+            return [convert_leniently(items, v) for v in value if isinstance(v, dict)]
+        if items is None and list not in kinds:  # the field does not accept a list
             return _MISFIT
         value = replace_surrogates(value)
     try:

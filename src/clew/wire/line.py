@@ -1,9 +1,9 @@
-"""Lines: bytes up to and with their newline, where they stand in the file.
+r"""Split files into lines: exact bytes, including the newline, with their offsets.
 
-Lines are cut at `\\n` alone: U+2028, U+0085 and the like are ordinary characters inside JSON strings. The bytes are read
-in large pieces that end at a newline; a line only points into its piece, so nothing is copied until it is asked for.
+Lines end at `\n` alone: U+2028, U+0085 and the like are ordinary characters inside JSON strings. Files are read in
+large pieces that end at a newline. A line only points into its piece, so nothing is copied until it is used.
 
-A line longer than `LONGEST` is never held in memory: it stays in the file, as an `Unread` buffer.
+A line longer than `MAX_LINE` is never loaded: it stays in the file, as an `Unread` buffer.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from msgspec import Struct
 
-PIECE = 1 << 16  # 64 KiB and what is decoded from it stay in the processor's cache: 1 MiB took a third longer
-LONGEST = 256 << 20  # bytes of a line; the program that writes these files cannot read much longer ones itself
-_STEP = 1 << 20  # bytes read at a time of a line whose end is looked for
+PIECE_SIZE = 1 << 16  # 64 KiB and its decoded entries fit into the CPU cache: 1 MiB took a third longer
+MAX_LINE = 256 << 20  # bytes; Claude Code itself cannot read much longer lines
+_STEP = 1 << 20  # bytes read at a time in search of the end of a long line
 BOM = b"\xef\xbb\xbf"
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
 
 
 class Unread:
-    """The bytes of a long line, which are still in the file and are read when they are asked for."""
+    """The bytes of a long line, which stay in the file and are read on access."""
 
     __slots__ = ("offset", "path", "size")
 
@@ -48,20 +48,20 @@ class Unread:
         start, stop, _ = place.indices(self.size) if isinstance(place, slice) else (place, place + 1, 1)
         with open(self.path, "rb") as file:
             file.seek(self.offset + start)
-            found = file.read(stop - start)
-        return found if isinstance(place, slice) else found[0]
+            data = file.read(stop - start)
+        return data if isinstance(place, slice) else data[0]
 
 
 if TYPE_CHECKING:
     Buffer = bytes | Unread
 else:
-    Buffer = Any  # a line is a field of an entry, and the decoder of entries takes no other union
+    Buffer = Any  # a line is a field of an entry, whose decoder accepts no such union
 
 
 class Line(Struct, frozen=True, gc=False):
-    """A line of a file, or (when not `whole`) one object found inside a damaged line.
+    """A line of a file, or (if not `whole`) one object found inside a damaged line.
 
-    A run of very many short lines that hold nothing is one `Line`; `count` says how many it stands for.
+    A long run of short lines without an entry is one `Line`; `count` is the number of lines it stands for.
     """
 
     number: int
@@ -86,7 +86,7 @@ class Line(Struct, frozen=True, gc=False):
         return self.buffer[self.start : self.stop]
 
     def tail(self, size: int) -> bytes:
-        """The last bytes, without reading what stands before them."""
+        """Return the last bytes, without reading those before them."""
         return self.buffer[max(self.start, self.stop - size) : self.stop]
 
     @property
@@ -96,11 +96,11 @@ class Line(Struct, frozen=True, gc=False):
 
     @property
     def end(self) -> int:
-        """The file offset behind this line: where a later read goes on."""
+        """The file offset after this line, where the next read starts."""
         return self.offset + self.stop - self.start
 
     def part(self, start: int, stop: int) -> Line:
-        """An object found inside this line, by its place in `raw`."""
+        """Return an object found inside this line, by its position in `raw`."""
         at = self.start + start
         return Line(self.number, self.offset + start, self.buffer, at, self.start + stop, whole=False)
 
@@ -110,7 +110,7 @@ class Line(Struct, frozen=True, gc=False):
 
 
 def lines(source: Source, *, offset: int = 0, number: int = 1) -> Iterator[Line]:
-    """All lines of a file (or of bytes) from a byte offset; their `raw` joined is the source."""
+    """Yield all lines of a file (or of bytes) from a byte offset; their `raw` joined equals the source."""
     for buffer, at in all_pieces(source, offset=offset):
         start, size = 0, len(buffer)
         while start < size:
@@ -119,14 +119,16 @@ def lines(source: Source, *, offset: int = 0, number: int = 1) -> Iterator[Line]
             start, number = stop, number + 1
 
 
-def pieces(source: Source, *, offset: int = 0, size: int = PIECE) -> Iterator[tuple[bytes, int]]:
-    """The source as (bytes, offset) pieces that end at a newline, but for the last one. Too long lines are left out."""
+def pieces(source: Source, *, offset: int = 0, size: int = PIECE_SIZE) -> Iterator[tuple[bytes, int]]:
+    """Yield the source as (bytes, offset) pieces that end at a newline, except the last. Lines over MAX_LINE are
+    left out.
+    """
     return ((piece, at) for piece, at in all_pieces(source, offset=offset, size=size) if isinstance(piece, bytes))
 
 
-def all_pieces(source: Source, *, offset: int = 0, size: int = PIECE) -> Iterator[tuple[bytes | Unread, int]]:
-    """As `pieces`, with each line that is too long as an `Unread` of its own."""
-    with opened(source) as file:
+def all_pieces(source: Source, *, offset: int = 0, size: int = PIECE_SIZE) -> Iterator[tuple[bytes | Unread, int]]:
+    """Yield the same as `pieces`, with each line over MAX_LINE as a separate `Unread`."""
+    with open_source(source) as file:
         file.seek(offset)
         while piece := file.read(size):
             if not piece.endswith(b"\n"):
@@ -136,8 +138,8 @@ def all_pieces(source: Source, *, offset: int = 0, size: int = PIECE) -> Iterato
                 offset += len(piece)
                 continue
             start = piece.rfind(b"\n") + 1
-            length = len(piece) - start + _rest_of_line(file)
-            if length <= LONGEST or not (path := _path_of(file)):
+            length = len(piece) - start + _remaining_line_length(file)
+            if length <= MAX_LINE or not (path := _path_of(file)):
                 file.seek(offset)
                 piece = file.read(start + length)
                 yield piece, offset
@@ -149,8 +151,8 @@ def all_pieces(source: Source, *, offset: int = 0, size: int = PIECE) -> Iterato
             file.seek(offset)
 
 
-def _rest_of_line(file: BinaryIO) -> int:
-    """How many bytes the line that a file stands in goes on for; none of them are kept."""
+def _remaining_line_length(file: BinaryIO) -> int:
+    """Return the number of bytes up to the end of the line at the file's position, without keeping them."""
     length = 0
     while step := file.read(_STEP):
         if stop := step.find(b"\n") + 1:
@@ -160,21 +162,22 @@ def _rest_of_line(file: BinaryIO) -> int:
 
 
 def _path_of(file: BinaryIO) -> str:
-    """The path under which an open file can be opened again; empty if it has none."""
+    """Return a path that opens an open file again; "" if there is none."""
     name = getattr(file, "name", "")
     return name if isinstance(name, str) and os.path.isfile(name) else ""
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for reading. Raises OSError for what is not a file: reading a pipe or a device may never end."""
+    """Open a regular file for reading. Raises OSError for other kinds: reading a pipe or a device may never end."""
     mode = Path(path).stat().st_mode
-    if not S_ISREG(mode) and not S_ISDIR(mode):  # a folder is refused by `open`, in better words
+    if not S_ISREG(mode) and not S_ISDIR(mode):  # `open` refuses a folder with a better message
         raise OSError(EINVAL, "Not a regular file", os.fspath(path))
     return open(path, "rb")
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[BinaryIO]:
+def open_source(source: Source) -> Iterator[BinaryIO]:
+    """Open a source as a binary file."""
     if isinstance(source, bytes):
         yield io.BytesIO(source)
     elif isinstance(source, str | os.PathLike):

@@ -1,6 +1,6 @@
-"""The numbers a transcript may hold: finite, not negative, and small enough for every sum, database and clock above.
+"""Bounds of the numbers in transcripts: finite, not negative, small enough for sums, databases and clocks.
 
-A number outside these bounds fails the typed read, and the field falls back to its default. The bytes keep it.
+A number outside these bounds fails the typed read, and the field gets its default. The bytes keep it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-MOST = 10**12  # of anything that is counted: a million sums of it still fit into 64 bits
-LONGEST = 10**15  # milliseconds, or a fraction of money: some 30,000 years
+MAX_COUNT = 10**12  # a sum of a million such counts still fits into 64 bits
+MAX_AMOUNT = 10**15  # milliseconds (some 30,000 years), or money
 
-Count = Annotated[int, Meta(ge=0, le=MOST)]
-Amount = Annotated[int, Meta(ge=0, le=LONGEST)] | Annotated[float, Meta(ge=0, le=LONGEST)]
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+Amount = Annotated[int, Meta(ge=0, le=MAX_AMOUNT)] | Annotated[float, Meta(ge=0, le=MAX_AMOUNT)]

@@ -1,7 +1,8 @@
-"""Long tool outputs: files in `<session>/tool-results/` that hold what was too long for the transcript.
+"""Read long tool outputs, which Claude Code saves as files in `<session>/tool-results/`.
 
-The transcript keeps a placeholder. It names the file, or the file is named after the call. Only the file's name is used:
-the folder is always the session's own, and links are not followed. Files are read in chunks, so that memory is bounded.
+The transcript contains a placeholder that names the file, or the file is named after the call. Only the file's name
+is used: the folder is always the session's own, and links are not followed. Files are read in chunks, so memory use
+is bounded.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 
 FOLDER = "tool-results"
-CHUNK = 1 << 20  # bytes that are read at a time
-_SEARCHED = 64 << 10  # bytes at the end of a chunk in which a good place for the cut is looked for
+CHUNK = 1 << 20  # bytes read at a time
+_CUT_WINDOW = 64 << 10  # bytes at the end of a chunk that are searched for a good cut
 _PLACEHOLDER = re.compile(
     r"(?:saved (?:to|in|at)|written to|is in):?\s+\S[^\n]*?tool-results[\\/]([^\\/\s\"'<>]+)", re.IGNORECASE
 )
-_PLACEHOLDER_HEAD = 1000  # characters of a result in which a placeholder names its file
+_PLACEHOLDER_HEAD = 1000  # characters of a result in which a placeholder can name its file
 _BREAK = re.compile(rb"[^\n:=,\\]\r?\n(?=[^\n\r])")  # the end of a line that the next one does not continue
 _GAP = re.compile(rb"[\s,;\"'&|<>]")
 _PEM_BEGIN, _PEM_END = b"-----BEGIN", b"-----END"
 _SAMPLE = 8 << 10
-_AS_IT_IS = sum(
+_OPEN_FLAGS = sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
 )  # no link, no waiting for a pipe
 _TEXT_BYTES = frozenset(range(32, 256)) - {127} | frozenset(b"\t\n\r\f\b\x1b")
@@ -39,23 +40,23 @@ class Overflow(Struct, frozen=True):
     size: int
 
     def chunks(self, size: int = CHUNK) -> Iterator[str]:
-        """The text in pieces of about `size` bytes; bytes that are not UTF-8 become U+FFFD.
+        """Yield the text in chunks of about `size` bytes; bytes that are not UTF-8 become U+FFFD.
 
-        A piece ends between two lines that do not belong together, so that a secret is not cut in half.
+        A chunk ends between two unrelated lines, so that a secret is not cut in half.
         """
         for _, data in self.pieces(size):
             yield data.decode("utf-8", "replace")
 
     def pieces(self, size: int = CHUNK, offset: int = 0) -> Iterator[tuple[int, bytes]]:
-        """The bytes in the same pieces, each with its offset. Nothing if the file is gone."""
+        """Yield the bytes of the same chunks, each with its offset. Nothing if the file is missing."""
         try:
-            with open_plain(self.path) as file:
+            with open_without_links(self.path) as file:
                 yield from cut_pieces(file, size, offset)
         except OSError:
             return
 
     def head(self, size: int) -> tuple[str, int]:
-        """The first bytes as text, and how many lines follow them."""
+        """Return the first bytes as text, and the number of lines after them."""
         pieces = self.pieces(size)
         first = next(pieces, (0, b""))[1]
         lines = last = 0
@@ -66,14 +67,14 @@ class Overflow(Struct, frozen=True):
         return first.decode("utf-8", "replace"), lines + unfinished
 
     def first(self, size: int) -> str:
-        """At most the first `size` bytes as text, cut where `pieces` cuts."""
+        """Return at most the first `size` bytes as text, cut where `pieces` cuts."""
         return next(self.pieces(size), (0, b""))[1].decode("utf-8", "replace")
 
     @property
     def is_binary(self) -> bool:
-        """Whether the beginning is mostly not text."""
+        """True if the beginning is mostly not text."""
         try:
-            with open_plain(self.path) as file:
+            with open_without_links(self.path) as file:
                 sample = file.read(_SAMPLE)
         except OSError:
             return False
@@ -83,7 +84,7 @@ class Overflow(Struct, frozen=True):
 
 
 def list_overflows(folder: Path | None) -> tuple[str, ...]:
-    """The names of the long outputs in a session's folder."""
+    """Return the names of the long outputs in a session's folder."""
     if folder is None or folder.is_symlink() or (folder / FOLDER).is_symlink():
         return ()
     try:
@@ -93,18 +94,18 @@ def list_overflows(folder: Path | None) -> tuple[str, ...]:
 
 
 def find_overflow(folder: Path, names: Sequence[str], call_id: str, text: str, detail: Any = None) -> Overflow | None:
-    """The long output of a call: by the record of the result, by its placeholder, or by the call's id."""
-    for name in _candidates(names, call_id, text, detail):
-        if name in names and (found := overflow_at(folder, name)):
-            return found
+    """Find the long output of a call: by the record of the result, by its placeholder, or by the call's id."""
+    for name in _candidate_names(names, call_id, text, detail):
+        if name in names and (overflow := overflow_at(folder, name)):
+            return overflow
     return None
 
 
-def named_after(names: Iterable[str], call_id: str) -> str | None:
-    """The name that is made of a call's id: alone, or after a word such as `mcp-server-`."""
+def find_name_of_call(names: Iterable[str], call_id: str) -> str | None:
+    """Return the file name built from a call's id, alone or after a prefix such as `mcp-server-`."""
     endings = (f"-{call_id}", f"_{call_id}")
-    found = [name for name in names if call_id and f"_{_stem(name)}".endswith(endings)]
-    return min(found, key=lambda name: (_stem(name) != call_id, not name.endswith(".txt"), name), default=None)
+    matches = [name for name in names if call_id and f"_{_stem(name)}".endswith(endings)]
+    return min(matches, key=lambda name: (_stem(name) != call_id, not name.endswith(".txt"), name), default=None)
 
 
 def _stem(name: str) -> str:
@@ -112,7 +113,7 @@ def _stem(name: str) -> str:
 
 
 def overflow_at(folder: Path, name: str) -> Overflow | None:
-    """A long output by its name; None for a link, a name with a path in it, or what is not a regular file."""
+    """Return a long output by its name; None for a link, a name with a path in it, or a file that is not regular."""
     if not name or name in (".", "..") or any(c in name for c in "/\\\0"):
         return None
     path = folder / FOLDER / name
@@ -125,25 +126,25 @@ def overflow_at(folder: Path, name: str) -> Overflow | None:
     return Overflow(path, state.st_size) if S_ISREG(state.st_mode) else None
 
 
-def names_overflow(text: str) -> str | None:
-    """The name of the file that a placeholder speaks of."""
-    found = _PLACEHOLDER.search(text, 0, _PLACEHOLDER_HEAD)
-    return found[1].rstrip(".,;:)") if found else None
+def parse_placeholder(text: str) -> str | None:
+    """Return the file name that a placeholder contains, or None."""
+    match = _PLACEHOLDER.search(text, 0, _PLACEHOLDER_HEAD)
+    return match[1].rstrip(".,;:)") if match else None
 
 
-def _candidates(names: Sequence[str], call_id: str, text: str, detail: Any) -> Iterator[str]:
+def _candidate_names(names: Sequence[str], call_id: str, text: str, detail: Any) -> Iterator[str]:
     recorded = detail.get("persistedOutputPath") if isinstance(detail, dict) else None
     if isinstance(recorded, str):
         yield re.split(r"[\\/]", recorded)[-1]
-    if named := names_overflow(text):
+    if named := parse_placeholder(text):
         yield named
-    if named := named_after(names, call_id):
+    if named := find_name_of_call(names, call_id):
         yield named
 
 
-def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file for reading, not through a link. Raises OSError."""
-    file = os.fdopen(os.open(path, os.O_RDONLY | _AS_IT_IS), "rb")
+def open_without_links(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading without following a link. Raises OSError."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | _OPEN_FLAGS), "rb")
     if not S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(f"{os.fspath(path)!r} is not a regular file")
@@ -151,33 +152,33 @@ def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def cut_pieces(file: BinaryIO, size: int, offset: int = 0) -> Iterator[tuple[int, bytes]]:
-    """The bytes of a file from an offset on, in pieces of at most `size` bytes, each with its offset."""
+    """Yield the bytes of a file from an offset, in pieces of at most `size` bytes, each with its offset."""
     file.seek(offset)
-    held = file.read(size)
-    while held:
-        more = file.read(1) if len(held) == size else b""
-        stop = _cut_at(held) if more else len(held)
-        yield offset, held[:stop]
+    data = file.read(size)
+    while data:
+        next_byte = file.read(1) if len(data) == size else b""
+        stop = _cut_position(data) if next_byte else len(data)
+        yield offset, data[:stop]
         offset += stop
-        held = held[stop:] + more
-        held += file.read(size - len(held))
+        data = data[stop:] + next_byte
+        data += file.read(size - len(data))
 
 
-def _cut_at(data: bytes) -> int:
-    """Where to cut: after a line and not inside of a private key; else at a gap between words."""
-    start = max(1, len(data) - _SEARCHED, len(data) // 2)
+def _cut_position(data: bytes) -> int:
+    """Return where to cut: after a line and not inside a private key; else at a gap between words."""
+    start = max(1, len(data) - _CUT_WINDOW, len(data) // 2)
     key = data.rfind(_PEM_BEGIN)
     if key >= start and data.find(_PEM_END, key) < 0:
         data = data[:key]
-    breaks = [found.end() for found in _BREAK.finditer(data, start - 1)]
+    breaks = [match.end() for match in _BREAK.finditer(data, start - 1)]
     if breaks:
         return breaks[-1]
-    gaps = [found.end() for found in _GAP.finditer(data, start)]
-    return gaps[-1] if gaps else _whole_character(data)
+    gaps = [match.end() for match in _GAP.finditer(data, start)]
+    return gaps[-1] if gaps else _complete_length(data)
 
 
-def _whole_character(data: bytes) -> int:
-    """The length without the beginning of a UTF-8 character at the end."""
+def _complete_length(data: bytes) -> int:
+    """Return the length without an incomplete UTF-8 character at the end."""
     for back in range(1, min(4, len(data) - 1) + 1):
         byte = data[-back]
         if byte < 0x80:

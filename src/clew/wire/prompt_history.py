@@ -1,6 +1,6 @@
-"""The history of prompts: `history.jsonl`, one line for each prompt that was typed, in any project.
+"""Read and extend `history.jsonl`, which contains every typed prompt of every project.
 
-It is a source of its own and no conversation: the answers are not in it.
+It contains no replies and is not a conversation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 from clew.wire.entry import Damaged, Entry
 from clew.wire.json_codec import as_text, decode_readable
 from clew.wire.line import Line, Source, lines
-from clew.wire.salvage import damaged
+from clew.wire.salvage import salvage_line
 from clew.wire.session_writer import append, create
 from clew.wire.timestamps import instant
 
@@ -25,7 +25,7 @@ _MARKER = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #([0-9]{1,18})[^\]
 
 
 class Pasted(Struct, frozen=True):
-    """Something pasted into a prompt: its content, or only the hash under which the program keeps it."""
+    """Content pasted into a prompt, or only the hash under which the program stores it."""
 
     id: int
     kind: str = "text"
@@ -45,7 +45,7 @@ class HistoryPrompt(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The prompt with its pasted texts in place; what is kept elsewhere stays a marker."""
+        """The prompt with its pasted texts inserted; content stored elsewhere stays a marker."""
         known = {p.id: p.content for p in self.pasted if p.content is not None and p.kind == "text"}
 
         def fill(marker: re.Match[str]) -> str:
@@ -54,8 +54,10 @@ class HistoryPrompt(Struct, frozen=True):
         return _MARKER.sub(fill, self.display)
 
 
-def remember(path: str | os.PathLike[str], display: str, pasted: dict[str, Any], project: str, session_id: str) -> None:
-    """Write down a prompt that was typed just now, as Claude Code does."""
+def append_prompt(
+    path: str | os.PathLike[str], display: str, pasted: dict[str, Any], project: str, session_id: str
+) -> None:
+    """Append a prompt that was just typed, as Claude Code does."""
     line = {
         "display": display,
         "pastedContents": pasted,
@@ -70,7 +72,7 @@ def remember(path: str | os.PathLike[str], display: str, pasted: dict[str, Any],
 
 
 def read_history(source: Source) -> Iterator[HistoryPrompt | Damaged]:
-    """Every line in file order, a damaged one as `Damaged`; a missing file holds no prompts."""
+    """Yield every line in file order, a damaged one as `Damaged`; a missing file has no prompts."""
     try:
         yield from _read(source)
     except (FileNotFoundError, NotADirectoryError):
@@ -78,12 +80,12 @@ def read_history(source: Source) -> Iterator[HistoryPrompt | Damaged]:
 
 
 def prompts(items: Iterable[HistoryPrompt | Damaged]) -> Iterator[HistoryPrompt]:
-    """The prompts among items, those saved from damage included."""
+    """Yield the prompts among items, including those saved from damaged lines."""
     for item in items:
         if isinstance(item, HistoryPrompt):
             yield item
         else:
-            yield from filter(None, map(_saved, item.salvaged))
+            yield from filter(None, map(_salvaged_prompt, item.salvaged))
 
 
 def _read(source: Source) -> Iterator[HistoryPrompt | Damaged]:
@@ -97,16 +99,16 @@ def _parse(line: Line, json: bytes) -> HistoryPrompt | Damaged:
     try:
         value = decode_readable(json)
     except ValueError as error:
-        return damaged(line, str(error))
+        return salvage_line(line, str(error))
     if not isinstance(value, dict):
-        return damaged(line, "not a JSON object")
+        return salvage_line(line, "not a JSON object")
     return _prompt(value, line)
 
 
-def _saved(entry: Entry) -> HistoryPrompt | None:
+def _salvaged_prompt(entry: Entry) -> HistoryPrompt | None:
     try:
         value = entry.data
-    except ValueError:  # an object with a control character in a string: whole, but no JSON
+    except ValueError:  # an object with a control character in a string: complete, but not JSON
         return None
     return _prompt(value, entry.line) if "display" in value else None
 
@@ -123,11 +125,11 @@ def _prompt(value: dict[str, Any], line: Line) -> HistoryPrompt:
 
 
 def _pasted(value: Any) -> Iterator[Pasted]:
-    """Pasted things as the line lists them; a bare string is a text."""
+    """Yield the pasted contents in the order of the line; a bare string is a text."""
     if isinstance(value, list):
         value = dict(enumerate(value, 1))
-    found = value.items() if isinstance(value, dict) else ()
-    for key, item in found:
+    pairs = value.items() if isinstance(value, dict) else ()
+    for key, item in pairs:
         number = as_text(item.get("id", key) if isinstance(item, dict) else key)
         if not re.fullmatch(r"[0-9]{1,18}", number):
             continue

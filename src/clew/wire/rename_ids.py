@@ -1,6 +1,6 @@
-"""References: the fields by which entries name each other and their session, and how they get new names.
+"""Rename the ids by which entries refer to each other and to their session.
 
-A reference is changed in its field and nowhere else. What a message says is not touched, whatever it looks like.
+Only reference fields change. The content of messages is not touched, even where it looks like an id.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from clew.wire.entry import Entry
 from clew.wire.json_codec import encode
 from clew.wire.json_splice import Changes, splice
 
-PLACES = (
+UUID_FIELDS = (
     "uuid",
     "parentUuid",
     "logicalParentUuid",
@@ -25,55 +25,58 @@ PLACES = (
     "refusedUserMessageUuid",
     "interruptedMessageId",
 )
-_SESSIONS = ("sessionId", "session_id")
-_ORDINARY = frozenset({"user", "assistant", "system", "attachment"})
-_RARE = (
+_SESSION_FIELDS = ("sessionId", "session_id")
+_COMMON_TYPES = frozenset({"user", "assistant", "system", "attachment"})
+_RARE_KEYS = (
     b'"forkedFrom":',
     b'"compactMetadata":',
     b'"session_id":',
     b'"persistedOutputPath":',
-    *(f'"{name}":'.encode() for name in PLACES[3:] if name != "sourceToolAssistantUUID"),
+    *(f'"{name}":'.encode() for name in UUID_FIELDS[3:] if name != "sourceToolAssistantUUID"),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """New names: for the session, and for each entry that is `known`. The same old name always gets the same new one."""
+class IdMapping:
+    """New ids for the session and for each entry in `known`. The same old id always gets the same new one."""
 
     session: str
     known: Collection[str]
-    source: str = ""  # the session that they were copied from
-    cwd: tuple[str, str] | None = None  # a working directory, and the one that takes its place
-    folder: tuple[str, str] | None = None  # the session's folder, likewise
+    source: str = ""  # the session that the entries were copied from
+    cwd: tuple[str, str] | None = None  # old and new working directory
+    folder: tuple[str, str] | None = None  # old and new folder of the session
 
     def uuid(self, old: str) -> str:
         return new_uuid(self.session, old) if old in self.known else old
 
     def path(self, old: str) -> str:
-        """A path at or below the working directory, moved along."""
-        return _moved(old, self.cwd)
+        """Return a path at or below the old working directory, moved to the new one."""
+        return _move_path(old, self.cwd)
 
 
 def new_uuid(session: str, old: str) -> str:
-    """A name for the copy of an entry: as random as the session's own id, and the same each time."""
+    """Derive an id for the copy of an entry from the session id: as random as that, and always the same."""
     digits = sha256(f"{session}/{old}".encode()).hexdigest()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
-def renamed(entry: Entry, names: Names) -> bytes:
-    """The JSON of an entry with its references renamed and every other byte as it was."""
+def rename_references(entry: Entry, names: IdMapping) -> bytes:
+    """Return the JSON of an entry with its references renamed and every other byte unchanged."""
     json = entry.line.json
-    if entry.type in _ORDINARY and entry.line.whole and not any(probe in json for probe in _RARE):
-        quick = _quick(entry, json, names)
+    if entry.type in _COMMON_TYPES and entry.line.whole and not any(probe in json for probe in _RARE_KEYS):
+        quick = _replace_in_place(entry, json, names)
         if quick is not None:
             return quick
-    return splice(json, _changes(entry.data, names))
+    return splice(json, _field_changes(entry.data, names))
 
 
-def _quick(entry: Entry, json: bytes, names: Names) -> bytes | None:
-    """The ordinary line: what a field says under its name is there once, so that finding it is finding the field."""
-    for name, old, new in _fields(entry, names):
+def _replace_in_place(entry: Entry, json: bytes, names: IdMapping) -> bytes | None:
+    """Rename in an ordinary line by replacing bytes; None if a field and its value do not occur exactly once.
+
+    `"uuid":"abc"` cannot occur inside a JSON string, where its quotes would be escaped, so one hit is the field.
+    """
+    for name, old, new in _renamed_fields(entry, names):
         if old is None or old == new:
             continue
         field = b'"' + name + b'":'
@@ -85,7 +88,7 @@ def _quick(entry: Entry, json: bytes, names: Names) -> bytes | None:
     return json
 
 
-def _fields(entry: Entry, names: Names) -> Iterator[tuple[bytes, str | None, str]]:
+def _renamed_fields(entry: Entry, names: IdMapping) -> Iterator[tuple[bytes, str | None, str]]:
     yield b"uuid", entry.uuid, names.uuid(entry.uuid or "")
     yield b"parentUuid", entry.parent, names.uuid(entry.parent or "")
     yield b"logicalParentUuid", entry.logical_parent, names.uuid(entry.logical_parent or "")
@@ -95,72 +98,74 @@ def _fields(entry: Entry, names: Names) -> Iterator[tuple[bytes, str | None, str
         yield b"cwd", entry.cwd, names.path(entry.cwd)
 
 
-def _changes(data: dict[str, Any], names: Names) -> Changes:
-    found: dict[str, Any] = {}
-    for name in PLACES:
+def _field_changes(data: dict[str, Any], names: IdMapping) -> Changes:
+    changes: dict[str, Any] = {}
+    for name in UUID_FIELDS:
         if isinstance(data.get(name), str):
-            found[name] = encode(names.uuid(data[name]))
-    for name in _SESSIONS:
+            changes[name] = encode(names.uuid(data[name]))
+    for name in _SESSION_FIELDS:
         if isinstance(data.get(name), str):
-            found[name] = encode(names.session)
+            changes[name] = encode(names.session)
     if names.cwd is not None and isinstance(data.get("cwd"), str):
-        found["cwd"] = encode(names.path(data["cwd"]))
-    return found | {name: inner for name, inner in _inner(data, names) if inner}
+        changes["cwd"] = encode(names.path(data["cwd"]))
+    return changes | {name: inner for name, inner in _nested_changes(data, names) if inner}
 
 
-def _inner(data: dict[str, Any], names: Names) -> Iterator[tuple[str, dict[str, Any]]]:
-    """References that lie deeper."""
-    yield "snapshot", _uuids(data.get("snapshot"), names, "messageId")
-    yield "forkedFrom", _origin(data.get("forkedFrom"), names)
-    yield "worktreeSession", _session(data.get("worktreeSession"), names)
-    made = data.get("compactMetadata")
-    if isinstance(made, dict):
+def _nested_changes(data: dict[str, Any], names: IdMapping) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the changes of references inside nested objects."""
+    yield "snapshot", _uuid_changes(data.get("snapshot"), names, "messageId")
+    yield "forkedFrom", _origin_changes(data.get("forkedFrom"), names)
+    yield "worktreeSession", _session_change(data.get("worktreeSession"), names)
+    metadata = data.get("compactMetadata")
+    if isinstance(metadata, dict):
         inner = {
-            "preservedSegment": _uuids(made.get("preservedSegment"), names, "headUuid", "anchorUuid", "tailUuid"),
-            "preservedMessages": _preserved(made.get("preservedMessages"), names),
+            "preservedSegment": _uuid_changes(
+                metadata.get("preservedSegment"), names, "headUuid", "anchorUuid", "tailUuid"
+            ),
+            "preservedMessages": _preserved_changes(metadata.get("preservedMessages"), names),
         }
         yield "compactMetadata", {name: change for name, change in inner.items() if change}
     progress = data.get("data")
     if isinstance(progress, dict):
-        inner = {"message": _uuids(progress.get("message"), names, "uuid")}
+        inner = {"message": _uuid_changes(progress.get("message"), names, "uuid")}
         yield "data", {name: change for name, change in inner.items() if change}
     result = data.get("toolUseResult")
     if isinstance(result, dict) and isinstance(old := result.get("persistedOutputPath"), str):
-        yield "toolUseResult", {"persistedOutputPath": encode(_moved(old, names.folder))}
+        yield "toolUseResult", {"persistedOutputPath": encode(_move_path(old, names.folder))}
 
 
-def _uuids(value: Any, names: Names, *places: str) -> dict[str, Any]:
+def _uuid_changes(value: Any, names: IdMapping, *fields: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         return {}
-    return {name: encode(names.uuid(value[name])) for name in places if isinstance(value.get(name), str)}
+    return {name: encode(names.uuid(value[name])) for name in fields if isinstance(value.get(name), str)}
 
 
-def _origin(value: Any, names: Names) -> dict[str, Any]:
-    """Where the entry was copied from stays true, unless it was this very session."""
+def _origin_changes(value: Any, names: IdMapping) -> dict[str, Any]:
+    """Keep the record of where an entry was copied from, unless it names this very session."""
     if not isinstance(value, dict) or value.get("sessionId") != names.source:
         return {}
-    return {**_session(value, names), **_uuids(value, names, "messageUuid")}
+    return {**_session_change(value, names), **_uuid_changes(value, names, "messageUuid")}
 
 
-def _session(value: Any, names: Names) -> dict[str, Any]:
+def _session_change(value: Any, names: IdMapping) -> dict[str, Any]:
     return {"sessionId": encode(names.session)} if isinstance(value, dict) and "sessionId" in value else {}
 
 
-def _preserved(value: Any, names: Names) -> dict[str, Any]:
-    found = _uuids(value, names, "anchorUuid")
+def _preserved_changes(value: Any, names: IdMapping) -> dict[str, Any]:
+    changes = _uuid_changes(value, names, "anchorUuid")
     if isinstance(value, dict):
         for name in ("uuids", "allUuids"):
             if isinstance(value.get(name), list):
-                found[name] = encode([names.uuid(u) if isinstance(u, str) else u for u in value[name]])
-    return found
+                changes[name] = encode([names.uuid(u) if isinstance(u, str) else u for u in value[name]])
+    return changes
 
 
-def _moved(path: str, way: tuple[str, str] | None) -> str:
-    """A path that was at or below one folder, below another."""
-    if way is None:
+def _move_path(path: str, move: tuple[str, str] | None) -> str:
+    """Move a path at or below one folder to another; other paths are returned unchanged."""
+    if move is None:
         return path
-    old, new = way
+    old, new = move
     if path == old:
         return new
-    rest = path.removeprefix(old)
-    return new + rest if rest != path and rest[:1] in ("/", "\\") else path
+    tail = path.removeprefix(old)
+    return new + tail if tail != path and tail[:1] in ("/", "\\") else path

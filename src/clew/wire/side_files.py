@@ -17,9 +17,9 @@ import msgspec
 from msgspec import Struct, field, structs
 
 from clew.wire.json_codec import decode_readable, encode
-from clew.wire.lenient import soften
+from clew.wire.lenient import convert_leniently
 from clew.wire.line import BOM, open_regular
-from clew.wire.numeric_limits import MOST, Amount, Count
+from clew.wire.numeric_limits import MAX_COUNT, Amount, Count
 from clew.wire.session_writer import back_up, replace
 from clew.wire.timestamps import instant, stamp
 
@@ -121,7 +121,7 @@ def write_index(folder: Where, index: SessionsIndex) -> Path | None:
 
 
 def _index_entry(row: dict[str, Any]) -> IndexEntry:
-    return soften(IndexEntry, {**row, **{key: _time(row.get(key)) for key in ("created", "modified")}})
+    return convert_leniently(IndexEntry, {**row, **{key: _time(row.get(key)) for key in ("created", "modified")}})
 
 
 def _index_row(entry: IndexEntry) -> dict[str, Any]:
@@ -189,11 +189,11 @@ def read_stats(path: Where) -> Stats | None:
     if data is None:
         return None
     models = _map(data.get("modelUsage"))
-    days = [soften(DayActivity, row) for row in _objects(data.get("dailyActivity"))]
+    days = [convert_leniently(DayActivity, row) for row in _objects(data.get("dailyActivity"))]
     return structs.replace(
-        soften(Stats, data),
+        convert_leniently(Stats, data),
         first_session=_time(data.get("firstSessionDate")),
-        models={name: soften(ModelTokens, row) for name, row in models.items() if isinstance(row, dict)},
+        models={name: convert_leniently(ModelTokens, row) for name, row in models.items() if isinstance(row, dict)},
         days=tuple(day for day in days if day.day),
         day_tokens=tuple(_day_tokens(data.get("dailyModelTokens"))),
         hours={int(k): n for k, n in _counts(data.get("hourCounts")).items() if k in _HOURS},
@@ -202,7 +202,7 @@ def read_stats(path: Where) -> Stats | None:
 
 def _day_tokens(value: Any) -> Iterator[DayTokens]:
     for row in _objects(value):
-        if day := soften(DayActivity, row).day:
+        if day := convert_leniently(DayActivity, row).day:
             yield DayTokens(day, _counts(row.get("tokensByModel")))
 
 
@@ -266,7 +266,7 @@ def read_todos(path: Where) -> tuple[Todo, ...]:
     if not isinstance(items, list):
         return ()
     return tuple(
-        soften(Todo, item) if isinstance(item, dict) else Todo(content=item)
+        convert_leniently(Todo, item) if isinstance(item, dict) else Todo(content=item)
         for item in items
         if isinstance(item, dict | str)
     )
@@ -317,7 +317,7 @@ def _object(path: Where) -> dict[str, Any] | None:
 
 def _shaped(shape: type[T], path: Where) -> T | None:
     data = _object(path)
-    return None if data is None else soften(shape, data)
+    return None if data is None else convert_leniently(shape, data)
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
@@ -330,7 +330,7 @@ def _map(value: Any) -> dict[str, Any]:
 
 def _counts(value: Any) -> dict[str, int]:
     whole = {key: n for key, n in _map(value).items() if isinstance(n, int) and not isinstance(n, bool)}
-    return {key: n for key, n in whole.items() if 0 <= n <= MOST}
+    return {key: n for key, n in whole.items() if 0 <= n <= MAX_COUNT}
 
 
 def _time(value: Any) -> datetime | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec import Raw, Struct, field
 from msgspec.json import Decoder
 
-from clew.wire.content_block import NOTHING, Tokens
-from clew.wire.entry import REFUSALS
+from clew.wire.content_block import EMPTY_RAW, Tokens
+from clew.wire.entry import DECODE_ERRORS
 from clew.wire.json_codec import decode_readable
-from clew.wire.lenient import soften
+from clew.wire.lenient import convert_leniently
 
 PROBE = b'"usage"'  # inside a JSON text its quotes would be escaped: a line without it bills nothing
 
@@ -19,9 +19,9 @@ class BilledBlock(Struct, frozen=True, gc=False):
     type: str = ""
     id: str | None = None
     name: str | None = None
-    text: Raw = NOTHING
-    thinking: Raw = NOTHING
-    input: Raw = NOTHING
+    text: Raw = EMPTY_RAW
+    thinking: Raw = EMPTY_RAW
+    input: Raw = EMPTY_RAW
 
 
 class BilledMessage(Struct, frozen=True, gc=False):
@@ -42,7 +42,7 @@ class Billed(Struct, frozen=True, gc=False):
     request_id: str | None = field(default=None, name="requestId")
     session_id: str | None = field(default=None, name="sessionId")
     git_branch: str | None = field(default=None, name="gitBranch")
-    forked_from: Raw = field(default=NOTHING, name="forkedFrom")
+    forked_from: Raw = field(default=EMPTY_RAW, name="forkedFrom")
     progress: ProgressUsage | None = field(default=None, name="data")
 
 
@@ -54,9 +54,9 @@ def progress(raw: Raw) -> ProgressUsage:
     """The `data` of an entry in this shape."""
     try:
         return _PROGRESS.decode(raw)
-    except REFUSALS:
+    except DECODE_ERRORS:
         value = decode_readable(raw)
-        return soften(ProgressUsage, value) if isinstance(value, dict) else ProgressUsage()
+        return convert_leniently(ProgressUsage, value) if isinstance(value, dict) else ProgressUsage()
 
 
 class Iteration(Tokens, frozen=True, gc=False):
@@ -70,7 +70,7 @@ def iterations(tokens: Tokens) -> list[Iteration]:
     """The requests behind a reply; nothing if they are not told, or not in this form."""
     try:
         return _ITERATIONS.decode(tokens.iterations) if tokens.iterations else []
-    except REFUSALS:
+    except DECODE_ERRORS:
         return []
 
 

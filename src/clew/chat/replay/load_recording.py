@@ -31,7 +31,7 @@ from clew.conversation.replies import Reply, replies
 from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
 from clew.wire.entry import Entry
-from clew.wire.entry_types import tagged
+from clew.wire.entry_types import tag_text
 from clew.wire.json_codec import decode
 
 _HELD = re.compile(r"\A<system-reminder>\n(?:Before you may stop, a hook says: )?(.*)\n</system-reminder>\Z", re.DOTALL)
@@ -218,7 +218,7 @@ class _RecordingReader:
     def _output(self, entry: Entry) -> None:
         last = self.made.acts[-1] if self.made.acts else None
         if isinstance(last, tape.RecordedCommand) and not last.is_closed:
-            last.output, last.is_closed = tagged(entry.text, "local-command-stdout"), True
+            last.output, last.is_closed = tag_text(entry.text, "local-command-stdout"), True
         elif not isinstance(last, Compact):
             self.made.left_out[entry.line.number] = "it is no answer to a command"
 

@@ -19,7 +19,7 @@ from clew.chat.tools.tool import CallResult, Content, Json
 from clew.conversation.replies import Reply
 from clew.wire.content_block import result_text
 from clew.wire.entry import Entry
-from clew.wire.entry_types import tagged
+from clew.wire.entry_types import tag_text
 
 _HEADER = re.compile(r"[!-~]+")  # what can be the value of a header
 OWN = "clew/"  # how `writer` begins on lines of ours
@@ -273,8 +273,8 @@ def summary_step(text: str, boundary: Json, opening: str, is_own: bool) -> Scrip
 
 
 def command_of(entry: Entry) -> RecordedCommand:
-    name = tagged(entry.text, "command-name").removeprefix("/")
-    return RecordedCommand(name, tagged(entry.text, "command-args"))
+    name = tag_text(entry.text, "command-name").removeprefix("/")
+    return RecordedCommand(name, tag_text(entry.text, "command-args"))
 
 
 def message_of(entry: Entry) -> Json:

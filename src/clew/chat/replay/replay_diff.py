@@ -19,8 +19,8 @@ from clew.chat.tools.tool import Json
 from clew.chat.turn.compaction import OPENING
 from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
-from clew.wire.entry import Entry, parse
-from clew.wire.entry_types import tagged
+from clew.wire.entry import Entry, parse_line
+from clew.wire.entry_types import tag_text
 from clew.wire.json_codec import encode
 from clew.wire.line import Line
 
@@ -252,7 +252,7 @@ def kind_of(line: Mapping[str, Any]) -> str:
 
 def _entry(line: Mapping[str, Any]) -> Entry:
     raw = encode(dict(line))
-    found = parse(Line(1, 0, raw, 0, len(raw)))
+    found = parse_line(Line(1, 0, raw, 0, len(raw)))
     assert isinstance(found, Entry)
     return found
 
@@ -282,7 +282,7 @@ def _key(line: Mapping[str, Any], kind: str) -> str:
             return f"progress {line.get('parentToolUseID')} {data.get('type') if isinstance(data, dict) else ''}"
         case "command":
             text = str(_first(told.get("content")).get("text"))
-            return f"command {tagged(text, 'command-name')} {tagged(text, 'command-args')}"
+            return f"command {tag_text(text, 'command-name')} {tag_text(text, 'command-args')}"
         case "prompt" | "note" | "interrupt" | "output" | "error" | "bash" | "notification":
             return f"{kind} {_json(_blocks(told.get('content')))}"
     return kind

@@ -10,10 +10,10 @@ from clew.conversation.load import read
 from clew.conversation.locate import spot
 from clew.conversation.session import Session
 from clew.wire.entry import Entry
-from clew.wire.entry_edit import below
+from clew.wire.entry_edit import with_parent
 from clew.wire.json_codec import encode
 from clew.wire.layout import SessionFile, Tree
-from clew.wire.rename_ids import Names, renamed
+from clew.wire.rename_ids import IdMapping, rename_references
 from clew.wire.session_writer import create, place
 
 
@@ -22,8 +22,8 @@ def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: P
     session = read(file.path)
     end = spot(session, at) if at else None
     entries = tuple(_up_to(session, end)) if end else session.entries
-    names = Names(session_id, (), file.id)
-    lines = [renamed(entry, names) for entry in entries]
+    names = IdMapping(session_id, (), file.id)
+    lines = [rename_references(entry, names) for entry in entries]
     if end and Session(entries).leaf != end:
         lines.append(encode(pin(end.uuid, session_id)))
     for saved in tree.file_history(file.id):
@@ -42,5 +42,5 @@ def _up_to(session: Session, end: Entry) -> Iterator[Entry]:
         elif entry.uuid in kept:
             if entry.parent in session.graph.nodes and entry.parent not in kept:
                 above = session.links.parent(entry)
-                entry = below(entry, above.uuid if above else None)
+                entry = with_parent(entry, above.uuid if above else None)
             yield entry

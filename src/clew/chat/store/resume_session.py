@@ -29,9 +29,10 @@ from clew.conversation.session_listing import Outline, newest
 from clew.errors import Ambiguous, NotFound, Refused
 from clew.system.file_errors import ErrorCollector
 from clew.wire.entry import Entry
-from clew.wire.entry_types import ORIGIN
+from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import decode
-from clew.wire.layout import Project, SessionFile, Tree, find_session, slugs
+from clew.wire.layout import Project, SessionFile, Tree, slugs
+from clew.wire.lookup import find_session
 from clew.wire.rename_ids import new_uuid
 
 _FORGOTTEN: tuple[Mode, ...] = ("plan", "bypassPermissions")
@@ -164,7 +165,7 @@ def _text(message: Json) -> str:
 
 def _last_model(session: Session, path: Sequence[Entry]) -> str:
     """The model of the last reply; one of another program's, imported with its conversation, is no model to go on with."""
-    lines = (e.line.number for e in session.entries if e.type == ORIGIN and e.data.get("foreign"))
+    lines = (e.line.number for e in session.entries if e.type == ORIGIN_TYPE and e.data.get("foreign"))
     imported = max(lines, default=0)
     return next((m for e in reversed(path) if e.line.number > imported and (m := _model(e))), "")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from clew.chat.tools.builtin.background import Background
 from clew.wire.entry import Entry
-from clew.wire.entry_types import tagged
+from clew.wire.entry_types import tag_text
 
 OPEN = "<task-notification>"
 _KINDS = {"local_bash": "Background command", "local_agent": "Agent"}
@@ -59,7 +59,7 @@ def _inert(text: str) -> str:
 
 def task_of(text: str) -> str:
     """The task that a notification is about; empty if the text is none."""
-    return tagged(text, "task-id") if _FIRST.match(text) else ""
+    return tag_text(text, "task-id") if _FIRST.match(text) else ""
 
 
 def unheard(along: Iterable[Entry], queued: Mapping[str, str]) -> Iterator[tuple[str, str]]:

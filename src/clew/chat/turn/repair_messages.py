@@ -9,7 +9,7 @@ from typing import Any
 from clew.api.lint import MOST_IMAGES, Violation, lint
 from clew.chat.tools.tool import Json
 from clew.errors import ApiError
-from clew.wire.content_block import THOUGHT
+from clew.wire.content_block import THINKING_TYPES
 
 LOST = "The result of this call was lost."
 OLD_IMAGE = "[An old image was left out: there are more than a request may hold.]"
@@ -87,7 +87,7 @@ def _sound(messages: Sequence[Json]) -> list[Json]:
             continue
         if role == "assistant":
             content = [b for b in content if b.get("type") != "tool_use" or _is_new(str(b.get("id")), used)]
-            while content and content[-1].get("type") in THOUGHT:
+            while content and content[-1].get("type") in THINKING_TYPES:
                 content = content[:-1]
         elif asked is not None:
             content = _answering(content, made[asked]["content"])

@@ -19,7 +19,8 @@ from clew.system import shell_quoting
 from clew.system.environment import current_session
 from clew.system.plural import plural
 from clew.system.subprocesses import find_program, replace_process
-from clew.wire.layout import Project, SessionFile, Tree, find_session, slugs
+from clew.wire.layout import Project, SessionFile, Tree, slugs
+from clew.wire.lookup import find_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -134,14 +134,14 @@ def call(options: Namespace) -> int:
 
 def _project(options: Namespace) -> str:
     from clew.cli.select_session import tree
-    from clew.wire.layout import find_project
+    from clew.wire.lookup import find_project
 
     return find_project(tree(options), options.project).name
 
 
 def _session(options: Namespace) -> str:
     from clew.cli.select_session import tree
-    from clew.wire.layout import find_session
+    from clew.wire.lookup import find_session
 
     return find_session(tree(options), options.session).id
 

@@ -30,7 +30,8 @@ from clew.system.environment import claude_home
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import noun, plural
 from clew.view.sanitize import columns
-from clew.wire.layout import Project, SessionFile, Tree, claude_dir, find_session, session_at
+from clew.wire.layout import Project, SessionFile, Tree, claude_dir, session_at
+from clew.wire.lookup import find_session
 from clew.wire.side_files import read_meta, read_stats
 
 _NAMED = 5  # replies and turns that a warning names

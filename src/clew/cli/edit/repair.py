@@ -14,7 +14,8 @@ from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.conversation.titles import first_prompt, summary_of
 from clew.system.plural import noun, plural
-from clew.wire.layout import Project, SessionFile, find_project
+from clew.wire.layout import Project, SessionFile
+from clew.wire.lookup import find_project
 from clew.wire.side_files import INDEX_NAME, IndexEntry, SessionsIndex, write_index
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from clew.cli.read.check_print import print_lines
 from clew.cli.select_session import tree
 from clew.facts.secrets.mask_secrets import mask, mask_data
 from clew.system.plural import plural
-from clew.wire.layout import Project, find_project
+from clew.wire.layout import Project
+from clew.wire.lookup import find_project
 from clew.wire.side_files import IndexComparison, IndexEntry, SessionsIndex, compare, read_index
 from clew.wire.timestamps import stamp
 

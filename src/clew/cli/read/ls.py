@@ -25,7 +25,8 @@ from clew.index.known_sessions import INDEX, gone_sessions
 from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import plural
-from clew.wire.layout import AgentFile, Project, find_project, session_at, slugs
+from clew.wire.layout import AgentFile, Project, session_at, slugs
+from clew.wire.lookup import find_project
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
 from clew.wire.timestamps import stamp
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from clew.cli.select_session import tree
 from clew.system.file_errors import ErrorCollector
-from clew.wire.layout import SessionFile, find_project
+from clew.wire.layout import SessionFile
+from clew.wire.lookup import find_project
 from clew.wire.timestamps import stamp
 from clew.wire.work_files import PlanFile, TodoList, plan_files, plan_owners, todo_lists
 

@@ -21,7 +21,7 @@ from clew.facts.prices import Prices, priced
 from clew.facts.token_usage import SYNTHETIC, Count, Spend, usage
 from clew.facts.tool_catalog import subject
 from clew.wire.bulk_scan import scan
-from clew.wire.entry_types import ORIGIN
+from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.timestamps import instant, stamp
 from clew.wire.usage_fields import PROBE, Billed
 
@@ -124,7 +124,7 @@ class _Maker:
     @cached_property
     def _copied(self) -> int:
         """The offset before which every line was copied from another session, by an edit of clew; 0 in the original."""
-        origins = [entry for entry in self.session.entries if entry.type == ORIGIN]
+        origins = [entry for entry in self.session.entries if entry.type == ORIGIN_TYPE]
         return max((e.offset for e in origins if e.data.get("source") and not e.data.get("foreign")), default=0)
 
     def _file(self, lines: int) -> tuple[Value, ...]:

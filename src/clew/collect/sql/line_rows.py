@@ -6,7 +6,7 @@ from clew.collect.discovery import is_whole
 from clew.collect.sinks.record import Record
 from clew.collect.sql.fact_rows import name, text, times
 from clew.collect.sql.fact_tables import FactTable
-from clew.wire.entry import Entry, parse
+from clew.wire.entry import Entry, parse_line
 from clew.wire.line import Line
 
 _FIRST_DAY, _LAST_DAY = "2000-01-01", "2099-12-31"  # a line of another day counts as undated
@@ -44,7 +44,7 @@ def line_row(record: Record) -> tuple[str | int, ...]:
     """A record in the columns of the table. Its day is told by its own time alone, so that it is the same for ever."""
     entry = None
     if record.raw is not None and not is_whole(record.kind):
-        item = parse(Line(record.line, 0, record.raw, 0, len(record.raw)))
+        item = parse_line(Line(record.line, 0, record.raw, 0, len(record.raw)))
         entry = item if isinstance(item, Entry) else None
     time, time_ms, day = times(entry.time if entry else None)
     return (

@@ -13,7 +13,7 @@ from clew.edit.fix.links import Mended, with_entries
 from clew.edit.relink import without
 from clew.wire.content_block import result_text
 from clew.wire.entry import Entry, Item
-from clew.wire.entry_edit import block_bytes, new_entry, renumbered, revise, with_blocks
+from clew.wire.entry_edit import block_bytes, new_entry, renumber, replace_blocks, revise
 from clew.wire.json_codec import encode
 from clew.wire.json_splice import splice
 from clew.wire.rename_ids import new_uuid
@@ -50,7 +50,7 @@ def part_calls(session: Session) -> Mended | None:
             held[entry.offset] = entry
             changes.setdefault(entry.offset, {})[index] = change
     gone = {o for o, each in changes.items() if list(each.values()) == [None] * len(held[o].blocks)}
-    revised = {o: with_blocks(held[o], each) for o, each in changes.items() if o not in gone}
+    revised = {o: replace_blocks(held[o], each) for o, each in changes.items() if o not in gone}
     if not changes:
         return None
     return Mended(without(session, gone, revised), tuple(sorted(e.line.number for e in held.values())))
@@ -87,7 +87,7 @@ def keep_first(session: Session) -> Mended | None:
         if len(unwanted) == len(entry.blocks):
             gone.add(entry.offset)
         elif unwanted:
-            revised[entry.offset] = with_blocks(entry, unwanted)
+            revised[entry.offset] = replace_blocks(entry, unwanted)
     return Mended(without(session, gone, revised), tuple(e.line.number for e in touched))
 
 
@@ -102,7 +102,7 @@ def tell_orphans(session: Session) -> Mended | None:
             if block.type == "tool_result" and block.tool_use_id not in known
         }
         left = any(b.type == "tool_result" and b.tool_use_id in known for b in entry.blocks)
-        made = with_blocks(entry, blocks)
+        made = replace_blocks(entry, blocks)
         revised[entry.offset] = made if left else revise(made, {"isMeta": b"true"})
     return with_entries(session, revised)
 
@@ -134,7 +134,7 @@ def answer_all(session: Session) -> Mended | None:
     if not behind:
         return None
     lines = tuple(call.entry.line.number for calls in open_calls.values() for call in calls)
-    return Mended(renumbered(_inserted(session, behind, moved)), lines)
+    return Mended(renumber(_inserted(session, behind, moved)), lines)
 
 
 def _waiting(path: Sequence[Entry]) -> str | None:

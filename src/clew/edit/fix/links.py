@@ -15,7 +15,7 @@ from clew.conversation.session import Session
 from clew.edit.relink import without
 from clew.facts.blank_text import blank_blocks, blank_entries
 from clew.wire.entry import Entry, Item
-from clew.wire.entry_edit import revise, with_blocks
+from clew.wire.entry_edit import replace_blocks, revise
 from clew.wire.json_codec import encode
 from clew.wire.rename_ids import new_uuid
 
@@ -196,7 +196,7 @@ def fill_blank(session: Session) -> Mended | None:
     for entry in found:
         places = blank_blocks(entry)
         if len(places) < len(entry.blocks):
-            revised[entry.offset] = with_blocks(entry, dict.fromkeys(places))
+            revised[entry.offset] = replace_blocks(entry, dict.fromkeys(places))
         elif entry.type == "assistant":
             gone.add(entry.offset)
         else:

@@ -15,7 +15,7 @@ from clew.edit.fix.leaf import begin_with_prompt, date_all, make_newest, pin_las
 from clew.edit.fix.links import Mended, adopt, drop_empty, fill_blank, name_all, open_rings, part_twins, with_entries
 from clew.facts.health import BAD_TEXT, VERSIONS, health
 from clew.wire.entry import Damaged
-from clew.wire.entry_edit import at_place
+from clew.wire.entry_edit import parse_at
 from clew.wire.json_codec import encode
 from clew.wire.line import BOM
 
@@ -74,7 +74,7 @@ def _note(fixes: list[Fix], name: str, lines: tuple[int, ...], before: Kept, ses
 def clear_text(session: Session) -> Mended | None:
     """Lines with bytes that are no text, or a byte order mark, written so that every version reads them."""
     odd = {e.offset: e for e in session.entries if e.leniency == BAD_TEXT or e.raw.startswith(BOM)}
-    return with_entries(session, {offset: at_place(encode(e.data), e.line) for offset, e in odd.items()})
+    return with_entries(session, {offset: parse_at(encode(e.data), e.line) for offset, e in odd.items()})
 
 
 def drop_damage(session: Session) -> Mended | None:

@@ -18,7 +18,7 @@ from clew.edit.restate_usage import resized
 from clew.facts import context_size as facts
 from clew.facts.context_size import context
 from clew.wire.entry import Entry, Item
-from clew.wire.entry_edit import new_entry, renumbered, revise
+from clew.wire.entry_edit import new_entry, renumber, revise
 from clew.wire.json_codec import encode
 from clew.wire.rename_ids import new_uuid
 from clew.wire.timestamps import stamp
@@ -109,7 +109,7 @@ def settled(session: Session, items: Iterable[Item], mark: str | None) -> tuple[
     new = context(Session(found, file=session.file), old.scale)
     sizes = {"preTokens": encode(old.tokens), "postTokens": encode(new.tokens)}
     changed = (_told(item, sizes) if isinstance(item, Entry) and item.uuid == mark else item for item in found)
-    return resized(session, renumbered(changed))
+    return resized(session, renumber(changed))
 
 
 def behind(times: Iterable[datetime | None], steps: int = 0) -> datetime:

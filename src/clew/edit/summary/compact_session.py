@@ -22,7 +22,7 @@ from clew.edit.summary.compact_boundary import ResumeContent, behind, boundary, 
 from clew.edit.summary.summariser import Summarise, SummaryTask, TurnText, said
 from clew.errors import ApiError, NotFound, Refused
 from clew.wire.entry import Entry, Item
-from clew.wire.entry_edit import renumbered, revise
+from clew.wire.entry_edit import renumber, revise
 from clew.wire.entry_types import Compaction
 from clew.wire.json_codec import encode
 
@@ -149,7 +149,7 @@ def _items(session: Session, chosen: Range, text: str) -> tuple[Item, ...]:
     if chosen.tail:
         follows = _first(session, chosen.tail[0])
         changed[follows.offset] = _below(follows, told.uuid)
-    found = renumbered(_placed(session, chosen, changed, mark, told))
+    found = renumber(_placed(session, chosen, changed, mark, told))
     made = Session(found, file=session.file)
     leaf = session.leaf.uuid if chosen.tail and session.leaf else told.uuid
     return settled(session, pinned(found, made, leaf), mark.uuid)

@@ -27,10 +27,10 @@ from clew.edit.summary.summariser import Summarise, SummaryTask, TurnText, said
 from clew.errors import ApiError
 from clew.system.plural import plural
 from clew.wire.entry import Entry, Item
-from clew.wire.entry_edit import at_place, new_entry, renumbered, revise
+from clew.wire.entry_edit import new_entry, parse_at, renumber, revise
 from clew.wire.json_codec import decode, encode
 from clew.wire.json_splice import Changes
-from clew.wire.rename_ids import Names, renamed
+from clew.wire.rename_ids import IdMapping, rename_references
 
 KIND = "compress"  # the mark of a boundary that was made here
 _TITLE = 160
@@ -89,14 +89,14 @@ def _made(
 ) -> tuple[Item, ...]:
     """The changed items with new names for what is new, below a boundary."""
     marked = {each.carrier.uuid: each for each in done if each.carrier.uuid}
-    names = Names(session.id, marked)
+    names = IdMapping(session.id, marked)
     leaf = Session(changed, file=session.file).leaf
     wanted = names.uuid(leaf.uuid) if leaf and leaf.uuid else None
     items, mark = _bounded(session, found, _renamed(changed, names, marked), names, done[-1].carrier.uuid)
-    made = Session(renumbered(items), file=session.file)
+    made = Session(renumber(items), file=session.file)
     if made.title != session.title and wanted:  # the lines behind the texts are no titles of the session
         told = new_entry({"type": "summary", "summary": session.title, "leafUuid": wanted})
-        made = Session(renumbered((*made.items, told)), file=session.file)
+        made = Session(renumber((*made.items, told)), file=session.file)
     return settled(session, pinned(made.items, made, wanted), mark)
 
 
@@ -162,7 +162,7 @@ def _asides(session: Session, calls: Collection[str]) -> set[str]:
 # -- their names
 
 
-def _renamed(items: Iterable[Item], names: Names, marked: Mapping[str, CompressTurn]) -> list[Item]:
+def _renamed(items: Iterable[Item], names: IdMapping, marked: Mapping[str, CompressTurn]) -> list[Item]:
     """Texts that are new under new names, each with a line behind it that says what it stands for."""
     found: list[Item] = []
     for item in items:
@@ -171,7 +171,7 @@ def _renamed(items: Iterable[Item], names: Names, marked: Mapping[str, CompressT
             continue
         touched = (item.uuid, item.parent, item.logical_parent, item.leaf, item.message_id, item.source_tool_assistant)
         is_touched = item.is_boundary or any(uuid in names.known for uuid in touched if uuid)
-        entry = at_place(renamed(item, names), item.line) if is_touched else item
+        entry = parse_at(rename_references(item, names), item.line) if is_touched else item
         found.append(entry)
         if item.uuid and item.uuid in marked and item.text.strip():
             level = marked[item.uuid].level.name
@@ -184,7 +184,7 @@ def _renamed(items: Iterable[Item], names: Names, marked: Mapping[str, CompressT
 
 
 def _bounded(
-    session: Session, found: ResumeContent, items: Sequence[Item], names: Names, last: str | None
+    session: Session, found: ResumeContent, items: Sequence[Item], names: IdMapping, last: str | None
 ) -> tuple[list[Item], str | None]:
     """The items with a boundary over all that is sent, and its name; that of an earlier compression is used again."""
     top = found.top

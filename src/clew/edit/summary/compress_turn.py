@@ -16,7 +16,7 @@ from clew.wire.content_block import result_text
 from clew.wire.entry import Entry
 from clew.wire.entry_edit import block_bytes, revise
 from clew.wire.json_codec import as_text, decode, encode, map_texts
-from clew.wire.json_splice import array, splice
+from clew.wire.json_splice import join_array, splice
 
 Tools = Literal["drop", "keep"]
 
@@ -75,7 +75,7 @@ def reworded(work: CompressTurn, text: str, dropped: Collection[str]) -> dict[in
     found: dict[int, Entry | None] = {}
     for entry in work.replies:
         blocks = _blocks(entry, work.tools, dropped, carried if entry is carrier else "")
-        changes: dict[str, Any] = {"message": {"content": array(blocks)}}
+        changes: dict[str, Any] = {"message": {"content": join_array(blocks)}}
         if entry is carrier:
             changes[MARK] = encode(work.level.name)
         found[entry.offset] = revise(entry, changes) if blocks else None
@@ -95,7 +95,7 @@ def answered(entry: Entry, calls: Collection[str], tools: Tools) -> Entry | None
         blocks.append(raw)
     detail = None if tools == "drop" else _small(decode(entry.tool_use_result))
     record = {"toolUseResult": None if detail is None else encode(detail)} if bytes(entry.tool_use_result) else {}
-    return revise(entry, {"message": {"content": array(blocks)}, **record}) if blocks else None
+    return revise(entry, {"message": {"content": join_array(blocks)}, **record}) if blocks else None
 
 
 def _has_work(work: CompressTurn) -> bool:
