@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.conversation.entry_graph import Graph
-from clew.conversation.replies import pair, replies
+from clew.conversation.replies import merge_replies, pair_calls
 from clew.conversation.session import Session
 from clew.wire.entry import Entry
 from tests.conversation.lines import Json, pin, reply, result, session, text, use, user
@@ -124,7 +124,7 @@ def test_a_request_can_be_made_of_every_file_or_is_refused_with_a_reason(file: l
 
 
 def blocks(entries: Sequence[Entry]) -> dict[str, list[Any]]:
-    return {r.id: [b.text or b.id for b in r.blocks] for r in replies(entries)}
+    return {r.id: [b.text or b.id for b in r.blocks] for r in merge_replies(entries)}
 
 
 @pytest.mark.req("R130")
@@ -153,7 +153,7 @@ def test_pairing_does_not_depend_on_the_order(used: list[str], answered: list[st
     file = [reply(f"call-{i}", None, use(i)) for i in used]
     file += [result(f"result-{i}", None, i, f"for {i}") for i in answered]
     random.shuffle(file)
-    found = pair(session(*file).entries)
+    found = pair_calls(session(*file).entries)
     assert {call.id: call.output for call in found.calls} == {i: f"for {i}" if i in answered else "" for i in used}
     assert {call.id for call in found.open} == set(used) - set(answered)
     assert {e.uuid for e in found.orphans} == {f"result-{i}" for i in answered if i not in used}
@@ -163,7 +163,7 @@ def test_pairing_does_not_depend_on_the_order(used: list[str], answered: list[st
 @pytest.mark.req("R168")
 def test_every_use_and_every_result_is_accounted_for(file: list[Json]) -> None:
     entries = session(*file).entries
-    found = pair(entries)
+    found = pair_calls(entries)
     answers = [
         e.offset for call in found.calls for e in ([call.result_entry] if call.result_entry else []) + [*call.extras]
     ]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.conversation.prompt_queue import Timeline, timeline
+from clew.conversation.prompt_queue import Timeline, queue_timeline
 from clew.conversation.session import Session
 from clew.demo.talk import talk
 from clew.wire.entry import entries, read
@@ -22,7 +22,7 @@ def queue(*operations: tuple[str, Any]) -> Timeline:
     for second, (operation, content) in enumerate(operations):
         line = {"type": "queue-operation", "operation": operation, "timestamp": f"2026-01-05T09:00:{second:02}.000Z"}
         lines.append(encode(line if content is None else {**line, "content": content}))
-    return timeline(entries(read(b"\n".join(lines))))
+    return queue_timeline(entries(read(b"\n".join(lines))))
 
 
 def told(found: Timeline) -> list[tuple[str, str]]:
@@ -65,7 +65,7 @@ def test_what_matches_no_message_is_listed() -> None:
 
 def test_a_message_of_blocks_and_the_reason_of_its_end() -> None:
     said = talk().user("go").queue("enqueue", "also this").queue("remove", "also this", reason="absorbed_mid_turn")
-    (message,) = timeline(Session(said.reply("yes").bytes()).entries).messages
+    (message,) = queue_timeline(Session(said.reply("yes").bytes()).entries).messages
     assert (message.text, message.outcome, message.reason) == ("also this", "remove", "absorbed_mid_turn")
     assert told(queue(("enqueue", [{"type": "text", "text": "in blocks"}]), ("dequeue", None))) == [
         ("in blocks", "dequeue")
@@ -73,7 +73,7 @@ def test_a_message_of_blocks_and_the_reason_of_its_end() -> None:
 
 
 def test_a_session_without_a_queue_has_an_empty_one() -> None:
-    assert timeline(Session(talk().user("hi").reply("hello").bytes()).entries) == Timeline((), ())
+    assert queue_timeline(Session(talk().user("hi").reply("hello").bytes()).entries) == Timeline((), ())
 
 
 @given(
@@ -94,6 +94,6 @@ def test_every_operation_is_accounted_for_once(operations: list[tuple[str, str |
 @pytest.mark.req("R067")
 def test_the_queue_of_a_real_session(shared: Path) -> None:
     (path,) = (shared / "oracle/samples/2.1.325/tui_queue").glob(".claude/projects/*/*.jsonl")
-    (message,) = timeline(Session(path).entries).messages
+    (message,) = queue_timeline(Session(path).entries).messages
     assert (message.text, message.outcome, message.reason) == ("Just also say this", "remove", "absorbed_mid_turn")
     assert message.seconds == 6.163

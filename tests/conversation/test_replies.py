@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.conversation.replies import pair, replies
+from clew.conversation.replies import merge_replies, pair_calls
 from clew.demo.talk import bash, read, talk
 from tests.conversation.lines import Json, opened, reply, result, session, text, texts, use, user
 
@@ -258,5 +258,5 @@ def test_progress_belongs_to_its_call() -> None:
 
 
 def test_nothing_makes_nothing() -> None:
-    assert replies([]) == ()
-    assert pair([]).calls == ()
+    assert merge_replies([]) == ()
+    assert pair_calls([]).calls == ()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.conversation.load import request
-from clew.conversation.resume_request import GO_ON, UNANSWERED
+from clew.conversation.resume_request import CONTINUE_PROMPT, NO_RESPONSE
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk
 from clew.edit.plan import Plan, plan
@@ -25,7 +25,7 @@ from clew.wire.json_splice import extract
 from tests.edit.talks import talks
 
 ERAS = ("2.0.50", "2.1.29", "2.1.45", "2.1.80", "2.1.140", "2.1.325")
-NOISE = (f"u: {GO_ON}", f"a: {UNANSWERED}")
+NOISE = (f"u: {CONTINUE_PROMPT}", f"a: {NO_RESPONSE}")
 
 
 def chat(turns: int, told: Talk | None = None, first: int = 1) -> Talk:

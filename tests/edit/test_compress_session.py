@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.conversation.load import request
-from clew.conversation.resume_request import GO_ON
+from clew.conversation.resume_request import CONTINUE_PROMPT
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
 from clew.edit.plan import Plan, plan
@@ -72,7 +72,7 @@ def sent(made: Plan | Session, version: str = "2.1.325") -> list[str]:
 
 def asked_of(words: list[str]) -> list[str]:
     """The texts of the user, without what the program says where a turn is unfinished."""
-    return [word for word in words if word.startswith("u: ") and word != f"u: {GO_ON}"]
+    return [word for word in words if word.startswith("u: ") and word != f"u: {CONTINUE_PROMPT}"]
 
 
 def _word(role: str, block: dict[str, Any]) -> str:

@@ -184,7 +184,7 @@ def test_a_branch_that_begins_before_the_last_compaction_keeps_what_it_hangs_bel
     made = plan(before).trim(preset)
 
     def texts(found: Session) -> list[str]:
-        return [e.text for e in found.links.up(found.graph.nodes[left])]
+        return [e.text for e in found.links.path_to(found.graph.nodes[left])]
 
     assert texts(made.session) == texts(before) == ["", "Zero.", "two", "2", "aside", "left"]
     assert made.request.messages == request(before).messages

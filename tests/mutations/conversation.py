@@ -111,14 +111,14 @@ def preamble_is_a_turn(patch: Patch) -> None:
 @violates("R165", "a call does not know the entry of its result")
 @violates("R166", "a call has no record of its result")
 def result_entry_is_lost(patch: Patch) -> None:
-    @patch.wrap(replies._call)
+    @patch.wrap(replies._build_call)
     def wrong(original, *args):
         return replace(original(*args), result_entry=None)
 
 
 @violates("R167", "calls on lines without a stop reason are not paired")
 def unfinished_lines_have_no_calls(patch: Patch) -> None:
-    @patch.wrap(replies.pair)
+    @patch.wrap(replies.pair_calls)
     def wrong(original, entries):
         kept = [each for each in entries if each.type != "assistant" or (each.message and each.message.stop_reason)]
         return original(kept)
@@ -126,7 +126,7 @@ def unfinished_lines_have_no_calls(patch: Patch) -> None:
 
 @violates("R169", "the last call of a session is not paired")
 def last_call_is_lost(patch: Patch) -> None:
-    @patch.wrap(replies.pair)
+    @patch.wrap(replies.pair_calls)
     def wrong(original, entries):
         made = original(entries)
         return replace(made, calls=made.calls[:-1])
@@ -134,7 +134,7 @@ def last_call_is_lost(patch: Patch) -> None:
 
 @violates("R168", "results that answer nothing are not reported")
 def orphans_are_silent(patch: Patch) -> None:
-    @patch.wrap(replies.pair)
+    @patch.wrap(replies.pair_calls)
     def wrong(original, entries):
         return replace(original(entries), orphans=())
 

@@ -154,14 +154,14 @@ def few_operations(patch: Patch) -> None:
 
 @violates("R067", "what leaves the queue is the newest message")
 def queue_is_a_stack(patch: Patch) -> None:
-    @patch.wrap(prompt_queue._taken)
+    @patch.wrap(prompt_queue._removed_by)
     def wrong(original, operation, waiting):
         return original(operation, waiting[::-1])
 
 
 @violates("R067", "what matches no message is not listed")
 def strays_are_lost(patch: Patch) -> None:
-    @patch.wrap(prompt_queue.timeline)
+    @patch.wrap(prompt_queue.queue_timeline)
     def wrong(original, found):
         return changed(original(found), strays=())
 

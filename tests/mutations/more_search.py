@@ -154,7 +154,7 @@ def recalls_are_saved_elsewhere(patch: Patch) -> None:
 
 @violates("R233", "each line of a reply is shown as a reply of its own")
 def replies_are_split(patch: Patch) -> None:
-    @patch.wrap(replies.replies)
+    @patch.wrap(replies.merge_replies)
     def wrong(original, entries):
         return tuple(each for line in entries for each in original([line]))
 

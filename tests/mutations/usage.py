@@ -93,14 +93,14 @@ def nothing_is_merged(patch: Patch) -> None:
 
 @violates("R268", "what the program wrote for the model is not sent")
 def meta_is_not_sent(patch: Patch) -> None:
-    @patch.wrap(message_drafts._draft)
+    @patch.wrap(message_drafts._entry_drafts)
     def wrong(original, found, *args):
         return () if found.is_meta else original(found, *args)
 
 
 @violates("R269", "the summary of a compaction is not sent")
 def summaries_are_not_sent(patch: Patch) -> None:
-    @patch.wrap(message_drafts._draft)
+    @patch.wrap(message_drafts._entry_drafts)
     def wrong(original, found, *args):
         return () if found.is_compact_summary else original(found, *args)
 

@@ -56,7 +56,7 @@ def compactions_are_ignored(patch: Patch) -> None:
     def whole(original, path):
         return path
 
-    @patch.wrap(parent_links.Chain.up)
+    @patch.wrap(parent_links.Chain.path_to)
     def wrong(original, self, leaf, history=False):
         return original(self, leaf, True)
 
@@ -70,7 +70,7 @@ def measured_time_is_ignored(patch: Patch) -> None:
 
 @violates("R271", "building a request takes blocks from the entries")
 def blocks_are_taken(patch: Patch) -> None:
-    @patch.wrap(message_drafts._spoken)
+    @patch.wrap(message_drafts._message_drafts)
     def wrong(original, found, *more):
         yield from original(found, *more)
         if found.message is not None and isinstance(found.message.content, list):

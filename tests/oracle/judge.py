@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.conversation.cli_version import Era
-from clew.conversation.resume_request import Request, build
+from clew.conversation.resume_request import Request, build_request
 from clew.conversation.session import Session
 from clew.wire.entry import Entry
 from tests.oracle import verbatim
@@ -126,7 +126,7 @@ def verdict(version: str, data: bytes, answer: Answer) -> Verdict:
         context = verbatim.written(answer.added)
     else:
         context = verbatim.unwritten(answer.theirs.messages if answer.theirs else [])
-    return Verdict(version, build(Session(data).items, version, PROMPT, context), answer.theirs, context)
+    return Verdict(version, build_request(Session(data).items, version, PROMPT, context), answer.theirs, context)
 
 
 class Bench:

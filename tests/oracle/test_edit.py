@@ -11,7 +11,7 @@ import pytest
 from claude_agent_sdk import get_session_messages, list_sessions
 
 import clew
-from clew.conversation.resume_request import build
+from clew.conversation.resume_request import build_request
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
 from clew.wire.session_writer import create
@@ -54,7 +54,7 @@ def score(claude: Claude, version: str, found: list[Case], folder: Path) -> dict
 
 
 def fault(case: Case, verdict: Verdict) -> str:
-    expected = build(case.plan.session.items, verdict.version, PROMPT, verdict.context)
+    expected = build_request(case.plan.session.items, verdict.version, PROMPT, verdict.context)
     if expected.messages != verdict.ours.messages:
         return f"what was written is not what was planned: {first_difference(expected.messages, verdict.ours.messages)}"
     return verdict.difference()

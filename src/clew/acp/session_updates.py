@@ -17,7 +17,7 @@ from acp.schema import (
 
 from clew.acp import tool_call_updates
 from clew.chat import events
-from clew.conversation.replies import Call, Reply, replies
+from clew.conversation.replies import Call, Reply, merge_replies
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.facts.tool_catalog import objects
@@ -87,7 +87,7 @@ def history(session: Session, cwd: str) -> Iterator[Any]:
     """All that was said on the active path, compactions or not; then the plan as it is."""
     calls = {made.id: made for made in session.calls}
     todos: Any = None
-    yield from _replied(replies(session.preamble), calls, cwd)
+    yield from _replied(merge_replies(session.preamble), calls, cwd)
     for turn in session.turns:
         yield from _prompted(turn)
         yield from _replied(turn.replies, calls, cwd)

@@ -11,16 +11,15 @@ Modules:
     file_history       Track which files were saved at each message, and which saved state a rewind restores.
     literal_functions  Implement functions from early descriptions of the format literally, for tools written
                        against them.
-    load               Doors: a session from a path, from an id, or every session that fits.
-    locate             Places in a session, as people name them: `3` or `-1`, the end of a turn; `b2`, that of a
-                       branch; a uuid, an entry.
-    message_drafts     Drafts: the entries of a path as pieces with a role, without what must not be sent.
-    parent_links       The chain: the entries that can be on a path, linked as one era links them.
-    preserved_lines    Preserved lines: what a compaction keeps from before it, and how a resume links it.
-    prompt_queue       The queue: messages that were typed, or came in, while the model was busy, and what became of
-                       each.
-    replies            Replies and calls: one API response merged from its lines, and each tool use with its result.
-    resume_request     The request: the messages, in order, that a resume would send to the Messages API.
+    load               Open sessions: from a path, by id, or all that match a project and a time range.
+    locate             Find an entry by the name a user gives: turn `3` or `-1`, branch `b2`, or a uuid.
+    message_drafts     Convert the entries of a path to drafts: blocks with a role, without what must not be sent.
+    parent_links       Link the entries that can be on a path, as one version of Claude Code links them.
+    preserved_lines    Relink the lines that a compaction preserved from before it, as a resume does.
+    prompt_queue       Match prompts that were queued while the model was busy with the operations that removed
+                       them.
+    replies            Merge the lines of one API response into a reply, and pair each tool use with its result.
+    resume_request     Build the messages that a resume would send to the Messages API.
     rounds             Rounds: a session divided at the inputs of the user, in the order of the file.
     session            Sessions: one file, its agents and side files, as a lazy snapshot.
     session_listing    Outlines: what a list says of a session, from the two ends of its file.

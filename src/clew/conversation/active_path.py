@@ -27,7 +27,7 @@ def find_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = Fal
     selected = _select_leaf(links, pins, era, history)
     if selected is None or not era.leaf_by_order:
         return selected
-    above = links.up(selected, history) if history else links.ancestors(selected)
+    above = links.path_to(selected, history) if history else links.ancestors(selected)
     if any(e.type in SPOKEN for e in above):
         return selected
     reachable = _reachable_from_ends(links)
@@ -37,7 +37,7 @@ def find_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool = Fal
 
 def _reachable_from_ends(links: Chain) -> set[str | None]:
     """Return the uuids of all entries on some path that has an end; entries of a cycle are on none."""
-    parents = {parent.uuid for entry in links.nodes.values() if (parent := links.named(entry))}
+    parents = {parent.uuid for entry in links.nodes.values() if (parent := links.named_parent(entry))}
     reachable: set[str | None] = set()
     for uuid, entry in links.nodes.items():
         if uuid not in parents:
@@ -67,7 +67,7 @@ def _select_leaf(links: Chain, pins: Sequence[Entry], era: Era, history: bool) -
     if named is None or pinned is None:
         return last
     if not LastPrompt.of(named).explicit:
-        above = links.up(last, history) if history else links.ancestors(last)
+        above = links.path_to(last, history) if history else links.ancestors(last)
         return last if any(e.uuid == pinned.uuid for e in above) else pinned
     below = [e for e in links.below(pinned, candidates, history) if e.offset > named.offset]
     return below[-1] if below else pinned

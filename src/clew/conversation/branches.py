@@ -76,7 +76,7 @@ def _previous_prompt(links: Chain, entry: Entry, cache: dict[str | None, str | N
         if starts_turn(above, links.agent):
             answer = above.uuid
             break
-        above = links.parent(above, history=True, seen=visited)
+        above = links.parent(above, history=True, visited=visited)
     cache.update(dict.fromkeys(walked, answer))
     return answer
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew.conversation.replies import replies
+from clew.conversation.replies import merge_replies
 from clew.wire.content_block import Block, Tokens
 from clew.wire.entry import Entry
 
@@ -111,7 +111,7 @@ def deduplicate(entries: Sequence[Entry]) -> dict[str, Deduplicated]:
     blocks of the other lines are lost.
     """
     result = {}
-    for reply in replies(entries):
+    for reply in merge_replies(entries):
         stopped = next((e for e in reply.entries if e.message and e.message.stop_reason), None)
         final = stopped or max(reply.entries, key=_output_tokens)
         intermediate = tuple(e.uuid or "" for e in reply.entries if e is not final)

@@ -1,4 +1,4 @@
-"""Doors: a session from a path, from an id, or every session that fits."""
+"""Open sessions: from a path, by id, or all that match a project and a time range."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from clew.conversation.cli_version import NEWEST
-from clew.conversation.resume_request import Request, build
+from clew.conversation.resume_request import Request, build_request
 from clew.conversation.session import Session
 from clew.wire.layout import Tree, claude_dir, session_at
 from clew.wire.lookup import find_project, find_session
@@ -17,14 +17,14 @@ Root = str | os.PathLike[str] | None
 
 
 def read(path: str | os.PathLike[str]) -> Session:
-    """The session in a file."""
+    """Return the session in a file."""
     file = session_at(path)
     return Session(file.path, file=file)
 
 
-def find(asked: str, *, claude: Root = None) -> Session:
-    """The session with an id, or enough of one. Raises NotFound or Ambiguous."""
-    file = find_session(Tree(claude_dir(claude)), asked)
+def find(id_prefix: str, *, claude: Root = None) -> Session:
+    """Return the session with an id or a unique beginning of one. Raises NotFound or Ambiguous."""
+    file = find_session(Tree(claude_dir(claude)), id_prefix)
     return Session(file.path, file=file)
 
 
@@ -35,7 +35,7 @@ def sessions(
     *,
     claude: Root = None,
 ) -> Iterator[Session]:
-    """Sessions by the time of their files, newest first; nothing is parsed before it is asked for."""
+    """Yield sessions by the time of their files, newest first; a file is parsed when the session is used."""
     tree = Tree(claude_dir(claude))
     projects = [find_project(tree, project)] if project else tree.projects()
     after, before = (moment(t).timestamp() * 1e9 if t else None for t in (since, until))
@@ -46,5 +46,5 @@ def sessions(
 
 
 def request(session: Session, version: str = NEWEST, prompt: str | None = None) -> Request:
-    """What a resume of this session would send, as one version of Claude Code would make it."""
-    return build(session.items, version, prompt)
+    """Return what one version of Claude Code would send to resume this session."""
+    return build_request(session.items, version, prompt)

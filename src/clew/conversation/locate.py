@@ -1,4 +1,4 @@
-"""Places in a session, as people name them: `3` or `-1`, the end of a turn; `b2`, that of a branch; a uuid, an entry."""
+"""Find an entry by the name a user gives: turn `3` or `-1`, branch `b2`, or a uuid."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from clew.system import shell_quoting
 from clew.wire.entry import Entry
 
 
-def spot(session: Session, place: str = "") -> Entry:
-    """The last entry on the way to a place; without one the entry that the session goes on from. Raises NotFound."""
-    found = _found(session, place) if place else session.leaf
-    if found is None:
-        raise _missing(session, place)
-    return found
+def locate_entry(session: Session, position: str = "") -> Entry:
+    """Return the last entry of a turn or branch, or the entry with a uuid; without a name the leaf of the session.
+    Raises NotFound.
+    """
+    entry = _parse_position(session, position) if position else session.leaf
+    if entry is None:
+        raise _position_error(session, position)
+    return entry
 
 
-def _found(session: Session, place: str) -> Entry | None:
-    if place.startswith("b") and place[1:].isdigit():
-        turns = [session.turns_of(b) for b in session.branches if b.number == int(place[1:])]
+def _parse_position(session: Session, position: str) -> Entry | None:
+    if position.startswith("b") and position[1:].isdigit():
+        turns = [session.turns_of(b) for b in session.branches if b.number == int(position[1:])]
         return turns[0][-1].entries[-1] if turns else None
-    if place.removeprefix("-").isdigit() and len(place) < 8:  # a longer one may begin a uuid
+    if position.removeprefix("-").isdigit() and len(position) < 8:  # a longer one may begin a uuid
         count = len(session.turns)
-        number = int(place) + count + 1 if place.startswith("-") else int(place)
-        return _end(session, number) if 1 <= number <= count else None
-    ends = [entry for uuid, entry in session.links.nodes.items() if uuid and uuid.startswith(place)]
+        number = int(position) + count + 1 if position.startswith("-") else int(position)
+        return _turn_end(session, number) if 1 <= number <= count else None
+    ends = [entry for uuid, entry in session.links.nodes.items() if uuid and uuid.startswith(position)]
     return ends[0] if len(ends) == 1 else None
 
 
-def _end(session: Session, number: int) -> Entry:
-    """The last entry of a turn. A caveat, or a compaction after the last reply, belongs to the turn that follows."""
+def _turn_end(session: Session, number: int) -> Entry:
+    """Return the last entry of a turn. A caveat, or a compaction after the last reply, belongs to the next turn."""
     entries = session.turns[number - 1].entries
     if number == len(session.turns):
         return entries[-1]
@@ -40,9 +42,9 @@ def _end(session: Session, number: int) -> Entry:
     return without_compaction(entries)[-1]
 
 
-def _missing(session: Session, place: str) -> NotFound:
-    missing = NotFound(place or session.id, kind="place in the session" if place else "turn in the session")
+def _position_error(session: Session, position: str) -> NotFound:
+    error = NotFound(position or session.id, kind="place in the session" if position else "turn in the session")
     turns, branches = len(session.turns), len(session.branches)
-    named = f"turns 1 to {turns}, branches b1 to b{branches}" if turns else "no turns"
-    missing.hint = f"It has {named}: {shell_quoting.session_command('trace', session.id)}"
-    return missing
+    positions = f"turns 1 to {turns}, branches b1 to b{branches}" if turns else "no turns"
+    error.hint = f"It has {positions}: {shell_quoting.session_command('trace', session.id)}"
+    return error

@@ -1,6 +1,6 @@
-"""Drafts: the entries of a path as pieces with a role, without what must not be sent.
+"""Convert the entries of a path to drafts: blocks with a role, without what must not be sent.
 
-The first of two stages between a path and a request; `message` is the second.
+The first of two stages between a path and a request; `api_messages` is the second.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ INTERRUPTED_CALL = (
     "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown. "
     "Check whether it took effect before relying on it or running it again.]"
 )
-LOADED = "Tool loaded."
-NO_SEARCH = "[Tool references removed - tool search not enabled]"
+TOOL_LOADED = "Tool loaded."
+REFERENCES_REMOVED = "[Tool references removed - tool search not enabled]"
 STRING = "(string)"  # the type of a block that stands for a plain string among the blocks
 THOUGHT = ("thinking", "redacted_thinking")
 
 
 @dataclass(frozen=True, slots=True)
 class MessageDraft:
-    """A piece of the conversation on its way to a message."""
+    """A part of the conversation on its way to a message."""
 
     role: str
     blocks: list[Json]
@@ -50,19 +50,20 @@ class MessageDraft:
         return any(b.get("type") == "tool_result" for b in self.blocks)
 
 
-def drafts(path: Sequence[Entry], era: Era, model: str) -> list[MessageDraft]:
-    made = [draft for entry in path for draft in _draft(entry, era, model)]
-    made = _answer_calls(_behind_calls(made) if era.renders_attachments else made, era)
+def build_drafts(path: Sequence[Entry], era: Era, model: str) -> list[MessageDraft]:
+    """Convert the entries of a path to drafts, in order."""
+    result = [draft for entry in path for draft in _entry_drafts(entry, era, model)]
+    result = _answer_calls(_move_results_after_calls(result) if era.renders_attachments else result, era)
     if era.drops_lone_thinking:
-        made = _without_lone_thinking(made, era)
-    return [d for d in made if not (_is_blank_reply(d) if era.marks_empty else _is_empty_reply(d))]
+        result = _drop_lone_thinking(result, era)
+    return [d for d in result if not (_is_blank_reply(d) if era.marks_empty else _is_empty_reply(d))]
 
 
-def _draft(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
+def _entry_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
     if entry.type in ("user", "assistant"):
-        yield from _spoken(entry, era, model)
+        yield from _message_drafts(entry, era, model)
     elif entry.type == "attachment":
-        yield from _rendered(entry, era, model)
+        yield from _attachment_drafts(entry, era, model)
     elif entry.type == "system" and entry.subtype == "local_command" and era.sends_local_commands:
         content = decode(entry.content)
         yield MessageDraft("user", _blocks(content), entry, kind="command")
@@ -70,63 +71,63 @@ def _draft(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
         yield MessageDraft("user", [], entry, kind="silent")
 
 
-def _spoken(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
+def _message_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
     message = entry.data.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = _blocks(content, keeps_strings=era.sends_strings)
     if era.has_system_turns and isinstance(content, list):
-        blocks = [b for b in blocks if _is_sound(b)]
+        blocks = [b for b in blocks if _is_well_formed(b)]
     if entry.type == "assistant" and content and not blocks and era.renders_attachments:
         return  # as if the line were not there
     if entry.type == "assistant":
         mid = reply_id(entry) if era.separates_replies_without_id else entry.message.id if entry.message else None
-        made_by = entry.message.model if entry.message else None
+        reply_model = entry.message.model if entry.message else None
         if era.strips_call_fields:
-            blocks = [_stripped(b, era) for b in blocks]
-        yield MessageDraft("assistant", blocks, entry, mid=mid, model=made_by)
+            blocks = [_strip_call(b, era) for b in blocks]
+        yield MessageDraft("assistant", blocks, entry, mid=mid, model=reply_model)
     elif era.reminds_of_tasks and _is_notification(entry):
-        yield from _context(["\n".join(as_text(b.get("text", "")) for b in blocks)], entry, model, era)
+        yield from _context_drafts(["\n".join(as_text(b.get("text", "")) for b in blocks)], entry, model, era)
     else:
         if content == "":
-            blocks = [_text("")]
+            blocks = [_text_block("")]
         if era.removes_tool_references:
-            blocks = [_without_references(b) for b in blocks]
+            blocks = [_remove_references(b) for b in blocks]
         if era.drops_prompt_images:
             blocks = [{"type": "text", "text": "[image]"} if b.get("type") == "image" else b for b in blocks]
         if era.puts_results_first:
             blocks = sorted(blocks, key=lambda b: b.get("type") != "tool_result")
         if era.renders_attachments and any(refers_to_tools(b) for b in blocks):
             blocks = [without_lost_tools(b, model) for b in blocks]
-            blocks = [*blocks, _text(LOADED)] if any(refers_to_tools(b) for b in blocks) else blocks
+            blocks = [*blocks, _text_block(TOOL_LOADED)] if any(refers_to_tools(b) for b in blocks) else blocks
         yield MessageDraft("user", blocks, entry)
 
 
-def _without_references(block: Json) -> Json:
+def _remove_references(block: Json) -> Json:
     if not refers_to_tools(block):
         return block
-    kept = [p for p in block["content"] if not (isinstance(p, dict) and p.get("type") == "tool_reference")]
-    return {**block, "content": kept or [_text(NO_SEARCH)]}
+    parts = [p for p in block["content"] if not (isinstance(p, dict) and p.get("type") == "tool_reference")]
+    return {**block, "content": parts or [_text_block(REFERENCES_REMOVED)]}
 
 
-def _is_sound(block: Json) -> bool:
-    """What has no type, or a text that is none, is no block."""
+def _is_well_formed(block: Json) -> bool:
+    """Return whether a block has a type and, if it is a text, a string."""
     return isinstance(block.get("type"), str) and (block["type"] != "text" or isinstance(block.get("text"), str))
 
 
-def _stripped(block: Json, era: Era) -> Json:
+def _strip_call(block: Json, era: Era) -> Json:
     if block.get("type") != "tool_use":
         return block
-    kept: Json = {key: block[key] for key in ("type", "id", "name", "input") if key in block}
-    if era.drops_plans and kept.get("name") == "ExitPlanMode" and isinstance(kept.get("input"), dict):
-        kept["input"] = {key: value for key, value in kept["input"].items() if key != "plan"}
-    return kept
+    fields: Json = {key: block[key] for key in ("type", "id", "name", "input") if key in block}
+    if era.drops_plans and fields.get("name") == "ExitPlanMode" and isinstance(fields.get("input"), dict):
+        fields["input"] = {key: value for key, value in fields["input"].items() if key != "plan"}
+    return fields
 
 
 def _is_notification(entry: Entry) -> bool:
-    return _kind(entry.origin) == "task-notification"
+    return _origin_kind(entry.origin) == "task-notification"
 
 
-def _kind(origin: Raw) -> str:
+def _origin_kind(origin: Raw) -> str:
     value = decode(origin)
     return as_text(value.get("kind", "")) if isinstance(value, dict) else ""
 
@@ -134,95 +135,101 @@ def _kind(origin: Raw) -> str:
 _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
 
 
-def unwrapped(text: str) -> str:
+def unwrap_reminder(text: str) -> str:
     return text.removeprefix(_OPEN).removesuffix(_CLOSE).strip("\n") if text.startswith(_OPEN) else text
 
 
-def _turn_text(text: str, model: str) -> str:
-    """Context as it stands in a system turn: without the marks of a reminder, but for models that get them all the same."""
-    return _reminder(text) if model_of(model).name in table()["marked_turns"] else unwrapped(text)
+def _system_turn_text(text: str, model: str) -> str:
+    """Return context as a system turn contains it: without reminder tags, except for the models that get them
+    anyway.
+    """
+    return _wrap_reminder(text) if model_of(model).name in table()["marked_turns"] else unwrap_reminder(text)
 
 
 def has_system_turns(model: str, era: Era) -> bool:
-    """Whether a version sends messages with the role `system` among the others, and the model takes them."""
+    """Return whether a version sends messages with the role `system`, and the model accepts them."""
     return era.has_system_turns and model_of(model).system_turns
 
 
-def _rendered(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
-    """An attachment as the model gets it: in the words that were stored with it, else in words made of it again."""
+def _attachment_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft]:
+    """Yield the drafts of an attachment: its stored text, else text rendered from its data."""
     yield MessageDraft("user", [], entry, kind="mark")
     data = entry.data
     attachment = data.get("attachment")
     if not isinstance(attachment, dict):
         return
-    stored = _parts(data) if era.renders_attachments else None
+    stored = _stored_parts(data) if era.renders_attachments else None
     if stored is None:
-        yield from _rendered_again(entry, attachment, era, model)
+        yield from _render_again(entry, attachment, era, model)
         return
-    if _is_spoken(entry) and has_system_turns(model, era):
+    if _is_user_turn(entry) and has_system_turns(model, era):
         yield from (
-            MessageDraft("user", [_text(_turn_text(text, model)) for text in texts], entry, kind="queued")
+            MessageDraft("user", [_text_block(_system_turn_text(text, model)) for text in texts], entry, kind="queued")
             for texts in stored
         )
     elif data.get("renderedRole") == "system" and has_system_turns(model, era):
-        yield from _context([text for texts in stored for text in texts], entry, model, era)
+        yield from _context_drafts([text for texts in stored for text in texts], entry, model, era)
     else:
-        yield from (MessageDraft("user", [_text(text) for text in texts], entry, kind="context") for texts in stored)
+        yield from (
+            MessageDraft("user", [_text_block(text) for text in texts], entry, kind="context") for texts in stored
+        )
 
 
-def _rendered_again(entry: Entry, attachment: Json, era: Era, model: str) -> Iterable[MessageDraft]:
-    """What the program makes of an attachment that was stored without its words."""
+def _render_again(entry: Entry, attachment: Json, era: Era, model: str) -> Iterable[MessageDraft]:
+    """Yield the drafts of an attachment that was stored without its text."""
     parts = render_attachment(attachment, has_system_turns(model, era), era)
     pictures = attached_images(attachment)
     if parts is None:
         yield MessageDraft("user", [], entry, kind="left out")
-    elif era.renders_attachments and _is_spoken(entry) and has_system_turns(model, era):
-        yield MessageDraft("user", [*map(_text, parts), *pictures], entry, kind="queued")
+    elif era.renders_attachments and _is_user_turn(entry) and has_system_turns(model, era):
+        yield MessageDraft("user", [*map(_text_block, parts), *pictures], entry, kind="queued")
     elif pictures:
-        yield MessageDraft("user", [*(_text(_reminder(part)) for part in parts), *pictures], entry, kind="pictured")
+        yield MessageDraft(
+            "user", [*(_text_block(_wrap_reminder(part)) for part in parts), *pictures], entry, kind="pictured"
+        )
     else:
-        yield from _context(parts, entry, model, era)
+        yield from _context_drafts(parts, entry, model, era)
 
 
-def _is_spoken(entry: Entry) -> bool:
-    """Whether it counts as a turn of the person's, and is sent as one where the API can tell the two apart."""
+def _is_user_turn(entry: Entry) -> bool:
+    """Return whether an attachment is a turn of the user, and is sent as one where the API has system turns."""
     kind = Attachment.of(entry)
-    return kind.type == "queued_command" and kind.human_turn and _kind(kind.origin) == "human"
+    return kind.type == "queued_command" and kind.human_turn and _origin_kind(kind.origin) == "human"
 
 
-def _context(parts: Sequence[str], entry: Entry, model: str, era: Era) -> Iterable[MessageDraft]:
-    """Context for the model: one system turn where the API has them, else a reminder for each part."""
+def _context_drafts(parts: Sequence[str], entry: Entry, model: str, era: Era) -> Iterable[MessageDraft]:
+    """Yield context for the model: one system turn where the API has them, else a reminder for each part."""
     if not parts:
         return
     if has_system_turns(model, era):
         yield MessageDraft(
-            "system", [_text("\n".join(_turn_text(part, model) for part in parts))], entry, kind="system"
+            "system", [_text_block("\n".join(_system_turn_text(part, model) for part in parts))], entry, kind="system"
         )
     else:
-        yield from (MessageDraft("user", [_text(_reminder(part))], entry, kind="context") for part in parts)
+        yield from (MessageDraft("user", [_text_block(_wrap_reminder(part))], entry, kind="context") for part in parts)
 
 
 def as_reminder(draft: MessageDraft) -> MessageDraft:
-    """A system turn as a message of the user's: no user's turn comes before it, and the API asks for one."""
+    """Convert a system turn to a user message: the API requires a user turn before a system turn."""
     texts = "\n".join(as_text(block.get("text", "")) for block in draft.blocks)
-    return replace(draft, role="user", blocks=[_text(_reminder(texts))], kind="context")
+    return replace(draft, role="user", blocks=[_text_block(_wrap_reminder(texts))], kind="context")
 
 
-def _reminder(text: str) -> str:
+def _wrap_reminder(text: str) -> str:
     return text if text.startswith(_OPEN) else f"{_OPEN}\n{text}\n{_CLOSE}"
 
 
-def _text(text: str) -> Json:
+def _text_block(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _parts(data: Json) -> list[list[str]] | None:
-    """What was rendered, a list of texts for each part; None if nothing was, or anything but text."""
+def _stored_parts(data: Json) -> list[list[str]] | None:
+    """Return the stored texts of each part; None if nothing was stored, or anything but text."""
     rendered = data.get("rendered")
     if not isinstance(rendered, list):
         return None
-    found = [_texts(part) for part in rendered]
-    return [texts for texts in found if texts] if all(texts is not None for texts in found) else None
+    parts = [_texts(part) for part in rendered]
+    return [texts for texts in parts if texts] if all(texts is not None for texts in parts) else None
 
 
 def _texts(part: Any) -> list[str] | None:
@@ -253,100 +260,112 @@ def _named(block: Json) -> Json:
 _NAMES = ("type", "id", "tool_use_id", "name")
 
 
-def _answer_calls(made: list[MessageDraft], era: Era) -> list[MessageDraft]:
-    """Calls that no result answers: dropped with their line, or, in the last reply, answered by an error."""
-    answered = {b.get("tool_use_id") for d in made for b in d.blocks if b.get("type") == "tool_result"}
+def _answer_calls(drafts: list[MessageDraft], era: Era) -> list[MessageDraft]:
+    """Drop calls without a result, together with their line; in the last reply answer them with an error."""
+    answered = {b.get("tool_use_id") for d in drafts for b in d.blocks if b.get("type") == "tool_result"}
     if not era.fills_missing_results:
-        kept = [_without_unanswered(d, answered) for d in made]
+        answered_drafts = [_drop_unanswered_calls(d, answered) for d in drafts]
         if era.pairs_results:
-            return kept
-        asked = {b.get("id") for d in made for b in d.blocks if b.get("type") == "tool_use"}
-        first = next((i for i, d in enumerate(kept) if d.role == "assistant"), len(kept))
-        rest = [_without_strays(d, asked) for d in kept[first:]] if era.drops_stray_results else kept[first:]
-        return [*kept[:first], *rest]  # strays before the first reply are sent
-    last = max((i for i, d in enumerate(made) if d.role == "assistant"), default=-1)
+            return answered_drafts
+        called = {b.get("id") for d in drafts for b in d.blocks if b.get("type") == "tool_use"}
+        first = next((i for i, d in enumerate(answered_drafts) if d.role == "assistant"), len(answered_drafts))
+        later = (
+            [_drop_stray_results(d, called) for d in answered_drafts[first:]]
+            if era.drops_stray_results
+            else answered_drafts[first:]
+        )
+        return [*answered_drafts[:first], *later]  # strays before the first reply are sent
+    last = max((i for i, d in enumerate(drafts) if d.role == "assistant"), default=-1)
     open_end = era.answers_interrupted_calls and not any(
-        d.role == "user" and d.kind == "message" and not d.has_results for d in made[last + 1 :]
+        d.role == "user" and d.kind == "message" and not d.has_results for d in drafts[last + 1 :]
     )
-    ending = made[last].mid if open_end and last >= 0 else None
-    stopped = _stopped_turn(made, era)
-    found: list[MessageDraft] = []
+    ending = drafts[last].mid if open_end and last >= 0 else None
+    stopped = _stopped_turn(drafts, era)
+    result: list[MessageDraft] = []
     pending: list[Json] = []
-    for index, draft in enumerate(made):
+    for index, draft in enumerate(drafts):
         calls = [b.get("id") for b in draft.blocks if b.get("type") == "tool_use"]
         missing = [c for c in calls if c not in answered]
-        if open_end and draft.role == "assistant" and (draft is made[last] or draft.mid == ending):
+        if open_end and draft.role == "assistant" and (draft is drafts[last] or draft.mid == ending):
             pending.extend(error_result(c, INTERRUPTED_CALL) for c in missing)
         elif calls and len(missing) == len(calls) and index < stopped:
             continue
-        found.append(draft)
-    return [*found, *(MessageDraft("user", [p], None) for p in pending)]
+        result.append(draft)
+    return [*result, *(MessageDraft("user", [p], None) for p in pending)]
 
 
-def _stopped_turn(made: Sequence[MessageDraft], era: Era) -> int:
-    """Where a turn begins that ends with a result, because the program was stopped: calls in it are kept unanswered."""
-    spoken = [i for i, d in enumerate(made) if d.entry is not None and d.entry.type in ("user", "assistant")]
-    while spoken and made[spoken[-1]].role == "assistant" and not any(_speaks(b, era) for b in made[spoken[-1]].blocks):
+def _stopped_turn(drafts: Sequence[MessageDraft], era: Era) -> int:
+    """Return the index at which a turn begins that ends with a result because Claude Code was stopped: its calls are
+    kept unanswered.
+    """
+    spoken = [i for i, d in enumerate(drafts) if d.entry is not None and d.entry.type in ("user", "assistant")]
+    while (
+        spoken
+        and drafts[spoken[-1]].role == "assistant"
+        and not any(_is_content(b, era) for b in drafts[spoken[-1]].blocks)
+    ):
         spoken.pop()
-    last = made[spoken[-1]] if spoken else None
-    if not era.answers_interrupted_calls or last is None or not last.has_results or is_complete(made, last.entry):
-        return len(made)
-    return max((i for i in spoken if made[i].role != "assistant" and not made[i].has_results), default=0)
+    last = drafts[spoken[-1]] if spoken else None
+    if not era.answers_interrupted_calls or last is None or not last.has_results or is_complete(drafts, last.entry):
+        return len(drafts)
+    return max((i for i in spoken if drafts[i].role != "assistant" and not drafts[i].has_results), default=0)
 
 
-def is_complete(made: Sequence[MessageDraft], last: Entry | None) -> bool:
-    """Whether a result ends a turn: because of the tool, or of the number of turns that are allowed.
+def is_complete(drafts: Sequence[MessageDraft], last: Entry | None) -> bool:
+    """Return whether a result ends a turn, because of the tool or of the turn limit.
 
-    The attachment that the program wrote behind it shows that.
+    The attachment that Claude Code writes after the result shows it.
     """
     if last is None:
         return False
-    after = [d.entry for d in made[next(i for i, d in enumerate(made) if d.entry is last) + 1 :] if d.kind == "mark"]
+    after = [
+        d.entry for d in drafts[next(i for i, d in enumerate(drafts) if d.entry is last) + 1 :] if d.kind == "mark"
+    ]
     if any(entry and Attachment.of(entry).type == "max_turns_reached" for entry in after):
         return True
     return bool(after) and last.data.get("toolEndsTurn") is True
 
 
-def _behind_calls(made: list[MessageDraft]) -> list[MessageDraft]:
-    """A result that stands before its call, in the same turn, goes behind it, with the context that belongs to it."""
+def _move_results_after_calls(drafts: list[MessageDraft]) -> list[MessageDraft]:
+    """Move a result that precedes its call in the same turn after it, with the context that belongs to it."""
     called: dict[Any, int] = {}
-    for index, draft in enumerate(made):
+    for index, draft in enumerate(drafts):
         for block in draft.blocks:
             if block.get("type") == "tool_use":
                 called.setdefault(block.get("id"), index)
-    turns = list(accumulate(d.role == "user" and d.kind == "message" and not d.has_results for d in made))
+    turns = list(accumulate(d.role == "user" and d.kind == "message" and not d.has_results for d in drafts))
     late: dict[int, list[MessageDraft]] = {}
-    for index, draft in enumerate(made):
+    for index, draft in enumerate(drafts):
         if draft.role == "user" and draft.has_results:
             at = next(called.get(b.get("tool_use_id"), -1) for b in draft.blocks if b.get("type") == "tool_result")
             if at > index and turns[at] == turns[index]:
-                context = takewhile(lambda d: d.kind in ("context", "mark"), made[index + 1 :])
+                context = takewhile(lambda d: d.kind in ("context", "mark"), drafts[index + 1 :])
                 late.setdefault(at, []).extend([draft, *(d for d in context if d.kind == "context")])
     moved = {id(draft) for group in late.values() for draft in group}
-    return [d for i, draft in enumerate(made) if id(draft) not in moved for d in (draft, *late.get(i, ()))]
+    return [d for i, draft in enumerate(drafts) if id(draft) not in moved for d in (draft, *late.get(i, ()))]
 
 
 def error_result(call: Any, text: str) -> Json:
     return {"type": "tool_result", "tool_use_id": call, "content": text, "is_error": True}
 
 
-def _without_unanswered(draft: MessageDraft, answered: set[Any]) -> MessageDraft:
-    kept = [b for b in draft.blocks if b.get("type") != "tool_use" or b.get("id") in answered]
-    return draft if len(kept) == len(draft.blocks) else replace(draft, blocks=kept)
+def _drop_unanswered_calls(draft: MessageDraft, answered: set[Any]) -> MessageDraft:
+    blocks = [b for b in draft.blocks if b.get("type") != "tool_use" or b.get("id") in answered]
+    return draft if len(blocks) == len(draft.blocks) else replace(draft, blocks=blocks)
 
 
-def _without_strays(draft: MessageDraft, asked: set[Any]) -> MessageDraft:
-    kept = [b for b in draft.blocks if b.get("type") != "tool_result" or b.get("tool_use_id") in asked]
-    return draft if len(kept) == len(draft.blocks) else replace(draft, blocks=kept)
+def _drop_stray_results(draft: MessageDraft, called: set[Any]) -> MessageDraft:
+    blocks = [b for b in draft.blocks if b.get("type") != "tool_result" or b.get("tool_use_id") in called]
+    return draft if len(blocks) == len(draft.blocks) else replace(draft, blocks=blocks)
 
 
-def _without_lone_thinking(made: list[MessageDraft], era: Era) -> list[MessageDraft]:
-    """A reply of nothing but thinking is not sent."""
-    speaks = {d.mid for d in made if d.role == "assistant" and any(_speaks(b, era) for b in d.blocks)}
-    return [d for d in made if d.role != "assistant" or not d.blocks or d.mid in speaks]
+def _drop_lone_thinking(drafts: list[MessageDraft], era: Era) -> list[MessageDraft]:
+    """Drop replies that consist of thinking alone."""
+    with_content = {d.mid for d in drafts if d.role == "assistant" and any(_is_content(b, era) for b in d.blocks)}
+    return [d for d in drafts if d.role != "assistant" or not d.blocks or d.mid in with_content]
 
 
-def _speaks(block: Json, era: Era) -> bool:
+def _is_content(block: Json, era: Era) -> bool:
     is_blank = era.drops_foreign_thinking and block.get("type") == "text" and not as_text(block.get("text", "")).strip()
     return block.get("type") not in THOUGHT and not is_blank
 

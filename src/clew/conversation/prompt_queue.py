@@ -1,4 +1,4 @@
-"""The queue: messages that were typed, or came in, while the model was busy, and what became of each."""
+"""Match prompts that were queued while the model was busy with the operations that removed them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.wire.entry_types import QueueOperation
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A message that was put into the queue, and the operation that took it out again."""
+    """A queued message, and the operation that removed it."""
 
     text: str
     entry: Entry
@@ -19,7 +19,7 @@ class Queued:
 
     @property
     def outcome(self) -> str:
-        """`dequeue`, `remove`, `popAll`, or `waiting` for a message that nothing took out."""
+        """`dequeue`, `remove`, `popAll`, or `waiting` for a message that was not removed."""
         return QueueOperation.of(self.ending).operation if self.ending else "waiting"
 
     @property
@@ -28,7 +28,7 @@ class Queued:
 
     @property
     def seconds(self) -> float | None:
-        """How long it waited."""
+        """The time that the message waited."""
         start, stop = self.entry.time, self.ending.time if self.ending else None
         return (stop - start).total_seconds() if start and stop else None
 
@@ -42,12 +42,12 @@ class Timeline:
 
     @property
     def waiting(self) -> tuple[Queued, ...]:
-        """Those that nothing took out."""
+        """The messages that were not removed."""
         return tuple(m for m in self.messages if m.ending is None)
 
 
-def timeline(entries: Iterable[Entry]) -> Timeline:
-    """Each enqueue with its dequeue or removal: the one with the same text where there is a text, else the oldest."""
+def queue_timeline(entries: Iterable[Entry]) -> Timeline:
+    """Match each enqueue with its dequeue or removal: by text if the operation has one, else the oldest."""
     messages: list[Queued] = []
     waiting: list[int] = []
     strays: list[Entry] = []
@@ -59,17 +59,17 @@ def timeline(entries: Iterable[Entry]) -> Timeline:
             waiting.append(len(messages))
             messages.append(Queued(operation.text, entry))
             continue
-        taken = _taken(operation, [(index, messages[index].text) for index in waiting])
-        if not taken:
+        removed = _removed_by(operation, [(index, messages[index].text) for index in waiting])
+        if not removed:
             strays.append(entry)
-        for index in taken:
+        for index in removed:
             waiting.remove(index)
             messages[index] = replace(messages[index], ending=entry)
     return Timeline(tuple(messages), tuple(strays))
 
 
-def _taken(operation: QueueOperation, waiting: list[tuple[int, str]]) -> list[int]:
-    """The messages that an operation takes out of the queue."""
+def _removed_by(operation: QueueOperation, waiting: list[tuple[int, str]]) -> list[int]:
+    """Return the indexes of the messages that an operation removes from the queue."""
     if operation.operation == "popAll":
         return [index for index, _ in waiting]
     if operation.operation not in ("dequeue", "remove"):

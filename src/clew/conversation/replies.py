@@ -1,4 +1,4 @@
-"""Replies and calls: one API response merged from its lines, and each tool use with its result."""
+"""Merge the lines of one API response into a reply, and pair each tool use with its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Reply:
 
     @property
     def blocks(self) -> list[Block]:
-        return _merged(self.entries)
+        return _merge_blocks(self.entries)
 
     @property
     def text(self) -> str:
@@ -41,15 +41,15 @@ class Reply:
 
     @property
     def stop_reason(self) -> str | None:
-        """The last one that was written; versions 2.1.9 to 2.1.56 wrote none at all."""
-        found = [e.message.stop_reason for e in self.entries if e.message and e.message.stop_reason]
-        return found[-1] if found else None
+        """The last stop reason written; versions 2.1.9 to 2.1.56 wrote none."""
+        reasons = [e.message.stop_reason for e in self.entries if e.message and e.message.stop_reason]
+        return reasons[-1] if reasons else None
 
     @property
     def tokens(self) -> Tokens | None:
-        """The usage of the line with most output tokens: earlier lines may hold a start-of-stream stub."""
-        found = [e.message.usage for e in self.entries if e.message and e.message.usage]
-        return max(found, key=lambda t: t.output_tokens or 0) if found else None
+        """The usage of the line with most output tokens: earlier lines may contain a start-of-stream stub."""
+        usages = [e.message.usage for e in self.entries if e.message and e.message.usage]
+        return max(usages, key=lambda t: t.output_tokens or 0) if usages else None
 
     @property
     def time(self) -> datetime | None:
@@ -64,8 +64,8 @@ class Reply:
         return any(e.is_api_error for e in self.entries)
 
 
-def replies(entries: Iterable[Entry]) -> tuple[Reply, ...]:
-    """Assistant entries merged by message id, whatever stands between them; in the order of their first lines."""
+def merge_replies(entries: Iterable[Entry]) -> tuple[Reply, ...]:
+    """Merge assistant entries by message id, whatever stands between them, in the order of their first lines."""
     groups: dict[str, list[Entry]] = {}
     for index, entry in enumerate(entries):
         if entry.type == "assistant":
@@ -78,21 +78,23 @@ def reply_key(entry: Entry) -> str | None:
     return (entry.message.id if entry.message else None) or entry.request_id or entry.uuid
 
 
-def _merged(entries: Sequence[Entry]) -> list[Block]:
+def _merge_blocks(entries: Sequence[Entry]) -> list[Block]:
     if len(entries) == 1:
         return entries[0].blocks
-    found: list[Block] = []
+    merged: list[Block] = []
     for entry in entries:
         blocks = entry.blocks
-        if found and len(blocks) >= len(found) and all(map(_extends, blocks, found)):
-            found = list(blocks)
+        if merged and len(blocks) >= len(merged) and all(map(_extends, blocks, merged)):
+            merged = list(blocks)
         else:
-            found.extend(b for b in blocks if not _is_repeated(b, found))
-    return found
+            merged.extend(b for b in blocks if not _is_repeated(b, merged))
+    return merged
 
 
 def _extends(block: Block, earlier: Block) -> bool:
-    """Whether a line repeats an earlier block, grown or not: a few writers stored the answer so far on each line."""
+    """Return whether a block repeats an earlier one, possibly longer: a few writers stored the answer so far on each
+    line.
+    """
     if block.type != earlier.type:
         return False
     if block.type == "text" and block.text and earlier.text:
@@ -100,15 +102,15 @@ def _extends(block: Block, earlier: Block) -> bool:
     return block == earlier
 
 
-def _is_repeated(block: Block, found: Sequence[Block]) -> bool:
+def _is_repeated(block: Block, blocks: Sequence[Block]) -> bool:
     if block.type == "tool_use" and block.id:
-        return any(b.id == block.id for b in found if b.type == "tool_use")
-    return any(b == block for b in found)
+        return any(b.id == block.id for b in blocks if b.type == "tool_use")
+    return any(b == block for b in blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool use with its result; `extras` are further results that came for the same use."""
+    """A tool use with its result; `extras` are further results for the same use."""
 
     use: Block
     entry: Entry
@@ -132,7 +134,7 @@ class Call:
 
     @property
     def output(self) -> str:
-        """What the model was told."""
+        """The result as the model received it."""
         return self.result.result_text if self.result else ""
 
     @property
@@ -151,10 +153,10 @@ class Call:
 
     @property
     def agent_id(self) -> str | None:
-        """The agent that this call began, as far as the result tells."""
+        """The id of the agent that this call started, if the result names it."""
         detail = self.detail if self.name in ("Task", "Agent") else None
-        found = (detail.get("agentId") or detail.get("agent_id")) if isinstance(detail, dict) else None
-        return found if isinstance(found, str) else None
+        agent_id = (detail.get("agentId") or detail.get("agent_id")) if isinstance(detail, dict) else None
+        return agent_id if isinstance(agent_id, str) else None
 
     @property
     def seconds(self) -> float | None:
@@ -174,11 +176,11 @@ class Pairing:
         return tuple(call for call in self.calls if call.is_open)
 
 
-def pair(entries: Iterable[Entry]) -> Pairing:
-    """Tool uses and results joined by id, in any order; the first result counts, later ones are extras."""
+def pair_calls(entries: Iterable[Entry]) -> Pairing:
+    """Match tool uses and results by id, in any order; the first result counts, later ones are extras."""
     uses: dict[str, tuple[Block, Entry]] = {}
     results: dict[str, list[tuple[Block, Entry]]] = {}
-    signs: dict[str, list[Entry]] = {}
+    progress: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.type == "assistant":
             for use in entry.uses:
@@ -188,14 +190,16 @@ def pair(entries: Iterable[Entry]) -> Pairing:
             for block in entry.results:
                 results.setdefault(block.tool_use_id or "", []).append((block, entry))
         elif entry.type == "progress" and entry.parent_tool_use:
-            signs.setdefault(entry.parent_tool_use, []).append(entry)
-    calls = tuple(_call(use, entry, results.get(key, ()), signs.get(key, ())) for key, (use, entry) in uses.items())
-    orphans = tuple(e for key, found in results.items() if key not in uses for _, e in found)
+            progress.setdefault(entry.parent_tool_use, []).append(entry)
+    calls = tuple(
+        _build_call(use, entry, results.get(key, ()), progress.get(key, ())) for key, (use, entry) in uses.items()
+    )
+    orphans = tuple(e for key, group in results.items() if key not in uses for _, e in group)
     return Pairing(calls, orphans)
 
 
-def _call(use: Block, entry: Entry, results: Sequence[tuple[Block, Entry]], signs: Sequence[Entry]) -> Call:
+def _build_call(use: Block, entry: Entry, results: Sequence[tuple[Block, Entry]], progress: Sequence[Entry]) -> Call:
     if not results:
-        return Call(use, entry, progress=tuple(signs))
+        return Call(use, entry, progress=tuple(progress))
     (result, answer), *extras = results
-    return Call(use, entry, result, answer, tuple(e for _, e in extras), tuple(signs))
+    return Call(use, entry, result, answer, tuple(e for _, e in extras), tuple(progress))

@@ -1,7 +1,7 @@
-"""The request: the messages, in order, that a resume would send to the Messages API.
+"""Build the messages that a resume would send to the Messages API.
 
-This is what the real program can judge, so it follows what the program was seen to do, era by era: first it chooses and
-mends entries, then it turns them into messages, then it makes the messages acceptable to the API.
+The real program can verify this, so it follows observed behaviour, version by version: choose and repair entries,
+convert them to drafts, and make the drafts acceptable to the API.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from clew.conversation.active_path import (
 )
 from clew.conversation.api_messages import build_messages
 from clew.conversation.cli_version import NEWEST, Era
-from clew.conversation.message_drafts import MessageDraft, drafts, is_complete
-from clew.conversation.parent_links import SPOKEN, chain, has_content
-from clew.conversation.preserved_lines import relinked
+from clew.conversation.message_drafts import MessageDraft, build_drafts, is_complete
+from clew.conversation.parent_links import SPOKEN, has_content, link_entries
+from clew.conversation.preserved_lines import relink_preserved
 from clew.models import default_model, known_name, model_of, without_suffix
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.entry_types import Attachment, WorktreeState
 from clew.wire.json_codec import as_text, decode_slowly
 from clew.wire.line import BOM
 
-UNANSWERED = "No response requested."
-GO_ON = "Continue from where you left off."
+NO_RESPONSE = "No response requested."
+CONTINUE_PROMPT = "Continue from where you left off."
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a resume would send, or why there would be none."""
+    """What a resume would send, or why it would be refused."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     model: str | None = None
@@ -49,16 +49,16 @@ class Request:
         return not self.refusal
 
 
-def build(
+def build_request(
     items: Iterable[Item], version: str = NEWEST, prompt: str | None = None, context: Sequence[Entry] = ()
 ) -> Request:
-    """The request for a file's items as one version would make it.
+    """Return the request that one version would build from the items of a file.
 
-    `prompt` is what would be asked next, and `context` the attachments that the program adds for it.
+    `prompt` is the next prompt of the user, and `context` the attachments that Claude Code adds to it.
     """
     era = Era(version)
     try:
-        return _build(list(readable(items, era)), era, prompt, context)
+        return _build(list(readable_entries(items, era)), era, prompt, context)
     except Unreadable as reason:
         return Request(refusal=str(reason))
 
@@ -67,11 +67,11 @@ _SHORT = 4096  # bytes: a longer line is not read to see whether it is null
 
 
 class Unreadable(ValueError):
-    """The version in question cannot resume this file."""
+    """The version cannot resume this file."""
 
 
-def readable(items: Iterable[Item], era: Era) -> Iterable[Entry]:
-    """The entries that a version sees: older ones lose lines that newer ones read."""
+def readable_entries(items: Iterable[Item], era: Era) -> Iterable[Entry]:
+    """Yield the entries that a version reads: older versions lose lines that newer ones can read."""
     for item in items:
         if not isinstance(item, Entry) and item.line.size < _SHORT and item.raw.strip() == b"null":
             if era.dies_of_null_lines:
@@ -88,7 +88,7 @@ def readable(items: Iterable[Item], era: Era) -> Iterable[Entry]:
 
 
 def _is_strict(entry: Entry) -> bool:
-    """Whether the object is JSON to the letter, as the program asks of it."""
+    """Return whether the object is strict JSON, as Claude Code requires here."""
     try:
         decode_slowly(entry.line.json)
     except ValueError:
@@ -99,11 +99,11 @@ def _is_strict(entry: Entry) -> bool:
 def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequence[Entry]) -> Request:
     _refuse_bad_file(entries, era)
     _refuse_broken_worktree(entries, era)
-    links = relinked(chain(entries, era))
+    links = relink_preserved(link_entries(entries, era))
     end = find_leaf(links, [e for e in entries if e.type == "last-prompt"], era)
     if end is None:
         raise Unreadable("no conversation in this file")
-    path = links.up(end)
+    path = links.path_to(end)
     if not era.survives_cycles and path[0].parent in {e.uuid for e in path}:
         raise Unreadable(f"its entries are their own ancestors, which hangs version {era.version}")
     if era.requires_time:
@@ -116,19 +116,23 @@ def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequ
         path = insert_notes(path, links)
     if era.reads_snapshots:
         _refuse_empty_snapshots(entries, path, era)
-    model = _model(path)
-    made = drafts(path, era, model)
-    asked = _model([d.entry for d in made if d.entry and d.role == "assistant"])
-    if asked != model:
-        model, made = asked, drafts(path, era, asked)
-    left_out = sum(draft.kind == "left out" for draft in made)
-    asking = [MessageDraft("user", [_text(prompt)], None)] if prompt is not None else []
-    sent = [*_finished(made, era), *asking, *map(_fresh, drafts(context, era, model))]
+    model = _resume_model(path)
+    path_drafts = build_drafts(path, era, model)
+    reply_model = _resume_model([d.entry for d in path_drafts if d.entry and d.role == "assistant"])
+    if reply_model != model:
+        model, path_drafts = reply_model, build_drafts(path, era, reply_model)
+    left_out = sum(draft.kind == "left out" for draft in path_drafts)
+    prompt_drafts = [MessageDraft("user", [_text_block(prompt)], None)] if prompt is not None else []
+    sent = [
+        *_close_turn(path_drafts, era),
+        *prompt_drafts,
+        *map(_detach_session_change, build_drafts(context, era, model)),
+    ]
     return Request(build_messages(sent, era, model), model, end, tuple(path), left_out=left_out)
 
 
-def _fresh(draft: MessageDraft) -> MessageDraft:
-    """Context for a new prompt: what it says about the session is kept apart from a result, as it is not later."""
+def _detach_session_change(draft: MessageDraft) -> MessageDraft:
+    """Keep a note about a changed remote session separate from a tool result when it is context of a new prompt."""
     is_apart = draft.entry is not None and Attachment.of(draft.entry).type == "remote_session_change"
     return replace(draft, entry=None) if is_apart else draft
 
@@ -177,12 +181,12 @@ def _refuse_bad_entries(path: Sequence[Entry], era: Era) -> None:
 
 
 def _refuse_empty_snapshots(entries: Sequence[Entry], path: Sequence[Entry], era: Era) -> None:
-    """The last snapshot of files that belongs to a message of the path has to hold one."""
+    """Refuse if the last file snapshot of a message on the path is empty."""
     snapshots = {as_text(e.data.get("messageId")): e for e in entries if e.type == "file-history-snapshot"}
     for entry in path:
-        found = snapshots.get(entry.uuid or "")
-        if found is not None and found.data.get("snapshot") is None:
-            raise Unreadable(f"line {found.line.number} has no snapshot, which ends version {era.version}")
+        snapshot = snapshots.get(entry.uuid or "")
+        if snapshot is not None and snapshot.data.get("snapshot") is None:
+            raise Unreadable(f"line {snapshot.line.number} has no snapshot, which ends version {era.version}")
 
 
 def _has_odd_text(entry: Entry) -> bool:
@@ -201,7 +205,7 @@ def _content(entry: Entry) -> list[Any]:
 
 
 def _refuse_broken_worktree(entries: Sequence[Entry], era: Era) -> None:
-    """A worktree that is gone does not matter, but one that git would not take for its own does."""
+    """Refuse a worktree that exists without its repository. A missing worktree does not matter."""
     last = next((e for e in reversed(entries) if e.type == "worktree-state"), None)
     path = WorktreeState.of(last).worktree_path if last and era.verifies_worktree else ""
     if not path:
@@ -214,8 +218,8 @@ def _refuse_broken_worktree(entries: Sequence[Entry], era: Era) -> None:
         raise Unreadable(f"the worktree {path} belongs to no repository")
 
 
-def _model(path: Sequence[Entry]) -> str:
-    """The model that a resume asks: that of the last reply if Claude Code still uses it, else its default."""
+def _resume_model(path: Sequence[Entry]) -> str:
+    """Return the model of the last reply if Claude Code still uses it, else the default model."""
     for entry in reversed(path):
         if entry.type == "assistant" and entry.message and entry.message.model and not entry.is_synthetic:
             name = entry.message.model
@@ -223,17 +227,17 @@ def _model(path: Sequence[Entry]) -> str:
     return default_model()
 
 
-def _is_command(spoken: Sequence[MessageDraft]) -> bool:
-    """Whether a command run in the program ends the talk: its caveat, its name and what it printed, in this order.
+def _ends_with_command(messages: Sequence[MessageDraft]) -> bool:
+    """Return whether the conversation ends with a local command: its caveat, its name and its output, in this order.
 
-    What a person typed or another program asked (`promptSource`) is a prompt, whatever its text.
+    Text that the user typed or another program sent (`promptSource`) is a prompt, whatever it contains.
     """
-    last = spoken[-1].entry if spoken else None
+    last = messages[-1].entry if messages else None
     if last is not None and last.data.get("promptSource"):
         return False
-    for marks in (_COMMAND[:1], _COMMAND[:2], (_COMMAND[0], _COMMAND[2]), _COMMAND):
-        end = spoken[-len(marks) :]
-        if len(end) == len(marks) and all(_opening(d).startswith(m) for d, m in zip(end, marks, strict=True)):
+    for tags in (_COMMAND[:1], _COMMAND[:2], (_COMMAND[0], _COMMAND[2]), _COMMAND):
+        end = messages[-len(tags) :]
+        if len(end) == len(tags) and all(_opening_text(d).startswith(m) for d, m in zip(end, tags, strict=True)):
             return end[0].entry is not None and end[0].entry.is_meta
     return False
 
@@ -245,40 +249,40 @@ _COMMAND: tuple[tuple[str, ...], ...] = (
 )
 
 
-def _opening(draft: MessageDraft) -> str:
+def _opening_text(draft: MessageDraft) -> str:
     return as_text(draft.blocks[0].get("text", "")) if draft.role == "user" and draft.blocks else ""
 
 
-def _finished(made: list[MessageDraft], era: Era) -> list[MessageDraft]:
-    """Close an unfinished turn as the program does before it goes on."""
-    spoken = [d for d in made if d.entry is None or d.entry.type in SPOKEN]
+def _close_turn(drafts: list[MessageDraft], era: Era) -> list[MessageDraft]:
+    """Close an unfinished turn as Claude Code does before it continues."""
+    spoken = [d for d in drafts if d.entry is None or d.entry.type in SPOKEN]
     last = spoken[-1] if spoken else None
-    attached = bool(made) and made[-1].entry is not None and made[-1].entry.type == "attachment"
-    closing = [MessageDraft("assistant", [_text(UNANSWERED)], None)]
-    going_on = [MessageDraft("user", [_text(GO_ON)], None), *closing]
+    attached = bool(drafts) and drafts[-1].entry is not None and drafts[-1].entry.type == "attachment"
+    closing = [MessageDraft("assistant", [_text_block(NO_RESPONSE)], None)]
+    continuing = [MessageDraft("user", [_text_block(CONTINUE_PROMPT)], None), *closing]
     if last is None and attached and (era.renders_attachments or era.asks_to_continue):
-        return [*made, *(going_on if era.asks_to_continue else closing)]
-    if last is None or (era.knows_ended_turns and is_complete(made, last.entry)):
-        return made
-    if era.renders_attachments and _is_command(spoken):
-        return made
+        return [*drafts, *(continuing if era.asks_to_continue else closing)]
+    if last is None or (era.knows_ended_turns and is_complete(drafts, last.entry)):
+        return drafts
+    if era.renders_attachments and _ends_with_command(spoken):
+        return drafts
     if era.asks_to_continue and (attached or (last.role == "user" and last.has_results) or _is_reminder(last)):
-        return [*made, *going_on]
-    if last.role == "assistant" or (not era.closes_over_context and made[-1] is not last):
-        return made
-    end = max(i for i, d in enumerate(made) if d is last or not _is_system(d)) + 1
-    return [*made[:end], *closing, *made[end:]]
+        return [*drafts, *continuing]
+    if last.role == "assistant" or (not era.closes_over_context and drafts[-1] is not last):
+        return drafts
+    end = max(i for i, d in enumerate(drafts) if d is last or not _is_system(d)) + 1
+    return [*drafts[:end], *closing, *drafts[end:]]
 
 
 def _is_reminder(draft: MessageDraft) -> bool:
-    """Whether an entry of the user's is sent as context: the notification of a task that ended."""
+    """Return whether a user entry is sent as context: the notification of a finished task."""
     return draft.kind in ("context", "system") and draft.entry is not None and draft.entry.type == "user"
 
 
 def _is_system(draft: MessageDraft) -> bool:
-    """Whether a draft is of a line that the program wrote for itself; what a command printed follows the closing reply."""
+    """Return whether a draft comes from a system line; the output of a command follows the closing reply."""
     return draft.entry is not None and draft.entry.type == "system"
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}

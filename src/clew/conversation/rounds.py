@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from unicodedata import east_asian_width
 
 from clew.conversation.agent_sessions import AGENT_TOOLS
-from clew.conversation.replies import Call, Reply, pair, replies
+from clew.conversation.replies import Call, Reply, merge_replies, pair_calls
 from clew.conversation.speaker import InputKind, input_kind, prompt_text, starts_turn
 from clew.conversation.turns import Turn
 from clew.wire.entry import BaseEntry, Entry
@@ -220,11 +220,11 @@ class Round:
 
     @cached_property
     def replies(self) -> tuple[Reply, ...]:
-        return replies(self.entries)
+        return merge_replies(self.entries)
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
-        return pair(self.entries).calls
+        return pair_calls(self.entries).calls
 
     @property
     def agents(self) -> int:

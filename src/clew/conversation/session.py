@@ -15,10 +15,10 @@ from clew.conversation.agent_sessions import AGENT_TOOLS, Agent, list_agents
 from clew.conversation.branches import Branch, list_branches
 from clew.conversation.cli_version import Era
 from clew.conversation.entry_graph import Graph
-from clew.conversation.parent_links import Chain, chain
-from clew.conversation.preserved_lines import relinked
-from clew.conversation.prompt_queue import Timeline, timeline
-from clew.conversation.replies import Call, Pairing, Reply, pair, replies
+from clew.conversation.parent_links import Chain, link_entries
+from clew.conversation.preserved_lines import relink_preserved
+from clew.conversation.prompt_queue import Timeline, queue_timeline
+from clew.conversation.replies import Call, Pairing, Reply, merge_replies, pair_calls
 from clew.conversation.rounds import Round, rounds_of
 from clew.conversation.speaker import starts_turn
 from clew.conversation.surroundings import IsShown, Surroundings, messages_around
@@ -95,12 +95,12 @@ class Session:
 
     @cached_property
     def links(self) -> Chain:
-        return chain(self.entries, Era.newest(), agent=self.is_agent)
+        return link_entries(self.entries, Era.newest(), agent=self.is_agent)
 
     @cached_property
     def resume_links(self) -> Chain:
         """The chain as a resume sees it: the lines that the last compaction preserved hang below its summary."""
-        return relinked(self.links)
+        return relink_preserved(self.links)
 
     @cached_property
     def leaf(self) -> Entry | None:
@@ -116,12 +116,12 @@ class Session:
     def cut(self) -> Entry | None:
         """The entry of the active path before which a resume loses everything, because its parent is missing."""
         links = self.resume_links
-        first = links.up(self.leaf)[0] if self.leaf and not self.is_agent else None
+        first = links.path_to(self.leaf)[0] if self.leaf and not self.is_agent else None
         return first if first is not None and links.is_cut(first) and first is not self.active[0] else None
 
     def path_to(self, entry: Entry) -> tuple[Entry, ...]:
         """From the beginning to an entry, with the results that parallel calls left beside the path."""
-        return tuple(insert_siblings(self.links.up(entry, history=True), self.links))
+        return tuple(insert_siblings(self.links.path_to(entry, history=True), self.links))
 
     @cached_property
     def _cut(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
@@ -197,12 +197,12 @@ class Session:
     @cached_property
     def replies(self) -> tuple[Reply, ...]:
         """Every reply of the file, on the active path or not."""
-        return replies(self.entries)
+        return merge_replies(self.entries)
 
     @cached_property
     def pairing(self) -> Pairing:
         """Every call of the file with its result, and the results that answer none."""
-        return pair(self.entries)
+        return pair_calls(self.entries)
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -222,7 +222,7 @@ class Session:
     @cached_property
     def queue(self) -> Timeline:
         """The messages that were queued while the model was busy, and what became of each."""
-        return timeline(self.entries)
+        return queue_timeline(self.entries)
 
     @property
     def working_seconds(self) -> float:

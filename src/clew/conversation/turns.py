@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from clew.conversation.replies import Call, Reply, pair, replies
+from clew.conversation.replies import Call, Reply, merge_replies, pair_calls
 from clew.conversation.speaker import InputKind, input_kind, is_caveat, is_prompt, prompt_text, speaker
 from clew.wire.content_block import Block
 from clew.wire.entry import Entry
@@ -60,11 +60,11 @@ class Turn:
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        return replies(self.entries)
+        return merge_replies(self.entries)
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        return pair(self.entries).calls
+        return pair_calls(self.entries).calls
 
     @property
     def answer(self) -> str:

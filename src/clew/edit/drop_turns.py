@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clew.conversation.locate import spot
+from clew.conversation.locate import locate_entry
 from clew.conversation.session import Session
 from clew.edit.relink import above, caveats, without
 from clew.edit.restate_usage import resized
@@ -32,7 +32,7 @@ def keep_turns(session: Session, numbers: Iterable[int]) -> tuple[Item, ...]:
 
 def end_with(session: Session, place: str) -> tuple[Item, ...]:
     """The session up to a place; other branches and all that came later are left out."""
-    end = spot(session, place)
+    end = locate_entry(session, place)
     kept = {e.uuid for e in session.path_to(end)}
     last = max(e.offset for e in session.entries if e.uuid in kept)
     calls = {call.id for call in session.calls if call.entry.uuid in kept}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew.conversation.agent_sessions import AGENT_TOOLS
-from clew.conversation.replies import pair
+from clew.conversation.replies import pair_calls
 from clew.conversation.session import Session
 from clew.edit.media_placeholders import PICTURES, is_picture, note
 from clew.edit.relink import above, without
@@ -215,7 +215,7 @@ def _ancestors_of_branches(session: Session, gone: set[int], boundary: Entry) ->
 def _partners(session: Session, gone: set[int]) -> set[int]:
     """Of those that would go the calls and results whose other half stays."""
     kept: set[int] = set()
-    for call in pair(session.entries).calls:
+    for call in pair_calls(session.entries).calls:
         halves = [call.entry, *(e for e in (call.result_entry, *call.extras) if e)]
         if any(e.offset not in gone for e in halves):
             kept.update(e.offset for e in halves)

@@ -14,7 +14,7 @@ from typing import Any
 from clew.api.token_estimate import IMAGE, tokens
 from clew.conversation.active_path import after_compaction, insert_notes, insert_siblings, reply_id
 from clew.conversation.cli_version import Era
-from clew.conversation.message_drafts import drafts
+from clew.conversation.message_drafts import build_drafts
 from clew.conversation.session import Session
 from clew.conversation.speaker import is_prompt
 from clew.models import default_model, is_same
@@ -73,7 +73,7 @@ def sent(session: Session) -> Sequence[Entry]:
     if session.leaf is None:
         return ()
     links = session.resume_links
-    return insert_notes(insert_siblings(after_compaction(links.up(session.leaf)), links), links)
+    return insert_notes(insert_siblings(after_compaction(links.path_to(session.leaf)), links), links)
 
 
 class Weighed:
@@ -211,7 +211,7 @@ def _result(content: Any) -> Iterator[tuple[str, ContextShare]]:
 
 def _rendered(entry: Entry, model: str | None) -> list[str]:
     """What the model gets of an attachment: the words that were stored, else those made of it again."""
-    made = drafts([entry], Era.newest(), model or default_model())
+    made = build_drafts([entry], Era.newest(), model or default_model())
     return [str(block["text"]) for draft in made for block in draft.blocks if block.get("type") == "text"]
 
 

@@ -220,8 +220,8 @@ def _fate(session: Session) -> _Fate:
     links, era = session.links, Era.newest()
     pins = [e for e in session.entries if e.type == "last-prompt"]
     end = session.leaf or find_leaf(links, pins, era, history=True)  # for both what is sent and its history
-    active = links.up(end, history=True) if end else []
-    sent = after_compaction(session.resume_links.up(session.leaf)) if session.leaf else []
+    active = links.path_to(end, history=True) if end else []
+    sent = after_compaction(session.resume_links.path_to(session.leaf)) if session.leaf else []
     since = max((e.line.number for e in active if e.is_boundary), default=0)
     prompts = _prompts(session)
     on_path, in_context = {e.offset for e in active}, {e.offset for e in sent}
@@ -255,7 +255,7 @@ def _severed(aside: Sequence[Entry], links: Chain, active: Sequence[Entry]) -> l
         while here is not None and here.uuid not in known and here.uuid not in seen:
             walked.append(here.uuid)
             seen.add(here.uuid)
-            last, here = here, links.parent(here, history=True, seen=seen)
+            last, here = here, links.parent(here, history=True, visited=seen)
         joined = here is not None and here.uuid in known
         fate = known[here.uuid] if here is not None and joined else torn or _is_torn(last, links)
         known.update(dict.fromkeys(walked, fate))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
-from clew.conversation.locate import spot
+from clew.conversation.locate import locate_entry
 from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
@@ -98,4 +98,4 @@ def _is_same(a: Turn, b: Turn) -> bool:
 def way(session: Session, place: str = "") -> ConversationPath:
     """The way to a place in a session, or to where it goes on. Raises NotFound."""
     name = f"{session.id[:8]}@{place}" if place else session.id[:8]
-    return ConversationPath(name, session, session.turns_to(spot(session, place)), session.cwd or "")
+    return ConversationPath(name, session, session.turns_to(locate_entry(session, place)), session.cwd or "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clew.conversation.agent_sessions import Agent
-from clew.conversation.replies import Call, Reply, replies
+from clew.conversation.replies import Call, Reply, merge_replies
 from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
 from clew.conversation.turns import Turn
@@ -110,7 +110,7 @@ def entry_rows(entries: Iterable[Entry], scene: ViewScope) -> Iterator[Row]:
     if scene.options.level == 0:
         yield from (row for entry in group for row in _asides(entry, scene) if row.kind in ("queued", "compaction"))
         return
-    firsts = {reply.entries[0].line.offset: reply for reply in replies(group)}
+    firsts = {reply.entries[0].line.offset: reply for reply in merge_replies(group)}
     shown: set[str] = set()
     for entry in group:
         if entry.type != "assistant":

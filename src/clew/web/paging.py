@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from clew.conversation.replies import replies
+from clew.conversation.replies import merge_replies
 from clew.conversation.turns import Turn
 
 PAGE = 150  # entries; some 120 kB of HTML in a session of 48 MB (measured)
@@ -49,7 +49,7 @@ def paged(turns: Iterable[Turn]) -> tuple[Page, ...]:
 def _pieces(turn: Turn) -> Iterator[PagePart]:
     count, start = len(turn.entries), 0
     if count > PART:
-        firsts = {reply.entries[0].offset for reply in replies(turn.entries)}
+        firsts = {reply.entries[0].offset for reply in merge_replies(turn.entries)}
         for index, entry in enumerate(turn.entries):
             if index - start >= PART and entry.offset in firsts:
                 yield PagePart(turn, start, index)

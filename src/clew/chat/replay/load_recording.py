@@ -27,7 +27,7 @@ from clew.chat.replay.recording import (
 from clew.chat.tools.tool import Json
 from clew.chat.turn.compaction import OPENING
 from clew.chat.turn.tool_calls import AGENT_TOOLS
-from clew.conversation.replies import Reply, replies
+from clew.conversation.replies import Reply, merge_replies
 from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
 from clew.wire.entry import Entry
@@ -94,7 +94,7 @@ class _RecordingReader:
 
     def __init__(self, session: Session, entries: Sequence[Entry]) -> None:
         self.made = _head(session, entries)
-        self._replies: dict[int, Reply] = {r.entries[0].offset: r for r in replies(entries)}
+        self._replies: dict[int, Reply] = {r.entries[0].offset: r for r in merge_replies(entries)}
         self._snapshots: dict[str, Any] = {}
         self.loose: list[tuple[int, str, Json]] = []  # backups that a call of an agent made
         self._waiting: list[Item] = []  # for the next prompt
@@ -340,7 +340,7 @@ def _head(session: Session, entries: Sequence[Entry]) -> Recording:
     data = first.data if first else {}
     begun = entries[: entries.index(first)] if first else []
     queues = any(e.type == "queue-operation" for e in begun)
-    model = next((r.model for r in replies(entries) if r.model and not r.is_synthetic), None)
+    model = next((r.model for r in merge_replies(entries) if r.model and not r.is_synthetic), None)
     return Recording(
         session_id=session.id,
         cwd=(first.cwd if first else None) or "",

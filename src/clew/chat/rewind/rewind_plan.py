@@ -200,7 +200,7 @@ def place_of(session: Session, asked: str) -> RewindPoint:
 def _place(session: Session, turn: Turn, known: Mapping[str, FileState]) -> RewindPoint:
     uuid = turn.prompt.uuid or ""
     above = session.links.parent(turn.prompt)
-    is_said = above is not None and any(e.type in ("user", "assistant") for e in session.links.up(above))
+    is_said = above is not None and any(e.type in ("user", "assistant") for e in session.links.path_to(above))
     return RewindPoint(
         uuid,
         turn.number,

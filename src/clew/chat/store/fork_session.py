@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clew.chat.store.journal_lines import pin
 from clew.conversation.load import read
-from clew.conversation.locate import spot
+from clew.conversation.locate import locate_entry
 from clew.conversation.session import Session
 from clew.wire.entry import Entry
 from clew.wire.entry_edit import with_parent
@@ -20,7 +20,7 @@ from clew.wire.session_writer import create, place
 def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: Path | None = None) -> Path:
     """Copy a session, or its part up to a place, and return the new file. It lies beside the original, or in `folder`."""
     session = read(file.path)
-    end = spot(session, at) if at else None
+    end = locate_entry(session, at) if at else None
     entries = tuple(_up_to(session, end)) if end else session.entries
     names = IdMapping(session_id, (), file.id)
     lines = [rename_references(entry, names) for entry in entries]

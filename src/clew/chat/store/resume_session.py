@@ -22,8 +22,8 @@ from clew.chat.tools.tool import CallResult, Json, Seen, ToolFailed
 from clew.conversation.file_history import file_states
 from clew.conversation.load import read, request
 from clew.conversation.message_drafts import INTERRUPTED_CALL
-from clew.conversation.replies import Call, pair
-from clew.conversation.resume_request import UNANSWERED
+from clew.conversation.replies import Call, pair_calls
+from clew.conversation.resume_request import NO_RESPONSE
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline, newest
 from clew.errors import Ambiguous, NotFound, Refused
@@ -116,7 +116,7 @@ def resume(path: Path) -> Resumed:
     if made.refusal or made.leaf is None:
         raise Refused([made.refusal or "there is no conversation in this file"])
     along = session.path_to(made.leaf)
-    calls = pair(made.path).calls  # what was said before a compaction is not known any more
+    calls = pair_calls(made.path).calls  # what was said before a compaction is not known any more
     messages = made.messages
     reported, weighed = _reported(made.path, messages)
     cwd = next((Path(e.cwd) for e in reversed(along) if e.cwd), None)
@@ -153,9 +153,9 @@ def _closing(
         if is_ours and call in lines and not any(c.use.id == call and c.result is not None for c in session.calls):
             yield journal_lines.result(str(call), CallResult(str(block["content"]), is_error=True), str(lines[call]))
     last = next((e for e in reversed(path) if e.type in ("user", "assistant")), None)
-    is_closed = last is not None and last.type == "assistant" and last.is_synthetic and last.text == UNANSWERED
-    if messages and _text(messages[-1]) == UNANSWERED and messages[-1]["role"] == "assistant" and not is_closed:
-        yield journal_lines.synthetic(UNANSWERED, new_uuid(session.id, UNANSWERED + str(last.uuid if last else "")))
+    is_closed = last is not None and last.type == "assistant" and last.is_synthetic and last.text == NO_RESPONSE
+    if messages and _text(messages[-1]) == NO_RESPONSE and messages[-1]["role"] == "assistant" and not is_closed:
+        yield journal_lines.synthetic(NO_RESPONSE, new_uuid(session.id, NO_RESPONSE + str(last.uuid if last else "")))
 
 
 def _text(message: Json) -> str:
@@ -188,7 +188,7 @@ def _reported(path: Sequence[Entry], messages: Sequence[Json]) -> tuple[int, int
     counted = sum(getattr(told.message.usage, name) or 0 for name in _COUNTED)
     if not counted:
         return tokens(messages), len(messages)
-    spoken = [i for i, m in enumerate(messages) if m["role"] == "assistant" and _text(m) != UNANSWERED]
+    spoken = [i for i, m in enumerate(messages) if m["role"] == "assistant" and _text(m) != NO_RESPONSE]
     return counted, spoken[-1] + 1 if spoken else 0
 
 

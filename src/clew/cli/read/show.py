@@ -162,7 +162,7 @@ def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
             f"{plural(len(others), 'other branch')}: {names}. See: {shell_quoting.session_command('trace', session.id)}"
         )
     if session.cut is not None:
-        kept = {entry.uuid for entry in session.resume_links.up(session.leaf)} if session.leaf else set()
+        kept = {entry.uuid for entry in session.resume_links.path_to(session.leaf)} if session.leaf else set()
         gone = [turn for turn in session.turns if turn.prompt.uuid not in kept]
         back = f"Bring {noun(len(gone), 'it', 'them')} back with: {shell_quoting.session_command('repair', session.id)}"
         remark(

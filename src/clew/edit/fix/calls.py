@@ -115,7 +115,7 @@ def answer_all(session: Session) -> Mended | None:
     end = session.leaf
     if end is None:
         return None
-    path = after_compaction(session.resume_links.up(end))
+    path = after_compaction(session.resume_links.path_to(end))
     waiting = _waiting(path)
     open_calls: dict[str | None, list[Call]] = {}
     shown = {e.uuid for e in session.active}

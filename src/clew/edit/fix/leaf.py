@@ -71,7 +71,7 @@ def pin_last(session: Session) -> Mended | None:
     end, said = session.leaf, _last_said(session)
     if end is None or said is None or (end.type in SPOKEN and not end.is_sidechain):
         return None
-    above = session.resume_links.up(end)
+    above = session.resume_links.path_to(end)
     spoken = next((e for e in reversed(above) if e.type in SPOKEN), None)
     if spoken is not None and not spoken.is_sidechain and (spoken.offset >= said.offset or _is_pinned(session, end)):
         return None
@@ -92,7 +92,7 @@ def make_newest(session: Session) -> Mended | None:
     end, old = session.leaf, request(session, BY_TIME).leaf
     if end is None or old is None or old.uuid == end.uuid:
         return None
-    path = session.resume_links.up(end)
+    path = session.resume_links.path_to(end)
     at = next((i for i, e in enumerate(path) if e.uuid == old.uuid), len(path))
     if all(e.type not in SPOKEN for e in path[at + 1 :]):
         return None

@@ -125,7 +125,7 @@ def adopt(session: Session) -> Mended | None:
         if not entry.parent:
             if not is_linked or entry is first or entry.is_boundary or entry.is_sidechain or _is_root(entry):
                 continue
-        elif entry.parent in nodes and (not is_linked or links.named(entry) or not links.above.get(entry.uuid)):
+        elif entry.parent in nodes and (not is_linked or links.named_parent(entry) or not links.above.get(entry.uuid)):
             continue
         if is_linked or entry.type == "progress":
             place = lines.before(entry)

@@ -52,7 +52,7 @@ def sent(session: Session) -> ResumeContent:
     """What the newest version would send of a session."""
     if session.leaf is None:
         return ResumeContent((), (), ())
-    whole = session.resume_links.up(session.leaf)
+    whole = session.resume_links.path_to(session.leaf)
     at = max((i for i, entry in enumerate(whole) if entry.is_boundary), default=0)
     before, found = turns(facts.sent(session), lambda entry: _starts(entry, session.is_agent))
     numbers = {turn.prompt.uuid: turn.number for turn in session.turns}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from clew.conversation.replies import replies
+from clew.conversation.replies import merge_replies
 from clew.conversation.turns import Turn
 from clew.edit.summary.sentence_extract import extract, shortened
 from clew.errors import ApiError
@@ -66,7 +66,7 @@ def said(turn: Turn, number: int | None, cwd: str | None) -> TurnText:
 
 def spoken_text(entries: Iterable[Entry]) -> str:
     """The texts of the replies; what the program wrote in the model's name is none."""
-    found = (reply.text.strip() for reply in replies(entries) if not reply.is_synthetic)
+    found = (reply.text.strip() for reply in merge_replies(entries) if not reply.is_synthetic)
     return "\n\n".join(text for text in found if text)
 
 
