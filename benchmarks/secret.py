@@ -42,8 +42,8 @@ def spent(work):
         made = work()
         best = min(best, time.process_time() - start)
     return best, made
-cpu, kept = spent(lambda: list(policy.lines(lines)))
-alone, _ = spent(lambda: [policy.line(line) for line in lines])
+cpu, kept = spent(lambda: list(policy.mask_lines(lines)))
+alone, _ = spent(lambda: [policy.mask_line(line) for line in lines])
 decoding, _ = spent(lambda: [json.loads(line) for line in lines])
 with open(sys.argv[2], "wb") as file:
     file.writelines(one.data + b"\\n" for one in kept)

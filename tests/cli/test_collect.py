@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.collect.collector_lock import alone
+from clew.collect.collector_lock import hold_lock
 from clew.demo.demo_tree import DemoSummary
 from tests.cli.conftest import Run
 
@@ -42,7 +42,7 @@ def test_a_preview_writes_nothing(clew: Run, demo: DemoSummary, data: Path) -> N
 
 def test_a_second_collector_is_told_so(clew: Run, demo: DemoSummary, data: Path) -> None:
     clew("collect")
-    with alone(str(data / "clew" / "archive" / "archive.lock")):
+    with hold_lock(str(data / "clew" / "archive" / "archive.lock")):
         code, out, err = clew("collect")
     assert (code, out) == (2, "")
     assert "is in use since" in err

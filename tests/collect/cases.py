@@ -18,7 +18,7 @@ from tests.collect.collect_fixture import KEY, World, line, session
 Make = Callable[..., World]
 
 ONE, TWO = session(1), session(2)
-TIGHT = {"window": 16, "sure": 0, "racy": 0}  # nothing is seen but what the rule in question sees
+TIGHT = {"window": 16, "verify_below": 0, "racy": 0}  # nothing is seen but what the rule in question sees
 
 
 class Death(BaseException):
@@ -55,7 +55,7 @@ def sees_an_edit_with_the_old_time(make: Make) -> None:
 
 def sees_an_edit_within_a_tick(make: Make) -> None:
     """R3: a file that was written just now can be written again without a new time."""
-    world = make(window=16, sure=0)
+    world = make(window=16, verify_below=0)
     world.write(ONE, line(1) + line(2) + line(3))
     world.poll()
     row = "UPDATE file SET mtime = ?, ctime = ?, size = ?"
@@ -212,7 +212,7 @@ def scrubs_before_a_file_is_deleted(make: Make) -> None:
 
 def scrubs_every_file_in_its_turn(make: Make) -> None:
     """R8: a portion at each poll, and a file that is larger than a portion has its turn too."""
-    world = make(**TIGHT, scrub=10, scrub_age=10**9)
+    world = make(**TIGHT, scrub_budget=10, scrub_age=10**9)
     for path in (ONE, TWO):
         world.write(path, line(1) + line(2) + line(3))
     world.poll()
@@ -236,7 +236,7 @@ def compares_small_files_whole(make: Make) -> None:
 
 def sees_what_changed_during_the_read(make: Make) -> None:
     """The beginning was read, then the file was rewritten, then the end was read."""
-    world = make(window=16, sure=0, racy=0, block=60)
+    world = make(window=16, verify_below=0, racy=0, block=60)
     world.write(ONE, b"".join(line(n) for n in range(1, 6)))
     new = b"".join(line(n) for n in (1, 12, 13, 14, 15, 16))
     left = [8]
@@ -312,7 +312,7 @@ def waits_for_the_end_of_a_line(make: Make) -> None:
 
 def takes_lines_of_any_length(make: Make) -> None:
     """R14: nothing is split, cut or left out; what is beyond the hard limit is known by its hash."""
-    world = make(block=100, long=1000, longest=5000)
+    world = make(block=100, stream_above=1000, max_stored=5000)
     data = line(1) + line(2, "x" * 3000) + line(3)
     world.write(ONE, data)
     assert world.poll().lines == 3
@@ -325,7 +325,7 @@ def takes_lines_of_any_length(make: Make) -> None:
 
 
 def waits_for_the_end_of_a_long_line(make: Make) -> None:
-    world = make(block=100, long=1000)
+    world = make(block=100, stream_above=1000)
     world.write(ONE, line(1) + line(2, "x" * 3000)[:-1])
     assert world.poll().pending == len(line(2, "x" * 3000)) - 1
     world.append(ONE, b"\n" + line(3))
@@ -367,7 +367,7 @@ def is_for_its_owner_alone(make: Make) -> None:
     try:
         world = make()
         world.module("archive.archive_schema").private_key(str(Path(world.path).with_suffix(".key")))
-        with world.module("collector_lock").alone(str(Path(world.path).with_suffix(".lock"))):
+        with world.module("collector_lock").hold_lock(str(Path(world.path).with_suffix(".lock"))):
             world.write(ONE, line(1))
             world.poll()
     finally:
@@ -385,7 +385,7 @@ def works_alone(make: Make) -> None:
 
     world = make()
     path = str(Path(world.path).with_suffix(".lock"))
-    alone = world.module("collector_lock").alone
+    alone = world.module("collector_lock").hold_lock
     with alone(path):
         try:
             with alone(path):
@@ -428,7 +428,7 @@ def keeps_the_last_good_side_file(make: Make) -> None:
 def commits_rows_and_offsets_together(make: Make) -> None:
     """R19: wherever the process dies, what is in the archive is what its offset says."""
     for statement in range(1, 40):
-        world = make(commit=100)
+        world = make(commit_bytes=100)
         world.write(ONE, b"".join(line(n) for n in range(1, 8)))
         left = [statement]
 

@@ -20,7 +20,7 @@ from tests.collect.collect_fixture import World, line, session
 
 PATHS = (session(1), session(2), session(3, "projects/-home-ada-other"))
 INDEX = "projects/-home-ada-shop/sessions-index.json"
-SMALL = {"block": 64, "long": 200, "commit": 150}
+SMALL = {"block": 64, "stream_above": 200, "commit_bytes": 150}
 _paths = st.sampled_from(PATHS)
 
 
@@ -53,7 +53,7 @@ class CollectorMachine(RuleBasedStateMachine):
     @initialize(sure=st.booleans(), window=st.sampled_from([16, 700]))
     def begin(self, sure: bool, window: int) -> None:
         self.sure = sure
-        self.world = World(self.package, **SMALL, window=window, sure=1 << 20 if sure else 0)
+        self.world = World(self.package, **SMALL, window=window, verify_below=1 << 20 if sure else 0)
         self.number = 0
         self.changes = dict.fromkeys((*PATHS, INDEX), 0)
         self.hidden = False

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from clew.collect.archive.reader import Archive
-from clew.collect.job import CollectJob, collecting
+from clew.collect.job import CollectJob, open_collector
 from clew.errors import StoreError
 from tests.collect.collect_fixture import line, session
 
@@ -28,7 +28,7 @@ def job(tmp_path: Path) -> CollectJob:
 
 
 def poll(job: CollectJob) -> int:
-    with collecting(job) as collector:
+    with open_collector(job) as collector:
         return collector.poll().lines
 
 
@@ -91,10 +91,10 @@ def test_without_its_key_all_is_read_again_and_nothing_is_lost(job: CollectJob) 
 
 
 def test_a_lock_that_was_left_behind_holds_nobody_up(job: CollectJob) -> None:
-    from clew.collect.job import locked
+    from clew.collect.job import lock_archive
 
     Path(job.lock).write_bytes(b"99999999 2020-01-01T00:00:00.000Z")
-    with locked(job):
+    with lock_archive(job):
         assert poll(job) == 0
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from clew.collect.archive.reader import Archive
-from clew.collect.collector_lock import alone
+from clew.collect.collector_lock import hold_lock
 from clew.errors import Busy
 from tests.collect.cases import ONE, TWO
 from tests.collect.collect_fixture import SHM, World, line, session
@@ -188,7 +188,7 @@ def test_two_collectors_do_not_work_at_once(folder: Path) -> None:
     root, archive, sink = folder / "claude", folder / "archive" / "archive.db", folder / "out.jsonl"
     Growth(root, random.Random(1)).go_on()
     work(str(root), str(archive), str(sink), 1)
-    with alone(str(archive.with_suffix(".lock"))), pytest.raises(Busy):
+    with hold_lock(str(archive.with_suffix(".lock"))), pytest.raises(Busy):
         work(str(root), str(archive), str(sink), 1)
     work(str(root), str(archive), str(sink), 1)
 

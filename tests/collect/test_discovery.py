@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.collect.discovery import in_order, scan
-from clew.collect.retention import days_kept
+from clew.collect.discovery import in_reading_order, scan
+from clew.collect.retention import retention_days
 from clew.demo.talk import talk
 from tests.collect.collect_fixture import World, line, session
 
@@ -50,9 +50,9 @@ def test_every_source_has_its_kind_its_owner_and_its_priority(world: World) -> N
     ignored = ("settings.json", ".credentials.json", "shell-snapshots/s.sh", "debug/x.txt", "ide/1.lock", "todos.json")
     for path in (*wanted, *ignored):
         world.write(path, b"{}\n")
-    found = scan(str(world.root)).found
+    found = scan(str(world.root)).sources
     assert {f.path: (f.kind, f.session, f.agent, f.priority) for f in found} == wanted
-    lean = {f.path for f in scan(str(world.root), extras=False).found}
+    lean = {f.path for f in scan(str(world.root), extras=False).sources}
     assert lean == {path for path, row in wanted.items() if row[3] < 4}
 
 
@@ -61,9 +61,9 @@ def test_what_is_deleted_next_is_read_first(world: World) -> None:
     for number, path in enumerate((session(1), session(2), "history.jsonl", "stats-cache.json")):
         world.write(path, b"{}\n")
         os.utime(world.root / path, ns=(1000 - number,) * 2)
-    found = scan(str(world.root)).found
-    assert [f.path for f in in_order(found, 0)] == [session(2), session(1), "history.jsonl", "stats-cache.json"]
-    assert next(f.path for f in in_order(found, 998)) == "stats-cache.json"
+    found = scan(str(world.root)).sources
+    assert [f.path for f in in_reading_order(found, 0)] == [session(2), session(1), "history.jsonl", "stats-cache.json"]
+    assert next(f.path for f in in_reading_order(found, 998)) == "stats-cache.json"
 
 
 @pytest.mark.req("R313", "R322")
@@ -107,7 +107,7 @@ def test_names_that_are_no_text_are_left_out_and_told(world: World) -> None:
 def test_retention_is_what_the_settings_say(world: World, settings: bytes | None, days: int) -> None:
     if settings is not None:
         world.write("settings.json", settings)
-    assert days_kept(str(world.root)) == days
+    assert retention_days(str(world.root)) == days
 
 
 def test_progress_tells_how_far_a_poll_is(world: World) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from clew.cli import main
-from clew.collect.install_check import hooks_in, timer_at
-from clew.collect.install_plan import carry_out, plan_hook, plan_timer
+from clew.collect.install_check import find_hooks, read_timer
+from clew.collect.install_plan import apply_plan, plan_hook, plan_timer
 from clew.errors import Refused, StoreError
 from clew.system.subprocesses import MAIN
 
@@ -37,7 +37,7 @@ class Ran(list[str]):
 
 def test_a_timer_is_two_units_and_their_start(config: Path) -> None:
     ran = Ran()
-    carry_out(plan_timer(["collect", "--archive", "/srv/my archive.db"], platform="linux"), ran)
+    apply_plan(plan_timer(["collect", "--archive", "/srv/my archive.db"], platform="linux"), ran)
     service = (config / "systemd/user/clew-collect.service").read_text()
     assert f'ExecStart={sys.executable} -I "{MAIN}" collect --archive "/srv/my archive.db"\n' in service
     assert "WorkingDirectory=/\n" in service
@@ -45,14 +45,14 @@ def test_a_timer_is_two_units_and_their_start(config: Path) -> None:
     assert ran == ["systemctl --user daemon-reload", "systemctl --user enable --now clew-collect.timer"]
     assert plan_timer(["collect", "--archive", "/srv/my archive.db"], platform="linux").is_done
     gone = Ran()
-    carry_out(plan_timer(["collect"], remove=True, platform="linux"), gone)
+    apply_plan(plan_timer(["collect"], remove=True, platform="linux"), gone)
     assert gone == ["systemctl --user disable --now clew-collect.timer", "systemctl --user daemon-reload"]
     assert list((config / "systemd/user").iterdir()) == []
 
 
 def test_a_timer_on_a_mac_is_an_agent(config: Path, tmp_path: Path) -> None:
     ran = Ran()
-    carry_out(plan_timer(["collect", "--archive", "/a&b.db"], platform="darwin"), ran)
+    apply_plan(plan_timer(["collect", "--archive", "/a&b.db"], platform="darwin"), ran)
     agent = tmp_path / "Library/LaunchAgents/clew-collect.plist"
     assert "<string>/a&amp;b.db</string>" in agent.read_text()
     assert ran == [f"launchctl load -w {agent}"]
@@ -60,7 +60,7 @@ def test_a_timer_on_a_mac_is_an_agent(config: Path, tmp_path: Path) -> None:
 
 def test_a_timer_that_does_not_start_is_told(config: Path) -> None:
     with pytest.raises(StoreError, match="daemon-reload failed with 1"):
-        carry_out(plan_timer(["collect"], platform="linux"), Ran(1))
+        apply_plan(plan_timer(["collect"], platform="linux"), Ran(1))
 
 
 def test_there_is_no_timer_for_windows(config: Path) -> None:
@@ -74,13 +74,13 @@ SETTINGS = {"model": "opus", "hooks": {"SessionEnd": [{"hooks": [{"type": "comma
 def test_a_hook_is_added_to_those_that_are_there_and_taken_away_alone(tmp_path: Path) -> None:
     settings = tmp_path / "settings.json"
     settings.write_text(json.dumps(SETTINGS, indent=2) + "\n")
-    [backup] = carry_out(plan_hook(settings, ["collect"]))
+    [backup] = apply_plan(plan_hook(settings, ["collect"]))
     assert json.loads(backup.read_bytes()) == SETTINGS
     hooks = json.loads(settings.read_bytes())["hooks"]["SessionEnd"]
     assert hooks[0] == SETTINGS["hooks"]["SessionEnd"][0]  # type: ignore[index]
     assert hooks[1]["hooks"][0]["command"] == f"{sys.executable} -I {MAIN} collect --quiet >/dev/null 2>&1"
     assert plan_hook(settings, ["collect"]).is_done
-    carry_out(plan_hook(settings, ["collect"], remove=True))
+    apply_plan(plan_hook(settings, ["collect"], remove=True))
     assert json.loads(settings.read_bytes()) == SETTINGS
     assert plan_hook(settings, ["collect"], remove=True).is_done
 
@@ -88,8 +88,8 @@ def test_a_hook_is_added_to_those_that_are_there_and_taken_away_alone(tmp_path: 
 def test_a_hook_in_new_settings_leaves_nothing_behind(tmp_path: Path) -> None:
     settings = tmp_path / "settings.json"
     assert plan_hook(settings, ["collect"], remove=True).is_done
-    carry_out(plan_hook(settings, ["collect"]))
-    carry_out(plan_hook(settings, ["collect"], remove=True))
+    apply_plan(plan_hook(settings, ["collect"]))
+    apply_plan(plan_hook(settings, ["collect"], remove=True))
     assert json.loads(settings.read_bytes()) == {}
 
 
@@ -135,13 +135,13 @@ def commands(path: Path) -> list[str]:
     ],
 )
 def test_hooks_of_ours_are_recognised(tmp_path: Path, command: str, state: str | None) -> None:
-    found = hooks_in(settings_with(tmp_path / "settings.json", command))
+    found = find_hooks(settings_with(tmp_path / "settings.json", command))
     assert [each.state for each in found] == ([state] if state else [])
 
 
 def test_an_old_hook_is_rewritten_with_the_options_that_it_has(tmp_path: Path) -> None:
     settings = settings_with(tmp_path / "settings.json", "say bye", OLD)
-    carry_out(plan_hook(settings, ["collect"], keep=True))
+    apply_plan(plan_hook(settings, ["collect"], keep=True))
     new = f"{sys.executable} -I {MAIN} collect --archive '/srv/my archive.db' --redact --quiet >/dev/null 2>&1"
     assert commands(settings) == ["say bye", new]
     assert plan_hook(settings, ["collect", "--archive", "/srv/my archive.db", "--redact"]).is_done
@@ -149,7 +149,7 @@ def test_an_old_hook_is_rewritten_with_the_options_that_it_has(tmp_path: Path) -
 
 def test_an_old_hook_is_removed_wherever_it_stands(tmp_path: Path) -> None:
     settings = settings_with(tmp_path / "settings.json", OLD, "say bye", event="Stop")
-    carry_out(plan_hook(settings, ["collect"], remove=True))
+    apply_plan(plan_hook(settings, ["collect"], remove=True))
     assert commands(settings) == ["say bye"]
 
 
@@ -167,20 +167,20 @@ def test_an_old_timer_is_recognised_and_keeps_its_options(config: Path) -> None:
     path = config / "systemd/user/clew-collect.service"
     path.parent.mkdir(parents=True)
     path.write_text('[Service]\nExecStart=/usr/bin/python3 -m clew collect --archive "/srv/100%% my.db"\n')
-    found = timer_at(path)
+    found = read_timer(path)
     assert found is not None and (found.state, found.arguments[1:]) == ("outdated", ("--archive", "/srv/100% my.db"))
-    carry_out(plan_timer(["collect"], keep=True, platform="linux"), Ran())
-    found = timer_at(path)
+    apply_plan(plan_timer(["collect"], keep=True, platform="linux"), Ran())
+    found = read_timer(path)
     assert found is not None and (found.state, found.arguments[1:]) == ("current", ("--archive", "/srv/100% my.db"))
 
 
 def test_an_old_timer_of_a_mac_is_recognised(config: Path, tmp_path: Path) -> None:
-    carry_out(plan_timer(["collect", "--archive", "/a&b.db"], platform="darwin"), Ran())
+    apply_plan(plan_timer(["collect", "--archive", "/a&b.db"], platform="darwin"), Ran())
     path = tmp_path / "Library/LaunchAgents/clew-collect.plist"
-    current = timer_at(path)
+    current = read_timer(path)
     assert current is not None and (current.state, current.arguments[1:]) == ("current", ("--archive", "/a&b.db"))
     path.write_text(path.read_text().replace("<string>-I</string>", "<string>-m</string>").replace(MAIN, "clew"))
-    old = timer_at(path)
+    old = read_timer(path)
     assert old is not None and old.state == "outdated"
 
 

@@ -20,7 +20,7 @@ LOSSES = 150
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    made = World(commit=2000)
+    made = World(commit_bytes=2000)
     yield made
     made.close()
 
@@ -86,7 +86,7 @@ def test_the_simulation_can_tell(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.collect.mutation.MUTATIONS", (less,))
         with mutant(less, tmp_path) as package:
-            world = World(package, commit=2000)
+            world = World(package, commit_bytes=2000)
             try:
                 damaged, lost = lose_power(world, 30)
             finally:

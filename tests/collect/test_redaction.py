@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.collect.masking import Policy, shape
+from clew.collect.masking import Policy, json_shape
 from clew.collect.sinks.outbox import Delivery, SequenceCursor
 from tests.collect.cases import Shelf
 from tests.collect.collect_fixture import KEY, World, session
@@ -78,7 +78,7 @@ def test_no_byte_of_a_secret_is_in_the_archive(world: World) -> None:
     assert len(lines) == len(cases)
     for line, (secret, place) in zip(lines, cases, strict=True):
         assert b"[REDACTED:" in line, f"{secret[:12]} in {place}"
-        assert shape(json.loads(line)) == shape(json.loads(PLACES[place](secret)))
+        assert json_shape(json.loads(line)) == json_shape(json.loads(PLACES[place](secret)))
 
 
 def test_a_secret_in_base64_is_masked(world: World) -> None:
@@ -100,16 +100,16 @@ def test_a_secret_that_is_split_over_blocks_is_masked_in_both(world: World, kind
     kept = world.kept()[ONE]
     assert secret[:at].encode() not in kept or at < 13
     assert TOKEN[8:16].encode() not in kept
-    assert shape(json.loads(kept)) == shape(json.loads(line))
+    assert json_shape(json.loads(kept)) == json_shape(json.loads(line))
     assert kept.count(b"[REDACTED:") == 1
     assert json.loads(kept)["message"]["content"][2]["text"] == "And more."
 
 
 def test_equal_secrets_have_equal_marks_and_other_keys_give_others() -> None:
     data = json.dumps({"a": CANARIES["github"], "b": f"and {CANARIES['github']}"}).encode()
-    first = json.loads(Policy(KEY).line(data).data)
+    first = json.loads(Policy(KEY).mask_line(data).data)
     assert first["a"] in first["b"]
-    assert json.loads(Policy(b"another key").line(data).data)["a"] != first["a"]
+    assert json.loads(Policy(b"another key").mask_line(data).data)["a"] != first["a"]
 
 
 LINES = st.one_of(
@@ -130,7 +130,7 @@ def _split(secret: str, at: int) -> bytes:
 @settings(max_examples=200)
 def test_many_lines_are_kept_as_each_by_itself(lines: list[bytes], key: bytes | None) -> None:
     policy = Policy(key)
-    assert list(policy.lines(lines)) == list(map(policy.line, lines))
+    assert list(policy.mask_lines(lines)) == list(map(policy.mask_line, lines))
 
 
 def test_what_holds_no_secret_is_kept_to_the_byte(world: World) -> None:
@@ -167,7 +167,7 @@ def test_side_files_are_masked_too(world: World) -> None:
 
 
 def test_long_lines_are_withheld_when_secrets_are_masked() -> None:
-    world = World(block=100, long=1000)
+    world = World(block=100, stream_above=1000)
     try:
         data = json.dumps({"type": "user", "text": "x" * 3000 + CANARIES["anthropic"]}).encode() + b"\n"
         world.write(ONE, b'{"a":1}\n' + data + b'{"b":1}\n')

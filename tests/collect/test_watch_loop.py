@@ -14,7 +14,7 @@ from clew.collect.archive.reader import Archive
 from clew.collect.collector import Collector
 from clew.collect.job import CollectJob
 from clew.collect.poll_report import PollReport
-from clew.collect.watch_loop import Pace, polled, watch, woken
+from clew.collect.watch_loop import Pace, notified_times, poll_times, watch
 from clew.errors import StoreError
 from tests.collect.collect_fixture import line, session
 
@@ -83,21 +83,21 @@ def test_a_failure_that_will_not_pass_ends_it(job: CollectJob) -> None:
 def test_polls_become_rarer_while_nothing_happens() -> None:
     waits: list[float] = []
     pace = Pace(2.0)
-    due = polled(pace, waits.append)
+    due = poll_times(pace, waits.append)
     for _ in range(10):
         next(due)
-        pace.heard(PollReport())
+        pace.update(PollReport())
     assert waits[0] == 3.0
     assert waits == sorted(waits)
     assert waits[-1] == 16.0
-    pace.heard(PollReport(lines=1))
+    pace.update(PollReport(lines=1))
     next(due)
     assert waits[-1] == 2.0
 
 
 def test_a_change_wakes_the_watcher(job: CollectJob) -> None:
     pytest.importorskip("watchfiles")
-    due = woken(job.root)
+    due = notified_times(job.root)
     next(due)
     stop = threading.Event()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.collect import direct_collect, fingerprint, ingest, line_reader
 from clew.collect.archive.archive_writer import RACY
-from clew.collect.safe_open import open_found, read_at, state_now
+from clew.collect.safe_open import open_source, read_at, state_now
 from clew.collect.sinks import outbox, record, state_file
 from clew.wire import session_writer, tail_reader
 from tests.mutations import Patch, violates
@@ -19,7 +19,7 @@ def _forget_times(self, found):
 
 @violates("R311", "index and statistics are sent in every run")
 def whole_files_are_always_sent(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._deliver)
+    @patch.wrap(direct_collect.DirectCollector._deliver_file)
     def wrong(original, self, found):
         if found.is_whole:
             _forget_times(self, found)
@@ -28,7 +28,7 @@ def whole_files_are_always_sent(patch: Patch) -> None:
 
 @violates("R311", "index and statistics are taken again although they are the same")
 def whole_files_are_always_new(patch: Patch) -> None:
-    @patch.wrap(ingest.Taker._whole)
+    @patch.wrap(ingest.FileIngester._ingest_document)
     def wrong(original, self, file, found, id, known):
         if known:
             known = known._replace(mark=known.mark._replace(chain=b""))
@@ -37,7 +37,7 @@ def whole_files_are_always_new(patch: Patch) -> None:
 
 @violates("R313", "without an archive unchanged files are opened")
 def unchanged_files_are_opened(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._deliver)
+    @patch.wrap(direct_collect.DirectCollector._deliver_file)
     def wrong(original, self, found):
         _forget_times(self, found)
         return original(self, found)
@@ -45,7 +45,7 @@ def unchanged_files_are_opened(patch: Patch) -> None:
 
 @violates("R313", "no file is ever taken for unchanged")
 def no_file_is_settled(patch: Patch) -> None:
-    @patch.wrap(ingest.Taker._trust)
+    @patch.wrap(ingest.FileIngester._trust)
     def wrong(original, self, before, after):
         return RACY
 
@@ -74,10 +74,10 @@ def equal_lines_are_sent_once(patch: Patch) -> None:
 
 @violates("R315", "without an archive the offset moves before the sink has the lines")
 def offset_moves_first(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._send)
+    @patch.wrap(direct_collect.DirectCollector._send_batch)
     def wrong(original, self, file, batch):
-        name = state_file.name_of(self.root, batch.found.path)
-        self.state.files[name] = {"offset": batch.end, "mtime": batch.found.state.mtime // 1_000_000}
+        name = state_file.name_of(self.root, batch.source.path)
+        self.state.files[name] = {"offset": batch.end, "mtime": batch.source.state.mtime // 1_000_000}
         try:
             return original(self, file, batch)
         finally:
@@ -94,7 +94,7 @@ def position_moves_first(patch: Patch) -> None:
 
 @violates("R318", "without an archive what a broken state does not name counts as delivered")
 def broken_state_sends_nothing(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._start)
+    @patch.wrap(direct_collect.DirectCollector._resume_position)
     def wrong(original, self, file, found, point):
         is_unnamed = not point and self.state.path.exists()
         return (state_now(file).size, 1, 1) if is_unnamed else original(self, file, found, point)
@@ -109,19 +109,19 @@ def state_is_written_in_place(patch: Patch) -> None:
 
 @violates("R319", "the beginning of a line is passed over")
 def torn_lines_are_passed_over(patch: Patch) -> None:
-    @patch.wrap(line_reader.cut)
+    @patch.wrap(line_reader.read_lines)
     def wrong(original, file, offset, limits):
         for part in original(file, offset, limits):
-            if isinstance(part, line_reader.Rest) and part.data:
-                yield line_reader.Some(part.data)
-                yield line_reader.Rest(b"", 0)
+            if isinstance(part, line_reader.UnfinishedLine) and part.data:
+                yield line_reader.CompleteLines(part.data)
+                yield line_reader.UnfinishedLine(b"", 0)
             else:
                 yield part
 
 
 @violates("R320", "without an archive a rewritten file is continued at its end")
 def restart_is_at_the_end(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._start)
+    @patch.wrap(direct_collect.DirectCollector._resume_position)
     def wrong(original, self, file, found, point):
         offset, line, generation = original(self, file, found, point)
         is_restarted = found.path in self.report.restarted
@@ -130,7 +130,7 @@ def restart_is_at_the_end(patch: Patch) -> None:
 
 @violates("R320", "a rewritten file is continued at its end in the archive")
 def archived_restart_is_at_the_end(patch: Patch) -> None:
-    @patch.wrap(fingerprint.judge)
+    @patch.wrap(fingerprint.verify_prefix)
     def wrong(original, file, now, before, old, key, limits, *, doubted):
         found = original(file, now, before, old, key, limits, doubted=doubted)
         return (
@@ -140,16 +140,16 @@ def archived_restart_is_at_the_end(patch: Patch) -> None:
 
 @violates("R322", "without an archive empty files are opened")
 def empty_files_are_opened(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._deliver)
+    @patch.wrap(direct_collect.DirectCollector._deliver_file)
     def wrong(original, self, found):
         if not found.state.size:
-            open_found(self.root, found).close()
+            open_source(self.root, found).close()
         return original(self, found)
 
 
 @violates("R322", "the archive opens empty files")
 def archive_opens_empty_files(patch: Patch) -> None:
-    @patch.wrap(ingest.Taker.take)
+    @patch.wrap(ingest.FileIngester.ingest)
     def wrong(original, self, found, known, *, doubted=False):
         if not found.state.size:
             found = found._replace(state=found.state._replace(size=1))
@@ -176,7 +176,7 @@ def archived_files_stay(patch: Patch) -> None:
 
 @violates("R323", "files that came after the first run are not found")
 def new_files_are_missed(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._deliver)
+    @patch.wrap(direct_collect.DirectCollector._deliver_file)
     def wrong(original, self, found):
         is_new = state_file.name_of(self.root, found.path) not in self.state.files
         return None if is_new and self.state.sequence else original(self, found)
@@ -191,7 +191,7 @@ def agents_have_no_session(patch: Patch) -> None:
 
 @violates("R324", "agents beside the sessions have no session")
 def flat_agents_have_no_session(patch: Patch) -> None:
-    @patch.wrap(ingest.session_in)
+    @patch.wrap(ingest.read_session_id)
     def wrong(original, data):
         return ""
 
@@ -212,11 +212,11 @@ def position_is_left_out(patch: Patch) -> None:
 
 @violates("R325", "without an archive the state counts characters")
 def state_counts_characters(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._send)
+    @patch.wrap(direct_collect.DirectCollector._send_batch)
     def wrong(original, self, file, batch):
         original(self, file, batch)
         data = read_at(file, batch.end, 0)
-        point = self.state.files[state_file.name_of(self.root, batch.found.path)]
+        point = self.state.files[state_file.name_of(self.root, batch.source.path)]
         point["offset"] = len(data.decode(errors="replace"))
         self.state.save()
 
@@ -230,11 +230,11 @@ def archived_state_counts_characters(patch: Patch) -> None:
 
 @violates("R327", "what was written while lines were sent is passed over")
 def growth_is_passed_over(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._send)
+    @patch.wrap(direct_collect.DirectCollector._send_batch)
     def wrong(original, self, file, batch):
         original(self, file, batch)
-        if not batch.found.is_whole:
-            self.state.files[state_file.name_of(self.root, batch.found.path)]["offset"] = state_now(file).size
+        if not batch.source.is_whole:
+            self.state.files[state_file.name_of(self.root, batch.source.path)]["offset"] = state_now(file).size
             self.state.save()
 
 

@@ -68,7 +68,7 @@ def long_lines_are_sent(patch: Patch) -> None:
 
 @violates("R326", "files larger than the limit are collected")
 def large_files_are_collected(patch: Patch) -> None:
-    @patch.wrap(collector.Collector._take)
+    @patch.wrap(collector.Collector._ingest_file)
     def wrong(original, self, found, file, taker, doubted):
         self.max_file = 0
         return original(self, found, file, taker, doubted)
@@ -90,6 +90,6 @@ def side_files_are_sent(patch: Patch) -> None:
 
 @violates("R312", "a file is always read from its beginning")
 def offsets_are_ignored(patch: Patch) -> None:
-    @patch.wrap(direct_collect.DirectCollector._start)
+    @patch.wrap(direct_collect.DirectCollector._resume_position)
     def wrong(original, self, file, found, point):
         return 0, 1, 1

@@ -2,26 +2,28 @@
 
 Modules:
     archive/        The local archive: a SQLite file with every line of every session.
-    collector       The collector: looks at everything, takes what changed, notes what is gone.
-    collector_lock  The lock: one collector at a time for each archive.
-    direct_collect  Collecting without an archive: new lines go straight to a sink, and a state file says how far
-                    each file was delivered.
-    discovery       Sources: which files are collected, in which order, and what the file system says of them.
-    dry_run         A preview: what a poll would read, with nothing written, not even an archive.
-    fingerprint     Proofs: that what was read of a file still stands there, so that it may be read on.
-    ingest          Taking one file: what is new in it goes to the writer, with the place behind it.
-    install_check   Find the hooks and timers that `clew collect install` wrote, and tell which of them an earlier
-                    version wrote.
-    install_plan    Install what runs `clew collect` regularly.
-    job             Running: a collector with its archive open and locked, once or again and again.
-    line_reader     Cutting: the whole lines of an open file from an offset on, without a limit to their length.
-    masking         Policies: what of a line may be kept or sent on.
-    poll_report     Reports: what a poll did, and what people should know of it.
-    read_limits     Limits: how much is read, held and looked at again in one go.
-    retention       Retention: after how many days Claude Code deletes what it wrote.
-    safe_open       Opening a source: the very file that the scan saw, and no link that took its place since.
+    collector       Poll a Claude Code folder: ingest changed files, follow moved ones, record deleted ones.
+    collector_lock  A lock file that allows one collector at a time per archive.
+    direct_collect  Collect without an archive: send new lines directly to a sink and keep the offsets in a state
+                    file.
+    discovery       List the files to collect, their kind, owner and file-system state, in reading order.
+    dry_run         List the files that a poll would read, without writing anything.
+    fingerprint     Prove that the part of a file that was already read is unchanged, so that reading can resume
+                    after it.
+    ingest          Read what is new in one file and pass it to the archive writer together with the new position.
+    install_check   Find the hooks and timers that `clew collect install` wrote, and detect those of earlier
+                    versions.
+    install_plan    Plan and install a timer or a hook that runs `clew collect` regularly.
+    job             Open and lock an archive, and create its collector.
+    line_reader     Read complete lines of any length from an open file, starting at an offset.
+    masking         Decide what part of a line may be stored or sent; with a key, secrets are replaced by marks.
+    poll_report     The result of a poll: counts, resets, moves and failures.
+    read_limits     Limits for reading, buffering and verifying files, as one value.
+    retention       Read after how many days Claude Code deletes its transcripts.
+    safe_open       Open exactly the file that the scan listed, never a link that replaced it.
     sinks/          Where collected lines are delivered: files, HTTP, OpenTelemetry, PostgreSQL, Delta Lake.
-    split_secrets   Secrets that are split: one half ends a text block, and the next block begins with the other.
+    split_secrets   Mask secrets that are split across the border of two text blocks.
     sql/            Tables and views for `clew sql`, the same on every engine.
-    watch_loop      Watching: when the next poll is due.
+    watch_loop      Poll repeatedly: after file-system notifications, and at intervals because notifications can get
+                    lost.
 """

@@ -1,6 +1,7 @@
-"""The collector: looks at everything, takes what changed, notes what is gone. A poll is the truth; what wakes it is not.
+"""Poll a Claude Code folder: ingest changed files, follow moved ones, record deleted ones.
 
-The promise: every whole line that stood in a file at a poll is in the archive, once, for ever.
+Guarantee: every complete line that a file contained at the time of a poll is in the archive exactly once, for ever.
+Notifications only trigger polls; correctness depends on the poll alone.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from collections.abc import Callable
 import apsw
 
 from clew.collect.archive.archive_writer import SETTLED, ArchiveWriter, KnownFile, known_files
-from clew.collect.discovery import Scan, SourceFile, in_order, scan
-from clew.collect.fingerprint import chain_of
-from clew.collect.ingest import Taker
+from clew.collect.discovery import Scan, SourceFile, in_reading_order, scan
+from clew.collect.fingerprint import compute_chain
+from clew.collect.ingest import FileIngester
 from clew.collect.masking import Policy
 from clew.collect.poll_report import FileFailed, FileMoved, PollReport
 from clew.collect.read_limits import DAY, ReadLimits
-from clew.collect.retention import days_kept
-from clew.collect.safe_open import open_found
+from clew.collect.retention import retention_days
+from clew.collect.safe_open import open_source
 from clew.errors import Stale
 
-_WARN = 3  # days before Claude Code deletes a session
+_EXPIRY_WARNING_DAYS = 3  # days before Claude Code deletes a session
 
 
 class Collector:
-    """Collects one folder of Claude Code into an open archive."""
+    """Collects one Claude Code folder into an open archive."""
 
     def __init__(
         self,
@@ -50,26 +51,28 @@ class Collector:
         self.clock = clock
 
     def poll(self, *, scrub: bool = False, progress: Callable[[int, int], None] | None = None) -> PollReport:
-        """Take everything that is new. `scrub` compares all that was ever read with what stands there now.
+        """Ingest everything that is new. `scrub` re-reads everything ever read and compares it with the files.
 
-        `progress` is told how many bytes were read, and how many there seemed to be.
+        `progress` is called with the number of bytes read and the estimated total.
         """
         now = self.clock()
-        report = PollReport(days=days_kept(self.root))
-        seen = scan(self.root, extras=self.extras)
-        report.files, report.missed, report.skipped = len(seen.found), seen.missed, seen.skipped
+        report = PollReport(days=retention_days(self.root))
+        listing = scan(self.root, extras=self.extras)
+        report.files, report.missed, report.skipped = len(listing.sources), listing.missed, listing.skipped
         writer = ArchiveWriter(self.connection, self.key, self.policy, self.limits)
         try:
             number = self._root_number()
             known = known_files(self.connection, number)
-            taker = Taker(self.root, number, writer, report, now)
-            tell = progress or _tell_nobody
-            total = sum(_new_bytes(found, known.get(found.path)) for found in seen.found) if progress else 0
-            self._take_all(seen, known, taker, scrub, lambda: tell(report.bytes, total))
-            self._note_gone(seen, known, writer, report, now)
+            ingester = FileIngester(self.root, number, writer, report, now)
+            report_progress = progress or _ignore_progress
+            total = (
+                sum(_estimate_new_bytes(source, known.get(source.path)) for source in listing.sources) if progress else 0
+            )
+            self._ingest_changed(listing, known, ingester, scrub, lambda: report_progress(report.bytes, total))
+            self._record_deleted(listing, known, writer, report, now)
             writer.close()
         finally:
-            writer.undo()  # nothing, unless something went wrong
+            writer.undo()  # no effect after close()
         return report
 
     def _root_number(self) -> int:
@@ -79,105 +82,129 @@ class Collector:
             return self.connection.last_insert_rowid()
         return int(number)
 
-    def _take_all(
-        self, seen: Scan, known: dict[str, KnownFile], taker: Taker, scrub: bool, tell: Callable[[], None]
+    def _ingest_changed(
+        self,
+        listing: Scan,
+        known: dict[str, KnownFile],
+        ingester: FileIngester,
+        scrub: bool,
+        report_progress: Callable[[], None],
     ) -> None:
-        limit = taker.now - (taker.report.days - _WARN) * DAY
-        absent = self._absent(seen, known)
-        budget = self.limits.scrub
-        for found in in_order(seen.found, limit):
-            is_expiring = found.kind == "session" and found.state.mtime < limit
-            taker.report.expiring += is_expiring
-            file = known.get(found.path)
+        expiry_time = ingester.now - (ingester.report.days - _EXPIRY_WARNING_DAYS) * DAY
+        missing = self._missing_by_inode(listing, known)
+        budget = self.limits.scrub_budget
+        for source in in_reading_order(listing.sources, expiry_time):
+            is_expiring = source.kind == "session" and source.state.mtime < expiry_time
+            ingester.report.expiring += is_expiring
+            file = known.get(source.path)
             if file is None:
-                file = self._moved(found, absent, known, taker)
-            elif file.kind != found.kind:
-                file = taker.writer.save_kind(file, found)
-            doubted = scrub or (file is not None and self._is_due(file, found, taker.now, limit, is_expiring))
-            if doubted and not scrub and file and not found.is_whole:
-                doubted = budget > 0 or is_expiring
+                file = self._find_moved(source, missing, known, ingester)
+            elif file.kind != source.kind:
+                file = ingester.writer.save_kind(file, source)
+            must_verify = scrub or (
+                file is not None and self._is_verification_due(file, source, ingester.now, expiry_time, is_expiring)
+            )
+            if must_verify and not scrub and file and not source.is_whole:
+                must_verify = budget > 0 or is_expiring
                 budget -= file.mark.offset
-            if file is None or doubted or file.state != found.state or file.trust != SETTLED or file.gone:
-                self._take(found, file, taker, doubted)
-                tell()
+            if file is None or must_verify or file.state != source.state or file.trust != SETTLED or file.gone:
+                self._ingest_file(source, file, ingester, must_verify)
+                report_progress()
 
-    def _take(self, found: SourceFile, file: KnownFile | None, taker: Taker, doubted: bool) -> None:
-        if self.max_file and found.state.size > self.max_file:
-            taker.report.too_large.append(found.path)
+    def _ingest_file(
+        self, source: SourceFile, file: KnownFile | None, ingester: FileIngester, must_verify: bool
+    ) -> None:
+        if self.max_file and source.state.size > self.max_file:
+            ingester.report.too_large.append(source.path)
             return
         try:
-            taker.take(found, file, doubted=doubted)
-        except (FileNotFoundError, Stale):  # gone or changed since it was looked at: the next poll will see
-            taker.report.unsettled.append(found.path)
+            ingester.ingest(source, file, must_verify=must_verify)
+        except (FileNotFoundError, Stale):  # deleted or replaced since the scan; the next poll handles it
+            ingester.report.unsettled.append(source.path)
         except OSError as error:
-            taker.report.failures.append(FileFailed(found.path, error.strerror or str(error)))
+            ingester.report.failures.append(FileFailed(source.path, error.strerror or str(error)))
 
-    def _is_due(self, file: KnownFile, found: SourceFile, now: int, limit: int, is_expiring: bool) -> bool:
-        """Every file is compared whole from time to time, and once before Claude Code deletes it."""
-        if found.is_whole or file.generation is None:
+    def _is_verification_due(
+        self, file: KnownFile, source: SourceFile, now: int, expiry_time: int, is_expiring: bool
+    ) -> bool:
+        """Return whether a file must be compared completely: every `scrub_age`, and once before Claude Code deletes
+        it.
+        """
+        if source.is_whole or file.generation is None:
             return False
         age = now - file.scrubbed
         return (
-            age > self.limits.scrub_age or age < 0 or (is_expiring and file.scrubbed < found.state.mtime + now - limit)
+            age > self.limits.scrub_age
+            or age < 0
+            or (is_expiring and file.scrubbed < source.state.mtime + now - expiry_time)
         )
 
     # -- moves
 
-    def _absent(self, seen: Scan, known: dict[str, KnownFile]) -> dict[tuple[int, int], KnownFile]:
-        """Files that are not where they were, by their identity on the disk."""
-        there = {found.path for found in seen.found}
-        missing = (f for f in known.values() if f.path not in there and f.mark.offset)
+    def _missing_by_inode(self, listing: Scan, known: dict[str, KnownFile]) -> dict[tuple[int, int], KnownFile]:
+        """Return known files that are no longer at their path, by (device, inode)."""
+        present_paths = {source.path for source in listing.sources}
+        missing = (f for f in known.values() if f.path not in present_paths and f.mark.offset)
         return {f.state[:2]: f for f in missing if f.gone or not os.path.lexists(os.path.join(self.root, f.path))}
 
-    def _moved(
-        self, found: SourceFile, absent: dict[tuple[int, int], KnownFile], known: dict[str, KnownFile], taker: Taker
+    def _find_moved(
+        self,
+        source: SourceFile,
+        missing: dict[tuple[int, int], KnownFile],
+        known: dict[str, KnownFile],
+        ingester: FileIngester,
     ) -> KnownFile | None:
-        """The file that stands under a new path now, if all that was read of it is in there."""
-        file = absent.get(found.state[:2])
-        if file is None or file.kind != found.kind or found.is_whole or found.state.size < file.mark.offset:
+        """Return the known file that now has this path, if everything that was read of it is still in there.
+
+        An inode alone proves nothing, because file systems reuse inode numbers.
+        """
+        file = missing.get(source.state[:2])
+        if file is None or file.kind != source.kind or source.is_whole or source.state.size < file.mark.offset:
             return None
         try:
-            with open_found(self.root, found) as opened:
-                if chain_of(opened, file.mark.offset, self.key, self.limits) != file.mark.chain:
+            with open_source(self.root, source) as opened:
+                if compute_chain(opened, file.mark.offset, self.key, self.limits) != file.mark.chain:
                     return None
         except (OSError, Stale):
             return None
-        del absent[found.state[:2]]
+        del missing[source.state[:2]]
         del known[file.path]
-        taker.writer.move_file(file, found, taker.now)
-        taker.report.moves.append(FileMoved(file.path, found.path))
-        known[found.path] = file
+        ingester.writer.move_file(file, source, ingester.now)
+        ingester.report.moves.append(FileMoved(file.path, source.path))
+        known[source.path] = file
         return file
 
     # -- deletions
 
-    def _note_gone(
-        self, seen: Scan, known: dict[str, KnownFile], writer: ArchiveWriter, report: PollReport, now: int
+    def _record_deleted(
+        self, listing: Scan, known: dict[str, KnownFile], writer: ArchiveWriter, report: PollReport, now: int
     ) -> None:
-        """What is not there any more is noted and kept; a scan that was not whole proves nothing."""
-        if seen.missed:
+        """Mark known files that no longer exist; their content stays. An incomplete scan proves nothing."""
+        if listing.missed:
             return
-        there = {found.path for found in seen.found}
-        gone = [
-            file for path, file in known.items() if path not in there and not file.gone and self._is_collected(file)
+        present_paths = {source.path for source in listing.sources}
+        deleted = [
+            file
+            for path, file in known.items()
+            if path not in present_paths and not file.gone and self._is_in_scope(file)
         ]
-        writer.save_gone((file.id for file in gone), now)
-        report.gone.extend(file.path for file in gone)
+        writer.save_gone((file.id for file in deleted), now)
+        report.gone.extend(file.path for file in deleted)
 
-    def _is_collected(self, file: KnownFile) -> bool:
-        """Whether this collector would have found it: without extras it has not looked for them."""
-        return self.extras or file.kind in _CONVERSATION
-
-
-_CONVERSATION = ("index", "session", "agent", "history", "stats")
+    def _is_in_scope(self, file: KnownFile) -> bool:
+        """Return whether this collector scans for such files: without `extras` it does not look for side files."""
+        return self.extras or file.kind in _CONVERSATION_KINDS
 
 
-def _tell_nobody(done: int, total: int) -> None:
-    """The usual progress."""
+_CONVERSATION_KINDS = ("index", "session", "agent", "history", "stats")
 
 
-def _new_bytes(found: SourceFile, known: KnownFile | None) -> int:
-    """About how much of a file is new."""
-    if known is not None and known.state == found.state:
+def _ignore_progress(done: int, total: int) -> None:
+    """The default progress callback."""
+
+
+def _estimate_new_bytes(source: SourceFile, known: KnownFile | None) -> int:
+    """Return roughly how many bytes of a file are new."""
+    if known is not None and known.state == source.state:
         return 0
-    return max(0, found.state.size - (known.mark.offset if known and not found.is_whole else 0))
+    return max(0, source.state.size - (known.mark.offset if known and not source.is_whole else 0))

@@ -1,4 +1,4 @@
-"""The lock: one collector at a time for each archive."""
+"""A lock file that allows one collector at a time per archive."""
 
 from __future__ import annotations
 
@@ -19,29 +19,33 @@ else:
 
 
 @contextmanager
-def alone(path: str) -> Iterator[None]:
-    """Hold the lock of an archive. Raises Busy if another process does; a process that died holds nothing."""
+def hold_lock(path: str) -> Iterator[None]:
+    """Hold a lock file. Raises Busy if another process holds it; the lock of a dead process is released by the
+    system.
+    """
     make_private(path)
     with open(path, "r+b") as file:
         try:
-            _take(file.fileno())
+            _lock_file(file.fileno())
         except OSError:
-            raise _busy(path, file.read(200)) from None
+            raise _busy_error(path, file.read(200)) from None
         file.truncate(0)
         file.write(f"{os.getpid()} {stamp(datetime.now(UTC))}".encode())
         file.flush()
         yield
 
 
-def _take(file: int) -> None:
+def _lock_file(file: int) -> None:
     if sys.platform == "win32":
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
     else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _busy(path: str, said: bytes) -> Busy:
-    pid, _, since = said.decode("ascii", "replace").partition(" ")
-    busy = Busy(path, since)
-    busy.hint = f"Another collector is at work{f' (process {pid})' if pid.isdigit() else ''}: it collects for you."
-    return busy
+def _busy_error(path: str, lock_text: bytes) -> Busy:
+    pid, _, since = lock_text.decode("ascii", "replace").partition(" ")
+    error = Busy(path, since)
+    error.hint = (
+        f"Another collector{f' (process {pid})' if pid.isdigit() else ''} is running and collects the same files."
+    )
+    return error

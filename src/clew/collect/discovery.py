@@ -1,7 +1,8 @@
-"""Sources: which files are collected, in which order, and what the file system says of them.
+"""List the files to collect, their kind, owner and file-system state, in reading order.
 
-Nothing is opened. Links are never followed, so what is collected lies below the folder of Claude Code; only its folder
-`projects` may itself be a link, as some people keep it elsewhere. Settings, credentials and shell snapshots are not read.
+Nothing is opened. Links are never followed, so everything collected is below the Claude Code folder; only its folder
+`projects` may itself be a link, because some users keep it elsewhere. Settings, credentials and shell snapshots are
+not read.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import NamedTuple
 
 from clew.wire.tree_walk import is_uuid
 
-_LARGEST = (1 << 63) - 1  # of what a database keeps as a number
-_WHOLE = ("index", "stats", "meta", "side", "todo", "task", "plan", "backup", "pasted")
+_MAX_SQL_INTEGER = (1 << 63) - 1  # largest integer that SQLite stores
+_REPLACED_KINDS = ("index", "stats", "meta", "side", "todo", "task", "plan", "backup", "pasted")
 _PRIORITY = {"index": 0, "session": 0, "agent": 1, "history": 2, "stats": 3}
-_EXTRA = 4  # kept in the archive, and never delivered anywhere
-_FOLDERS = {"todos": "todo", "tasks": "task", "plans": "plan", "file-history": "backup", "paste-cache": "pasted"}
+_EXTRA_PRIORITY = 4  # archived, but never delivered to a sink
+_EXTRA_FOLDERS = {"todos": "todo", "tasks": "task", "plans": "plan", "file-history": "backup", "paste-cache": "pasted"}
 
 
 class FileState(NamedTuple):
-    """All of this is the same as long as a file is."""
+    """File-system metadata; if all of it is equal, the file has not changed."""
 
     dev: int
     ino: int
@@ -31,7 +32,7 @@ class FileState(NamedTuple):
 
 
 class SourceFile(NamedTuple):
-    """A file: its path below the root with `/`, what it is, and to whom it belongs."""
+    """A file to collect: its path below the root with `/`, its kind, and the project, session and agent that own it."""
 
     path: str
     kind: str
@@ -42,112 +43,117 @@ class SourceFile(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is taken as a whole each time; the others grow by lines."""
-        return is_whole(self.kind)
+        """Return whether the file is replaced as one document; other files grow by lines."""
+        return is_replaced_kind(self.kind)
 
     @property
     def priority(self) -> int:
-        return _PRIORITY.get(self.kind, _EXTRA)
+        return _PRIORITY.get(self.kind, _EXTRA_PRIORITY)
 
 
 class Scan(NamedTuple):
-    """What was found, what could not be looked at (then nothing is proved to be gone), and what is left alone."""
+    """The files found, the paths that could not be examined (then no deletion is proved), and the ignored paths."""
 
-    found: list[SourceFile]
+    sources: list[SourceFile]
     missed: list[str]
     skipped: list[str]
 
 
-def is_whole(kind: str) -> bool:
-    return kind in _WHOLE
+def is_replaced_kind(kind: str) -> bool:
+    return kind in _REPLACED_KINDS
 
 
-DELIVERED = tuple(_PRIORITY)
+DELIVERED_KINDS = tuple(_PRIORITY)
 
 
 def state_of(stat: os.stat_result) -> FileState:
-    return FileState(stat.st_dev & _LARGEST, stat.st_ino & _LARGEST, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    """Return the metadata of a stat result. Numbers are reduced to what SQLite can store."""
+    return FileState(
+        stat.st_dev & _MAX_SQL_INTEGER, stat.st_ino & _MAX_SQL_INTEGER, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+    )
 
 
 def scan(root: str, *, extras: bool = True) -> Scan:
-    """Everything to collect below a folder of Claude Code; `extras` are the files that are no conversation."""
-    scan = Scan([], [], [])
+    """List everything to collect below a Claude Code folder; `extras` are files that are not conversations."""
+    listing = Scan([], [], [])
     if not os.path.isdir(root):
-        scan.missed.append(root)
-        return scan
-    for project in _entries(os.path.join(root, "projects"), scan):
+        listing.missed.append(root)
+        return listing
+    for project in _entries(os.path.join(root, "projects"), listing):
         if project.is_dir(follow_symlinks=False):
-            _project(project.path, project.name, scan, extras)
+            _scan_project(project.path, project.name, listing, extras)
         elif project.is_symlink():
-            scan.skipped.append(f"projects/{project.name}")
+            listing.skipped.append(f"projects/{project.name}")
     for name, kind in (("history.jsonl", "history"), ("stats-cache.json", "stats")):
-        _add_file(root, name, kind, scan)
+        _add_file(root, name, kind, listing)
     if extras:
-        for folder, kind in _FOLDERS.items():
-            _extra(os.path.join(root, folder), folder, kind, scan)
-    return scan
+        for folder, kind in _EXTRA_FOLDERS.items():
+            _scan_extra_folder(os.path.join(root, folder), folder, kind, listing)
+    return listing
 
 
-def in_order(found: Iterable[SourceFile], expiring: int) -> list[SourceFile]:
-    """What Claude Code is about to delete (older than `expiring`), then by priority; the oldest first in each."""
+def in_reading_order(sources: Iterable[SourceFile], expiring: int) -> list[SourceFile]:
+    """Sort files: first those that Claude Code will delete soon (older than `expiring`), then by priority; oldest
+    first.
+    """
 
     def rank(file: SourceFile) -> tuple[bool, int, int, str]:
         return file.state.mtime >= expiring, file.priority, file.state.mtime, file.path
 
-    return sorted(found, key=rank)
+    return sorted(sources, key=rank)
 
 
-def _project(path: str, project: str, scan: Scan, extras: bool) -> None:
-    """The files of a project. A session is named by its id; any other `.jsonl` is kept and not delivered."""
+def _scan_project(path: str, project: str, listing: Scan, extras: bool) -> None:
+    """Add the files of a project. A session is named by its id; any other `.jsonl` is archived but not delivered."""
     base = f"projects/{project}"
-    for entry in _entries(path, scan):
+    for entry in _entries(path, listing):
         name = entry.name
         if name.endswith(".jsonl"):
-            if agent := _agent(name):
-                _add(entry, base, ("agent", project, "", agent), scan)
+            if agent := _agent_id(name):
+                _add_entry(entry, base, ("agent", project, "", agent), listing)
             elif is_uuid(name[:-6]):
-                _add(entry, base, ("session", project, name[:-6], ""), scan)
+                _add_entry(entry, base, ("session", project, name[:-6], ""), listing)
             elif extras or entry.is_symlink():
-                _add(entry, base, ("journal", project, "", ""), scan)
+                _add_entry(entry, base, ("journal", project, "", ""), listing)
         elif name == "sessions-index.json":
-            _add(entry, base, ("index", project, "", ""), scan)
+            _add_entry(entry, base, ("index", project, "", ""), listing)
         elif entry.is_dir(follow_symlinks=False):
             session = "" if name in ("subagents", "memory") else name
-            _below(entry.path, f"{base}/{name}", (project, session), scan, extras)
+            _scan_session_folder(entry.path, f"{base}/{name}", (project, session), listing, extras)
         elif extras or entry.is_symlink():
-            _add(entry, base, ("side", project, "", ""), scan)
+            _add_entry(entry, base, ("side", project, "", ""), listing)
 
 
-def _below(path: str, base: str, owner: tuple[str, str], scan: Scan, extras: bool) -> None:
-    """What belongs to a session: agents wherever they lie, and everything else as it is."""
-    for entry in _entries(path, scan):
-        agent = _agent(entry.name)
+def _scan_session_folder(path: str, base: str, owner: tuple[str, str], listing: Scan, extras: bool) -> None:
+    """Add everything in a session's folder: agents at any depth, and all other files."""
+    for entry in _entries(path, listing):
+        agent = _agent_id(entry.name)
         if agent:
-            _add(entry, base, ("agent", *owner, agent), scan)
+            _add_entry(entry, base, ("agent", *owner, agent), listing)
         elif entry.is_dir(follow_symlinks=False):
-            _below(entry.path, f"{base}/{entry.name}", owner, scan, extras)
+            _scan_session_folder(entry.path, f"{base}/{entry.name}", owner, listing, extras)
         elif extras:
-            about = entry.name[6:-10] if _is_meta(entry.name) else ""
-            grows = "journal" if entry.name.endswith(".jsonl") else "side"
-            _add(entry, base, ("meta" if about else grows, *owner, about), scan)
+            agent_of_meta = entry.name[6:-10] if _is_meta(entry.name) else ""
+            kind = "journal" if entry.name.endswith(".jsonl") else "side"
+            _add_entry(entry, base, ("meta" if agent_of_meta else kind, *owner, agent_of_meta), listing)
 
 
-def _extra(path: str, base: str, kind: str, scan: Scan) -> None:
-    for entry in _entries(path, scan):
+def _scan_extra_folder(path: str, base: str, kind: str, listing: Scan) -> None:
+    for entry in _entries(path, listing):
         if entry.is_dir(follow_symlinks=False):
-            _extra(entry.path, f"{base}/{entry.name}", kind, scan)
+            _scan_extra_folder(entry.path, f"{base}/{entry.name}", kind, listing)
         else:
-            _add(entry, base, (kind, "", _owner(base, entry.name, kind), ""), scan)
+            _add_entry(entry, base, (kind, "", _owner_session(base, entry.name, kind), ""), listing)
 
 
-def _owner(base: str, name: str, kind: str) -> str:
-    """The session that an extra file belongs to, by its name or by its folder's."""
+def _owner_session(base: str, name: str, kind: str) -> str:
+    """Return the session that an extra file belongs to, by its name or its folder's name."""
     if kind == "todo":
         return name.removesuffix(".json").split("-agent-")[0]
     return base.split("/")[1] if "/" in base else ""
 
 
-def _agent(name: str) -> str:
+def _agent_id(name: str) -> str:
     return name[6:-6] if name.startswith("agent-") and name.endswith(".jsonl") else ""
 
 
@@ -155,23 +161,23 @@ def _is_meta(name: str) -> bool:
     return name.startswith("agent-") and name.endswith(".meta.json")
 
 
-def _add(entry: os.DirEntry[str], base: str, names: tuple[str, str, str, str], scan: Scan) -> None:
+def _add_entry(entry: os.DirEntry[str], base: str, names: tuple[str, str, str, str], listing: Scan) -> None:
     path = f"{base}/{entry.name}"
     try:
         stat = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:  # gone since the folder was read
+    except FileNotFoundError:  # deleted since the folder was listed
         return
     except OSError:
-        scan.missed.append(path)
+        listing.missed.append(path)
         return
-    if S_ISREG(stat.st_mode) and _is_text(path):
-        scan.found.append(SourceFile(path, *names, state_of(stat)))
+    if S_ISREG(stat.st_mode) and _is_encodable(path):
+        listing.sources.append(SourceFile(path, *names, state_of(stat)))
     else:
-        scan.skipped.append(path)
+        listing.skipped.append(path)
 
 
-def _is_text(path: str) -> bool:
-    """Whether a name can be kept as text; the program writes no others."""
+def _is_encodable(path: str) -> bool:
+    """Return whether a path is valid Unicode; Claude Code writes no other names."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -179,26 +185,26 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _add_file(root: str, name: str, kind: str, scan: Scan) -> None:
+def _add_file(root: str, name: str, kind: str, listing: Scan) -> None:
     try:
         stat = os.lstat(os.path.join(root, name))
     except FileNotFoundError:
         return
     except OSError:
-        scan.missed.append(name)
+        listing.missed.append(name)
         return
     if S_ISREG(stat.st_mode):
-        scan.found.append(SourceFile(name, kind, "", "", "", state_of(stat)))
+        listing.sources.append(SourceFile(name, kind, "", "", "", state_of(stat)))
     else:
-        scan.skipped.append(name)
+        listing.skipped.append(name)
 
 
-def _entries(path: str, scan: Scan) -> Iterator[os.DirEntry[str]]:
+def _entries(path: str, listing: Scan) -> Iterator[os.DirEntry[str]]:
     try:
-        with os.scandir(path) as found:
-            return iter(list(found))
+        with os.scandir(path) as entries:
+            return iter(list(entries))
     except (FileNotFoundError, NotADirectoryError):
         return iter(())
     except OSError:
-        scan.missed.append(path)
+        listing.missed.append(path)
         return iter(())

@@ -1,4 +1,4 @@
-"""A preview: what a poll would read, with nothing written, not even an archive."""
+"""List the files that a poll would read, without writing anything."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import os
 
 from clew.collect.archive.archive_schema import open_to_read
 from clew.collect.archive.archive_writer import SETTLED, KnownFile, known_files
-from clew.collect.discovery import SourceFile, in_order, scan
+from clew.collect.discovery import SourceFile, in_reading_order, scan
 from clew.collect.job import CollectJob
 
 
-def changed(job: CollectJob) -> list[SourceFile]:
-    """The files that are new or changed, in the order in which they would be read."""
+def changed_files(job: CollectJob) -> list[SourceFile]:
+    """Return the new or changed files, in the order in which a poll would read them."""
     root = os.path.realpath(job.root)
-    known = _known(job.archive, root)
-    found = scan(root, extras=job.extras).found
-    return in_order((f for f in found if f.state.size and _is_changed(f, known.get(f.path))), 0)
+    known = _read_known_files(job.archive, root)
+    sources = scan(root, extras=job.extras).sources
+    return in_reading_order((f for f in sources if f.state.size and _is_changed(f, known.get(f.path))), 0)
 
 
-def _known(archive: str, root: str) -> dict[str, KnownFile]:
+def _read_known_files(archive: str, root: str) -> dict[str, KnownFile]:
     if not os.path.exists(archive):
         return {}
     connection = open_to_read(archive)
@@ -29,5 +29,5 @@ def _known(archive: str, root: str) -> dict[str, KnownFile]:
         connection.close()
 
 
-def _is_changed(found: SourceFile, known: KnownFile | None) -> bool:
-    return known is None or known.state != found.state or known.trust != SETTLED or known.gone is not None
+def _is_changed(source: SourceFile, known: KnownFile | None) -> bool:
+    return known is None or known.state != source.state or known.trust != SETTLED or known.gone is not None

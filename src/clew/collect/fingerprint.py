@@ -1,8 +1,8 @@
-"""Proofs: that what was read of a file still stands there, so that it may be read on.
+"""Prove that the part of a file that was already read is unchanged, so that reading can resume after it.
 
-A path is a name and proves nothing: files are rewritten in place, truncated and grown again, replaced, and inode numbers
-are given out anew. A place keeps the hash of both ends of what was read, and a chain over the hashes of all its lines,
-which proves the whole of it. All are keyed, so that an archive with masked secrets gives no way to guess them.
+A path proves nothing: files are rewritten in place, truncated and grown again, or replaced, and inode numbers are
+reused. A position contains the hash of both ends of what was read, and a hash chain over all its lines, which proves
+all of it. The hashes are keyed, so that an archive with masked secrets cannot be used to test guesses.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ class ReadPosition(NamedTuple):
     head: bytes = b""
     tail: bytes = b""
 
-    def after(self, data: bytes, hashes: Iterable[bytes], count: int, window: int) -> ReadPosition:
-        """The place behind some more whole lines; a line that was streamed gives its ends by `skip`."""
+    def advance(self, data: bytes, hashes: Iterable[bytes], count: int, window: int) -> ReadPosition:
+        """Return the position after more complete lines."""
         head = self.head if len(self.head) >= window else (self.head + data[:window])[:window]
-        chain = link(self.chain, hashes)
+        chain = extend_chain(self.chain, hashes)
         return ReadPosition(self.offset + len(data), self.lines + count, chain, head, (self.tail + data)[-window:])
 
-    def skip(self, first: bytes, last: bytes, length: int, hash: bytes, window: int) -> ReadPosition:
-        """The place behind one long line that was never in memory as a whole."""
+    def advance_long(self, first: bytes, last: bytes, length: int, hash: bytes, window: int) -> ReadPosition:
+        """Return the position after one long line that was never in memory completely; `first` and `last` are its
+        ends.
+        """
         head = self.head if len(self.head) >= window else (self.head + first)[:window]
         return ReadPosition(
-            self.offset + length, self.lines + 1, link(self.chain, (hash,)), head, (self.tail + last)[-window:]
+            self.offset + length, self.lines + 1, extend_chain(self.chain, (hash,)), head, (self.tail + last)[-window:]
         )
 
 
 class StoredPosition(NamedTuple):
-    """A place as the archive keeps it: the ends as hashes."""
+    """A position as the archive stores it: the ends are hashes."""
 
     offset: int
     lines: int
@@ -50,61 +52,79 @@ class StoredPosition(NamedTuple):
     tail: bytes
 
 
-def link(chain: bytes, hashes: Iterable[bytes]) -> bytes:
+def extend_chain(chain: bytes, hashes: Iterable[bytes]) -> bytes:
     for hash in hashes:
         chain = sha256(chain + hash).digest()
     return chain
 
 
-def mark(place: ReadPosition, key: bytes) -> StoredPosition:
-    return StoredPosition(place.offset, place.lines, place.chain, _seal(key, place.head), _seal(key, place.tail))
+def seal_position(position: ReadPosition, key: bytes) -> StoredPosition:
+    return StoredPosition(
+        position.offset,
+        position.lines,
+        position.chain,
+        _keyed_hash(key, position.head),
+        _keyed_hash(key, position.tail),
+    )
 
 
-def _seal(key: bytes, data: bytes) -> bytes:
+def _keyed_hash(key: bytes, data: bytes) -> bytes:
     return hmac.digest(key, data, "sha256")
 
 
 class ReadVerdict(NamedTuple):
-    """Where to read on; or, with a reason, that the file is another one now and is read from its beginning."""
+    """The position to resume at; or, with a reason, that the file changed and must be read from its beginning."""
 
-    place: ReadPosition
+    position: ReadPosition
     reason: str = ""
 
 
-def judge(
-    file: File, now: FileState, before: FileState, old: StoredPosition, key: bytes, limits: ReadLimits, *, doubted: bool
+def verify_prefix(
+    file: File,
+    now: FileState,
+    before: FileState,
+    stored: StoredPosition,
+    key: bytes,
+    limits: ReadLimits,
+    *,
+    must_verify: bool,
 ) -> ReadVerdict:
-    """Whether what was read still stands in the file. `doubted` asks for all of it to be compared.
+    """Check whether the part that was read is still in the file. `must_verify` compares all of it, not only its
+    ends.
 
-    The ends are enough only for the same file that has grown; growth is what explains that it changed.
+    The ends are sufficient only for the same inode that has grown: growth explains why the file changed.
     """
     beginning = ReadPosition(0, 0, key)
-    if old.offset == 0:
+    if stored.offset == 0:
         return ReadVerdict(beginning)
     same = (now.dev, now.ino) == (before.dev, before.ino)
-    if now.size < old.offset:
+    if now.size < stored.offset:
         return ReadVerdict(beginning, "truncated" if same else "replaced")
-    place = _ends(file, old, key, limits.window)
-    if place is None:
+    position = _verify_ends(file, stored, key, limits.window)
+    if position is None:
         return ReadVerdict(beginning, "rewritten" if same else "replaced")
     grown = same and now.size > before.size
-    if (doubted or not grown or old.offset <= limits.sure) and chain_of(file, old.offset, key, limits) != old.chain:
+    if (must_verify or not grown or stored.offset <= limits.verify_below) and compute_chain(
+        file, stored.offset, key, limits
+    ) != stored.chain:
         return ReadVerdict(beginning, "rewritten" if same else "replaced")
-    return ReadVerdict(place)
+    return ReadVerdict(position)
 
 
-def _ends(file: File, old: StoredPosition, key: bytes, window: int) -> ReadPosition | None:
-    """The place with the bytes of its ends, if they are those that were read."""
-    length = min(window, old.offset)
+def _verify_ends(file: File, stored: StoredPosition, key: bytes, window: int) -> ReadPosition | None:
+    """Return the position with the bytes of its ends, or None if they differ from what was read."""
+    length = min(window, stored.offset)
     head = read_at(file, length, 0)
-    tail = read_at(file, length, old.offset - length)
-    if _seal(key, head) != old.head or _seal(key, tail) != old.tail:
+    tail = read_at(file, length, stored.offset - length)
+    if _keyed_hash(key, head) != stored.head or _keyed_hash(key, tail) != stored.tail:
         return None
-    return ReadPosition(old.offset, old.lines, old.chain, head, tail)
+    return ReadPosition(stored.offset, stored.lines, stored.chain, head, tail)
 
 
-def chain_of(file: File, until: int, key: bytes, limits: ReadLimits) -> bytes:
-    """The chain over the lines up to an offset, as they stand in the file now; nothing is held but one block."""
+def compute_chain(file: File, until: int, key: bytes, limits: ReadLimits) -> bytes:
+    """Compute the hash chain over the lines up to an offset, holding one block in memory. Empty if the file is
+    shorter.
+    """
     chain, at, line = key, 0, sha256()
     while at < until and (block := read_at(file, min(limits.block, until - at), at)):
         at += len(block)

@@ -1,4 +1,4 @@
-"""Taking one file: what is new in it goes to the writer, with the place behind it."""
+"""Read what is new in one file and pass it to the archive writer together with the new position."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import msgspec
 
 from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter, KnownFile, Trouble
 from clew.collect.discovery import FileState, SourceFile
-from clew.collect.fingerprint import ReadPosition, ReadVerdict, judge
-from clew.collect.line_reader import Long, Rest, Some, cut
+from clew.collect.fingerprint import ReadPosition, ReadVerdict, verify_prefix
+from clew.collect.line_reader import CompleteLines, LongLine, UnfinishedLine, read_lines
 from clew.collect.poll_report import FileFailed, PollReport, Reset
-from clew.collect.safe_open import File, open_found, read_at, state_now
+from clew.collect.safe_open import File, open_source, read_at, state_now
 from clew.wire.entry import DECODE_ERRORS, Damaged, Entry, find_line_starts, parse_line, read_piece
 from clew.wire.json_codec import decode
 from clew.wire.line import Line
 
 
 class _Object(msgspec.Struct):
-    """Any JSON object: all that a line has to be."""
+    """Any JSON object; a line must be one."""
 
 
 _DECODER = msgspec.json.Decoder(_Object)
-_WARMUP = 1 << 16  # a stub is no longer than this
+_MAX_STUB_BYTES = 1 << 16  # larger files are not warm-up stubs
 
 
-class Taker:
-    """Takes files below a root, one after the other."""
+class FileIngester:
+    """Ingests files below a root, one after the other."""
 
     def __init__(self, root: str, number: int, writer: ArchiveWriter, report: PollReport, now: int) -> None:
         self.root = root
@@ -37,36 +37,36 @@ class Taker:
         self.report = report
         self.now = now
 
-    def take(self, found: SourceFile, known: KnownFile | None, *, doubted: bool = False) -> None:
-        """Everything that is new in a file. `doubted` asks for all that was read of it to be compared first."""
-        id = known.id if known else self.writer.add_file(self.number, found, self.now)
-        if found.state.size == 0 and not (known and known.generation):
-            self.writer.save_state(id, found.state, SETTLED)
+    def ingest(self, source: SourceFile, known: KnownFile | None, *, must_verify: bool = False) -> None:
+        """Add everything new in a file. `must_verify` first compares everything that was read of it before."""
+        id = known.id if known else self.writer.add_file(self.number, source, self.now)
+        if source.state.size == 0 and not (known and known.generation):
+            self.writer.save_state(id, source.state, SETTLED)
             return
         self.report.opened += 1
-        with open_found(self.root, found) as file:
-            if found.is_whole:
-                self._whole(file, found, id, known)
+        with open_source(self.root, source) as file:
+            if source.is_whole:
+                self._ingest_document(file, source, id, known)
             else:
-                self._lines(file, found, id, known, doubted)
+                self._ingest_lines(file, source, id, known, must_verify)
 
     # -- whole files
 
-    def _whole(self, file: File, found: SourceFile, id: int, known: KnownFile | None) -> None:
-        """A side file in one piece, if it stood still and, where it is JSON, is whole."""
+    def _ingest_document(self, file: File, source: SourceFile, id: int, known: KnownFile | None) -> None:
+        """Add a side file as one document, if it did not change during the read and, for `.json`, is complete."""
         state = state_now(file)
-        if state.size > self.limits.longest:
-            self.report.failures.append(FileFailed(found.path, "it is too long to be kept"))
+        if state.size > self.limits.max_stored:
+            self.report.failures.append(FileFailed(source.path, "it is too long to be kept"))
             self.writer.save_state(id, state, SETTLED)
             return
         data = read_at(file, state.size, 0)
         after = state_now(file)
         if after != state or len(data) != state.size:
-            self.report.unsettled.append(found.path)
+            self.report.unsettled.append(source.path)
             return
         hash = sha256(self.writer.key + data).digest()
         is_new = known is None or known.generation is None or known.mark.chain != hash
-        if is_new and (not found.path.endswith(".json") or _is_json(data)):
+        if is_new and (not source.path.endswith(".json") or _is_json(data)):
             number = known.number + 1 if known else 1
             generation = self.writer.begin_generation(id, number, "changed" if number > 1 else "new", self.now)
             self.writer.add_whole(generation, data)
@@ -79,99 +79,109 @@ class Taker:
 
     # -- files that grow by lines
 
-    def _lines(self, file: File, found: SourceFile, id: int, known: KnownFile | None, doubted: bool) -> None:
+    def _ingest_lines(
+        self, file: File, source: SourceFile, id: int, known: KnownFile | None, must_verify: bool
+    ) -> None:
         state = state_now(file)
-        verdict = self._verdict(file, state, known, doubted)
+        verdict = self._verdict(file, state, known, must_verify)
         generation = known.generation if known and not verdict.reason else None
         if generation is None:
             number = known.number + 1 if known else 1
             generation = self.writer.begin_generation(id, number, verdict.reason or "new", self.now)
             if verdict.reason:
-                self.report.resets.append(Reset(found.path, verdict.reason, number))
+                self.report.resets.append(Reset(source.path, verdict.reason, number))
         is_stub = bool(known and known.is_stub and not verdict.reason)
-        place = verdict.place
-        rest = Rest(b"", 0)
-        for part in cut(file, place.offset, self.limits):
-            if isinstance(part, Rest):
-                rest = part
+        position = verdict.position
+        remainder = UnfinishedLine(b"", 0)
+        for part in read_lines(file, position.offset, self.limits):
+            if isinstance(part, UnfinishedLine):
+                remainder = part
                 break
             if is_stub:
                 self.writer.wake_stub(generation)
                 is_stub = False
-            if place.offset == 0 and isinstance(part, Some) and not found.session:
-                self._own(found, id, part.data)
-            place = self._add(file, generation, place, part)
-            self.writer.save_place(generation, place)
+            if position.offset == 0 and isinstance(part, CompleteLines) and not source.session:
+                self._save_owner(source, id, part.data)
+            position = self._add_part(file, generation, position, part)
+            self.writer.save_place(generation, position)
             self.writer.settle()
-        if found.kind == "agent" and place.lines == 1 and not rest.size and is_warmup(file, place.offset):
+        if source.kind == "agent" and position.lines == 1 and not remainder.size and is_warmup(file, position.offset):
             self.writer.make_stub(generation)
-        self.writer.save_rest(generation, rest.data, state.mtime)
+        self.writer.save_rest(generation, remainder.data, state.mtime)
         self.writer.save_state(id, state, self._trust(state, state_now(file)))
-        self.report.pending += rest.size
+        self.report.pending += remainder.size
         self.writer.settle()
 
-    def _verdict(self, file: File, state: FileState, known: KnownFile | None, doubted: bool) -> ReadVerdict:
+    def _verdict(self, file: File, state: FileState, known: KnownFile | None, must_verify: bool) -> ReadVerdict:
         key = self.writer.key
         if known is None or known.generation is None:
             return ReadVerdict(ReadPosition(0, 0, key))
-        if doubted:
+        if must_verify:
             self.report.scrubbed += 1
             self.writer.save_scrub(known.id, self.now)
-        return judge(file, state, known.state, known.mark, key, self.limits, doubted=doubted or known.trust == CHANGED)
+        return verify_prefix(
+            file, state, known.state, known.mark, key, self.limits, must_verify=must_verify or known.trust == CHANGED
+        )
 
-    def _add(self, file: File, generation: int, place: ReadPosition, part: Some | Long) -> ReadPosition:
+    def _add_part(
+        self, file: File, generation: int, position: ReadPosition, part: CompleteLines | LongLine
+    ) -> ReadPosition:
         window = self.limits.window
-        if isinstance(part, Long):
+        if isinstance(part, LongLine):
             end = min(window, part.length)
             first = read_at(file, end, part.offset)
             last = read_at(file, end, part.offset + part.length - end)
-            self.writer.add_long(generation, place.lines + 1, part, file)
+            self.writer.add_long(generation, position.lines + 1, part, file)
             self.report.lines += 1
             self.report.bytes += part.length
-            return place.skip(first, last, part.length, part.hash, window)
+            return position.advance_long(first, last, part.length, part.hash, window)
         lines = part.data.split(b"\n")[:-1]
         hashes = [sha256(line).digest() for line in lines]
-        bad = troubles(part.data, place)
-        self.report.damaged += len(bad)
-        self.writer.add_lines(generation, place, lines, hashes, bad)
+        damage = find_damage(part.data, position)
+        self.report.damaged += len(damage)
+        self.writer.add_lines(generation, position, lines, hashes, damage)
         self.report.lines += len(lines)
         self.report.bytes += len(part.data)
-        return place.after(part.data, hashes, len(lines), window)
+        return position.advance(part.data, hashes, len(lines), window)
 
-    def _own(self, found: SourceFile, id: int, data: bytes) -> None:
-        """An agent beside the sessions names its session inside."""
-        if found.kind == "agent" and (session := session_in(data)):
+    def _save_owner(self, source: SourceFile, id: int, data: bytes) -> None:
+        """Save the session that an agent file next to the sessions names in its first line."""
+        if source.kind == "agent" and (session := read_session_id(data)):
             self.writer.save_owner(id, session)
 
     def _trust(self, before: FileState, after: FileState) -> int:
-        """A change within the same tick of the file system's clock does not show; nor does one during the read."""
+        """Return how far the metadata can be trusted to show the next change.
+
+        A change within the same tick of the file system's clock leaves the metadata equal, and so may one during the
+        read.
+        """
         if before != after:
             return CHANGED
         return RACY if abs(self.now - before.ctime) < self.limits.racy else SETTLED
 
 
-def session_in(data: bytes) -> str:
-    """The session that the first line names; an empty string if it names none."""
+def read_session_id(data: bytes) -> str:
+    """Return the session id in the first line; empty if there is none."""
     items = read_piece(data[: data.find(b"\n") + 1], 0, 1)
     return next((item.session_id for item in items if isinstance(item, Entry) and item.session_id), "")
 
 
-def troubles(data: bytes, place: ReadPosition) -> list[Trouble]:
-    """The lines that are not one JSON object each, with what could be saved from them; white space is none."""
+def find_damage(data: bytes, position: ReadPosition) -> list[Trouble]:
+    """Return the lines that are not one JSON object each, with what could be salvaged; blank lines are not damage."""
     try:
-        found = _DECODER.decode_lines(data)
+        objects = _DECODER.decode_lines(data)
     except DECODE_ERRORS:
-        found = []
-    if found and find_line_starts(data, len(found)):
+        objects = []
+    if objects and find_line_starts(data, len(objects)):
         return []
-    items = read_piece(data, place.offset, place.lines + 1)
-    return [_trouble(item) for item in items if isinstance(item, Damaged)]
+    items = read_piece(data, position.offset, position.lines + 1)
+    return [_describe_damage(item) for item in items if isinstance(item, Damaged)]
 
 
-def _trouble(item: Damaged) -> Trouble:
-    saved = [[entry.line.offset, entry.line.end - entry.line.offset] for entry in item.salvaged]
+def _describe_damage(item: Damaged) -> Trouble:
+    salvaged = [[entry.line.offset, entry.line.end - entry.line.offset] for entry in item.salvaged]
     line = item.line
-    return Trouble(line.offset, line.end - line.offset, item.kind, item.reason[:200], json.dumps(saved))
+    return Trouble(line.offset, line.end - line.offset, item.kind, item.reason[:200], json.dumps(salvaged))
 
 
 def _is_json(data: bytes) -> bool:
@@ -183,8 +193,8 @@ def _is_json(data: bytes) -> bool:
 
 
 def is_warmup(file: File, size: int) -> bool:
-    """A stub that the program left: the word Warmup and no second line."""
-    if size > _WARMUP:
+    """Return whether a file is a stub that Claude Code left: one line with the text "Warmup"."""
+    if size > _MAX_STUB_BYTES:
         return False
     data = read_at(file, size, 0)
     item = parse_line(Line(1, 0, data, 0, len(data)))

@@ -1,7 +1,7 @@
-"""Find the hooks and timers that `clew collect install` wrote, and tell which of them an earlier version wrote.
+"""Find the hooks and timers that `clew collect install` wrote, and detect those of earlier versions.
 
-Earlier versions wrote `python -m clew collect`. Claude Code runs a hook in the folder of a project, and `-m` imports from
-there before anything else, so such a hook runs the code of whoever wrote the project.
+Earlier versions wrote `python -m clew collect`. Claude Code runs a hook in the folder of a project, and `-m` imports
+from that folder first, so such a hook runs code of the project.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from clew.wire.json_codec import decode
 Kind = Literal["hook", "timer"]
 State = Literal["current", "outdated", "broken"]
 
-_ISOLATED = {"-I", "-P"}
-_SHELL = re.compile(r"[0-9]*[<>|;&]")  # begins a word that is not an argument
+_ISOLATION_FLAGS = {"-I", "-P"}
+_SHELL_OPERATOR = re.compile(r"[0-9]*[<>|;&]")  # begins a word that is not an argument
 
 
 class Installed(NamedTuple):
-    """A command of ours that another program runs. `arguments` are those of `clew`, from `collect` on."""
+    """A clew command that another program runs. `arguments` are those of `clew`, from `collect` on."""
 
     kind: Kind
     path: Path
@@ -35,50 +35,55 @@ class Installed(NamedTuple):
 
     @property
     def next_step(self) -> str:
-        """The command that rewrites it; empty if nothing has to be done."""
+        """Return the command that rewrites it; empty if it is current."""
         if self.state == "current":
             return ""
         return "clew collect install --hook" if self.kind == "hook" else "clew collect install"
 
 
-def read_command(words: list[str]) -> tuple[tuple[str, ...], State] | None:
-    """The arguments and the state of a `clew collect` that we wrote; None for a command of somebody else."""
-    for at, word in enumerate(words):
-        is_module = word == "clew" and words[at - 1 : at] == ["-m"]
+def read_command(arguments: list[str]) -> tuple[tuple[str, ...], State] | None:
+    """Return the arguments and the state of a `clew collect` command that we wrote; None for any other command."""
+    for at, word in enumerate(arguments):
+        is_module = word == "clew" and arguments[at - 1 : at] == ["-m"]
         is_file = re.search(r"[\\/]clew[\\/]__main__\.py$", word) is not None
-        if (is_module or is_file) and words[at + 1 : at + 2] == ["collect"]:
-            rest = words[at + 1 :]
-            end = next((number for number, each in enumerate(rest) if _SHELL.match(each)), len(rest))
-            is_isolated = not _ISOLATED.isdisjoint(words[:at])
-            named = [words[0], *([word] if is_file else [])]
-            is_whole = all(os.path.isfile(each) for each in named)
-            state: State = "outdated" if not is_isolated else "current" if is_whole else "broken"
-            return tuple(each for each in rest[:end] if each != "--quiet"), state
+        if (is_module or is_file) and arguments[at + 1 : at + 2] == ["collect"]:
+            clew_arguments = arguments[at + 1 :]
+            end = next(
+                (number for number, argument in enumerate(clew_arguments) if _SHELL_OPERATOR.match(argument)),
+                len(clew_arguments),
+            )
+            is_isolated = not _ISOLATION_FLAGS.isdisjoint(arguments[:at])
+            files = [arguments[0], *([word] if is_file else [])]
+            all_exist = all(os.path.isfile(argument) for argument in files)
+            state: State = "outdated" if not is_isolated else "current" if all_exist else "broken"
+            return tuple(argument for argument in clew_arguments[:end] if argument != "--quiet"), state
     return None
 
 
-def hook_of(path: Path, command: object) -> Installed | None:
-    """The hook that a command of the settings is, if it is ours."""
+def parse_hook(path: Path, command: object) -> Installed | None:
+    """Return the installed hook for a command of the settings; None if it is not ours."""
     try:
-        words = shlex.split(command) if isinstance(command, str) else []
+        arguments = shlex.split(command) if isinstance(command, str) else []
     except ValueError:
         return None
-    found = read_command(words)
-    return Installed("hook", path, str(command), *found) if found else None
+    parsed = read_command(arguments)
+    return Installed("hook", path, str(command), *parsed) if parsed else None
 
 
-def hooks_in(path: Path) -> list[Installed]:
-    """Our hooks in the settings of Claude Code, at any event; none if the file cannot be read."""
+def find_hooks(path: Path) -> list[Installed]:
+    """Return our hooks in the settings of Claude Code, for any event; none if the file cannot be read."""
     try:
         value = decode(path.read_bytes())
     except (OSError, ValueError):
         return []
     hooks = value.get("hooks") if isinstance(value, dict) else None
-    commands = (command for groups in (hooks if isinstance(hooks, dict) else {}).values() for command in _all(groups))
-    return [found for command in commands if (found := hook_of(path, command))]
+    commands = (
+        command for groups in (hooks if isinstance(hooks, dict) else {}).values() for command in _hook_commands(groups)
+    )
+    return [hook for command in commands if (hook := parse_hook(path, command))]
 
 
-def _all(groups: Any) -> Iterator[object]:
+def _hook_commands(groups: Any) -> Iterator[object]:
     for group in groups if isinstance(groups, list) else ():
         inner = group.get("hooks") if isinstance(group, dict) else None
         for hook in inner if isinstance(inner, list) else ():
@@ -86,38 +91,40 @@ def _all(groups: Any) -> Iterator[object]:
                 yield hook.get("command")
 
 
-def timer_at(path: Path) -> Installed | None:
-    """The timer that a unit of systemd or an agent of launchd is; None if there is none."""
+def read_timer(path: Path) -> Installed | None:
+    """Return the timer that a systemd unit or a launchd agent defines; None if the file is missing or not ours."""
     try:
         data = path.read_bytes()
-        words = _agent_words(data) if path.suffix == ".plist" else _unit_words(data.decode("utf-8", "replace"))
+        arguments = (
+            _launchd_arguments(data) if path.suffix == ".plist" else _systemd_arguments(data.decode("utf-8", "replace"))
+        )
     except (OSError, ValueError, ExpatError):
         return None
-    found = read_command(words)
-    return Installed("timer", path, shlex.join(words), *found) if found else None
+    parsed = read_command(arguments)
+    return Installed("timer", path, shlex.join(arguments), *parsed) if parsed else None
 
 
-def _unit_words(text: str) -> list[str]:
-    line = next((each for each in text.splitlines() if each.startswith("ExecStart=")), "")
-    words = shlex.split(line.removeprefix("ExecStart="))
-    return [word.replace("%%", "%").replace("$$", "$") for word in words]
+def _systemd_arguments(text: str) -> list[str]:
+    line = next((line_text for line_text in text.splitlines() if line_text.startswith("ExecStart=")), "")
+    arguments = shlex.split(line.removeprefix("ExecStart="))
+    return [argument.replace("%%", "%").replace("$$", "$") for argument in arguments]
 
 
-def _agent_words(data: bytes) -> list[str]:
+def _launchd_arguments(data: bytes) -> list[str]:
     value = plistlib.loads(data)
-    words = value.get("ProgramArguments") if isinstance(value, dict) else None
-    return [str(word) for word in words] if isinstance(words, list) else []
+    arguments = value.get("ProgramArguments") if isinstance(value, dict) else None
+    return [str(argument) for argument in arguments] if isinstance(arguments, list) else []
 
 
-def explain(found: Installed) -> str:
-    """What is wrong with it, and the next step; empty if nothing is."""
-    name = "SessionEnd hook" if found.kind == "hook" else "timer"
-    if found.state == "outdated":
-        what = (
-            f"The {name} in {found.path} was written by an earlier version and can run code of the folder it is run in."
+def describe_problem(installed: Installed) -> str:
+    """Return what is wrong with an installed command and the next step; empty if nothing is wrong."""
+    name = "SessionEnd hook" if installed.kind == "hook" else "timer"
+    if installed.state == "outdated":
+        problem = (
+            f"The {name} in {installed.path} was written by an earlier version and runs code from the current folder."
         )
-    elif found.state == "broken":
-        what = f"The {name} in {found.path} runs a program that is gone."
+    elif installed.state == "broken":
+        problem = f"The {name} in {installed.path} runs a program that no longer exists."
     else:
         return ""
-    return f"{what} Rewrite it with: {found.next_step}"
+    return f"{problem} Rewrite it with: {installed.next_step}"

@@ -1,8 +1,9 @@
-"""Install what runs `clew collect` regularly. A plan is made first, and nothing is done that it does not show.
+"""Plan and install a timer or a hook that runs `clew collect` regularly.
 
-A timer runs every quarter of an hour: a user unit of systemd, or an agent of launchd. A hook of Claude Code runs when a
-session ends. Either can be removed again; what else the settings hold stays as it is. Both run an isolated interpreter,
-because Claude Code runs hooks in the folder of a project, which can be a stranger's.
+A plan is made first, and nothing is done that it does not show. A timer runs every 15 minutes: a systemd user unit
+or a launchd agent. A hook of Claude Code runs when a session ends. Either can be removed; everything else in the
+settings is preserved. Both run an isolated interpreter, because Claude Code runs hooks in the folder of a project,
+which can contain untrusted code.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from clew.collect.install_check import hook_of, hooks_in, timer_at
+from clew.collect.install_check import find_hooks, parse_hook, read_timer
 from clew.errors import Refused, StoreError
 from clew.system import shell_quoting
 from clew.system.environment import child_environment, config_home, user_home
@@ -68,7 +69,7 @@ _AGENT = """\
 
 
 class PlannedFile(NamedTuple):
-    """A file as it will be; None for one that will be gone."""
+    """A file before and after the plan; None if it does not exist."""
 
     path: Path
     before: bytes | None
@@ -76,7 +77,7 @@ class PlannedFile(NamedTuple):
 
 
 class InstallPlan(NamedTuple):
-    """What would change, and what would be run behind it."""
+    """The files to change, and the commands to run afterwards."""
 
     changes: tuple[PlannedFile, ...]
     commands: tuple[tuple[str, ...], ...]
@@ -89,63 +90,64 @@ class InstallPlan(NamedTuple):
 def plan_timer(
     arguments: Sequence[str], *, remove: bool = False, keep: bool = False, platform: str = sys.platform
 ) -> InstallPlan:
-    """A timer that runs `clew` with these arguments, or its removal.
+    """Plan a timer that runs `clew` with these arguments, or its removal.
 
-    With `keep` a timer that has to be rewritten keeps the arguments that it has.
+    With `keep`, an outdated timer keeps its arguments.
     """
     if platform == "win32":
         refused = Refused(["there is no timer for this system yet"])
         refused.hint = "Install the hook instead: clew collect install --hook"
         raise refused
     path = timer_file(platform)
-    old = timer_at(path) if keep else None
-    words = clew_process_command(*(old.arguments if old and old.state != "current" else arguments))
+    old = read_timer(path) if keep else None
+    command = clew_process_command(*(old.arguments if old and old.state != "current" else arguments))
     if platform == "darwin":
-        return _launchd(path, words, remove)
+        return _plan_launchd(path, command, remove)
     unit = f"{_LABEL}.timer"
-    service = _SERVICE.format(command=" ".join(_quoted(word) for word in words)).encode()
+    service = _SERVICE.format(command=" ".join(_quote_systemd(argument) for argument in command)).encode()
     files = {path: service, path.with_name(unit): _TIMER.encode()}
     switch = ("disable", "--now") if remove else ("enable", "--now")
     commands = [("systemctl", "--user", *switch, unit), ("systemctl", "--user", "daemon-reload")]
     return InstallPlan(
-        tuple(PlannedFile(path, _read(path), None if remove else data) for path, data in files.items()),
+        tuple(PlannedFile(path, _read_or_none(path), None if remove else data) for path, data in files.items()),
         tuple(commands if remove else reversed(commands)),
     )
 
 
 def timer_file(platform: str = sys.platform) -> Path:
-    """The file that says what the timer runs: an agent of launchd, or a user unit of systemd."""
+    """Return the file that defines what the timer runs: a launchd agent or a systemd user unit."""
     if platform == "darwin":
         return Path(user_home()) / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
     return Path(config_home(), "systemd", "user", f"{_LABEL}.service")
 
 
-def _quoted(word: str) -> str:
-    """A word as systemd reads it."""
-    plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return plain if plain.replace("/", "").replace("-", "").replace(".", "").isalnum() else f'"{plain}"'
+def _quote_systemd(argument: str) -> str:
+    """Quote an argument for `ExecStart` of systemd."""
+    escaped = argument.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return escaped if escaped.replace("/", "").replace("-", "").replace(".", "").isalnum() else f'"{escaped}"'
 
 
-def _launchd(path: Path, words: Sequence[str], remove: bool) -> InstallPlan:
-    listed = "\n".join(f"    <string>{escape(word)}</string>" for word in words)
-    data = _AGENT.format(label=_LABEL, arguments=listed, seconds=_MINUTES * 60).encode()
+def _plan_launchd(path: Path, program: Sequence[str], remove: bool) -> InstallPlan:
+    elements = "\n".join(f"    <string>{escape(argument)}</string>" for argument in program)
+    data = _AGENT.format(label=_LABEL, arguments=elements, seconds=_MINUTES * 60).encode()
     command = ("launchctl", "unload" if remove else "load", "-w", str(path))
-    return InstallPlan((PlannedFile(path, _read(path), None if remove else data),), (command,))
+    return InstallPlan((PlannedFile(path, _read_or_none(path), None if remove else data),), (command,))
 
 
 def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False, keep: bool = False) -> InstallPlan:
-    """A hook in the settings of Claude Code, or its removal. It prints nothing, because Claude Code shows what hooks print.
+    """Plan a hook in the settings of Claude Code, or its removal. It prints nothing, because Claude Code shows hook
+    output.
 
-    Hooks that an earlier version wrote are replaced, and with `keep` they keep the arguments that they have.
+    Hooks of an earlier version are replaced; with `keep` they keep their arguments.
     """
-    before = _read(settings)
-    value = _settings(settings, before)
-    found = hooks_in(settings)
-    kept = next((each.arguments for each in found if each.state != "current"), None) if keep else None
-    command = _hook_command(kept or arguments)
-    if not remove and [each.command for each in found] == [command]:
+    before = _read_or_none(settings)
+    value = _parse_settings(settings, before)
+    installed = find_hooks(settings)
+    old_arguments = next((hook.arguments for hook in installed if hook.state != "current"), None) if keep else None
+    command = _hook_command(old_arguments or arguments)
+    if not remove and [hook.command for hook in installed] == [command]:
         return InstallPlan((PlannedFile(settings, before, before),), ())
-    hooks = {event: _without_ours(groups, settings) for event, groups in (value.get("hooks") or {}).items()}
+    hooks = {event: _remove_our_hooks(groups, settings) for event, groups in (value.get("hooks") or {}).items()}
     if not remove:
         hooks[_EVENT] = [*hooks.get(_EVENT, []), {"hooks": [{"type": "command", "command": command, "timeout": 60}]}]
     value["hooks"] = {event: groups for event, groups in hooks.items() if groups}
@@ -158,26 +160,26 @@ def plan_hook(settings: Path, arguments: Sequence[str], *, remove: bool = False,
     )
 
 
-def _without_ours(groups: Any, settings: Path) -> Any:
-    """The groups of an event without our hooks. A group that held nothing else is removed."""
-    kept = []
+def _remove_our_hooks(groups: Any, settings: Path) -> Any:
+    """Return the groups of an event without our hooks. A group that contained nothing else is removed."""
+    remaining = []
     for group in groups if isinstance(groups, list) else ():
         inner = group.get("hooks") if isinstance(group, dict) else None
         others = [hook for hook in inner if not _is_ours(hook, settings)] if isinstance(inner, list) else None
         if others is None or others == inner:
-            kept.append(group)
+            remaining.append(group)
         elif others:
-            kept.append({**group, "hooks": others})
-    return kept if isinstance(groups, list) else groups
+            remaining.append({**group, "hooks": others})
+    return remaining if isinstance(groups, list) else groups
 
 
 def _is_ours(hook: Any, settings: Path) -> bool:
-    return isinstance(hook, dict) and hook_of(settings, hook.get("command")) is not None
+    return isinstance(hook, dict) and parse_hook(settings, hook.get("command")) is not None
 
 
 def plan_renewal(settings: Path) -> InstallPlan:
-    """The rewriting of hooks that an earlier version wrote, with the arguments that they have; nothing without one."""
-    if all(found.state == "current" for found in hooks_in(settings)):
+    """Plan to rewrite hooks of an earlier version with their arguments; an empty plan if there are none."""
+    if all(hook.state == "current" for hook in find_hooks(settings)):
         return InstallPlan((), ())
     return plan_hook(settings, ["collect"], keep=True)
 
@@ -186,28 +188,28 @@ def _hook_command(arguments: Sequence[str]) -> str:
     return shlex.join(clew_process_command(*arguments, "--quiet")) + " >/dev/null 2>&1"
 
 
-def _settings(path: Path, data: bytes | None) -> dict[str, Any]:
+def _parse_settings(path: Path, data: bytes | None) -> dict[str, Any]:
     try:
         value = decode(data) if data and data.strip() else {}
     except ValueError:
         value = None
     hooks = (value.get("hooks") or {}) if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(hooks, dict) or not isinstance(hooks.get(_EVENT) or [], list):
-        raise Refused([f"{path} is not what Claude Code writes, and is left as it is"])
+        raise Refused([f"{path} is not a settings file of Claude Code and was not changed"])
     return dict(value)
 
 
 def run_program(command: Sequence[str]) -> int:
-    """Run a program of the system in a neutral folder; its exit code. Raises FileNotFoundError."""
-    words = [resolve_program(command[0]), *command[1:]]
-    return subprocess.call(words, cwd=neutral_folder(), env=child_environment())
+    """Run a system program in a neutral folder and return its exit code. Raises FileNotFoundError."""
+    arguments = [resolve_program(command[0]), *command[1:]]
+    return subprocess.call(arguments, cwd=neutral_folder(), env=child_environment())
 
 
-def carry_out(plan: InstallPlan, run: Callable[[Sequence[str]], int] = run_program) -> list[Path]:
-    """Carry out a plan, and return the backups that were made of files that others wrote too."""
-    kept: list[Path] = []
+def apply_plan(plan: InstallPlan, run: Callable[[Sequence[str]], int] = run_program) -> list[Path]:
+    """Carry out a plan. Returns the backups of files that contained more than our part."""
+    backups: list[Path] = []
     if any(change.after is None for change in plan.changes):
-        for command in plan.commands:  # stopped before its files go
+        for command in plan.commands:  # stop the timer before its files are removed
             run(command)
     for change in plan.changes:
         if change.before == change.after:
@@ -217,28 +219,28 @@ def carry_out(plan: InstallPlan, run: Callable[[Sequence[str]], int] = run_progr
         elif change.after is None:
             change.path.unlink(missing_ok=True)
         else:
-            kept += filter(None, [back_up(change.path)])
+            backups += filter(None, [back_up(change.path)])
             replace(change.path, change.after)
     if all(change.after is not None for change in plan.changes):
         for command in plan.commands:
-            _run(command, run)
-    return kept
+            _run_checked(command, run)
+    return backups
 
 
-def _run(command: Sequence[str], run: Callable[[Sequence[str]], int]) -> None:
+def _run_checked(command: Sequence[str], run: Callable[[Sequence[str]], int]) -> None:
     try:
         code = run(command)
     except FileNotFoundError:
         code = 127
     if code:
-        failed = StoreError(
+        error = StoreError(
             f"{shell_quoting.join_command(command)} failed with {code}; the files are written.", "timer", False
         )
-        failed.hint = "Run it by hand, or use the hook instead: clew collect install --hook"
-        raise failed
+        error.hint = "Run it by hand, or use the hook instead: clew collect install --hook"
+        raise error
 
 
-def _read(path: Path) -> bytes | None:
+def _read_or_none(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:

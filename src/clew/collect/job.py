@@ -1,4 +1,4 @@
-"""Running: a collector with its archive open and locked, once or again and again."""
+"""Open and lock an archive, and create its collector."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from clew.collect.archive.archive_schema import open_archive, private_key
 from clew.collect.archive.sqlite_errors import explained
 from clew.collect.collector import Collector
-from clew.collect.collector_lock import alone
+from clew.collect.collector_lock import hold_lock
 from clew.collect.masking import Policy
 
 
 @dataclass(frozen=True, slots=True)
 class CollectJob:
-    """What to collect, where to, and whether secrets are masked on the way in."""
+    """What to collect, into which archive, and whether secrets are masked before they are stored."""
 
     root: str
     archive: str
     redact: bool = False
     extras: bool = True
-    max_file: int = 0  # bytes; larger files are left out
+    max_file: int = 0  # bytes; larger files are skipped
 
     @property
     def key(self) -> str:
@@ -34,15 +34,15 @@ class CollectJob:
 
 
 @contextmanager
-def locked(job: CollectJob) -> Iterator[None]:
-    """Keep other collectors of the same archive out."""
-    with alone(job.lock):
+def lock_archive(job: CollectJob) -> Iterator[None]:
+    """Exclude other collectors of the same archive."""
+    with hold_lock(job.lock):
         yield
 
 
 @contextmanager
-def collecting(job: CollectJob) -> Iterator[Collector]:
-    """A collector on an archive that was opened for it: after a failure of the disk it is opened anew, never retried."""
+def open_collector(job: CollectJob) -> Iterator[Collector]:
+    """Open the archive and yield its collector. After a disk failure open a new one; never retry on this one."""
     with explained(job.archive):
         key = private_key(job.key)
         connection = open_archive(job.archive)

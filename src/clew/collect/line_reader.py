@@ -1,6 +1,7 @@
-"""Cutting: the whole lines of an open file from an offset on, without a limit to their length.
+r"""Read complete lines of any length from an open file, starting at an offset.
 
-Lines end at `\\n` alone. Bytes behind the last one are the rest: a line that is not finished, and not taken before it is.
+Lines end at `\n` only. Bytes after the last newline are an unfinished line, which is not ingested before it is
+complete.
 """
 
 from __future__ import annotations
@@ -13,58 +14,58 @@ from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, read_at
 
 
-class Some(NamedTuple):
-    """Whole lines, each with its newline."""
+class CompleteLines(NamedTuple):
+    """Complete lines, each with its newline."""
 
     data: bytes
 
 
-class Long(NamedTuple):
-    """A line that is too long to be held: where it is, how long with its newline, the hash of the line without it."""
+class LongLine(NamedTuple):
+    """A line that is too long to hold in memory: its offset, its length with the newline, its hash without it."""
 
     offset: int
     length: int
     hash: bytes
 
 
-class Rest(NamedTuple):
-    """The bytes behind the last newline; of a very long one only the size."""
+class UnfinishedLine(NamedTuple):
+    """The bytes after the last newline; for a very long line only the size."""
 
     data: bytes
     size: int
 
 
-def cut(file: File, offset: int, limits: ReadLimits) -> Iterator[Some | Long | Rest]:
-    """What stands in a file from an offset on; the last is always the rest."""
-    held, size = b"", limits.block
-    while block := read_at(file, size, offset + len(held)):
+def read_lines(file: File, offset: int, limits: ReadLimits) -> Iterator[CompleteLines | LongLine | UnfinishedLine]:
+    """Yield the lines of a file from an offset on; the last item is always the unfinished line, which may be empty."""
+    buffer, size = b"", limits.block
+    while block := read_at(file, size, offset + len(buffer)):
         stop = block.rfind(b"\n") + 1
         if stop:
-            data = held + block[:stop]
+            data = buffer + block[:stop]
             offset += len(data)
-            held, size = block[stop:], limits.block
-            yield Some(data)
+            buffer, size = block[stop:], limits.block
+            yield CompleteLines(data)
             continue
-        held += block
-        size = min(2 * size, limits.long)
-        if len(held) > limits.long:
-            line = _long(file, offset, limits)
-            if isinstance(line, Rest):
+        buffer += block
+        size = min(2 * size, limits.stream_above)
+        if len(buffer) > limits.stream_above:
+            line = _measure_long_line(file, offset, limits)
+            if isinstance(line, UnfinishedLine):
                 yield line
                 return
             offset += line.length
-            held, size = b"", limits.block
+            buffer, size = b"", limits.block
             yield line
-    yield Rest(held, len(held))
+    yield UnfinishedLine(buffer, len(buffer))
 
 
-def _long(file: File, offset: int, limits: ReadLimits) -> Long | Rest:
-    """A long line, measured as a stream; or the rest of the file if it has no end yet."""
+def _measure_long_line(file: File, offset: int, limits: ReadLimits) -> LongLine | UnfinishedLine:
+    """Hash a long line as a stream, without holding it; return an unfinished line if it has no newline yet."""
     hash, at = sha256(), offset
     while block := read_at(file, limits.block, at):
         stop = block.find(b"\n")
         hash.update(block[:stop] if stop >= 0 else block)
         if stop >= 0:
-            return Long(offset, at + stop + 1 - offset, hash.digest())
+            return LongLine(offset, at + stop + 1 - offset, hash.digest())
         at += len(block)
-    return Rest(b"", at - offset)
+    return UnfinishedLine(b"", at - offset)

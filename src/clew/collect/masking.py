@@ -1,7 +1,7 @@
-"""Policies: what of a line may be kept or sent on. Without a key all of it may; with one, secrets become marks.
+"""Decide what part of a line may be stored or sent; with a key, secrets are replaced by marks.
 
-Masking fails closed. A line that cannot be looked through is not kept as it is: a mark stands in its place, and the line is
-put in quarantine. Equal secrets get equal marks, which nobody without the key can check a guess against.
+Masking fails closed: a line that cannot be inspected is replaced by a mark and put in quarantine. Equal secrets get
+equal marks, which cannot be used to test guesses without the key.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 from stringzilla import count
 
-from clew.collect.split_secrets import mask_split
+from clew.collect.split_secrets import mask_split_secrets
 from clew.facts.secrets.mask_secrets import RULES_VERSION, mask, mask_data, may_hold
 from clew.wire.json_codec import decode, encode
 
-_FAILURES = (ValueError, TypeError, RecursionError, OverflowError, MemoryError)
-_BATCH = 64 << 10  # bytes of lines
+_DECODE_ERRORS = (ValueError, TypeError, RecursionError, OverflowError, MemoryError)
+_BATCH_BYTES = 64 << 10  # bytes of lines
 
 
 class MaskedBytes(NamedTuple):
-    """The bytes that may be kept; by which version of the rules, how many secrets were masked, and why it was withheld."""
+    """Bytes that may be stored, the version of the rules, the number of masked secrets, and why it was withheld."""
 
     data: bytes
     rules: int = 0
@@ -31,106 +31,111 @@ class MaskedBytes(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """`key` is None for a place that may hold secrets, such as the archive on the same disk."""
+    """What a destination may contain. `key` is None if it may contain secrets, such as the archive on the same disk."""
 
     key: bytes | None = None
 
-    def line(self, data: bytes) -> MaskedBytes:
-        """One line without its newline: a JSON object, or what is left of one."""
+    def mask_line(self, data: bytes) -> MaskedBytes:
+        """Mask one line without its newline: a JSON object, or what is left of one."""
         if self.key is None:
             return MaskedBytes(data)
         if not data.strip():
             return MaskedBytes(data, RULES_VERSION)
         try:
             value = decode(data)
-            split = mask_split(value, self._mark) if _has_several_texts(data) else 0
+            split = mask_split_secrets(value, self._mark) if _has_several_texts(data) else 0
             masked, secrets = mask_data(value, self.key)
             secrets += split
             if not secrets:
                 return MaskedBytes(data, RULES_VERSION)
-            made = encode(masked)
-            if shape(decode(made)) != shape(decode(data)):
+            encoded = encode(masked)
+            if json_shape(decode(encoded)) != json_shape(decode(data)):
                 return self.withhold(data, "masking changed the shape of the line")
-        except _FAILURES as error:
-            return self.withhold(data, f"it could not be looked through: {type(error).__name__}")
-        return MaskedBytes(made + (b"\r" if data.endswith(b"\r") else b""), RULES_VERSION, secrets)
+        except _DECODE_ERRORS as error:
+            return self.withhold(data, f"it could not be inspected: {type(error).__name__}")
+        return MaskedBytes(encoded + (b"\r" if data.endswith(b"\r") else b""), RULES_VERSION, secrets)
 
-    def lines(self, lines: Sequence[bytes]) -> Iterator[MaskedBytes]:
-        """Each of many lines: they are asked together whether they could hold a secret, and most could not."""
+    def mask_lines(self, lines: Sequence[bytes]) -> Iterator[MaskedBytes]:
+        """Mask many lines. A fast check of a whole batch skips the lines that cannot contain a secret."""
         if self.key is None:
             yield from map(MaskedBytes, lines)
             return
-        for batch in _batches(lines):
-            for line, is_plain in zip(batch, _are_plain(batch), strict=True):
-                yield MaskedBytes(line, RULES_VERSION) if is_plain else self.line(line)
+        for batch in _split_batches(lines):
+            for line, is_plain in zip(batch, _are_free_of_secrets(batch), strict=True):
+                yield MaskedBytes(line, RULES_VERSION) if is_plain else self.mask_line(line)
 
-    def text(self, data: bytes) -> MaskedBytes:
-        """A whole side file: JSON if it is that, else text, else bytes."""
+    def mask_document(self, data: bytes) -> MaskedBytes:
+        """Mask a whole side file: as JSON if it is JSON, else as text, else as bytes."""
         if self.key is None:
             return MaskedBytes(data)
         try:
             value = decode(data)
-        except _FAILURES:
-            return self._plain(data)
-        return self.line(data) if isinstance(value, dict | list) else self._plain(data)
+        except _DECODE_ERRORS:
+            return self._mask_text(data)
+        return self.mask_line(data) if isinstance(value, dict | list) else self._mask_text(data)
 
     def withhold(self, data: bytes, reason: str) -> MaskedBytes:
-        """A mark in the place of the bytes."""
+        """Return a mark that replaces the bytes completely."""
         mark = self._mark("withheld-line", data.decode("utf-8", "surrogateescape"))
         return MaskedBytes(mark.encode(), RULES_VERSION, 1, reason)
 
     def _mark(self, rule: str, secret: str) -> str:
-        """As the engine marks what it finds itself."""
+        """Return the mark for a secret, in the format of `clew.facts.secrets`."""
         digest = hmac.digest(self.key or b"", secret.encode("utf-8", "surrogateescape"), "sha256").hex()
         return f"[REDACTED:{rule}:{digest[:8]}]"
 
-    def _plain(self, data: bytes) -> MaskedBytes:
+    def _mask_text(self, data: bytes) -> MaskedBytes:
         for encoding in ("utf-8", "latin-1"):
             try:
                 text, secrets = mask(data.decode(encoding), self.key)
                 return MaskedBytes(text.encode(encoding) if secrets else data, RULES_VERSION, len(secrets))
             except UnicodeDecodeError:
                 continue
-            except _FAILURES as error:
-                return self.withhold(data, f"it could not be looked through: {type(error).__name__}")
-        return self.withhold(data, "it is no text")
+            except _DECODE_ERRORS as error:
+                return self.withhold(data, f"it could not be inspected: {type(error).__name__}")
+        return self.withhold(data, "it is not text")
 
 
-def _batches(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+def _split_batches(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     first = size = 0
     for number, line in enumerate(lines):
         size += len(line)
-        if size >= _BATCH:
+        if size >= _BATCH_BYTES:
             yield lines[first : number + 1]
             first, size = number + 1, 0
     yield lines[first:]
 
 
-def _are_plain(lines: Sequence[bytes]) -> Iterable[bool]:
-    """Of each line, whether it is certain that it is whole and that no secret stands in it."""
+def _are_free_of_secrets(lines: Sequence[bytes]) -> Iterable[bool]:
+    """Return for each line whether it certainly is valid JSON without a secret."""
     try:
-        held = may_hold([decode(line) for line in lines])
-    except _FAILURES:
+        suspicious = may_hold([decode(line) for line in lines])
+    except _DECODE_ERRORS:
         return repeat(False, len(lines))
-    return (not (is_held or _has_several_texts(line)) for line, is_held in zip(lines, held, strict=True))
+    return (
+        not (is_suspicious or _has_several_texts(line)) for line, is_suspicious in zip(lines, suspicious, strict=True)
+    )
 
 
 def _has_several_texts(line: bytes) -> bool:
     return bool(count(line, b'"text"') > 2)
 
 
-def shape(value: Any) -> Any:
-    """The shape of decoded JSON: how many members at each depth, of which kinds; masking changes texts and names alone."""
-    found: list[Any] = []
+def json_shape(value: Any) -> Any:
+    """Return the shape of decoded JSON: the number of members of each container and all values but strings.
+
+    Masking may only change strings and keys, so the shape before and after must be equal.
+    """
+    members: list[Any] = []
     todo: list[Any] = [value]
     while todo:
         item = todo.pop()
         if isinstance(item, dict):
-            found.append(("object", len(item)))
+            members.append(("object", len(item)))
             todo.extend(item.values())
         elif isinstance(item, list):
-            found.append(("list", len(item)))
+            members.append(("list", len(item)))
             todo.extend(item)
         else:
-            found.append(str if isinstance(item, str) else item)
-    return found
+            members.append(str if isinstance(item, str) else item)
+    return members

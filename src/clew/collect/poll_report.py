@@ -1,4 +1,4 @@
-"""Reports: what a poll did, and what people should know of it."""
+"""The result of a poll: counts, resets, moves and failures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Reset(NamedTuple):
-    """A file that is not the one that was read before: truncated, replaced or rewritten in place."""
+    """A file whose earlier content changed: it was truncated, replaced or rewritten in place."""
 
     path: str
     reason: str
@@ -20,7 +20,7 @@ class FileMoved(NamedTuple):
 
 
 class FileFailed(NamedTuple):
-    """A file that could not be read this time; it is tried again at the next poll."""
+    """A file that could not be read; the next poll tries it again."""
 
     path: str
     reason: str
@@ -28,7 +28,7 @@ class FileFailed(NamedTuple):
 
 @dataclass(slots=True)
 class PollReport:
-    """One poll. Sizes are in bytes."""
+    """The result of one poll. Sizes are in bytes."""
 
     files: int = 0
     opened: int = 0
@@ -45,7 +45,7 @@ class PollReport:
     failures: list[FileFailed] = field(default_factory=list)
     too_large: list[str] = field(default_factory=list)
     unsettled: list[str] = field(default_factory=list)
-    """Files that changed under the reader; the next poll takes them."""
+    """Files that changed while they were read; the next poll ingests them."""
     missed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
 

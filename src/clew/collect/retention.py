@@ -1,4 +1,4 @@
-"""Retention: after how many days Claude Code deletes what it wrote."""
+"""Read after how many days Claude Code deletes its transcripts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 
 from clew.wire.json_codec import decode
 
-DAYS = 30  # what it does unless `cleanupPeriodDays` says otherwise
+DEFAULT_DAYS = 30  # without `cleanupPeriodDays`
 
 
-def days_kept(root: str) -> int:
-    """The days that the settings name; broken settings name none."""
+def retention_days(root: str) -> int:
+    """Return `cleanupPeriodDays` of the settings; the default if the settings are missing or invalid."""
     for name in ("settings.local.json", "settings.json"):
         try:
             with open(os.path.join(root, name), "rb") as file:
@@ -20,4 +20,4 @@ def days_kept(root: str) -> int:
         days = value.get("cleanupPeriodDays") if isinstance(value, dict) else None
         if isinstance(days, int | float) and not isinstance(days, bool) and days >= 0:
             return min(int(days), 365_000)
-    return DAYS
+    return DEFAULT_DAYS

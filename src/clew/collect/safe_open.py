@@ -1,4 +1,4 @@
-"""Opening a source: the very file that the scan saw, and no link that took its place since."""
+"""Open exactly the file that the scan listed, never a link that replaced it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ File = FileIO
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
 
 
-def open_found(root: str, found: SourceFile) -> File:
-    """The file, unbuffered. Raises Stale if another one stands there by now."""
-    path = os.path.join(root, found.path)
+def open_source(root: str, source: SourceFile) -> File:
+    """Open the file unbuffered. Raises Stale if another file has its path now."""
+    path = os.path.join(root, source.path)
     file = FileIO(os.open(path, _FLAGS), "rb")
     stat = os.fstat(file.fileno())
-    if not S_ISREG(stat.st_mode) or state_of(stat)[:2] != found.state[:2]:
+    if not S_ISREG(stat.st_mode) or state_of(stat)[:2] != source.state[:2]:
         file.close()
         raise Stale(path)
     return file
@@ -30,7 +30,7 @@ def state_now(file: File) -> FileState:
 
 
 def read_at(file: File, size: int, at: int) -> bytes:
-    """These bytes of a file; fewer only if it ends before."""
+    """Read `size` bytes at an offset; fewer only at the end of the file."""
     file.seek(at)
     data = file.read(size) or b""
     while 0 < len(data) < size and (more := file.read(size - len(data))):

@@ -1,6 +1,7 @@
-"""Secrets that are split: one half ends a text block, and the next block begins with the other.
+"""Mask secrets that are split across the border of two text blocks.
 
-Blocks of one list are read as one text, as a model reads them. A secret that lies across their border is masked in both.
+A model reads the text blocks of a list as one text, and so does this: with `["sk-ab", "cdef"]` the secret
+`sk-abcdef` is masked in both blocks.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from typing import Any
 from clew.facts.secrets.mask_secrets import find
 
 
-def mask_split(value: Any, mark: Callable[[str, str], str]) -> int:
-    """Mask, in place, secrets across the borders of text blocks; how many. `mark` is given the rule and the secret."""
-    return sum(_mask_blocks(blocks, mark) for blocks in _lists(value))
+def mask_split_secrets(value: Any, mark: Callable[[str, str], str]) -> int:
+    """Mask, in place, secrets across borders of text blocks. Returns their number. `mark` gets the rule and the
+    secret.
+    """
+    return sum(_mask_blocks(blocks, mark) for blocks in _text_block_lists(value))
 
 
-def _lists(value: Any) -> Iterator[list[dict[str, Any]]]:
-    """The text blocks of each list that has several."""
+def _text_block_lists(value: Any) -> Iterator[list[dict[str, Any]]]:
+    """Yield the text blocks of each list that has several."""
     todo = [value]
     while todo:
         item = todo.pop()
@@ -25,7 +28,7 @@ def _lists(value: Any) -> Iterator[list[dict[str, Any]]]:
             todo.extend(item.values())
         elif isinstance(item, list):
             todo.extend(item)
-            blocks = [each for each in item if isinstance(each, dict) and isinstance(each.get("text"), str)]
+            blocks = [block for block in item if isinstance(block, dict) and isinstance(block.get("text"), str)]
             if len(blocks) > 1:
                 yield blocks
 
@@ -38,11 +41,11 @@ def _mask_blocks(blocks: list[dict[str, Any]], mark: Callable[[str, str], str]) 
     joined = "".join(texts)
     split = [s for s in find(joined) if any(s.start < border < s.end for border in starts[1:-1])]
     for secret in reversed(split):
-        rest = mark(secret.rule, joined[secret.start : secret.end])
+        replacement = mark(secret.rule, joined[secret.start : secret.end])
         for block, start in zip(blocks, starts, strict=False):
             end = start + len(block["text"])
             if secret.start < end and start < secret.end:
-                cut = slice(max(0, secret.start - start), min(len(block["text"]), secret.end - start))
-                block["text"] = block["text"][: cut.start] + rest + block["text"][cut.stop :]
-                rest = ""
+                span = slice(max(0, secret.start - start), min(len(block["text"]), secret.end - start))
+                block["text"] = block["text"][: span.start] + replacement + block["text"][span.stop :]
+                replacement = ""
     return len(split)

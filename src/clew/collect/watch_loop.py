@@ -1,7 +1,7 @@
-"""Watching: when the next poll is due. Notifications only wake; a poll comes in any case, for they get lost.
+"""Poll repeatedly: after file-system notifications, and at intervals because notifications can get lost.
 
-With watchfiles (`pip install 'clew[watch]'`) a change wakes it at once, and an idle machine is left alone for a minute.
-Without it, polls become rarer while nothing happens.
+With watchfiles (`pip install 'clew[watch]'`) a change triggers a poll immediately, and an idle machine is polled
+once a minute. Without it, the interval grows while nothing changes.
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ from contextlib import AbstractContextManager
 from importlib.util import find_spec
 
 from clew.collect.collector import Collector
-from clew.collect.job import CollectJob, collecting, locked
+from clew.collect.job import CollectJob, lock_archive, open_collector
 from clew.collect.poll_report import PollReport
 from clew.errors import StoreError
 
-_SLOWEST = 8  # times the usual interval, when nothing happens
-_SAFETY = 60.0  # seconds between polls that nothing woke
-_GATHER_MS = 400  # changes that come together are one
+_MAX_SLOWDOWN = 8  # times the configured interval, while nothing changes
+_FALLBACK_SECONDS = 60.0  # seconds between polls without a notification
+_DEBOUNCE_MS = 400  # changes within this time trigger one poll
 
 
 class Pace:
-    """The wait before the next poll: short after something happened, longer and longer while nothing does."""
+    """The wait before the next poll: short after a change, growing while nothing changes."""
 
     def __init__(self, every: float) -> None:
         self.every = every
         self.wait = every
 
-    def heard(self, report: PollReport) -> None:
-        self.wait = self.every if not report.is_quiet else min(self.wait * 1.5, self.every * _SLOWEST)
+    def update(self, report: PollReport) -> None:
+        self.wait = self.every if not report.is_quiet else min(self.wait * 1.5, self.every * _MAX_SLOWDOWN)
 
 
-def polled(pace: Pace, sleep: Callable[[float], None] = time.sleep) -> Iterator[None]:
-    """A poll is due now, and after each wait."""
+def poll_times(pace: Pace, sleep: Callable[[float], None] = time.sleep) -> Iterator[None]:
+    """Yield when a poll is due: now, and after each wait."""
     while True:
         yield
         sleep(pace.wait)
 
 
-def woken(root: str) -> Iterator[None]:
-    """A poll is due now, whenever something changes below the root, and from time to time in any case."""
+def notified_times(root: str) -> Iterator[None]:
+    """Yield when a poll is due: now, after each change below the root, and at least once a minute."""
     from watchfiles import watch as changes
 
     yield
-    pause = int(_SAFETY * 1000)
+    pause = int(_FALLBACK_SECONDS * 1000)
     for _ in changes(
         root,
         watch_filter=None,
-        debounce=_GATHER_MS,
+        debounce=_DEBOUNCE_MS,
         rust_timeout=pause,
         yield_on_timeout=True,
         raise_interrupt=True,
@@ -56,8 +56,8 @@ def woken(root: str) -> Iterator[None]:
         yield
 
 
-def due(root: str, pace: Pace) -> Iterator[None]:
-    return woken(root) if find_spec("watchfiles") else polled(pace)
+def due_times(root: str, pace: Pace) -> Iterator[None]:
+    return notified_times(root) if find_spec("watchfiles") else poll_times(pace)
 
 
 def watch(
@@ -66,16 +66,16 @@ def watch(
     attend: Callable[[Collector], AbstractContextManager[Callable[[PollReport], None]]],
     failed: Callable[[StoreError], None],
 ) -> None:
-    """Poll whenever it is due, until the calls stop. After a failure of the disk the archive is opened anew.
+    """Poll whenever `due` yields, until it ends. After a disk failure the archive is opened again.
 
-    `attend` is asked, for each collector that is opened, who is to hear its reports.
+    `attend` is called for each opened collector and returns the function that receives its reports.
     """
-    with locked(job):
+    with lock_archive(job):
         while True:
             try:
-                with collecting(job) as collector, attend(collector) as hear:
+                with open_collector(job) as collector, attend(collector) as handle_report:
                     for _ in due:
-                        hear(collector.poll())
+                        handle_report(collector.poll())
                     return
             except StoreError as error:
                 if not error.retryable:

@@ -80,7 +80,7 @@ def arguments(command: ArgumentParser) -> None:
 
 
 def call(options: Namespace) -> int:
-    from clew.collect.job import collecting, locked
+    from clew.collect.job import lock_archive, open_collector
 
     if options.action in ("install", "uninstall"):
         from clew.cli.keep.collect_install import install
@@ -111,7 +111,7 @@ def call(options: Namespace) -> int:
         return _preview(job, options)
     if options.watch:
         return _watch(job, options)
-    with locked(job), collecting(job) as collector, _deliveries(collector, options) as waiting:
+    with lock_archive(job), open_collector(job) as collector, _deliveries(collector, options) as waiting:
         report = collector.poll(scrub=options.scrub, progress=_bar(options))
         _tell(report, job, options)
         is_delivered = _deliver(collector, waiting, options)
@@ -191,7 +191,7 @@ def _job(options: Namespace) -> CollectJob:
 
 
 def _watch(job: CollectJob, options: Namespace) -> int:
-    from clew.collect.watch_loop import Pace, due, watch
+    from clew.collect.watch_loop import Pace, due_times, watch
 
     pace = Pace(options.every)
 
@@ -202,7 +202,7 @@ def _watch(job: CollectJob, options: Namespace) -> int:
         with _deliveries(collector, options) as waiting:
 
             def hear(report: PollReport) -> None:
-                pace.heard(report)
+                pace.update(report)
                 if not report.is_quiet:
                     _tell(report, job, options)
                 _deliver(collector, waiting, options)
@@ -215,7 +215,7 @@ def _watch(job: CollectJob, options: Namespace) -> int:
     def failed(error: StoreError) -> None:
         remark(f"clew: {error} It is tried again.")
 
-    watch(job, due(job.root, pace), attend, failed)
+    watch(job, due_times(job.root, pace), attend, failed)
     return 0
 
 
@@ -231,9 +231,9 @@ def _furnish(collector: Collector) -> None:
 
 
 def _preview(job: CollectJob, options: Namespace) -> int:
-    from clew.collect.dry_run import changed
+    from clew.collect.dry_run import changed_files
 
-    files = changed(job)
+    files = changed_files(job)
     if options.json:
         print_json({"kind": "source", "path": f.path, "source": f.kind, "bytes": f.state.size} for f in files)
         return 0

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.cli.output import clean_name, print_json, remark, size
-from clew.collect.collector_lock import alone
+from clew.collect.collector_lock import hold_lock
 from clew.collect.direct_collect import DirectCollector, DirectReport, StateFile, default_state_path
 from clew.collect.masking import Policy
 from clew.collect.sinks.address import sink_at
@@ -28,7 +28,7 @@ def collect_directly(options: Namespace) -> int:
         raise NotFound(str(root), "session folder")
     state = str(Path(options.state or default_state_path()).expanduser())
     Path(state).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with alone(f"{state}.lock"):
+    with hold_lock(f"{state}.lock"):
         while True:
             code = _deliver(str(root), state, options)
             if not options.watch:

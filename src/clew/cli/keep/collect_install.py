@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def install(options: Namespace) -> int:
-    from clew.collect.install_plan import carry_out
+    from clew.collect.install_plan import apply_plan
 
     plan = _plan(options)
     if plan.is_done:
@@ -27,7 +27,7 @@ def install(options: Namespace) -> int:
     if not options.json:
         _show(plan)
     is_agreed = not options.dry_run and (options.yes or _asks())
-    kept = carry_out(plan) if is_agreed else []
+    kept = apply_plan(plan) if is_agreed else []
     if options.json:
         print_json(
             {"kind": "change", "path": str(c.path), "removed": c.after is None, "done": is_agreed} for c in plan.changes

@@ -20,10 +20,10 @@ def status(options: Namespace) -> int:
     from clew.collect.archive.archive_status import health
     from clew.collect.archive.reader import archive_path
     from clew.collect.archive.sqlite_errors import explained
-    from clew.collect.install_check import explain
+    from clew.collect.install_check import describe_problem
 
     installed = _installed(options)
-    problems = [explanation for each in installed if (explanation := explain(each))]
+    problems = [explanation for each in installed if (explanation := describe_problem(each))]
     path = archive_path(options.archive)
     if not options.json:
         for problem in problems:
@@ -46,12 +46,12 @@ def status(options: Namespace) -> int:
 
 def _installed(options: Namespace) -> list[Installed]:
     """The hooks and the timer that run the collector."""
-    from clew.collect.install_check import hooks_in, timer_at
+    from clew.collect.install_check import find_hooks, read_timer
     from clew.collect.install_plan import timer_file
     from clew.wire.layout import claude_dir
 
-    timer = timer_at(timer_file())
-    return [*hooks_in(claude_dir(options.claude_dir) / "settings.json"), *([timer] if timer else [])]
+    timer = read_timer(timer_file())
+    return [*find_hooks(claude_dir(options.claude_dir) / "settings.json"), *([timer] if timer else [])]
 
 
 def _json(found: Installed) -> dict[str, str]:

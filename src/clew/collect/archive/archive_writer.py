@@ -11,8 +11,8 @@ import apsw
 
 from clew.collect.archive.archive_schema import ABSENT, DEFLATED, RAW
 from clew.collect.discovery import FileState, SourceFile
-from clew.collect.fingerprint import ReadPosition, StoredPosition, mark
-from clew.collect.line_reader import Long
+from clew.collect.fingerprint import ReadPosition, StoredPosition, seal_position
+from clew.collect.line_reader import LongLine
 from clew.collect.masking import MaskedBytes, Policy
 from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, read_at
@@ -96,7 +96,7 @@ class ArchiveWriter:
         return self.connection.execute(statement, values)
 
     def settle(self) -> None:
-        if self._written >= self.limits.commit:
+        if self._written >= self.limits.commit_bytes:
             self.close()
 
     def close(self) -> None:
@@ -162,7 +162,7 @@ class ArchiveWriter:
     def save_place(self, generation: int, place: ReadPosition) -> None:
         self._do(
             "UPDATE generation SET offset=?, lines=?, chain=?, head=?, tail=?, rest=x'' WHERE id=?",
-            (*mark(place, self.key), generation),
+            (*seal_position(place, self.key), generation),
         )
 
     def save_rest(self, generation: int, rest: bytes, mtime: int) -> None:
@@ -211,28 +211,28 @@ class ArchiveWriter:
     def _kept(self, lines: Sequence[bytes], offset: int, damaged: Mapping[int, Trouble]) -> Iterator[MaskedBytes]:
         """What may be kept of each line; with secrets masked, nothing of a damaged one."""
         if self.policy.key is None or not damaged:
-            yield from self.policy.lines(lines)
+            yield from self.policy.mask_lines(lines)
             return
         for line in lines:
             trouble = damaged.get(offset)
-            yield self.policy.withhold(line, trouble.reason) if trouble else self.policy.line(line)
+            yield self.policy.withhold(line, trouble.reason) if trouble else self.policy.mask_line(line)
             offset += len(line) + 1
 
     def add_whole(self, generation: int, data: bytes) -> None:
-        kept = self.policy.text(data)
+        kept = self.policy.mask_document(data)
         if kept.withheld:
             self.quarantine(generation, [Trouble(0, len(data), "withheld", kept.withheld)])
         content = self._content(sha256(kept.data).digest(), kept)
         self._occurrences([(generation, 0, 1, len(data), content)])
 
-    def add_long(self, generation: int, number: int, line: Long, file: File) -> None:
+    def add_long(self, generation: int, number: int, line: LongLine, file: File) -> None:
         """A line that is too long to be held, copied as a stream and compared with what was measured."""
         size = line.length - 1
         kept = MaskedBytes(b"")
         if self.policy.key is not None:
             kept = self.policy.withhold(line.hash, "it is too long to be looked through")
             content = self._content(sha256(kept.data).digest(), kept)
-        elif size > self.limits.longest:
+        elif size > self.limits.max_stored:
             kept = MaskedBytes(b"", withheld="it is too long to be kept")
             content = self._find(line.hash) or self._row(line.hash, size, ABSENT, kept, None)
         else:
@@ -273,7 +273,7 @@ class ArchiveWriter:
         )
         return self.connection.last_insert_rowid()
 
-    def _stream(self, line: Long, size: int, file: File) -> int:
+    def _stream(self, line: LongLine, size: int, file: File) -> int:
         """Undone as a whole if the file changed under the copy."""
         self._do("SAVEPOINT stream")
         is_whole = False
@@ -289,7 +289,7 @@ class ArchiveWriter:
         self._written += size
         return row
 
-    def _copy(self, line: Long, size: int, file: File, row: int) -> bytes:
+    def _copy(self, line: LongLine, size: int, file: File, row: int) -> bytes:
         hash, at = sha256(), 0
         with self.connection.blob_open("main", "content", "data", row, True) as blob:
             while at < size and (block := read_at(file, min(self.limits.block, size - at), line.offset + at)):

@@ -13,7 +13,7 @@ import apsw
 
 from clew.collect.archive.archive_schema import ABSENT, DEFLATED, open_to_read
 from clew.collect.archive.sqlite_errors import explained
-from clew.collect.discovery import is_whole
+from clew.collect.discovery import is_replaced_kind
 from clew.errors import Ambiguous, NotFound, StoreError
 from clew.system.environment import data_home
 
@@ -145,7 +145,7 @@ class Archive:
 
     def parts(self, file: ArchivedFile) -> Iterator[bytes]:
         """The bytes of a generation, a line at a time. Raises StoreError for a line that was too long to be kept."""
-        end = b"" if is_whole(file.kind) else b"\n"
+        end = b"" if is_replaced_kind(file.kind) else b"\n"
         for packing, data, size, hash in self.connection.execute(_PARTS, (file.generation,)):
             if packing == ABSENT:
                 raise StoreError(

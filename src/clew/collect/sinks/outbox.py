@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import apsw
 
-from clew.collect.discovery import DELIVERED
+from clew.collect.discovery import DELIVERED_KINDS
 from clew.collect.masking import Policy
 from clew.collect.sinks.record import COLUMNS, Record, records
 from clew.errors import StoreError
@@ -23,7 +23,7 @@ BYTES = 4 << 20
 POISON = "poison"  # the kind of error that one record of a batch may cause
 _FIRST, _LONGEST = 1.0, 300.0  # seconds to wait after a failure
 
-DELIVERABLE = f"g.is_stub = 0 AND f.kind IN ({', '.join(repr(kind) for kind in DELIVERED)})"
+DELIVERABLE = f"g.is_stub = 0 AND f.kind IN ({', '.join(repr(kind) for kind in DELIVERED_KINDS)})"
 
 
 class Turned(Protocol):

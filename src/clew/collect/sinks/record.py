@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from clew.collect.archive.archive_schema import ABSENT, DEFLATED
-from clew.collect.discovery import is_whole
+from clew.collect.discovery import is_replaced_kind
 from clew.collect.masking import Policy
 
 _BATCH = 64 << 10  # bytes of lines as they are kept
@@ -89,14 +89,14 @@ def records(host: str, rows: Iterable[Sequence[Any]], policy: Policy) -> Iterato
 
 
 def _records(host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Iterator[Record]:
-    told = [(row, is_whole(row[2]), _raw(row[13], row[14])) for row in rows]
-    lines = policy.lines([raw for _, is_file, raw in told if raw is not None and not is_file])
+    told = [(row, is_replaced_kind(row[2]), _raw(row[13], row[14])) for row in rows]
+    lines = policy.mask_lines([raw for _, is_file, raw in told if raw is not None and not is_file])
     for row, is_file, raw in told:
         names = (row[0], host, *row[1:12], row[12].hex())
         if raw is None:
             yield Record._make((*names, None, 0, "it is too long to be kept"))
         else:
-            kept = policy.text(raw) if is_file else next(lines)
+            kept = policy.mask_document(raw) if is_file else next(lines)
             yield Record._make((*names, kept.data, kept.masked, kept.withheld))
 
 

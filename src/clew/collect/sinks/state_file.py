@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from clew.collect.discovery import is_whole
+from clew.collect.discovery import is_replaced_kind
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import DELIVERABLE, bounded
 from clew.collect.sinks.record import COLUMNS, Record, records
@@ -110,7 +110,7 @@ class StateCursor:
         """The offset of the state, if a line begins there. A file that began anew since, or is read whole, begins at 0."""
         if point is None or not 0 < point.offset <= offset or began > saved:
             return 0
-        if is_whole(kind):
+        if is_replaced_kind(kind):
             return offset if point.mtime == mtime // 1_000_000 else 0
         if point.offset == offset:
             return offset

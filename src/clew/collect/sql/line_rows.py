@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.collect.discovery import is_whole
+from clew.collect.discovery import is_replaced_kind
 from clew.collect.sinks.record import Record
 from clew.collect.sql.fact_rows import name, text, times
 from clew.collect.sql.fact_tables import FactTable
@@ -43,7 +43,7 @@ LINE = FactTable(
 def line_row(record: Record) -> tuple[str | int, ...]:
     """A record in the columns of the table. Its day is told by its own time alone, so that it is the same for ever."""
     entry = None
-    if record.raw is not None and not is_whole(record.kind):
+    if record.raw is not None and not is_replaced_kind(record.kind):
         item = parse_line(Line(record.line, 0, record.raw, 0, len(record.raw)))
         entry = item if isinstance(item, Entry) else None
     time, time_ms, day = times(entry.time if entry else None)
