@@ -66,7 +66,9 @@ class Collector:
             ingester = FileIngester(self.root, number, writer, report, now)
             report_progress = progress or _ignore_progress
             total = (
-                sum(_estimate_new_bytes(source, known.get(source.path)) for source in listing.sources) if progress else 0
+                sum(_estimate_new_bytes(source, known.get(source.path)) for source in listing.sources)
+                if progress
+                else 0
             )
             self._ingest_changed(listing, known, ingester, scrub, lambda: report_progress(report.bytes, total))
             self._record_deleted(listing, known, writer, report, now)

@@ -261,7 +261,13 @@ class DirectCollector:
     def _build_record(self, batch: _Batch, position: tuple[int, int, int], raw: bytes | None, ordinal: int) -> Record:
         source = batch.source
         is_long = raw is None or bool(self.max_line and len(raw) > self.max_line)
-        masked = None if is_long or raw is None else self.policy.mask_document(raw) if source.is_whole else self.policy.mask_line(raw)
+        masked = (
+            None
+            if is_long or raw is None
+            else self.policy.mask_document(raw)
+            if source.is_whole
+            else self.policy.mask_line(raw)
+        )
         names = (source.path, source.kind, source.project, source.session, source.agent, file_number(source.path))
         return Record(
             self.state.sequence + ordinal,
