@@ -17,8 +17,8 @@ from statistics import mean, median, quantiles
 
 from benchmarks.measure import Line, Note, cpu_of, start_of, transcripts
 from clew.facts.searchable_text import words
-from clew.index.assemble import fold, rank, sessions
-from clew.index.fts_match import matches
+from clew.index.assemble import fold_repeats, group_by_session, rank_sessions
+from clew.index.fts_match import find_matches
 from clew.index.query_syntax import parse
 from clew.index.session_index import Index
 from clew.index.tokenizer import is_wide, tokens
@@ -187,8 +187,13 @@ def ranking(index: Index, asked: dict[str, list[str]]) -> Iterator[Line]:
 def overlap(index: Index, text: str, limit: int, now: float) -> float:
     query = parse(text)
     every, seen = (
-        {one.session for one in fold(index.shards, rank(sessions(index.shards, found, None).values(), now), limit, now)}
-        for found in (matches(index.shards, query), matches(index.shards, query, 10 * limit, now))
+        {
+            one.session
+            for one in fold_repeats(
+                index.shards, rank_sessions(group_by_session(index.shards, found, None).values(), now), limit, now
+            )
+        }
+        for found in (find_matches(index.shards, query), find_matches(index.shards, query, 10 * limit, now))
     )
     return len(every & seen) / len(every) if every else 1.0
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clew.errors import BadQuery
 from clew.facts.searchable_text import words
-from clew.index.byte_scan import _literal, sought
+from clew.index.byte_scan import _required_literal, compile_pattern
 from clew.index.session_index import Index
 from clew.wire.entry import entries, read
 from tests.index.helper import Claude, call, ident, prompt, reply, result, touch
@@ -92,12 +92,12 @@ def test_what_a_match_must_hold_it_holds(expression: str, text: str) -> None:
     except re.error:
         return
     if match := pattern.search(text):
-        assert _literal(expression) in text, (expression, match)
+        assert _required_literal(expression) in text, (expression, match)
 
 
 @pytest.mark.parametrize("pattern", ["er", "tion", "('", "/src/", "oo", "\\n", "le s"])
 def test_it_agrees_with_a_plain_reading(demo: Index, pattern: str) -> None:
-    wanted = sought(pattern, False).pattern
+    wanted = compile_pattern(pattern, False).pattern
     rows = [
         row for shard in demo.shards for row in shard.execute("SELECT path, session, agent FROM file WHERE side=''")
     ]

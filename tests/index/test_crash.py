@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.index.parallel_build import LARGE
+from clew.index.parallel_build import MIN_BYTES
 from clew.index.session_index import Index
 from tests.index.helper import Claude, append, call, contents, custom, fresh, prompt, reply, result, touch
 
@@ -143,13 +143,13 @@ def test_a_refresh_that_cannot_write_in_time_says_so(claude: Claude) -> None:
 def test_a_large_build_uses_a_process_for_each_shard_and_tells_how_far_it_is(tmp_path: Path) -> None:
     claude = Claude(tmp_path)
     text = "word " * 20_000
-    for number in range(LARGE // 800_000):
+    for number in range(MIN_BYTES // 800_000):
         claude.write(f"s{number}", *(prompt(f"{n} {text}", toolUseResult="x" * 100_000) for n in range(4)))
     heard: list[tuple[int, int]] = []
     with claude.open() as index:
         done = index.refresh(progress=lambda read, total: heard.append((read, total)))
         assert done.is_complete
-        assert done.files == LARGE // 800_000
+        assert done.files == MIN_BYTES // 800_000
         assert done.pieces == 4 * done.files
         assert heard[-1][0] == heard[-1][1]
         assert len(index.search("word", limit=100)) == done.files

@@ -6,8 +6,8 @@ from math import log2
 
 import pytest
 
-from clew.index.assemble import fold, rank, sessions
-from clew.index.fts_match import REPLIED, matches
+from clew.index.assemble import fold_repeats, group_by_session, rank_sessions
+from clew.index.fts_match import MAX_REPLIES, find_matches
 from clew.index.query_syntax import parse
 from clew.index.ranking import HALF_LIFE, MOST, WEIGHT, passage_score, session_score
 from clew.index.session_index import Index
@@ -71,7 +71,7 @@ def test_what_tools_repeat_makes_a_session_no_denser(claude: Claude) -> None:
 def test_an_old_prompt_is_not_drowned_by_newer_replies(claude: Claude) -> None:
     claude.write("old", prompt("where do nightjars nest", days=300))
     for name in "bcdefghi":
-        claude.write(name, prompt("go"), *(reply(f"nightjars here {number}") for number in range(REPLIED // 2)))
+        claude.write(name, prompt("go"), *(reply(f"nightjars here {number}") for number in range(MAX_REPLIES // 2)))
     assert ident("old") in claude.search("nightjars")
 
 
@@ -79,7 +79,7 @@ def test_an_old_prompt_is_not_drowned_by_newer_replies(claude: Claude) -> None:
 @pytest.mark.parametrize("text", ["the", "a*", "order total", '"the same"', "fix is:error", "in:reply test", "日本"])
 def test_the_order_is_that_of_ranking_all_matches(demo: Index, text: str) -> None:
     query = parse(text)
-    everything = sessions(demo.shards, matches(demo.shards, query), None).values()
-    expected = fold(demo.shards, rank(everything, NOW), 50, NOW)
+    everything = group_by_session(demo.shards, find_matches(demo.shards, query), None).values()
+    expected = fold_repeats(demo.shards, rank_sessions(everything, NOW), 50, NOW)
     found = [one for one in demo.search(query, 50, now=NOW) if not one.is_scattered]
     assert [(one.session, one.score) for one in found] == [(one.session, one.score) for one in expected]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.facts.searchable_text import words
-from clew.index.base64_filter import without_runs
+from clew.index.base64_filter import strip_base64
 from clew.index.session_index import Index
 from clew.index.snippet import LONG_OUTPUT
 from clew.index.tokenizer import is_wide, tokens
@@ -31,7 +31,7 @@ class Reading:
             for entry in entries(read(path, finished=True)):
                 for said in words(entry):
                     if said.field in FIELDS:
-                        cut = tokens(without_runs(said.text))
+                        cut = tokens(strip_base64(said.text))
                         for word in cut:
                             self.by_word[word].add(len(self.pieces))
                         self.pieces.append(((str(path), entry.offset, said.field), said.text, cut))

@@ -8,7 +8,7 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.index.base64_filter import LONG, has_run, prepared, without_runs
+from clew.index.base64_filter import MIN_RUN, has_run, prepare_text, strip_base64
 from clew.index.tokenizer import TOKENIZER, spaced, tokens
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -20,7 +20,7 @@ def stored(text: str) -> list[str]:
     with apsw.Connection(":memory:") as connection:
         connection.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{TOKENIZER}")')
         connection.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
-        connection.execute("INSERT INTO t VALUES(?)", (prepared(text),))
+        connection.execute("INSERT INTO t VALUES(?)", (prepare_text(text),))
         found = connection.execute("SELECT term FROM v ORDER BY offset").fetchall()
     return [str(row[0]) for row in found]
 
@@ -33,20 +33,20 @@ def test_words_are_cut_as_the_engine_cuts_them(text: str) -> None:
 @given(st.text(max_size=60))
 def test_any_text_can_be_cut_and_stored(text: str) -> None:
     assert isinstance(tokens(text), list)
-    prepared(text).encode()
+    prepare_text(text).encode()
 
 
 @given(LIKELY | TEXT)
 def test_what_is_stored_is_spaced_as_what_is_asked(text: str) -> None:
-    assert prepared(text) == spaced(text)
+    assert prepare_text(text) == spaced(text)
 
 
 @given(st.integers(0, 600), st.text(st.sampled_from("ab /\n+é"), max_size=300), st.text(max_size=20))
 def test_a_run_is_seen_wherever_it_stands(length: int, before: str, after: str) -> None:
     text = before + " " + "A" * length + " " + after
-    assert has_run(text) == (length >= LONG or has_run(before))
-    if length >= LONG:
-        assert "A" * LONG not in without_runs(text)
+    assert has_run(text) == (length >= MIN_RUN or has_run(before))
+    if length >= MIN_RUN:
+        assert "A" * MIN_RUN not in strip_base64(text)
 
 
 def test_threads_may_cut_words_at_once() -> None:

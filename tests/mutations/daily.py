@@ -29,7 +29,7 @@ def branch_is_ignored(patch: Patch) -> None:
 
 @violates("R354", "sessions without a transcript are not known")
 def gone_sessions_are_forgotten(patch: Patch) -> None:
-    @patch.wrap(known_sessions.gone_sessions)
+    @patch.wrap(known_sessions.list_gone_sessions)
     def wrong(original, *args, **more):
         return []
 

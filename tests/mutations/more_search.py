@@ -43,7 +43,7 @@ def only_listed_sessions_are_searched(patch: Patch) -> None:
 
 @violates("R216", "a match in an agent names the agent in place of its session")
 def agents_are_resumed(patch: Patch) -> None:
-    @patch.wrap(assemble.describe)
+    @patch.wrap(assemble.describe_sessions)
     def wrong(original, *args):
         for result in original(*args):
             if result.in_agents_only:
@@ -98,7 +98,7 @@ def results_have_no_title(patch: Patch) -> None:
 
 
 def _without(patch: Patch, name: str, value: object) -> None:
-    @patch.wrap(assemble.told)
+    @patch.wrap(assemble.result_from_row)
     def wrong(original, row):
         result = original(row)
         setattr(result, name, value)

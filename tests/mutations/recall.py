@@ -59,7 +59,7 @@ def other_files_are_collected_as_sessions(patch: Patch) -> None:
 
 @violates("R210", "the titles of the index are not searched")
 def titles_of_the_index_are_not_searched(patch: Patch) -> None:
-    @patch.wrap(known_sessions.known_sessions)
+    @patch.wrap(known_sessions.list_known_sessions)
     def wrong(original, tree):
         return []
 

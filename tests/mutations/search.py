@@ -19,7 +19,7 @@ def thinking_is_never_searched(patch: Patch) -> None:
 
 @violates("R224", "the limit is one session too few")
 def limit_is_too_small(patch: Patch) -> None:
-    @patch.wrap(assemble.fold)
+    @patch.wrap(assemble.fold_repeats)
     def wrong(original, shards, ranked, limit, now):
         return original(shards, ranked, limit, now)[: max(0, limit - 1)]
 

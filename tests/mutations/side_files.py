@@ -14,7 +14,7 @@ from tests.mutations import Patch, violates
 
 @violates("R008", "a long output is not searched")
 def long_outputs_are_not_searched(patch: Patch) -> None:
-    @patch.wrap(indexed_output.LongOutputs.of)
+    @patch.wrap(indexed_output.LongOutputs.find)
     def wrong(original, self, call_id, text):
         return None
 

@@ -108,7 +108,7 @@ def agents_rank_alike(patch: Patch) -> None:
 
 @violates("R226", "the session that asks is found")
 def asking_session_is_found(patch: Patch) -> None:
-    @patch.wrap(assemble.sessions)
+    @patch.wrap(assemble.group_by_session)
     def wrong(original, shards, found, without):
         return original(shards, found, None)
 

@@ -1,23 +1,22 @@
 """Full-text search: a cache outside ~/.claude that can be deleted at any time.
 
 Modules:
-    assemble           Finding: from matches to sessions; for those that won, all that is told of them.
-    base64_filter      Encoded text: long runs of base64, which nobody looks for and which would fill the index with
-                       single-use words.
-    byte_scan          Substrings and regular expressions: what words cannot find, by a scan over the bytes of the
+    assemble           Turn full-text matches into ranked sessions with their facts and snippets.
+    base64_filter      Remove long base64 runs, which would fill the index with single-use words.
+    byte_scan          Search transcripts for substrings and regular expressions by scanning their bytes.
+    changed_files      Compare a shard with the transcripts on disk: which files are new or changed, which are
+                       deleted.
+    cross_passage      Find sessions that contain every word of a query, but not in one passage.
+    fts_match          Find the passages that match a query, grouped by file, with the data needed to rank them.
+    gone_sessions      Find sessions whose transcript is gone but which the archive or Claude Code's own lists still
+                       know.
+    index_schema       The SQLite schema of the index: two shards, each a separate index over some of the
                        transcripts.
-    changed_files      The state of a shard against the transcripts: what is new, what is gone.
-    cross_passage      Scattered words: sessions that hold every word of a query, though no single passage does.
-    fts_match          Matching: the passages that hold a query, by file, with no more than it takes to rank them.
-    gone_sessions      Sessions whose transcript is gone: those that Claude Code's own lists or the archive still
-                       know and that match a query.
-    index_schema       The schema: two shards, each a SQLite file that is an index of its own over a part of the
-                       transcripts.
-    index_writer       Writing: the rows of a shard.
-    known_sessions     Sessions as Claude Code's own lists know them: `sessions-index.json` of each project, and the
-                       history of prompts.
-    long_outputs       Long outputs in the index: pieces of the result whose placeholder stands in the transcript.
-    parallel_build     Building: the part of a refresh that reads transcripts.
+    index_writer       Write the rows of a shard.
+    known_sessions     Sessions in Claude Code's own lists: `sessions-index.json` of each project and the prompt
+                       history.
+    long_outputs       Index long tool outputs, which are stored in files next to the transcript.
+    parallel_build     Read changed transcripts into the shards; large builds use one process per shard.
     query_syntax       The query: what a person typed, as a value.
     ranking            Ranking: which session is meant, as one formula.
     refresh            Refreshing: bring a shard up to date with the transcripts.

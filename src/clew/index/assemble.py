@@ -1,9 +1,9 @@
-"""Finding: from matches to sessions; for those that won, all that is told of them."""
+"""Turn full-text matches into ranked sessions with their facts and snippets."""
 
 from __future__ import annotations
 
-from clew.index.fts_match import listed, matches, parents
-from clew.index.index_schema import FIELDS, SAID, SIDE_FIELDS, shard_of
+from clew.index.fts_match import find_matches, json_list, sessions_with_agents
+from clew.index.index_schema import FIELDS, SIDE_FIELDS, SPOKEN_FIELDS, shard_number
 from clew.index.query_syntax import INPUTS
 from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clew.index.fts_match import Match
+    from clew.index.fts_match import FileMatches
     from clew.index.query_syntax import Query
 
-PASSAGES = 3
-TOP = 64  # the matches of a session that are looked at for repetitions, and more if all of these are
-SPARE = 5  # sessions beyond the limit that are looked at, because some fold into others
-_FACTS = (
+MAX_PASSAGES = 3
+FOLD_DEPTH = 64  # best matches of a session that are compared with other sessions; all of them if these are repetitions
+SPARE_SESSIONS = 5  # candidates beyond the limit, because some consist of repetitions only
+_FACT_COLUMNS = (
     "session, agent, path, folder, cwd, branches, models, started, ended, messages,"
     " custom, made, last, summary, first, command"
 )
@@ -36,7 +36,7 @@ class SessionMatches:
 
     def __init__(self, session: str) -> None:
         self.session = session
-        self.matches: list[Match] = []
+        self.matches: list[FileMatches] = []
         self.agents: set[str] = set()
         self.ended: int | None = None
         self.messages = -1
@@ -48,196 +48,202 @@ class SessionMatches:
         return sum([len(match.hits) for match in self.matches])
 
     @property
-    def said(self) -> int:
-        """The matches that count for density."""
-        return sum([match.said for match in self.matches]) or self.count
+    def spoken_hits(self) -> int:
+        """The number of matches that count for density: those outside tools, else all."""
+        return sum([match.spoken_hits for match in self.matches]) or self.count
 
 
-def sessions(
-    shards: Sequence[apsw.Connection], found: Sequence[Match], without: str | None
+def group_by_session(
+    shards: Sequence[apsw.Connection], matches: Sequence[FileMatches], without: str | None
 ) -> dict[str, SessionMatches]:
-    """Matches by session; an agent's are those of its parent."""
-    by_file = {(match.shard, match.file): match for match in found}
-    answer: dict[str, SessionMatches] = {}
+    """Group matches by session; the matches of an agent count for its parent session."""
+    by_file = {(match.shard, match.file): match for match in matches}
+    by_session: dict[str, SessionMatches] = {}
     for number, shard in enumerate(shards):
-        ids = listed([file for place, file in by_file if place == number])
+        ids = json_list([file for shard_index, file in by_file if shard_index == number])
         for file, session, agent, ended, count, side in shard.execute(
             "SELECT id, session, agent, ended, messages, side FROM file WHERE id IN (SELECT value FROM json_each(?))",
             (ids,),
         ):
             if session == without:
                 continue
-            one = answer.get(session)
-            if one is None:
-                one = answer[session] = SessionMatches(session)
-            one.matches.append(by_file[number, file])
+            candidate = by_session.get(session)
+            if candidate is None:
+                candidate = by_session[session] = SessionMatches(session)
+            candidate.matches.append(by_file[number, file])
             if agent:
-                one.agents.add(agent)
+                candidate.agents.add(agent)
             elif not side:
-                one.ended, one.messages = ended, count
-    orphans = [one for one in answer.values() if one.messages < 0]
+                candidate.ended, candidate.messages = ended, count
+    orphans = [candidate for candidate in by_session.values() if candidate.messages < 0]
     if orphans:
-        _adopt(shards, orphans)
-    return answer
+        _fill_missing_facts(shards, orphans)
+    return by_session
 
 
-def _adopt(shards: Sequence[apsw.Connection], orphans: Sequence[SessionMatches]) -> None:
-    """The facts of sessions of which only agents have matched: those of their own files, else of the agents."""
-    waiting = {one.session: one for one in orphans}
-    names = "[" + ",".join(f'"{session}"' for session in waiting if session.replace("-", "").isalnum()) + "]"
+def _fill_missing_facts(shards: Sequence[apsw.Connection], orphans: Sequence[SessionMatches]) -> None:
+    """Set end and message count of sessions of which only agents matched: from their own file, else from the
+    agent's.
+    """
+    by_session = {candidate.session: candidate for candidate in orphans}
+    ids = "[" + ",".join(f'"{session}"' for session in by_session if session.replace("-", "").isalnum()) + "]"
     statement = (
         "SELECT session, ended, messages FROM file"
         " WHERE agent='' AND side='' AND session IN (SELECT value FROM json_each(?))"
     )
     for shard in shards:
-        for session, ended, count in shard.execute(statement, (names,)):
-            waiting[session].ended, waiting[session].messages = ended, count
-    for one in orphans:
-        if one.messages < 0:
-            agent = one.matches[0]
+        for session, ended, count in shard.execute(statement, (ids,)):
+            by_session[session].ended, by_session[session].messages = ended, count
+    for candidate in orphans:
+        if candidate.messages < 0:
+            agent = candidate.matches[0]
             row = shards[agent.shard].execute("SELECT ended, messages FROM file WHERE id=?", (agent.file,)).fetchone()
-            one.ended, one.messages = row or (None, 0)
+            candidate.ended, candidate.messages = row or (None, 0)
 
 
-def rank(found: Iterable[SessionMatches], now: float) -> list[SessionMatches]:
-    """Best first, by the formula; a session that has all words in one passage before one that has them apart."""
-    answer = list(found)
-    for one in answer:
-        age = now - one.ended if one.ended else 0.0
-        best = max([match.best for match in one.matches])
-        in_agents_only = len(one.agents) == len(one.matches)
-        one.score = session_score(best, age, one.said, one.messages, in_agents_only)
-    answer.sort(key=lambda one: (one.tier, -one.score, one.session))
-    return answer
+def rank_sessions(candidates: Iterable[SessionMatches], now: float) -> list[SessionMatches]:
+    """Score and sort sessions, best first. Sessions with all words in one passage precede those with scattered
+    words.
+    """
+    ranked = list(candidates)
+    for candidate in ranked:
+        age = now - candidate.ended if candidate.ended else 0.0
+        best = max([match.best for match in candidate.matches])
+        in_agents_only = len(candidate.agents) == len(candidate.matches)
+        candidate.score = session_score(best, age, candidate.spoken_hits, candidate.messages, in_agents_only)
+    ranked.sort(key=lambda one: (one.tier, -one.score, one.session))
+    return ranked
 
 
-def fold(
+def fold_repeats(
     shards: Sequence[apsw.Connection], ranked: list[SessionMatches], limit: int, now: float
 ) -> list[SessionMatches]:
-    """Leave out what a better session has already shown: files that were resumed or forked repeat their entries."""
-    seen: set[tuple[int, int, int]] = set()
-    answer: list[SessionMatches] = []
-    step = limit + SPARE
+    """Drop matches that a better session shows already, since resumed and forked files repeat their entries."""
+    shown_nodes: set[tuple[int, int, int]] = set()
+    remaining: list[SessionMatches] = []
+    step = limit + SPARE_SESSIONS
     for start in range(0, len(ranked), step):
-        several = ranked[start : start + step]
-        nodes = _nodes(shards, several, TOP)
-        for one in several:
-            if not _leave_unseen(one, nodes, seen, TOP):
-                more = _nodes(shards, [one], None)
-                _leave_unseen(one, more, seen, None)
-            if any(match.hits for match in one.matches):
-                one.matches = [match for match in one.matches if match.hits]
-                answer.append(one)
-        if len(answer) >= limit:
+        batch = ranked[start : start + step]
+        nodes = _load_nodes(shards, batch, FOLD_DEPTH)
+        for candidate in batch:
+            if not _drop_repeats(candidate, nodes, shown_nodes, FOLD_DEPTH):
+                more = _load_nodes(shards, [candidate], None)
+                _drop_repeats(candidate, more, shown_nodes, None)
+            if any(match.hits for match in candidate.matches):
+                candidate.matches = [match for match in candidate.matches if match.hits]
+                remaining.append(candidate)
+        if len(remaining) >= limit:
             break
-    return rank(answer, now)[:limit]
+    return rank_sessions(remaining, now)[:limit]
 
 
-def _nodes(
-    shards: Sequence[apsw.Connection], several: Sequence[SessionMatches], top: int | None
+def _load_nodes(
+    shards: Sequence[apsw.Connection], candidates: Sequence[SessionMatches], top: int | None
 ) -> list[dict[int, Any]]:
-    """The entry that each of the best matches stands in, by its number, for each shard."""
-    numbers: list[list[int]] = [[] for _ in shards]
-    for one in several:
-        for match in one.matches:
+    """Return for each shard {piece id: (node, part, field)} of the best matches of some sessions."""
+    ids: list[list[int]] = [[] for _ in shards]
+    for candidate in candidates:
+        for match in candidate.matches:
             match.hits.sort(reverse=True)
-            numbers[match.shard] += [number for _, number in match.hits[:top]]
+            ids[match.shard] += [number for _, number in match.hits[:top]]
     statement = "SELECT id, node, part, field FROM piece WHERE id IN (SELECT value FROM json_each(?))"
     return [
-        {row[0]: row[1:] for row in shard.execute(statement, (listed(mine),))}
-        for shard, mine in zip(shards, numbers, strict=True)
+        {row[0]: row[1:] for row in shard.execute(statement, (json_list(shard_ids),))}
+        for shard, shard_ids in zip(shards, ids, strict=True)
     ]
 
 
-def _leave_unseen(
-    one: SessionMatches, nodes: list[dict[int, Any]], seen: set[tuple[int, int, int]], top: int | None
+def _drop_repeats(
+    candidate: SessionMatches, nodes: list[dict[int, Any]], shown_nodes: set[tuple[int, int, int]], top: int | None
 ) -> bool:
-    """Take out the matches that were seen before; false if more than the top have to be looked at to tell."""
-    mine: list[tuple[int, int, int]] = []
-    kept: list[tuple[list[tuple[float, int]], int]] = []
-    for match in one.matches:
-        known = nodes[match.shard]
+    """Remove matches whose nodes were shown before. Return False if the top matches do not suffice to decide."""
+    new_nodes: list[tuple[int, int, int]] = []
+    remaining: list[tuple[list[tuple[float, int]], int]] = []
+    for match in candidate.matches:
+        shard_nodes = nodes[match.shard]
         hits = []
         repeated = 0
         for hit in match.hits[:top]:
-            node = known.get(hit[1])
-            if node is None:  # it has gone since
+            node = shard_nodes.get(hit[1])
+            if node is None:  # deleted in the meantime
                 hits.append(hit)
-            elif node[0] == 0 or node not in seen:
+            elif node[0] == 0 or node not in shown_nodes:
                 hits.append(hit)
-                mine.append(node)
+                new_nodes.append(node)
             else:
-                repeated += node[2] < len(SAID)
-        kept.append((hits if top is None else hits + match.hits[top:], repeated))
-    if not mine and any(hits for hits, _ in kept):
+                repeated += node[2] < len(SPOKEN_FIELDS)
+        remaining.append((hits if top is None else hits + match.hits[top:], repeated))
+    if not new_nodes and any(hits for hits, _ in remaining):
         return False
-    for match, (hits, repeated) in zip(one.matches, kept, strict=True):
+    for match, (hits, repeated) in zip(candidate.matches, remaining, strict=True):
         match.hits, match.best = hits, hits[0][0] if hits else 0.0
-        match.said -= repeated
-    seen.update(mine)
+        match.spoken_hits -= repeated
+    shown_nodes.update(new_nodes)
     return True
 
 
-def every(shards: Sequence[apsw.Connection], query: Query) -> Iterator[Passage]:
-    """Every match there is, unranked and without its text."""
-    hits = [(match.shard, number) for match in matches(shards, query) for _, number in match.hits]
-    yield from _passages(shards, hits).values()
+def iter_passages(shards: Sequence[apsw.Connection], query: Query) -> Iterator[Passage]:
+    """Yield every match, unranked and without its text."""
+    hits = [(match.shard, number) for match in find_matches(shards, query) for _, number in match.hits]
+    yield from _load_passages(shards, hits).values()
 
 
-def describe(
+def describe_sessions(
     shards: Sequence[apsw.Connection], winners: Sequence[SessionMatches], query: Query
 ) -> Iterator[SearchResult]:
-    """Sessions with all that is told of them, and their best passages cut out of the transcripts."""
-    best = {one.session: _best(one) for one in winners}
-    passages = _passages(shards, [(match.shard, number) for hits in best.values() for _, number, match in hits])
-    for one in winners:
-        result = facts(shards, one.session) or SearchResult(one.session)
-        result.score, result.matches, result.agents = one.score, one.count, one.agents
-        result.in_agents_only = len(one.agents) == len(one.matches)
-        result.is_scattered = bool(one.tier)
-        result.best = best[one.session][0][0]
-        for score, number, match in best[one.session]:
+    """Yield a result for each session, with its facts and its best snippets."""
+    best = {candidate.session: _best_hits(candidate) for candidate in winners}
+    passages = _load_passages(shards, [(match.shard, number) for hits in best.values() for _, number, match in hits])
+    for candidate in winners:
+        result = find_session(shards, candidate.session) or SearchResult(candidate.session)
+        result.score, result.matches, result.agents = candidate.score, candidate.count, candidate.agents
+        result.in_agents_only = len(candidate.agents) == len(candidate.matches)
+        result.is_scattered = bool(candidate.tier)
+        result.best = best[candidate.session][0][0]
+        for score, number, match in best[candidate.session]:
             passage = passages.get((match.shard, number))
             if passage:
                 passage.score = score
-                _cut(passage, result, query)
+                _set_snippet(passage, result, query)
                 result.passages.append(passage)
         yield result
 
 
-def _best(one: SessionMatches) -> list[tuple[float, int, Match]]:
-    hits = [(score, number, match) for match in one.matches for score, number in match.hits[:PASSAGES]]
+def _best_hits(candidate: SessionMatches) -> list[tuple[float, int, FileMatches]]:
+    hits = [(score, number, match) for match in candidate.matches for score, number in match.hits[:MAX_PASSAGES]]
     hits.sort(key=lambda hit: (-hit[0], -hit[1]))
-    return hits[:PASSAGES]
+    return hits[:MAX_PASSAGES]
 
 
-def _passages(shards: Sequence[apsw.Connection], hits: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Passage]:
-    """Where matches stand, by shard and number; those that have gone since are left out."""
-    found = {}
-    for place, shard in enumerate(shards):
+def _load_passages(
+    shards: Sequence[apsw.Connection], hits: Sequence[tuple[int, int]]
+) -> dict[tuple[int, int], Passage]:
+    """Load the positions of matches, keyed by (shard, piece id). Pieces deleted in the meantime are missing."""
+    passages = {}
+    for shard_index, shard in enumerate(shards):
         rows = shard.execute(
             "SELECT p.id, f.path, p.offset, p.field, t.name, p.failed, coalesce(p.time, f.ended), f.agent, p.part,"
             " p.round, p.input"
             " FROM json_each(?) j CROSS JOIN piece p ON p.id=j.value CROSS JOIN file f ON f.id=p.file"
             " LEFT JOIN tool t ON t.id=p.tool",
-            (listed([number for where, number in hits if where == place]),),
+            (json_list([number for hit_shard, number in hits if hit_shard == shard_index]),),
         )
-        for number, path, offset, field, tool, failed, when, agent, part, asked, kind in rows:
+        for number, path, offset, field, tool, failed, when, agent, part, round_number, input_number in rows:
             passage = Passage(path, offset, FIELDS[field], tool=tool or "", failed=bool(failed), time=when)
-            passage.agent, passage.part, passage.round = agent, part, asked
-            passage.input = INPUTS[kind - 1] if kind else ""
-            found[place, number] = passage
-    return found
+            passage.agent, passage.part, passage.round = agent, part, round_number
+            passage.input = INPUTS[input_number - 1] if input_number else ""
+            passages[shard_index, number] = passage
+    return passages
 
 
-def _cut(passage: Passage, result: SearchResult, query: Query) -> None:
+def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
     if passage.field in SIDE_FIELDS:
         from clew.index.work_items import side_text
 
         passage.text, passage.marks = cut(side_text(passage.path, passage.field), query.terms)
         return
     if passage.offset < 0:
-        passage.kind, passage.text, passage.marks = _title(result, query)
+        passage.kind, passage.text, passage.marks = _best_title(result, query)
         return
     text = text_at(passage.path, passage.offset, passage.field, passage.part, query.terms)
     passage.text, passage.marks = cut(text, query.terms)
@@ -246,26 +252,28 @@ def _cut(passage: Passage, result: SearchResult, query: Query) -> None:
         passage.kind = "first prompt"
 
 
-def _title(result: SearchResult, query: Query) -> tuple[str, str, tuple[tuple[int, int], ...]]:
-    """Which of the titles matched, and where."""
-    found = [(kind, text, marks(text, query.terms)) for kind, text in result.titles]
-    return max(found, key=lambda title: len(title[2]), default=("", result.title, ()))
+def _best_title(result: SearchResult, query: Query) -> tuple[str, str, tuple[tuple[int, int], ...]]:
+    """Return the kind, text and marks of the title with the most matches."""
+    titles = [(kind, text, marks(text, query.terms)) for kind, text in result.titles]
+    return max(titles, key=lambda title: len(title[2]), default=("", result.title, ()))
 
 
-def facts(shards: Sequence[apsw.Connection], session: str) -> SearchResult | None:
-    """What is known of a session; of one whose own file is missing, what its agents tell."""
-    home = shard_of(session, "")
-    for whose in ("agent=''", "agent>''"):
-        statement = f"SELECT {_FACTS} FROM file WHERE session=? AND side='' AND {whose} ORDER BY ended DESC LIMIT 1"
-        for number in (home, *(n for n in range(len(shards)) if n != home)):
+def find_session(shards: Sequence[apsw.Connection], session: str) -> SearchResult | None:
+    """Return the facts of a session; if its own file is missing, those of one of its agents; None if it is unknown."""
+    own_shard = shard_number(session, "")
+    for condition in ("agent=''", "agent>''"):
+        statement = (
+            f"SELECT {_FACT_COLUMNS} FROM file WHERE session=? AND side='' AND {condition} ORDER BY ended DESC LIMIT 1"
+        )
+        for number in (own_shard, *(n for n in range(len(shards)) if n != own_shard)):
             row = shards[number].execute(statement, (session,)).fetchone()
             if row:
-                return told(row)
+                return result_from_row(row)
     return None
 
 
-def told(row: Sequence[Any]) -> SearchResult:
-    """The facts of a row as a result without passages."""
+def result_from_row(row: Sequence[Any]) -> SearchResult:
+    """Return a result without passages from a row of `file`."""
     session, agent, path, folder, cwd, branches, models, started, ended, messages, *titles = row
     result = SearchResult(session)
     result.path, result.folder, result.cwd = path, folder, cwd or ""
@@ -279,22 +287,22 @@ def told(row: Sequence[Any]) -> SearchResult:
     return result
 
 
-def recent(
+def recent_sessions(
     shards: Sequence[apsw.Connection], query: Query, limit: int, without: str | None, now: float
 ) -> list[SearchResult]:
-    """The newest sessions that pass the filters; those in which nothing was said are none."""
-    wanted = conditions(query, lambda: parents(shards))
+    """Return the newest sessions that pass the filters and contain at least one message."""
+    filters = conditions(query, lambda: sessions_with_agents(shards))
     statement = (
-        f"SELECT {_FACTS} FROM file f WHERE f.agent='' AND f.messages>0 AND f.session<>? AND {wanted.on_files}"
+        f"SELECT {_FACT_COLUMNS} FROM file f WHERE f.agent='' AND f.messages>0 AND f.session<>? AND {filters.on_files}"
         " ORDER BY f.ended DESC LIMIT ?"
     )
-    rows = [row for shard in shards for row in shard.execute(statement, (without or "", *wanted.file_values, limit))]
+    rows = [row for shard in shards for row in shard.execute(statement, (without or "", *filters.file_values, limit))]
     rows.sort(key=lambda row: -(row[8] or 0))
-    answer = []
+    results = []
     for row in rows[:limit]:
-        result = told(row)
+        result = result_from_row(row)
         age = now - result.ended if result.ended else 0.0
         result.best = passage_score("title", 1.0)
         result.score = session_score(result.best, age, 0, result.messages, False)
-        answer.append(result)
-    return answer
+        results.append(result)
+    return results

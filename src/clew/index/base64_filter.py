@@ -1,4 +1,4 @@
-"""Encoded text: long runs of base64, which nobody looks for and which would fill the index with single-use words."""
+"""Remove long base64 runs, which would fill the index with single-use words."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ import re
 
 from clew.index.tokenizer import WIDE
 
-LONG = 256  # longer than any word or digest
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+MIN_RUN = 256  # longer than any word or digest
+_BASE64_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
 _WIDE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in WIDE) + "]")
-_RUN = re.compile(rf"(data:[^,\s]{{0,80}};base64,)?[A-Za-z0-9+/_-]{{{LONG},}}={{0,2}}")
+_RUN = re.compile(rf"(data:[^,\s]{{0,80}};base64,)?[A-Za-z0-9+/_-]{{{MIN_RUN},}}={{0,2}}")
 
 
 def has_run(text: str) -> bool:
-    """Whether so many letters of base64 stand in a row; leaps from space to space, a window at a time."""
-    at, last = 0, len(text) - LONG
-    while at <= last:
-        stop = at + LONG
-        gap = text.rfind(" ", at, stop)
+    """Return whether MIN_RUN base64 letters stand in a row. Jumps from space to space, one window at a time."""
+    start, last = 0, len(text) - MIN_RUN
+    while start <= last:
+        stop = start + MIN_RUN
+        gap = text.rfind(" ", start, stop)
         if gap < 0:
-            gap = text.rfind("\n", at, stop)
+            gap = text.rfind("\n", start, stop)
         if gap < 0:
-            gap = at + len(text[at:stop].rstrip(_LETTERS)) - 1
-            if gap < at:
+            gap = start + len(text[start:stop].rstrip(_BASE64_LETTERS)) - 1
+            if gap < start:
                 return True
-        at = gap + 1
+        start = gap + 1
     return False
 
 
-def without_runs(text: str) -> str:
-    return _RUN.sub(" ", text) if len(text) >= LONG and has_run(text) else text
+def strip_base64(text: str) -> str:
+    return _RUN.sub(" ", text) if len(text) >= MIN_RUN and has_run(text) else text
 
 
-def prepared(text: str) -> str:
-    """Text as it goes into the index."""
-    text = without_runs(text)
+def prepare_text(text: str) -> str:
+    """Return text as it is indexed: without base64, without lone surrogates, wide characters separated by spaces."""
+    text = strip_base64(text)
     if text.isascii():
         return text
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a character
+    except UnicodeEncodeError:  # a lone surrogate
         text = text.encode("utf-8", "replace").decode()
-    return _WIDE.sub(_apart, text)
+    return _WIDE.sub(_pad_with_spaces, text)
 
 
-def _apart(found: re.Match[str]) -> str:
-    return f" {found[0]} "
+def _pad_with_spaces(match: re.Match[str]) -> str:
+    return f" {match[0]} "

@@ -1,7 +1,8 @@
-"""Substrings and regular expressions: what words cannot find, by a scan over the bytes of the transcripts.
+"""Search transcripts for substrings and regular expressions by scanning their bytes.
 
-A line is decoded only if its bytes hold what every match must hold; what counts is the text of its pieces, so escapes are
-understood and nothing else of a line is found. Files are read a piece at a time, newest session first.
+Only lines whose bytes contain a literal that every match must contain are decoded. The pattern is then matched
+against the text of the entry, so JSON escapes do not matter and JSON syntax is never matched. Files are read in
+chunks, newest session first.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import NamedTuple
 from clew.conversation.session_listing import Outline
 from clew.errors import UNEXPECTED_ERRORS, BadQuery
 from clew.facts.searchable_text import Words, words
-from clew.index.assemble import facts
-from clew.index.fts_match import parents
+from clew.index.assemble import find_session
+from clew.index.fts_match import sessions_with_agents
 from clew.index.long_outputs import LongOutputs
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS, Clause, Query, Term, round_range
 from clew.index.results import SearchResult
@@ -31,70 +32,76 @@ from clew.wire.line import pieces
 from clew.wire.timestamps import moment
 from clew.wire.tree_walk import TranscriptFile, walk, walk_side
 
-PIECE = 1 << 20
-PASSAGES = 3
-LONGEST = 2000  # characters of a substring or an expression
-_PLAIN = re.compile(r"[A-Za-z0-9 _,;:=()\[\]{}.+*!?@#$%^|`~-]+")  # JSON writes these as they are
-_SPECIAL = frozenset(r"\.^$*+?{}[]|()")
+READ_SIZE = 1 << 20
+MAX_PASSAGES = 3
+MAX_PATTERN = 2000  # characters of a substring or an expression
+_UNESCAPED = re.compile(r"[A-Za-z0-9 _,;:=()\[\]{}.+*!?@#$%^|`~-]+")  # JSON writes these as they are
+_REGEX_SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 
 
-Asked = tuple[
-    int, int, int
-]  # the round of a piece, the class of the round and the kind of input, as `learn` notes them
-_RESULT: Asked = (0, 0, INPUTS.index("tool_result") + 1)
+RoundInput = tuple[int, int, int]  # number and class of the round, and kind of input, as `update_round` sets them
+_RESULT_INPUT: RoundInput = (0, 0, INPUTS.index("tool_result") + 1)
 
 
-class Sought(NamedTuple):
-    """What is looked for in text, and the bytes (in small letters if `is_folded`) that a line must hold for it."""
+class ScanPattern(NamedTuple):
+    """A compiled pattern, and the bytes (in lower case if `is_folded`) of which a matching line contains at least
+    one.
+    """
 
     pattern: Pattern
     needles: tuple[bytes, ...]
     is_folded: bool
 
 
-def sought(asked: str, regex: bool) -> Sought:
-    """Understand a substring or an expression. Without capitals case does not matter. Raises BadQuery."""
-    if not asked:
-        raise BadQuery(asked, 0, "There is nothing to look for")
-    if len(asked) > LONGEST:
+def compile_pattern(pattern_text: str, regex: bool) -> ScanPattern:
+    """Compile a substring or regular expression; it ignores case if it has no capitals. Raises BadQuery."""
+    if not pattern_text:
+        raise BadQuery(pattern_text, 0, "The pattern is empty")
+    if len(pattern_text) > MAX_PATTERN:
         kind = "An expression" if regex else "A substring"
-        reason = f"{kind} has at most {LONGEST} characters, and this one {len(asked)}; use a part of it"
-        raise BadQuery(asked, LONGEST, reason)
-    letters = re.sub(r"\\.", "", asked) if regex else asked
+        reason = f"{kind} has at most {MAX_PATTERN} characters, and this one {len(pattern_text)}; use a part of it"
+        raise BadQuery(pattern_text, MAX_PATTERN, reason)
+    letters = re.sub(r"\\.", "", pattern_text) if regex else pattern_text
     is_folded = letters == letters.lower()
-    pattern = Pattern(asked if regex else re.escape(asked), re.IGNORECASE if is_folded else 0)
-    return Sought(pattern, needles_of(_literal(asked) if regex else asked, is_folded), is_folded)
+    pattern = Pattern(pattern_text if regex else re.escape(pattern_text), re.IGNORECASE if is_folded else 0)
+    return ScanPattern(
+        pattern, find_needles(_required_literal(pattern_text) if regex else pattern_text, is_folded), is_folded
+    )
 
 
-def needles_of(text: str, is_folded: bool) -> tuple[bytes, ...]:
-    """The longest part of a text that JSON writes in one way only; or, if there is none, all the ways of one character."""
-    plain = max(_PLAIN.findall(text), key=len, default="")
+def find_needles(text: str, is_folded: bool) -> tuple[bytes, ...]:
+    """Return the longest part of a text that JSON never escapes; if there is none, all encodings of one character."""
+    plain = max(_UNESCAPED.findall(text), key=len, default="")
     if len(plain) >= 2 or (plain and text == plain):
         return (plain.lower().encode() if is_folded else plain.encode(),)
     for character in text:
         if not character.isascii() and character == character.lower() == character.upper():
             code = character.encode("utf-16-be", "surrogatepass").hex()
-            ways = [character.encode("utf-8", "replace"), f"\\u{code[:4]}".encode(), f"\\u{code[:4].upper()}".encode()]
-            return tuple(way.lower() for way in ways[:2]) if is_folded else tuple(ways)
+            encodings = [
+                character.encode("utf-8", "replace"),
+                f"\\u{code[:4]}".encode(),
+                f"\\u{code[:4].upper()}".encode(),
+            ]
+            return tuple(encoding.lower() for encoding in encodings[:2]) if is_folded else tuple(encodings)
     return ()
 
 
-def _literal(expression: str) -> str:
-    """A run of characters that every match must hold; nothing if that cannot be told at a glance."""
+def _required_literal(expression: str) -> str:
+    """Return a run of characters that every match of an expression contains; "" if that is not obvious."""
     if re.search(r"[|(\[]|\\[0-9xuUN]", expression):
         return ""
     runs, run = [], ""
-    at = 0
-    while at < len(expression):
-        character = expression[at]
-        is_escaped = character == "\\" and at + 1 < len(expression)
-        literal = expression[at + 1] if is_escaped else character
-        at += 1 + is_escaped
-        if (is_escaped and literal.isalnum()) or (not is_escaped and character in _SPECIAL):
-            if character in "*?{":  # what stood before need not be there
+    position = 0
+    while position < len(expression):
+        character = expression[position]
+        is_escaped = character == "\\" and position + 1 < len(expression)
+        literal = expression[position + 1] if is_escaped else character
+        position += 1 + is_escaped
+        if (is_escaped and literal.isalnum()) or (not is_escaped and character in _REGEX_SPECIAL):
+            if character in "*?{":  # the character before is optional
                 run = run[:-1]
             if character == "{":
-                at = max(at, expression.find("}", at) + 1)
+                position = max(position, expression.find("}", position) + 1)
             runs.append(run)
             run = ""
         else:
@@ -102,181 +109,187 @@ def _literal(expression: str) -> str:
     return max([*runs, run], key=len)
 
 
-def grep(index: Index, asked: str, regex: bool, query: Query, without: str | None) -> Iterator[SearchResult]:
-    """Sessions with matches, newest first, those of their agents included."""
-    wanted = sought(asked, regex)
-    allowed = _allowed(index, query)
+def grep(index: Index, pattern_text: str, regex: bool, query: Query, without: str | None) -> Iterator[SearchResult]:
+    """Yield sessions with matches, newest first; matches of agents count for their session."""
+    pattern = compile_pattern(pattern_text, regex)
+    allowed = _filtered_files(index, query)
     groups: dict[str, list[tuple[TranscriptFile, str]]] = {}
-    side = [found for found in walk_side(index.root) if found.session or allowed.get(found.path)]
-    for found in (*walk(index.root), *side):
-        session = found.session or allowed.get(found.path, "") or found.agent
-        if (found.path in allowed or not query.filters) and session != without:
-            groups.setdefault(session, []).append((found, session))
-    for session, files in sorted(groups.items(), key=lambda group: -max(found.mtime_ns for found, _ in group[1])):
+    side = [file for file in walk_side(index.root) if file.session or allowed.get(file.path)]
+    for file in (*walk(index.root), *side):
+        session = file.session or allowed.get(file.path, "") or file.agent
+        if (file.path in allowed or not query.filters) and session != without:
+            groups.setdefault(session, []).append((file, session))
+    for session, files in sorted(groups.items(), key=lambda group: -max(file.mtime_ns for file, _ in group[1])):
         files.sort(key=lambda each: (not each[0].path.endswith(".jsonl"), each[0].agent != "", -each[0].mtime_ns))
         try:
-            result = _result(index, session, [found for found, _ in files], wanted, query)
-        except BadQuery as late:
-            named = BadQuery(asked, 0, f"{late.reason} of session {session[:36]!r}")
-            named.hint = late.hint
-            raise named from None
+            result = _scan_session(index, session, [file for file, _ in files], pattern, query)
+        except BadQuery as error:
+            located = BadQuery(pattern_text, 0, f"{error.reason} of session {session[:36]!r}")
+            located.hint = error.hint
+            raise located from None
         if result is not None:
             yield result
 
 
-def _allowed(index: Index, query: Query) -> dict[str, str]:
-    """The files that pass the filters, with their sessions; the filters on passages are left for later."""
-    as_words = Query("", [Clause([Term("a")])], query.filters)  # filters beside something to look for
-    made = conditions(as_words, lambda: parents(index.shards))
-    statement = f"SELECT f.path, f.session FROM file f WHERE {made.on_files}"
-    return {path: session for shard in index.shards for path, session in shard.execute(statement, made.file_values)}
+def _filtered_files(index: Index, query: Query) -> dict[str, str]:
+    """Return {path: session} of the files that pass the filters on files; filters on passages are applied later."""
+    with_words = Query("", [Clause([Term("a")])], query.filters)  # filters mean something else in a query without words
+    filters = conditions(with_words, lambda: sessions_with_agents(index.shards))
+    statement = f"SELECT f.path, f.session FROM file f WHERE {filters.on_files}"
+    return {path: session for shard in index.shards for path, session in shard.execute(statement, filters.file_values)}
 
 
-def _result(
-    index: Index, session: str, files: Sequence[TranscriptFile], wanted: Sought, query: Query
+def _scan_session(
+    index: Index, session: str, files: Sequence[TranscriptFile], pattern: ScanPattern, query: Query
 ) -> SearchResult | None:
     result = None
-    for found in files:
-        for passage in matches(found, wanted, query):
+    for file in files:
+        for passage in scan_file(file, pattern, query):
             if result is None:
-                result = facts(index.shards, session) or _unknown(session, found)
+                result = find_session(index.shards, session) or _unindexed_result(session, file)
                 result.agents = set()
             result.matches += 1
-            if found.agent:
-                result.agents.add(found.agent)
-            if len(result.passages) < PASSAGES:
+            if file.agent:
+                result.agents.add(file.agent)
+            if len(result.passages) < MAX_PASSAGES:
                 result.passages.append(passage)
         if result is not None:
-            _number([passage for passage in result.passages if passage.path == found.path], found)
+            _set_rounds([passage for passage in result.passages if passage.path == file.path], file)
     return result
 
 
-def _number(passages: Sequence[Passage], found: TranscriptFile) -> None:
-    """Set the round and the kind of input of these passages of a file. It is read as far as the last of them."""
-    wanted = {passage.offset for passage in passages}
-    if not wanted or not found.path.endswith(".jsonl"):
+def _set_rounds(passages: Sequence[Passage], file: TranscriptFile) -> None:
+    """Set the round and the kind of input of passages of a file, which is read up to the last of them."""
+    offsets = {passage.offset for passage in passages}
+    if not offsets or not file.path.endswith(".jsonl"):
         return
-    facts = SessionFacts(found.session)
-    asked: dict[int, tuple[int, str]] = {}
-    with ErrorCollector().catch(found.path):
-        for piece in scan(found.path, finished=True, shape=Indexed):
-            for entry, at in zip(piece.spoken, piece.offsets, strict=True):
-                note_round(entry, facts, bool(found.agent))
-                if at in wanted:
+    facts = SessionFacts(file.session)
+    rounds: dict[int, tuple[int, str]] = {}
+    with ErrorCollector().catch(file.path):
+        for piece in scan(file.path, finished=True, shape=Indexed):
+            for entry, offset in zip(piece.spoken, piece.offsets, strict=True):
+                note_round(entry, facts, bool(file.agent))
+                if offset in offsets:
                     number = input_number(entry)
-                    asked[at] = facts.round, INPUTS[number - 1] if number else ""
-            if len(asked) == len(wanted):
+                    rounds[offset] = facts.round, INPUTS[number - 1] if number else ""
+            if len(rounds) == len(offsets):
                 break
     for passage in passages:
-        passage.round, passage.input = asked.get(passage.offset, (0, ""))
+        passage.round, passage.input = rounds.get(passage.offset, (0, ""))
 
 
-def _unknown(session: str, found: TranscriptFile) -> SearchResult:
-    """A session that the index has not read yet: what its own file says."""
+def _unindexed_result(session: str, file: TranscriptFile) -> SearchResult:
+    """Return a result for a session that is not indexed yet, described by its own file."""
     result = SearchResult(session)
-    result.path, result.folder, result.ended = found.path, found.folder, found.mtime_ns // 10**9
-    if not found.path.endswith(".jsonl"):
+    result.path, result.folder, result.ended = file.path, file.folder, file.mtime_ns // 10**9
+    if not file.path.endswith(".jsonl"):
         return result
-    with ErrorCollector().catch(found.path):
-        outline = Outline(session_at(found.path))
+    with ErrorCollector().catch(file.path):
+        outline = Outline(session_at(file.path))
         result.title, result.cwd, result.branch = outline.title, outline.cwd or "", outline.branch_name or ""
     return result
 
 
-def matches(found: TranscriptFile, wanted: Sought, query: Query) -> Iterator[Passage]:
-    """Every piece of a file whose text matches, as a passage."""
-    places = set(query.places)
-    calls = SessionFacts(found.session)
-    rounds: dict[int, Asked] = {}
-    needs_all = any(name.lstrip("-") in ("tool", "round") for name in query.filters)  # lines without a match count too
-    if not found.path.endswith(".jsonl"):
-        field = "plan" if found.folder == "plans" else "todo"
-        if field in places and _is_in_round((0, 0, 0), query):
-            said = Words(field, side_text(found.path, field))
-            yield from _passage(found, said, (OFFSET, 0), found.mtime_ns // 10**9, (wanted, query))
+def scan_file(file: TranscriptFile, pattern: ScanPattern, query: Query) -> Iterator[Passage]:
+    """Yield a passage for each piece of a file whose text matches."""
+    fields = set(query.places)
+    calls = SessionFacts(file.session)
+    rounds: dict[int, RoundInput] = {}
+    needs_all = any(
+        name.lstrip("-") in ("tool", "round") for name in query.filters
+    )  # lines without a match are needed as well
+    if not file.path.endswith(".jsonl"):
+        field = "plan" if file.folder == "plans" else "todo"
+        if field in fields and _is_in_round((0, 0, 0), query):
+            side_item = Words(field, side_text(file.path, field))
+            yield from _match_text(file, side_item, (OFFSET, 0), file.mtime_ns // 10**9, (pattern, query))
         return
     try:
-        for buffer, at in pieces(found.path, size=PIECE):
-            for line, offset in [(buffer, at)] if needs_all else _lines(buffer, at, wanted):
+        for buffer, at in pieces(file.path, size=READ_SIZE):
+            for line, offset in [(buffer, at)] if needs_all else _candidate_lines(buffer, at, pattern):
                 for piece in scan(line, finished=True, shape=Indexed):
                     for entry, start in zip(piece.spoken, piece.offsets, strict=True):
-                        yield from _matching(found, entry, offset + start, (wanted, query, places, calls, rounds))
-        if "result" in places:
-            yield from _in_outputs(found, wanted, query, rounds)
-    except (OSError, *UNEXPECTED_ERRORS):  # it has gone since, or is not what it seems
+                        yield from _scan_entry(file, entry, offset + start, (pattern, query, fields, calls, rounds))
+        if "result" in fields:
+            yield from _scan_long_outputs(file, pattern, query, rounds)
+    except (OSError, *UNEXPECTED_ERRORS):  # deleted in the meantime, or not a transcript
         return
 
 
-def _in_outputs(found: TranscriptFile, wanted: Sought, query: Query, rounds: dict[int, Asked]) -> Iterator[Passage]:
-    """The matches in long outputs, which lie beside the transcript."""
-    calls = SessionFacts(found.session)
+def _scan_long_outputs(
+    file: TranscriptFile, pattern: ScanPattern, query: Query, rounds: dict[int, RoundInput]
+) -> Iterator[Passage]:
+    """Yield the matches in long outputs, which are stored next to the transcript."""
+    calls = SessionFacts(file.session)
     outputs: LongOutputs | None = None
-    for piece in scan(found.path, finished=True, shape=Indexed, holding=b'"tool_use'):
+    for piece in scan(file.path, finished=True, shape=Indexed, holding=b'"tool_use'):
         for entry, at in zip(piece.spoken, piece.offsets, strict=True):
-            session = found.session or entry.session_id or ""
-            outputs = outputs or LongOutputs(found.path, session)
+            session = file.session or entry.session_id or ""
+            outputs = outputs or LongOutputs(file.path, session)
             if not outputs.names:
                 return
             tools = [name for name, _ in tools_of(entry, calls, at)]
-            said = [each for each in words(entry) if each.field == "result"]
-            for place, part, text in outputs.pieces(entry):
-                is_in_round = _is_in_round(rounds.get(at, _RESULT), query)
-                if is_in_round and place < len(said) and place < len(tools):
-                    whole = Words("result", text, tools[place], said[place].failed)
-                    yield from _passage(found, whole, (at, part), seconds(entry.timestamp), (wanted, query))
+            results = [item for item in words(entry) if item.field == "result"]
+            for position, part, text in outputs.pieces(entry):
+                is_in_round = _is_in_round(rounds.get(at, _RESULT_INPUT), query)
+                if is_in_round and position < len(results) and position < len(tools):
+                    output = Words("result", text, tools[position], results[position].failed)
+                    yield from _match_text(file, output, (at, part), seconds(entry.timestamp), (pattern, query))
 
 
-def _lines(buffer: bytes, at: int, wanted: Sought) -> Iterator[tuple[bytes, int]]:
-    """The lines that may match, as far as their bytes tell."""
-    if not wanted.needles:
+def _candidate_lines(buffer: bytes, at: int, pattern: ScanPattern) -> Iterator[tuple[bytes, int]]:
+    """Yield (line, offset) of the lines whose bytes contain a needle; without needles the whole buffer."""
+    if not pattern.needles:
         yield buffer, at
         return
-    sea = buffer.lower() if wanted.is_folded else buffer
+    haystack = buffer.lower() if pattern.is_folded else buffer
     end = 0
     while end < len(buffer):
-        found = [place for needle in wanted.needles if (place := sea.find(needle, end)) >= 0]
-        if not found:
+        positions = [position for needle in pattern.needles if (position := haystack.find(needle, end)) >= 0]
+        if not positions:
             return
-        start = buffer.rfind(b"\n", 0, min(found)) + 1
-        end = buffer.find(b"\n", min(found)) + 1 or len(buffer)
+        start = buffer.rfind(b"\n", 0, min(positions)) + 1
+        end = buffer.find(b"\n", min(positions)) + 1 or len(buffer)
         yield buffer[start:end], at + start
 
 
-def _matching(
-    found: TranscriptFile,
+def _scan_entry(
+    file: TranscriptFile,
     entry: Indexed,
     offset: int,
-    how: tuple[Sought, Query, set[str], SessionFacts, dict[int, Asked]],
+    scan_state: tuple[ScanPattern, Query, set[str], SessionFacts, dict[int, RoundInput]],
 ) -> Iterator[Passage]:
-    wanted, query, places, calls, rounds = how
-    note_round(entry, calls, bool(found.agent))
-    asked = rounds[offset] = (calls.round, calls.round_class, input_number(entry))
+    pattern, query, fields, calls, rounds = scan_state
+    note_round(entry, calls, bool(file.agent))
+    round_input = rounds[offset] = (calls.round, calls.round_class, input_number(entry))
     called_tools = tools_of(entry, calls, offset)
     tools = iter(called_tools)
-    for part, said in enumerate(words(entry, [name for name, _ in called_tools])):
-        tool = said.tool or (next(tools, ("", -1))[0] if said.field == "result" else "")
-        if said.field not in places:
+    for part, item in enumerate(words(entry, [name for name, _ in called_tools])):
+        tool = item.tool or (next(tools, ("", -1))[0] if item.field == "result" else "")
+        if item.field not in fields:
             continue
-        one = Words(said.field, said.text, tool, said.failed)
-        if _is_in_round(asked, query):
-            yield from _passage(found, one, (offset, part), seconds(entry.timestamp), (wanted, query))
+        piece = Words(item.field, item.text, tool, item.failed)
+        if _is_in_round(round_input, query):
+            yield from _match_text(file, piece, (offset, part), seconds(entry.timestamp), (pattern, query))
 
 
-def _passage(
-    found: TranscriptFile, said: Words, place: tuple[int, int], when: int | None, how: tuple[Sought, Query]
+def _match_text(
+    file: TranscriptFile, item: Words, location: tuple[int, int], when: int | None, search: tuple[ScanPattern, Query]
 ) -> Iterator[Passage]:
-    """A passage for a text that matches and passes the filters; `place` is its offset and its part."""
-    wanted, query = how
-    match = wanted.pattern.search(said.text)
-    if match and _passes(said, said.tool, when, query):
-        text, marks = cut_match(said.text, match.start(), match.end(), wanted)
-        made = Passage(found.path, place[0], said.field, text=text, marks=marks, tool=said.tool, failed=said.failed)
-        made.time, made.agent, made.part = when, found.agent, place[1]
-        yield made
+    """Yield a passage if the text matches and passes the filters; `location` is its (offset, part)."""
+    pattern, query = search
+    match = pattern.pattern.search(item.text)
+    if match and _passes_filters(item, item.tool, when, query):
+        text, marks = cut_match(item.text, match.start(), match.end(), pattern)
+        passage = Passage(
+            file.path, location[0], item.field, text=text, marks=marks, tool=item.tool, failed=item.failed
+        )
+        passage.time, passage.agent, passage.part = when, file.agent, location[1]
+        yield passage
 
 
-def _passes(said: Words, tool: str, when: int | None, query: Query) -> bool:
-    """Whether a piece passes the filters on passages."""
+def _passes_filters(item: Words, tool: str, when: int | None, query: Query) -> bool:
+    """Return whether a piece passes the filters on passages."""
     for name, values in query.filters.items():
         plain = name.removeprefix("-")
         if plain in ("since", "until"):
@@ -284,19 +297,19 @@ def _passes(said: Words, tool: str, when: int | None, query: Query) -> bool:
             if when is None or not all(when >= t if plain == "since" else when < t for t in times):
                 return False
         elif plain == "tool":
-            if any(_fits(value.lower(), tool.lower()) for value in values) == (name != plain):
+            if any(_matches_wildcard(value.lower(), tool.lower()) for value in values) == (name != plain):
                 return False
-        elif plain == "is" and "error" in values and said.failed == (name != plain):
+        elif plain == "is" and "error" in values and item.failed == (name != plain):
             return False
     return True
 
 
-def _is_in_round(asked: Asked, query: Query) -> bool:
-    """Whether a piece passes the filters `round:` and `input:`."""
-    number, kind, given = asked
+def _is_in_round(round_input: RoundInput, query: Query) -> bool:
+    """Return whether a piece passes the filters `round:` and `input:`."""
+    number, kind, input_number = round_input
     for name, values in query.filters.items():
         plain = name.removeprefix("-")
-        if plain == "input" and any(INPUTS.index(value) + 1 == given for value in values) == (name != plain):
+        if plain == "input" and any(INPUTS.index(value) + 1 == input_number for value in values) == (name != plain):
             return False
         if plain == "round" and any(_has_round(value, number, kind) for value in values) == (name != plain):
             return False
@@ -312,28 +325,28 @@ def _has_round(value: str, number: int, kind: int) -> bool:
     return first <= number <= last
 
 
-def _fits(wanted: str, name: str) -> bool:
-    """Whether a name fits a text in which `*` stands for anything."""
-    first, *parts = wanted.split("*")
+def _matches_wildcard(pattern: str, name: str) -> bool:
+    """Return whether a name matches a pattern in which `*` stands for any text."""
+    first, *parts = pattern.split("*")
     if not parts:
         return name == first
     at, end = len(first), len(name) - len(parts[-1])
     if not name.startswith(first) or not name.endswith(parts[-1]) or end < at:
         return False
     for part in parts[:-1]:
-        found = name.find(part, at, end)
-        if found < 0:
+        position = name.find(part, at, end)
+        if position < 0:
             return False
-        at = found + len(part)
+        at = position + len(part)
     return True
 
 
-def cut_match(text: str, start: int, stop: int, wanted: Sought) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """A stretch around a match on one line, with every match in it marked."""
+def cut_match(text: str, start: int, stop: int, pattern: ScanPattern) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return one line of text around a match, and the spans of all matches in it."""
     first = max(0, start - BEFORE)
     last = max(min(stop, start + WIDTH), first + WIDTH)
     short = text[first:last].replace("\n", " ").replace("\r", " ").replace("\t", " ")
     front = "…" if first else ""
-    marks = wanted.pattern.spans(text, first, last)
+    marks = pattern.pattern.spans(text, first, last)
     shift = len(front) - first
     return front + short + ("…" if last < len(text) else ""), tuple((a + shift, b + shift) for a, b in marks[:20])

@@ -1,4 +1,4 @@
-"""The state of a shard against the transcripts: what is new, what is gone. Cheap enough to ask before every search."""
+"""Compare a shard with the transcripts on disk: which files are new or changed, which are deleted."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from clew.wire.tree_walk import TranscriptFile
 
 
 class ChangedFiles:
-    """Files to read, newest first; the files that are gone, by id."""
+    """Files to read, newest first, and {id: path} of deleted files."""
 
-    __slots__ = ("changed", "gone")
+    __slots__ = ("changed", "deleted")
 
-    def __init__(self, changed: list[TranscriptFile], gone: dict[int, str]) -> None:
+    def __init__(self, changed: list[TranscriptFile], deleted: dict[int, str]) -> None:
         self.changed = changed
-        self.gone = gone
+        self.deleted = deleted
 
     @property
     def size(self) -> int:
         return sum(file.size for file in self.changed)
 
 
-def state_of(shard: apsw.Connection, found: list[TranscriptFile], is_whole: bool) -> ChangedFiles:
-    """Compare; what was not found is gone only if the walk was whole."""
+def compare_files(shard: apsw.Connection, files: list[TranscriptFile], is_complete: bool) -> ChangedFiles:
+    """Compare the files of a walk with the rows of a shard. Files count as deleted only if the walk was complete."""
     known = {row[0]: row for row in shard.execute("SELECT path, inode, size, mtime, id FROM file WHERE side=''")}
     changed = []
-    for file in found:
+    for file in files:
         row = known.pop(file.path, None)
         if row is None or row[3] != file.mtime_ns or row[2] != file.size or row[1] != file.inode:
             changed.append(file)
     changed.sort(key=_newest_first)
-    return ChangedFiles(changed, {row[4]: path for path, row in known.items()} if is_whole else {})
+    return ChangedFiles(changed, {row[4]: path for path, row in known.items()} if is_complete else {})
 
 
 def _newest_first(file: TranscriptFile) -> tuple[int, str]:
     return (-file.mtime_ns, file.path)
 
 
-def are_known(shards: list[apsw.Connection], found: list[TranscriptFile]) -> bool:
-    """Whether the rows of side files are those of what was found."""
+def are_side_files_current(shards: list[apsw.Connection], files: list[TranscriptFile]) -> bool:
+    """Return whether the rows of side files equal the files on disk."""
     rows = [row for shard in shards for row in shard.execute("SELECT path, size, mtime FROM file WHERE side<>''")]
-    return sorted(rows) == sorted((file.path, file.size, file.mtime_ns) for file in found)
+    return sorted(rows) == sorted((file.path, file.size, file.mtime_ns) for file in files)

@@ -1,9 +1,9 @@
-"""Scattered words: sessions that hold every word of a query, though no single passage does."""
+"""Find sessions that contain every word of a query, but not in one passage."""
 
 from __future__ import annotations
 
-from clew.index.assemble import SessionMatches, sessions
-from clew.index.fts_match import matches
+from clew.index.assemble import SessionMatches, group_by_session
+from clew.index.fts_match import find_matches
 from clew.index.query_syntax import Clause, Query
 
 TYPE_CHECKING = False
@@ -12,42 +12,50 @@ if TYPE_CHECKING:
 
     import apsw
 
-LEAST = 2000  # matches of each word that are looked at, of each kind in a shard
+MATCHES_PER_WORD = 2000  # matches of each word to load, for each kind of text in a shard
 
 
-def scattered(
-    shards: Sequence[apsw.Connection], query: Query, found: dict[str, SessionMatches], without: str | None, now: float
+def find_scattered(
+    shards: Sequence[apsw.Connection], query: Query, known: dict[str, SessionMatches], without: str | None, now: float
 ) -> list[SessionMatches]:
-    """The sessions in which each clause matches somewhere, those left out that were found already."""
-    unwanted = [clause for clause in query.clauses if clause.negated]
+    """Return the sessions in which each clause matches somewhere, except those in `known`."""
+    excluded = [clause for clause in query.clauses if clause.negated]
     common: dict[str, SessionMatches] | None = None
     for clause in query.wanted:
-        here = sessions(shards, matches(shards, _alone(query, clause, unwanted), LEAST, now, weighed=False), without)
+        by_session = group_by_session(
+            shards,
+            find_matches(shards, _query_with_clause(query, clause, excluded), MATCHES_PER_WORD, now, weighed=False),
+            without,
+        )
         if common is None:
-            common = {session: one for session, one in here.items() if session not in found}
+            common = {session: candidate for session, candidate in by_session.items() if session not in known}
         else:
-            common = {session: _joined(one, here[session]) for session, one in common.items() if session in here}
+            common = {
+                session: _merge_matches(candidate, by_session[session])
+                for session, candidate in common.items()
+                if session in by_session
+            }
         if not common:
             return []
     return list((common or {}).values())
 
 
-def _alone(query: Query, clause: Clause, unwanted: list[Clause]) -> Query:
-    return Query(query.text, [clause, *unwanted], query.filters)
+def _query_with_clause(query: Query, clause: Clause, excluded: list[Clause]) -> Query:
+    return Query(query.text, [clause, *excluded], query.filters)
 
 
-def _joined(one: SessionMatches, other: SessionMatches) -> SessionMatches:
-    """The matches of two clauses in one session. Its best passage counts as much as the weaker of the two."""
+def _merge_matches(one: SessionMatches, other: SessionMatches) -> SessionMatches:
+    """Merge the matches of two clauses in one session. Its best passage scores as much as the weaker of the two."""
     known = {(match.shard, match.file): match for match in one.matches}
-    weakest = min(max(m.best for m in each.matches) for each in (one, other))
+    weakest = min(max(m.best for m in side.matches) for side in (one, other))
     for match in other.matches:
-        mine = known.get((match.shard, match.file))
-        if mine is None:
+        existing = known.get((match.shard, match.file))
+        if existing is None:
             one.matches.append(match)
         else:
-            numbers = {number for _, number in mine.hits}
-            mine.hits += [hit for hit in match.hits if hit[1] not in numbers]
-            mine.said = min(mine.said + match.said, len(mine.hits))
+            numbers = {number for _, number in existing.hits}
+            existing.hits += [hit for hit in match.hits if hit[1] not in numbers]
+            existing.spoken_hits = min(existing.spoken_hits + match.spoken_hits, len(existing.hits))
     for match in one.matches:
         match.best = min(match.best, weakest)
     one.agents |= other.agents

@@ -1,12 +1,12 @@
-"""Matching: the passages that hold a query, by file, with no more than it takes to rank them.
+"""Find the passages that match a query, grouped by file, with the data needed to rank them.
 
-All titles and prompts that match are looked at, and the newest of what the model said and of what tools were asked and said:
-these weigh less, so that an old one seldom wins. The benchmark tells how seldom.
+All matching titles and prompts are read, but only the newest replies and tool texts: these weigh less, so an old one
+seldom wins. The benchmark measures how seldom.
 """
 
 from __future__ import annotations
 
-from clew.index.index_schema import FIELDS, SAID
+from clew.index.index_schema import FIELDS, SPOKEN_FIELDS
 from clew.index.ranking import UNWEIGHED, WEIGHT, density, recency
 from clew.index.sql_filters import conditions
 
@@ -19,53 +19,54 @@ if TYPE_CHECKING:
 
     from clew.index.query_syntax import Query
 
-# Of the matches in a shard so many are looked at, the newest.
-ASKED = 1_500
-REPLIED = 1_000
-DONE = 1_000
-FEWER = 200  # of what tools were asked and said, if there is enough in what people and the model said
-ENOUGH = 20
-FILES = 120  # and of the files with matches so many, the best
-_HALVES = [WEIGHT[name] / 2 for name in FIELDS]
+# Limits of the matches that are read from a shard, newest first.
+MAX_PROMPTS = 1_500
+MAX_REPLIES = 1_000
+MAX_TOOL_TEXTS = 1_000
+FEW_TOOL_TEXTS = 200  # limit of tool texts if titles, prompts and replies have enough matches
+ENOUGH_SPOKEN = 20
+MAX_FILES = 120  # files with matches that are ranked, the best
+_HALF_WEIGHTS = [WEIGHT[name] / 2 for name in FIELDS]
 
 
-class Match:
-    """The matches in one file: (score, number of the piece); `said` counts those that are not of tools."""
+class FileMatches:
+    """The matches in one file as (score, piece id); `spoken_hits` counts those outside tools."""
 
-    __slots__ = ("best", "file", "hits", "newest", "said", "shard")
+    __slots__ = ("best", "file", "hits", "newest", "shard", "spoken_hits")
 
     def __init__(self, shard: int, file: int) -> None:
         self.shard, self.file = shard, file
         self.best = 0.0
-        self.newest = self.said = 0
+        self.newest = self.spoken_hits = 0
         self.hits: list[tuple[float, int]] = []
 
 
-def parents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
-    """The sessions that have agents."""
+def sessions_with_agents(shards: Sequence[apsw.Connection]) -> Iterator[str]:
+    """Yield the ids of the sessions that have agents."""
     for shard in shards:
         for (session,) in shard.execute("SELECT DISTINCT session FROM file WHERE agent<>'' AND messages>0"):
             yield session
 
 
-def matches(
-    shards: Sequence[apsw.Connection], query: Query, least: int = 0, now: float | None = None, *, weighed: bool = True
-) -> list[Match]:
-    """The matches of a query that may win at a moment, at least so many of each kind; without a moment all there are.
+def find_matches(
+    shards: Sequence[apsw.Connection], query: Query, minimum: int = 0, now: float | None = None, *, weighed: bool = True
+) -> list[FileMatches]:
+    """Return the matches of a query that may rank high at the time `now`, at least `minimum` of each kind; without
+    `now` all matches.
 
-    If they are not `weighed`, all are as relevant as what is not weighed is.
+    Unless `weighed`, every match gets the default relevance.
     """
-    where, values = conditions(query, lambda: parents(shards)).on_pieces
-    sources = _sources(query)
-    answer: list[Match] = []
+    where, values = conditions(query, lambda: sessions_with_agents(shards)).on_pieces
+    tables = _tables(query)
+    results: list[FileMatches] = []
     for number, shard in enumerate(shards):
-        found: dict[int, Match] = {}
-        said = 0
-        for table, match, most in sources:
-            has_enough = table == "done" and said >= ENOUGH and now is not None
+        by_file: dict[int, FileMatches] = {}
+        spoken = 0
+        for table, match, limit in tables:
+            has_enough = table == "done" and spoken >= ENOUGH_SPOKEN and now is not None
             if has_enough and query.is_growing:
                 break
-            is_weighed = weighed and (table == "said" or (match and not said))
+            is_weighed = weighed and (table == "said" or (match and not spoken))
             relevance = f"bm25({table})" if is_weighed else "0.0"
             join = (
                 f"{table} CROSS JOIN piece p WHERE {table} MATCH ? AND p.id={table}.rowid"
@@ -75,60 +76,62 @@ def matches(
             rows = shard.execute(
                 f"SELECT p.id, p.file, p.field, p.time, {relevance} FROM {join} AND {where}"
                 f" ORDER BY {table if match else 'p'}.rowid DESC LIMIT ?",
-                (*match, *values, -1 if now is None else max(least, FEWER if has_enough else most)),
+                (*match, *values, -1 if now is None else max(minimum, FEW_TOOL_TEXTS if has_enough else limit)),
             ).fetchall()
-            _gather(rows, number, found)
-            said += len(rows) if table == "said" else 0
-        answer += found.values() if now is None else _best(found, max(FILES, least), now)
-    return answer
+            _add_matches(rows, number, by_file)
+            spoken += len(rows) if table == "said" else 0
+        results += by_file.values() if now is None else _best_files(by_file, max(MAX_FILES, minimum), now)
+    return results
 
 
-def _sources(query: Query) -> list[tuple[str, tuple[str, ...], int]]:
-    """(table, what to match in it, how many) for each kind of piece that is searched, the weightiest first."""
+def _tables(query: Query) -> list[tuple[str, tuple[str, ...], int]]:
+    """Return (table, match expression, limit) for each kind of piece to search, the weightiest first."""
     if not query.clauses:
-        return [("piece", (), DONE)]
-    places = query.places
-    asked, replied = ([name for name in names if name in places] for names in (SAID[:2], SAID[2:]))
+        return [("piece", (), MAX_TOOL_TEXTS)]
+    fields = query.places
+    prompt_columns, reply_columns = (
+        [name for name in names if name in fields] for names in (SPOKEN_FIELDS[:2], SPOKEN_FIELDS[2:])
+    )
     if "tool" in query.filters or "error" in query.filters.get("is", ()):
-        asked = replied = []
-    made: list[tuple[str, tuple[str, ...], int]] = [
-        ("said", (f"{{{' '.join(columns)}}} : ({query.match})",), most)
-        for columns, most in ((asked, ASKED), (replied, REPLIED))
+        prompt_columns = reply_columns = []
+    spoken_tables: list[tuple[str, tuple[str, ...], int]] = [
+        ("said", (f"{{{' '.join(columns)}}} : ({query.match})",), limit)
+        for columns, limit in ((prompt_columns, MAX_PROMPTS), (reply_columns, MAX_REPLIES))
         if columns
     ]
-    is_done = any(place not in SAID for place in places)
-    return [*made, ("done", (query.match,), DONE)] if is_done else made
+    has_tool_fields = any(field not in SPOKEN_FIELDS for field in fields)
+    return [*spoken_tables, ("done", (query.match,), MAX_TOOL_TEXTS)] if has_tool_fields else spoken_tables
 
 
-def _gather(rows: list[Any], shard: int, found: dict[int, Match]) -> None:
-    """Put matches to their files; relevance is measured against the best of the same kind."""
+def _add_matches(rows: list[Any], shard: int, by_file: dict[int, FileMatches]) -> None:
+    """Add matches to their files; relevance is relative to the best match of the same kind."""
     best = min([row[4] for row in rows], default=0.0)
     part, base = (1 / best, 1.0) if best else (0.0, 1 + UNWEIGHED)
-    is_said = len(SAID)
-    match = Match(shard, -1)
+    spoken_fields = len(SPOKEN_FIELDS)
+    match = FileMatches(shard, -1)
     for number, file, field, when, relevance in rows:
-        if file != match.file:  # most of a file's pieces stand in a row
-            match = found.get(file) or found.setdefault(file, Match(shard, file))
-        score = _HALVES[field] * (base + relevance * part)
+        if file != match.file:  # the pieces of a file are mostly adjacent
+            match = by_file.get(file) or by_file.setdefault(file, FileMatches(shard, file))
+        score = _HALF_WEIGHTS[field] * (base + relevance * part)
         if score > match.best:
             match.best = score
         if when and when > match.newest:
             match.newest = when
-        if field < is_said:
-            match.said += 1
+        if field < spoken_fields:
+            match.spoken_hits += 1
         match.hits.append((score, number))
 
 
-def _best(found: dict[int, Match], most: int, now: float) -> list[Match]:
-    """The best files, as far as their passages tell."""
-    if len(found) <= most:
-        return list(found.values())
+def _best_files(by_file: dict[int, FileMatches], limit: int, now: float) -> list[FileMatches]:
+    """Return the best files, judged by their passages alone."""
+    if len(by_file) <= limit:
+        return list(by_file.values())
     return sorted(
-        found.values(),
-        key=lambda match: -match.best * recency(now - match.newest) * density(match.said or len(match.hits)),
-    )[:most]
+        by_file.values(),
+        key=lambda match: -match.best * recency(now - match.newest) * density(match.spoken_hits or len(match.hits)),
+    )[:limit]
 
 
-def listed(numbers: Sequence[int]) -> str:
-    """Numbers as one value of a statement."""
+def json_list(numbers: Sequence[int]) -> str:
+    """Return numbers as one SQL value for `json_each`."""
     return f"[{','.join(map(str, numbers))}]"

@@ -1,6 +1,6 @@
-"""Sessions whose transcript is gone: those that Claude Code's own lists or the archive still know and that match a query.
+"""Find sessions whose transcript is gone but which the archive or Claude Code's own lists still know.
 
-Every search adds them to its results. Nothing heavy is imported before one of the lists may hold the words.
+Every search adds them to its results. Heavy modules are imported only if one of the lists may match.
 """
 
 from __future__ import annotations
@@ -23,28 +23,30 @@ if TYPE_CHECKING:
     from clew.index.session_index import Index
 
     class Archive(Protocol):
-        """What the archive keeps of one folder of Claude Code; `clew.collect.archive.archived_sessions` has it."""
+        """The archive of one folder of Claude Code; implemented by `clew.collect.archive.archived_sessions`."""
 
         @property
         def folder(self) -> str:
             """The folder with the transcripts of archived and reconstructed sessions; empty if there is none."""
 
         def find(self, session: str) -> tuple[str, int | None]:
-            """How a session is kept ("archive", "reconstructed" or ""), and when its transcript was first missing."""
+            """Return how a session is stored ("archive", "reconstructed" or ""), and when its transcript was first
+            missing.
+            """
 
 
-BUDGET = 3.0  # seconds for reading what is new in the archive before the answer
-SMOOTH = 60  # as in a search by meaning: 1 / (60 + rank)
+BUDGET = 3.0  # seconds for indexing new archived sessions before a search
+RANK_OFFSET = 60  # as in a semantic search: 1 / (60 + rank)
 _HISTORY = "history.jsonl"
-_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[0-9a-f]{4}")  # which may stand for any letter
-_SESSION = re.compile(rb'"sessionid"\s*:\s*"([^"]+)"')  # in small letters, as the words are
-_WHERE = {
+_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[0-9a-f]{4}")  # may stand for any letter
+_SESSION = re.compile(rb'"sessionid"\s*:\s*"([^"]+)"')  # lower case, like the words
+_SOURCES = {
     "archive": "only in the archive",
     "reconstructed": "only reconstructed from what was left",
     "index": "only in the index",
     "history": "only in the prompt history",
 }
-_NEXT = {
+_NEXT_STEPS = {
     "archive": "bring it back with: {}",
     "reconstructed": "read what is left with: {}",
     "index": "its title and first prompt are all that is left",
@@ -55,7 +57,7 @@ _NEXT = {
 def add_gone(
     index: Index,
     query: Query,
-    found: SearchResults,
+    results: SearchResults,
     limit: int,
     *,
     archive: Archive | None,
@@ -64,99 +66,99 @@ def add_gone(
     semantic: bool = False,
     refresh: bool = True,
 ) -> SearchResults:
-    """The results with those of the lists and of the archive among them, in the same order.
+    """Add matching gone sessions to results, keeping the order of the results.
 
-    Without words these are the newest sessions of the archive and of the index; `unlisted` counts those that only the
-    prompt history knows. `refresh` reads what is new in the archive first.
+    A query without words lists the newest sessions of the archive and of the index; `unlisted` counts those that
+    only the prompt history knows. `refresh` indexes new archived sessions first.
     """
     moment = time.time() if now is None else now
-    more = _archived(query, limit, archive, refresh, semantic, moment)
+    candidates = _search_archive(query, limit, archive, refresh, semantic, moment)
     if query.wanted:
-        more += _listed(index, query, without, moment, semantic)
+        candidates += _search_lists(index, query, without, moment, semantic)
     else:
         from clew.index.known_sessions import list_metadata
 
         listed, others = list_metadata(index, query, without, moment)
-        more += listed
-        found.unlisted = sum(not _is_laid_out(session, archive) for session in others)
-    known = set() if found.instead else {result.session for result in found}
-    new = _new_ones(index, more, known, archive, without)
+        candidates += listed
+        results.unlisted = sum(not _is_in_archive(session, archive) for session in others)
+    known = set() if results.instead else {result.session for result in results}
+    new = _select_new(index, candidates, known, archive, without)
     if not new:
-        return found
-    merged = [*([] if found.instead else found), *new]
-    found.instead = ""
+        return results
+    merged = [*([] if results.instead else results), *new]
+    results.instead = ""
     if query.clauses or query.is_about_pieces:
         merged.sort(key=lambda result: (result.is_scattered, -result.score, result.session))
     else:
         merged.sort(key=lambda result: -(result.ended or 0))
-    found[:] = merged[:limit]
-    return found
+    results[:] = merged[:limit]
+    return results
 
 
 def add_gone_matches(
     index: Index,
-    asked: str,
+    pattern: str,
     filters: Query,
-    found: Sequence[SearchResult],
+    results: Sequence[SearchResult],
     limit: int,
     *,
     regex: bool,
     archive: Archive | None,
     without: str | None = None,
 ) -> list[SearchResult]:
-    """The same for a substring or a regular expression: newest first. Raises BadQuery."""
+    """Add gone sessions that match a substring or a regular expression, newest first. Raises BadQuery."""
     from heapq import merge
 
     from clew.index.known_sessions import match_metadata
 
-    more: list[SearchResult] = []
+    candidates: list[SearchResult] = []
     if archive is not None and archive.folder:
         from clew.index.session_index import Index
 
         with Index.open(archive.folder) as archived:
             refresh_archived(archived)
-            more += islice(archived.grep(asked, regex=regex, filters=filters, without=without), limit)
-            for result in more:
+            candidates += islice(archived.grep(pattern, regex=regex, filters=filters, without=without), limit)
+            for result in candidates:
                 result.gone = "archive"
-    more += match_metadata(index, asked, regex, filters.with_default(index.default), without, time.time())
-    new = _new_ones(index, more, {result.session for result in found}, archive, without)
+    candidates += match_metadata(index, pattern, regex, filters.with_default(index.default), without, time.time())
+    new = _select_new(index, candidates, {result.session for result in results}, archive, without)
     new.sort(key=lambda result: -(result.ended or 0))
-    return list(islice(merge(found, new, key=lambda result: -(result.ended or 0)), limit))
+    return list(islice(merge(results, new, key=lambda result: -(result.ended or 0)), limit))
 
 
 def refresh_archived(archived: Index) -> None:
-    """Bring the index of the archived sessions up to date: all of it the first time, later for a moment."""
+    """Update the index of archived sessions: completely the first time, later within BUDGET seconds."""
     archived.refresh(None if archived.is_new else BUDGET)
 
 
 def describe_gone(result: SearchResult) -> str:
-    """What to say about a result whose transcript is gone: where it is known from, since when, and the next step."""
+    """Describe a result whose transcript is gone: where it is known from, since when, and the next step."""
     since = f" since {time.strftime('%Y-%m-%d', time.localtime(result.gone_since))}" if result.gone_since else ""
-    return f"{_WHERE[result.gone]}: the transcript is gone{since}; {_NEXT[result.gone].format(result.command)}"
+    return f"{_SOURCES[result.gone]}: the transcript is gone{since}; {_NEXT_STEPS[result.gone].format(result.command)}"
 
 
-def _new_ones(
-    index: Index, more: Iterable[SearchResult], known: set[str], archive: Archive | None, without: str | None
+def _select_new(
+    index: Index, candidates: Iterable[SearchResult], known: set[str], archive: Archive | None, without: str | None
 ) -> list[SearchResult]:
-    """Those that are not among the results already and are gone indeed, each once, with what the archive says of them."""
+    """Return the candidates that are not known yet and really gone, each once, with their state in the archive."""
     new: dict[str, SearchResult] = {}
-    for result in more:
+    for result in candidates:
         if result.session in known or result.session in new or result.session == without:
             continue
         if result.gone:
             on_disk = index.session(result.session)
-            if on_disk is not None and not on_disk.agents:  # it has come back since
+            if on_disk is not None and not on_disk.agents:  # restored in the meantime
                 continue
-            how, result.gone_since = archive.find(result.session) if archive is not None else ("", None)
-            result.gone = how or result.gone
+            state, result.gone_since = archive.find(result.session) if archive is not None else ("", None)
+            result.gone = state or result.gone
         new[result.session] = result
     return list(new.values())
 
 
-def _archived(
+def _search_archive(
     query: Query, limit: int, archive: Archive | None, refresh: bool, semantic: bool, now: float
 ) -> list[SearchResult]:
-    """The archived and reconstructed sessions that match."""
+    """Return the archived and reconstructed sessions that match."""
     if archive is None or not archive.folder:
         return []
     from clew.index.session_index import Index
@@ -172,14 +174,14 @@ def _archived(
         return list(results)
 
 
-def _is_laid_out(session: str, archive: Archive | None) -> bool:
-    """Whether a session is one of those that the archive has laid out again, and so is listed already."""
-    how, since = archive.find(session) if archive is not None else ("", None)
-    return how == "reconstructed" or since is not None
+def _is_in_archive(session: str, archive: Archive | None) -> bool:
+    """Return whether the archive has a transcript of a session, so that it is listed already."""
+    state, since = archive.find(session) if archive is not None else ("", None)
+    return state == "reconstructed" or since is not None
 
 
-def _listed(index: Index, query: Query, without: str | None, now: float, semantic: bool) -> list[SearchResult]:
-    """The sessions of Claude Code's own lists that hold the words."""
+def _search_lists(index: Index, query: Query, without: str | None, now: float, semantic: bool) -> list[SearchResult]:
+    """Return the matching sessions of Claude Code's own lists."""
     if not _may_match(index.root, query):
         return []
     from clew.index.known_sessions import search_metadata
@@ -188,37 +190,37 @@ def _listed(index: Index, query: Query, without: str | None, now: float, semanti
     if semantic:
         results.sort(key=lambda result: -result.score)
         for rank, result in enumerate(results, 1):
-            result.score = 1 / (SMOOTH + rank)
+            result.score = 1 / (RANK_OFFSET + rank)
     return results
 
 
 def _may_match(root: str, query: Query) -> bool:
-    """Whether one of the lists may hold a word of each clause, as far as their bytes tell."""
+    """Return whether the bytes of one of the lists contain a word of each clause."""
     needles = [[term.words[0].encode() for term in clause.terms if term.words] for clause in query.wanted]
-    for path in _lists(root):
+    for path in _list_files(root):
         try:
             with open(path, "rb") as file:
                 data = file.read()
         except OSError:
             continue
-        data = _folded(data)
+        data = _fold_case(data)
         if path.endswith(_HISTORY):
-            data = _of_gone_sessions(root, data, needles)
+            data = _lines_of_gone_sessions(root, data, needles)
         if _ESCAPE.search(data) or all(any(needle in data for needle in clause) for clause in needles):
             return True
     return False
 
 
-def _of_gone_sessions(root: str, data: bytes, needles: list[list[bytes]]) -> bytes:
-    """The lines of the history that hold a word and belong to a session without a transcript."""
-    words = [needle for clause in needles for needle in clause]
-    lines = [line for line in data.split(b"\n") if _ESCAPE.search(line) or any(word in line for word in words)]
+def _lines_of_gone_sessions(root: str, data: bytes, needles: list[list[bytes]]) -> bytes:
+    """Return the lines of the history that contain a word and belong to a session without a transcript."""
+    terms = [needle for clause in needles for needle in clause]
+    lines = [line for line in data.split(b"\n") if _ESCAPE.search(line) or any(term in line for term in terms)]
     files = {file.session.lower().encode("utf-8", "replace") for file in walk(root)} if lines else set()
     return b"\n".join(line for line in lines if (id := _SESSION.search(line)) and id[1] not in files)
 
 
-def _folded(data: bytes) -> bytes:
-    """Small letters without accents, as the words of a query are."""
+def _fold_case(data: bytes) -> bytes:
+    """Return the bytes in lower case and without accents, like the words of a query."""
     if data.isascii():
         return data.lower()
     from unicodedata import combining, normalize
@@ -227,11 +229,11 @@ def _folded(data: bytes) -> bytes:
     return "".join(letter for letter in text if not combining(letter)).encode("utf-8", "replace")
 
 
-def _lists(root: str) -> list[str]:
-    found = [os.path.join(root, _HISTORY)]
+def _list_files(root: str) -> list[str]:
+    paths = [os.path.join(root, _HISTORY)]
     try:
         with os.scandir(os.path.join(root, "projects")) as projects:
-            found += [os.path.join(project.path, "sessions-index.json") for project in projects]
+            paths += [os.path.join(project.path, "sessions-index.json") for project in projects]
     except OSError:
         pass
-    return [path for path in found if os.path.isfile(path)]  # reading a pipe would wait
+    return [path for path in paths if os.path.isfile(path)]  # reading a pipe would block

@@ -1,13 +1,14 @@
-"""The schema: two shards, each a SQLite file that is an index of its own over a part of the transcripts.
+"""The SQLite schema of the index: two shards, each a separate index over some of the transcripts.
 
-Two processes can build them side by side, and a search asks both. Full text is contentless: the words are in the index, the
-text stays in the transcripts, and a row says where. A shard that is of another version or damaged is made anew.
+Two processes can build them in parallel, and a search queries both. The full-text tables are contentless: they
+contain the words, while the text stays in the transcripts and a row of `piece` says where. A shard that is damaged
+or of another version is rebuilt.
 """
 
 from __future__ import annotations
 
 import os
-from binascii import crc32  # zlib has the same one, and takes longer to load
+from binascii import crc32  # the same as zlib's, but loads faster
 from stat import S_ISDIR
 
 import apsw
@@ -19,9 +20,9 @@ MEMORY = ":memory:"
 VERSION = 11
 SHARDS = 2
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
-SAID = FIELDS[:4]  # in the table `said`; inputs and results of tools, todo lists and plans are in `done`
-SIDE_FIELDS = ("todo", "plan")  # of files beside the transcripts
-MIDDLE = 1 << 27  # the first row; newer ones are above it and older ones below, so rows are in the order of time
+SPOKEN_FIELDS = FIELDS[:4]  # in the table `said`; tool inputs, tool results, todo lists and plans are in `done`
+SIDE_FIELDS = ("todo", "plan")  # fields of side files
+FIRST_ROW = 1 << 27  # ids grow upwards for newer files and downwards for older ones, so that they are in order of time
 
 _TABLES = f"""
 CREATE TABLE file(
@@ -47,48 +48,50 @@ CREATE VIRTUAL TABLE said USING fts5(
 CREATE VIRTUAL TABLE done USING fts5(
   text, content='', contentless_delete=1, tokenize="{TOKENIZER}");
 """
-# Merging while inserting stalled a single insert for seconds (measured); it is done in small steps when there is time.
-_SETTINGS = (("hashsize", 24 << 20), ("automerge", 0), ("crisismerge", 1000))
+# Merging while inserting stalled single inserts for seconds (measured), so `merge_segments` does it in small steps.
+_FTS_SETTINGS = (("hashsize", 24 << 20), ("automerge", 0), ("crisismerge", 1000))
 
 
 _PRAGMAS = "PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000; PRAGMA journal_size_limit=1000000"
 
 
-def folder_of(root: str, cache: str) -> str:
-    """Where the index for a folder of Claude Code lies."""
+def index_folder(root: str, cache: str) -> str:
+    """Return the folder of the index for a folder of Claude Code."""
     path = os.path.realpath(root).encode("utf-8", "surrogateescape")
     return os.path.join(cache, "index", f"{crc32(path):08x}-{len(path)}")
 
 
 def temporary_folder(root: str) -> str:
-    """A folder for the index that only this process and user has, and that goes with the process; empty if none can be made.
+    """Create an index folder that only this process and user can use and that is removed at exit; "" on failure.
 
-    Every index that this process opens over the same root is given the same one.
+    All indexes of this process over the same root share it.
     """
     import atexit
     import tempfile
     from shutil import rmtree
 
-    user = getattr(os, "getuid", lambda: 0)()  # Windows has no such number, and a folder for each user
+    user = getattr(os, "getuid", lambda: 0)()  # Windows has no user ids, but a temporary folder for each user
     try:
         path = os.path.join(tempfile.gettempdir(), f"clew-{user}-{os.getpid()}")
         os.makedirs(path, mode=0o700, exist_ok=True)
-        state = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return ""
-    if not S_ISDIR(state.st_mode) or state.st_uid != user or (os.name != "nt" and state.st_mode & 0o077):
-        return ""  # somebody else was faster
+    if not S_ISDIR(status.st_mode) or status.st_uid != user or (os.name != "nt" and status.st_mode & 0o077):
+        return ""  # created by someone else
     atexit.register(rmtree, path, ignore_errors=True)
-    return folder_of(root, path)
+    return index_folder(root, path)
 
 
-def shard_of(session: str, path: str) -> int:
-    """Which shard a transcript belongs to; a session stays in its own when its project moves."""
+def shard_number(session: str, path: str) -> int:
+    """Return the shard of a transcript. It depends on the session, so a session keeps its shard when its project
+    moves.
+    """
     return crc32((session or os.path.basename(path)).encode("utf-8", "surrogateescape")) % SHARDS
 
 
 def open_shard(path: str) -> tuple[apsw.Connection, str]:
-    """A shard, and why it was made anew: "missing", "damaged", "another version", or nothing."""
+    """Open a shard. Return it and why it was rebuilt: "missing", "damaged", "another version", or ""."""
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -96,49 +99,49 @@ def open_shard(path: str) -> tuple[apsw.Connection, str]:
     connection = apsw.Connection(path)
     connection.set_busy_timeout(BUSY_MS)
     if is_missing:
-        os.chmod(path, 0o600)  # before anything is in it; the files beside it take over its mode
+        os.chmod(path, 0o600)  # before anything is in it; SQLite gives the WAL files the same mode
     try:
-        is_made = _prepare(connection)
+        is_created = _prepare(connection)
     except DAMAGE:
         reset(connection)
         _prepare(connection)
         return connection, "damaged"
-    return connection, "" if not is_made else "missing" if is_missing or path == MEMORY else "another version"
+    return connection, "" if not is_created else "missing" if is_missing or path == MEMORY else "another version"
 
 
 def _prepare(connection: apsw.Connection) -> bool:
-    """Make the tables if they are not those of this version; whether that was so."""
+    """Create the tables unless they are of this version. Return whether they were created."""
     if connection.pragma("user_version") != VERSION:
-        return _make(connection)
+        return _rebuild(connection)
     run_pragmas(connection, _PRAGMAS)
     return False
 
 
-def _make(connection: apsw.Connection) -> bool:
+def _rebuild(connection: apsw.Connection) -> bool:
     run_pragmas(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)
     with WriteTransaction(connection):
-        if connection.pragma("user_version") == VERSION:  # another clew was faster
+        if connection.pragma("user_version") == VERSION:  # another process was faster
             return False
         is_other = bool(connection.execute("SELECT count(*) FROM sqlite_schema").get)
         if not is_other:
-            _create(connection)
+            _create_tables(connection)
             return True
     reset(connection)
     with WriteTransaction(connection):
         if connection.pragma("user_version") != VERSION:
-            _create(connection)
+            _create_tables(connection)
     return True
 
 
-def _create(connection: apsw.Connection) -> None:
+def _create_tables(connection: apsw.Connection) -> None:
     connection.execute(_TABLES)
     for table in ("said", "done"):
-        for key, value in _SETTINGS:
+        for key, value in _FTS_SETTINGS:
             connection.execute(f"INSERT INTO {table}({table}, rank) VALUES(?, ?)", (key, value))
     connection.pragma("user_version", VERSION)
 
 
 def reset(connection: apsw.Connection) -> None:
-    """Empty a shard, and set it up anew."""
+    """Empty a shard and set its pragmas again."""
     reset_database(connection)
     run_pragmas(connection, "PRAGMA journal_mode=WAL;" + _PRAGMAS)

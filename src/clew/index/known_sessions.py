@@ -1,6 +1,6 @@
-"""Sessions as Claude Code's own lists know them: `sessions-index.json` of each project, and the history of prompts.
+"""Sessions in Claude Code's own lists: `sessions-index.json` of each project and the prompt history.
 
-Their titles are searched too, and a session whose transcript is gone is still found, marked by where it is known from.
+Their titles are searched too, and a session whose transcript is gone is still found, labelled with its source.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.index.assemble import facts
+from clew.index.assemble import find_session
 from clew.index.query_syntax import Query
 from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
@@ -26,12 +26,12 @@ from clew.wire.side_files import IndexEntry, read_index
 from clew.wire.timestamps import moment
 
 INDEX, HISTORY = "index", "history"
-WHERE = {INDEX: "the index", HISTORY: "the prompt history", "archive": "the archive"}
-_FILTERS = frozenset({"in", "role", "project", "branch", "since", "until", "id"})  # those that a list can answer
+SOURCE_NAMES = {INDEX: "the index", HISTORY: "the prompt history", "archive": "the archive"}
+_FILTERS = frozenset({"in", "role", "project", "branch", "since", "until", "id"})  # filters that the lists can answer
 
 
-class Known(NamedTuple):
-    """A session in one of the lists; `has_file` says whether its transcript is there."""
+class ListedSession(NamedTuple):
+    """A session in one of the lists; `has_file` says whether its transcript exists."""
 
     session: str
     source: str
@@ -46,105 +46,113 @@ class Known(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What a reader is told about a session whose transcript is gone."""
-        return f"only in {WHERE[self.source]}: the transcript is gone"
+        """Describe a session whose transcript is gone."""
+        return f"only in {SOURCE_NAMES[self.source]}: the transcript is gone"
 
 
-def known_sessions(tree: Tree, fence: ErrorCollector | None = None) -> list[Known]:
-    """Every session of the lists; one that the history knows is given only if no file and no index has it.
+def list_known_sessions(tree: Tree, fence: ErrorCollector | None = None) -> list[ListedSession]:
+    """Return every session of the lists; those of the history only if neither a file nor an index has them.
 
-    A list that cannot be read is skipped, and reported by the fence.
+    Lists that cannot be read are skipped and reported by the fence.
     """
     fence = fence or ErrorCollector()
     files = {file.id.lower() for project in tree.projects() for file in project.sessions()}
-    found = {}
+    indexed = {}
     for project in tree.projects():
         with fence.catch(project.folder):
             index = read_index(project.index) if project.index else None
             for entry in index.entries if index else ():
                 if not entry.is_sidechain:
-                    found[entry.session_id.lower()] = _of_index(entry, entry.session_id.lower() in files)
-    typed: dict[str, list[HistoryPrompt]] = {}
+                    indexed[entry.session_id.lower()] = _from_index(entry, entry.session_id.lower() in files)
+    history: dict[str, list[HistoryPrompt]] = {}
     with fence.catch(tree.history):
         for prompt in prompts(read_history(tree.history)):
             id = (prompt.session_id or "").lower()
-            if id and id not in files and id not in found:
-                typed.setdefault(id, []).append(prompt)
-    return [*found.values(), *map(_of_history, typed.values())]
+            if id and id not in files and id not in indexed:
+                history.setdefault(id, []).append(prompt)
+    return [*indexed.values(), *map(_from_history, history.values())]
 
 
-def gone_sessions(tree: Tree, fence: ErrorCollector | None = None) -> list[Known]:
-    """The sessions whose transcript is gone, newest first."""
-    gone = [known for known in known_sessions(tree, fence) if not known.has_file]
-    return sorted(gone, key=lambda known: -known.ended.timestamp() if known.ended else 0.0)
+def list_gone_sessions(tree: Tree, fence: ErrorCollector | None = None) -> list[ListedSession]:
+    """Return the sessions whose transcript is gone, newest first."""
+    missing = [known for known in list_known_sessions(tree, fence) if not known.has_file]
+    return sorted(missing, key=lambda known: -known.ended.timestamp() if known.ended else 0.0)
 
 
-def _of_index(entry: IndexEntry, has_file: bool) -> Known:
+def _from_index(entry: IndexEntry, has_file: bool) -> ListedSession:
     title = entry.custom_title or entry.summary or ""
     names = (title, entry.first_prompt, entry.project_path, entry.git_branch)
-    return Known(entry.session_id, INDEX, *names, entry.created, entry.modified, entry.message_count, has_file)
+    return ListedSession(entry.session_id, INDEX, *names, entry.created, entry.modified, entry.message_count, has_file)
 
 
-def _of_history(typed: Sequence[HistoryPrompt]) -> Known:
-    times = sorted(prompt.time for prompt in typed if prompt.time)
-    text = "\n".join(prompt.text for prompt in typed)
+def _from_history(history: Sequence[HistoryPrompt]) -> ListedSession:
+    times = sorted(prompt.time for prompt in history if prompt.time)
+    text = "\n".join(prompt.text for prompt in history)
     first, last = (times[0], times[-1]) if times else (None, None)
-    return Known(
-        typed[0].session_id or "", HISTORY, "", text, typed[0].project or "", "", first, last, len(typed), False
+    return ListedSession(
+        history[0].session_id or "", HISTORY, "", text, history[0].project or "", "", first, last, len(history), False
     )
 
 
 Marks = tuple[tuple[int, int], ...]
-Match = Callable[[str], tuple[str, Marks] | None]  # a text as a passage of it, if it matches
+TextMatcher = Callable[[str], tuple[str, Marks] | None]  # returns a snippet and its marks if a text matches
 
 
 def search_metadata(index: Index, query: Query, without: str | None, now: float) -> Iterator[SearchResult]:
-    """The sessions whose title or prompts in a list hold all words of a query."""
+    """Yield the sessions whose title or prompts in a list contain all words of a query."""
     if query.wanted:
-        yield from _search(index, query, without, now, lambda t: cut(t, query.terms) if _matches(t, query) else None)
+        yield from _search(
+            index, query, without, now, lambda t: cut(t, query.terms) if _matches_query(t, query) else None
+        )
 
 
 def match_metadata(
-    index: Index, asked: str, regex: bool, filters: Query, without: str | None, now: float
+    index: Index, pattern_text: str, regex: bool, filters: Query, without: str | None, now: float
 ) -> Iterator[SearchResult]:
-    """The sessions whose title or prompts in a list hold a substring or answer a regular expression."""
-    from clew.index.byte_scan import cut_match, sought
+    """Yield the sessions whose title or prompts in a list match a substring or a regular expression."""
+    from clew.index.byte_scan import compile_pattern, cut_match
 
-    wanted = sought(asked, regex)
+    pattern = compile_pattern(pattern_text, regex)
 
     def match(text: str) -> tuple[str, Marks] | None:
-        found = wanted.pattern.search(text)
-        return cut_match(text, found.start(), found.end(), wanted) if found else None
+        hit = pattern.pattern.search(text)
+        return cut_match(text, hit.start(), hit.end(), pattern) if hit else None
 
     yield from _search(index, filters, without, now, match)
 
 
 def list_metadata(index: Index, query: Query, without: str | None, now: float) -> tuple[list[SearchResult], list[str]]:
-    """The sessions of the index whose transcript is gone and that pass the filters; and those that the history knows."""
+    """Return the gone sessions of the index that pass the filters, and the ids of those in the history."""
     if query.is_about_pieces or not _is_answerable(query):
         return [], []
-    known = [one for one in known_sessions(Tree(_root(index))) if not one.has_file and one.session != without]
-    passing = [one for one in known if _passes(one, query)]
-    listed = [_result(index, one, "title", ("", ()), now) for one in passing if one.source == INDEX]
-    for result in listed:
+    known = [
+        session
+        for session in list_known_sessions(Tree(_root(index)))
+        if not session.has_file and session.session != without
+    ]
+    passing = [session for session in known if _passes_filters(session, query)]
+    results = [_result(index, session, "title", ("", ()), now) for session in passing if session.source == INDEX]
+    for result in results:
         result.passages, result.matches = [], 0
-    return listed, [one.session for one in passing if one.source != INDEX]
+    return results, [session.session for session in passing if session.source != INDEX]
 
 
-def _search(index: Index, query: Query, without: str | None, now: float, match: Match) -> Iterator[SearchResult]:
+def _search(index: Index, query: Query, without: str | None, now: float, match: TextMatcher) -> Iterator[SearchResult]:
     if not _is_answerable(query):
         return
-    for known in known_sessions(Tree(_root(index))):
+    for known in list_known_sessions(Tree(_root(index))):
         for field, text in (("title", known.title), ("prompt", known.first_prompt)):
-            is_new = field == "title" or not known.has_file  # the prompts of a transcript have been searched
-            is_wanted = is_new and field in query.places and known.session != without and _passes(known, query)
-            if is_wanted and text and (found := match(text)):
-                yield _result(index, known, field, found, now)
+            is_new = field == "title" or not known.has_file  # prompts of existing transcripts are in the index
+            is_candidate = (
+                is_new and field in query.places and known.session != without and _passes_filters(known, query)
+            )
+            if is_candidate and text and (snippet := match(text)):
+                yield _result(index, known, field, snippet, now)
                 break
 
 
 def _is_answerable(query: Query) -> bool:
-    """Whether the lists can answer all filters of a query."""
+    """Return whether the lists can answer all filters of a query."""
     return all(name in _FILTERS or name == "-is" for name in query.filters)
 
 
@@ -152,27 +160,27 @@ def _root(index: Index) -> Path:
     return Path(index.root)
 
 
-def _matches(text: str, query: Query) -> bool:
+def _matches_query(text: str, query: Query) -> bool:
     words = tokens(text)
     return all(
-        any(_holds(words, term.words, term.is_prefix) for term in clause.terms) != clause.negated
+        any(_contains_phrase(words, term.words, term.is_prefix) for term in clause.terms) != clause.negated
         for clause in query.clauses
     )
 
 
-def _holds(words: Sequence[str], wanted: Sequence[str], is_prefix: bool) -> bool:
-    size = len(wanted)
-    for at in range(len(words) - size + 1):
-        part = list(words[at : at + size])
-        if is_prefix and part[-1].startswith(wanted[-1]):
-            part[-1] = wanted[-1]
-        if part == list(wanted):
+def _contains_phrase(words: Sequence[str], phrase: Sequence[str], is_prefix: bool) -> bool:
+    size = len(phrase)
+    for start in range(len(words) - size + 1):
+        part = list(words[start : start + size])
+        if is_prefix and part[-1].startswith(phrase[-1]):
+            part[-1] = phrase[-1]
+        if part == list(phrase):
             return True
     return False
 
 
-def _passes(known: Known, query: Query) -> bool:
-    """Whether a session passes the filters on sessions."""
+def _passes_filters(known: ListedSession, query: Query) -> bool:
+    """Return whether a session passes the filters on sessions."""
     tests = {
         "project": lambda value: _is_in_project(known.project, value),
         "branch": lambda value: fnmatchcase(
@@ -186,15 +194,17 @@ def _passes(known: Known, query: Query) -> bool:
 
 
 def _is_in_project(project: str, value: str) -> bool:
-    """Whether a project is meant: by its path or one above it, or by a part of it."""
+    """Return whether a project matches a path (or lies below it) or contains a part of a name."""
     if not value.startswith((".", "~", "/")) and value[1:2] != ":":
         return value.lower() in project.lower()
     path = value if value[1:2] == ":" else os.path.abspath(os.path.expanduser(value))
-    return any(project == one or project.startswith(f"{one.rstrip('/')}/") for one in (path, os.path.realpath(path)))
+    return any(
+        project == folder or project.startswith(f"{folder.rstrip('/')}/") for folder in (path, os.path.realpath(path))
+    )
 
 
-def _result(index: Index, known: Known, field: str, found: tuple[str, Marks], now: float) -> SearchResult:
-    result = (facts(index.shards, known.session) if known.has_file else None) or SearchResult(known.session)
+def _result(index: Index, known: ListedSession, field: str, snippet: tuple[str, Marks], now: float) -> SearchResult:
+    result = (find_session(index.shards, known.session) if known.has_file else None) or SearchResult(known.session)
     if not known.has_file:
         result.gone = known.source
         result.cwd, result.branch, result.messages = known.project, known.branch, known.messages
@@ -204,7 +214,7 @@ def _result(index: Index, known: Known, field: str, found: tuple[str, Marks], no
         result.prompts = known.first_prompt
     passage = Passage(result.path, -1, field)
     passage.kind = f"{known.source} {'title' if field == 'title' else 'prompt'}"
-    passage.text, passage.marks = found
+    passage.text, passage.marks = snippet
     result.passages, result.matches = [passage], 1
     result.best = passage.score = passage_score(field, 1.0)
     age = now - result.ended if result.ended else 0.0

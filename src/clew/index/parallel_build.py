@@ -1,4 +1,4 @@
-"""Building: the part of a refresh that reads transcripts. A large one is done by a process for each shard."""
+"""Read changed transcripts into the shards; large builds use one process per shard."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from subprocess import Popen
 
-from clew.index.changed_files import ChangedFiles, state_of
-from clew.index.index_schema import open_shard, shard_of
+from clew.index.changed_files import ChangedFiles, compare_files
+from clew.index.index_schema import open_shard, shard_number
 from clew.index.refresh import IDLE, merge, update
 from clew.index.results import Refreshed
 from clew.index.session_index import Index
 from clew.system.subprocesses import start_clew
 from clew.wire.tree_walk import walk
 
-LARGE = 48 << 20  # bytes to read before a second process pays
-SHORT = 1.0  # seconds in which it does not
+MIN_BYTES = 48 << 20  # bytes from which a second process pays off
+MIN_SECONDS = 1.0  # budget from which a second process pays off
 
 
 def build(
@@ -27,20 +27,20 @@ def build(
     budget: float | None,
     progress: Callable[[int, int], None] | None,
 ) -> Refreshed:
-    """Read what has changed into the shards of an index."""
+    """Read changed transcripts into the shards of an index."""
     total = sum(state.size for state in states)
-    many = total >= LARGE and sum(bool(state.changed) for state in states) > 1
-    if many and index.folder and (budget is None or budget > SHORT):
-        done, has_failed = _side_by_side(index, total, budget, progress)
-        if has_failed:  # then the reason is to be heard here
-            done = _in_turn(index, states, total, budget, progress)
+    is_parallel = total >= MIN_BYTES and sum(bool(state.changed) for state in states) > 1
+    if is_parallel and index.folder and (budget is None or budget > MIN_SECONDS):
+        done, has_failed = _build_in_parallel(index, total, budget, progress)
+        if has_failed:  # build here, so that the error is raised in this process
+            done = _build_sequentially(index, states, total, budget, progress)
     else:
-        done = _in_turn(index, states, total, budget, progress)
+        done = _build_sequentially(index, states, total, budget, progress)
     done.left = max(0, sum(len(state.changed) for state in states) - done.files) if not done.is_complete else 0
     return done
 
 
-def _in_turn(
+def _build_sequentially(
     index: Index,
     states: Sequence[ChangedFiles],
     total: int,
@@ -53,8 +53,8 @@ def _in_turn(
     for number, (shard, state) in enumerate(zip(index.shards, states, strict=True)):
         left = len(states) - number
         deadline = None if end is None else time.monotonic() + max(0.0, end - time.monotonic()) / left
-        hear = (lambda now, before=read: progress(before + now, total)) if progress else None
-        counts = update(shard, state, deadline, hear)
+        report = (lambda now, before=read: progress(before + now, total)) if progress else None
+        counts = update(shard, state, deadline, report)
         read += counts.bytes
         done.files += counts.files
         done.pieces += counts.pieces
@@ -62,61 +62,63 @@ def _in_turn(
         done.skipped += counts.skipped
         if counts.pieces or counts.removed:
             small = time.monotonic() + IDLE
-            merge(shard, (None if end is None else deadline) if counts.bytes >= LARGE else small)
+            merge(shard, (None if end is None else deadline) if counts.bytes >= MIN_BYTES else small)
     return done
 
 
-def _side_by_side(
+def _build_in_parallel(
     index: Index, total: int, budget: float | None, progress: Callable[[int, int], None] | None
 ) -> tuple[Refreshed, bool]:
-    """Update each shard in a process of its own, which reports its progress; and whether one failed."""
-    words = [os.path.abspath(index.root), os.path.abspath(index.folder), "" if budget is None else str(budget)]
+    """Update each shard in a separate process. Return the result, and whether a process failed."""
+    arguments = [os.path.abspath(index.root), os.path.abspath(index.folder), "" if budget is None else str(budget)]
     workers: list[Popen[str]] = []
-    told: list[list[int]] = [[0, 0, 0, 0] for _ in index.shards]
-    is_over = False
+    reports: list[list[int]] = [[0, 0, 0, 0] for _ in index.shards]
+    is_finished = False
     try:
         numbers = range(len(index.shards))
-        workers.extend(start_clew("--index-shard", *words, str(number), output=True) for number in numbers)
-        for worker, counts in _told(workers):
-            told[worker] = counts
+        workers.extend(start_clew("--index-shard", *arguments, str(number), output=True) for number in numbers)
+        for worker, counts in _read_reports(workers):
+            reports[worker] = counts
             if progress:
-                progress(sum(each[0] for each in told), total)
-        is_over = True
+                progress(sum(report[0] for report in reports), total)
+        is_finished = True
     finally:
         for process in workers:
-            if not is_over:
+            if not is_finished:
                 process.terminate()
             process.wait()
-    done = Refreshed(sum(each[1] for each in told), sum(each[2] for each in told))
-    done.is_complete = all(each[3] for each in told)
+    done = Refreshed(sum(report[1] for report in reports), sum(report[2] for report in reports))
+    done.is_complete = all(report[3] for report in reports)
     return done, any(process.returncode for process in workers)
 
 
-def _told(workers: Sequence[Popen[str]]) -> Iterator[tuple[int, list[int]]]:
-    """(worker, [bytes, files, pieces, is it complete]) as the workers say it, until all have ended."""
-    with selectors.DefaultSelector() as waiting:
+def _read_reports(workers: Sequence[Popen[str]]) -> Iterator[tuple[int, list[int]]]:
+    """Yield (worker, [bytes, files, pieces, is complete]) as the workers print them, until all have ended."""
+    with selectors.DefaultSelector() as selector:
         for number, worker in enumerate(workers):
             if worker.stdout:
-                waiting.register(worker.stdout, selectors.EVENT_READ, (worker.stdout, number))
-        while waiting.get_map():
-            for key, _ in waiting.select():
+                selector.register(worker.stdout, selectors.EVENT_READ, (worker.stdout, number))
+        while selector.get_map():
+            for key, _ in selector.select():
                 output, number = key.data
                 line = output.readline()
                 if line:
-                    yield number, [int(word) for word in line.split()]
+                    yield number, [int(number_text) for number_text in line.split()]
                 else:
-                    waiting.unregister(output)
+                    selector.unregister(output)
                     output.close()
 
 
 def build_shard(root: str, folder: str, budget: str, number: str) -> int:
-    """Bring one shard up to date: what a process of a large build does."""
-    gc.set_threshold(50_000)  # rows are made and dropped, none in cycles: looking for those took a fortieth of the time
+    """Update one shard; the entry point of a worker process of a large build."""
+    gc.set_threshold(50_000)  # rows never form cycles; collecting them took 2.5 % of the time
     deadline = time.monotonic() + float(budget) if budget else None
     shard, _ = open_shard(os.path.join(folder, f"{number}.db"))
     missed: list[str] = []
-    files = [f for f in walk(root, missed) if shard_of(f.session, f.path) == int(number)]
-    counts = update(shard, state_of(shard, files, not missed), deadline, lambda done: print(done, 0, 0, 0, flush=True))
+    files = [f for f in walk(root, missed) if shard_number(f.session, f.path) == int(number)]
+    counts = update(
+        shard, compare_files(shard, files, not missed), deadline, lambda done: print(done, 0, 0, 0, flush=True)
+    )
     merge(shard, deadline)
     shard.close()
     print(counts.bytes, counts.files, counts.pieces, int(counts.is_complete), flush=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import apsw
 
 from clew.index.changed_files import ChangedFiles
-from clew.index.index_writer import Counts, IndexWriter, forget, mark_of
+from clew.index.index_writer import Counts, IndexWriter, delete_pieces, fingerprint
 from clew.system.sqlite_file import BUSY_MS, WriteTransaction
 
 STEP = 64  # pages of the full text that are merged at a time, some 25 ms (measured)
@@ -31,13 +31,13 @@ def update(
     What another process is writing meanwhile is waited for; if it takes too long, the rest is left for the next time.
     """
     counts = Counts()
-    if not now.changed and not now.gone:
+    if not now.changed and not now.deleted:
         return counts
     shard.set_busy_timeout(BUSY_MS if deadline is None else max(1, int(1000 * (deadline - time.monotonic()))))
     writer = IndexWriter(shard, counts, deadline, progress)
     try:
         _read(writer, now, _moved(shard, now))
-        if counts.is_complete and now.gone:
+        if counts.is_complete and now.deleted:
             _remove(shard, now, counts)
     except apsw.BusyError:
         counts.is_complete = False
@@ -58,19 +58,19 @@ def _read(writer: IndexWriter, now: ChangedFiles, moved: dict[str, int]) -> None
 
 def _remove(shard: apsw.Connection, now: ChangedFiles, counts: Counts) -> None:
     with WriteTransaction(shard):
-        for file_id, path in now.gone.items():
+        for file_id, path in now.deleted.items():
             if shard.execute("SELECT 1 FROM file WHERE id=? AND path=?", (file_id, path)).get:
-                forget(shard, file_id)
+                delete_pieces(shard, file_id)
                 shard.execute("DELETE FROM file WHERE id=?", (file_id,))
                 counts.removed += 1
 
 
 def _moved(shard: apsw.Connection, now: ChangedFiles) -> dict[str, int]:
     """New paths whose bytes are those of a file that is gone from its old one."""
-    if not now.gone:
+    if not now.deleted:
         return {}
     rows = shard.execute("SELECT inode, id, offset, mark FROM file")
-    old = {inode: (i, offset, mark) for inode, i, offset, mark in rows if i in now.gone}
+    old = {inode: (i, offset, mark) for inode, i, offset, mark in rows if i in now.deleted}
     found = {}
     for file in now.changed:
         match = old.get(file.inode)
@@ -82,7 +82,7 @@ def _moved(shard: apsw.Connection, now: ChangedFiles) -> dict[str, int]:
 def _mark(path: str, offset: int) -> bytes:
     try:
         with open(path, "rb") as file:
-            return mark_of(file, offset)
+            return fingerprint(file, offset)
     except OSError:
         return b""
 

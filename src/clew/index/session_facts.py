@@ -9,7 +9,7 @@ from msgspec import field as renamed
 
 from clew.conversation.rounds import Divider, Features, features_of, marks_of
 from clew.conversation.speaker import input_kind, prompt_text, speaker, starts_turn
-from clew.index.base64_filter import without_runs
+from clew.index.base64_filter import strip_base64
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS
 from clew.wire.entry import BaseEntry
 from clew.wire.timestamps import instant
@@ -142,7 +142,7 @@ def input_number(entry: Indexed) -> int:
 
 def _begin(entry: Indexed, facts: SessionFacts) -> None:
     """The first thing a person said; a command only if there is nothing else."""
-    text = _line(without_runs(prompt_text(entry)))
+    text = _line(strip_base64(prompt_text(entry)))
     if not text:
         return
     if len(text) > LONGEST:

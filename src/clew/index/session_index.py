@@ -16,8 +16,8 @@ import time
 import apsw
 
 from clew.errors import BadQuery, ClewError, StoreError
-from clew.index.changed_files import are_known, state_of
-from clew.index.index_schema import MEMORY, SHARDS, folder_of, open_shard, reset, shard_of, temporary_folder
+from clew.index.changed_files import are_side_files_current, compare_files
+from clew.index.index_schema import MEMORY, SHARDS, index_folder, open_shard, reset, shard_number, temporary_folder
 from clew.index.query_syntax import Query, parse
 from clew.index.results import Refreshed, SearchResult, SearchResults
 from clew.system.environment import cache_home, claude_home
@@ -92,7 +92,7 @@ class Index:
     ) -> Index:
         """The index of a folder of Claude Code. Without a `default` the user's settings decide. Raises ClewError."""
         root = os.path.abspath(claude_home(claude))
-        folder = folder_of(root, os.fspath(cache) if cache is not None else cache_home())
+        folder = index_folder(root, os.fspath(cache) if cache is not None else cache_home())
         return cls(root, folder, search_default() if default is None else default)
 
     def __enter__(self) -> Index:
@@ -130,15 +130,15 @@ class Index:
         missed: list[str] = []
         groups: list[list[TranscriptFile]] = [[] for _ in self.shards]
         for file in walk(self.root, missed):
-            groups[shard_of(file.session, file.path)].append(file)
-        states = [state_of(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
+            groups[shard_number(file.session, file.path)].append(file)
+        states = [compare_files(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
         done = Refreshed(is_complete=not missed)
-        if any(one.changed or one.gone for one in states):
+        if any(one.changed or one.deleted for one in states):
             from clew.index.parallel_build import build
 
             done = build(self, states, budget, progress)
         found = walk_side(self.root)
-        if not are_known(self.shards, found):
+        if not are_side_files_current(self.shards, found):
             from clew.index.work_items import refresh_side_files
 
             done.pieces += refresh_side_files(self.shards, self.root, found)
@@ -200,18 +200,20 @@ class Index:
 
     def _search(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
         from clew.index import assemble
-        from clew.index.fts_match import matches
+        from clew.index.fts_match import find_matches
 
         if not query.clauses and not query.is_about_pieces:
-            return SearchResults(assemble.recent(self.shards, query, limit, without, now))
-        found = assemble.sessions(self.shards, matches(self.shards, query, 10 * limit, now), without)
-        ranked = assemble.fold(self.shards, assemble.rank(found.values(), now), limit, now)
+            return SearchResults(assemble.recent_sessions(self.shards, query, limit, without, now))
+        found = assemble.group_by_session(self.shards, find_matches(self.shards, query, 10 * limit, now), without)
+        ranked = assemble.fold_repeats(self.shards, assemble.rank_sessions(found.values(), now), limit, now)
         if len(ranked) < limit and len(query.wanted) > 1:
-            from clew.index.cross_passage import scattered
+            from clew.index.cross_passage import find_scattered
 
-            more = scattered(self.shards, query, found, without, now)
-            ranked = assemble.fold(self.shards, assemble.rank([*found.values(), *more], now), limit, now)
-        answer = SearchResults(assemble.describe(self.shards, ranked, query))
+            more = find_scattered(self.shards, query, found, without, now)
+            ranked = assemble.fold_repeats(
+                self.shards, assemble.rank_sessions([*found.values(), *more], now), limit, now
+            )
+        answer = SearchResults(assemble.describe_sessions(self.shards, ranked, query))
         if not answer and query.clauses:
             from clew.index.spelling import mended
 
@@ -223,9 +225,9 @@ class Index:
 
     def every(self, text: str | Query) -> Iterator[Passage]:
         """Every match of a query that has words, unranked, not folded and without text. Raises BadQuery."""
-        from clew.index.assemble import every
+        from clew.index.assemble import iter_passages
 
-        return every(self.shards, parse(text) if isinstance(text, str) else text)
+        return iter_passages(self.shards, parse(text) if isinstance(text, str) else text)
 
     def recent(self, limit: int = 10, filters: str = "", *, without: str | None = None) -> SearchResults:
         """The newest sessions, those that pass some filters such as `project:. since:7d`."""
@@ -233,9 +235,9 @@ class Index:
 
     def session(self, session: str) -> SearchResult | None:
         """What the index knows of a session."""
-        from clew.index.assemble import facts
+        from clew.index.assemble import find_session
 
-        return facts(self.shards, session)
+        return find_session(self.shards, session)
 
     def grep(
         self, pattern: str, *, regex: bool = False, filters: str | Query = "", without: str | None = None

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import apsw
 
-from clew.index.base64_filter import prepared
-from clew.index.index_schema import FIELDS, shard_of
-from clew.index.index_writer import forget
+from clew.index.base64_filter import prepare_text
+from clew.index.index_schema import FIELDS, shard_number
+from clew.index.index_writer import delete_pieces
 from clew.system.sqlite_file import WriteTransaction
 from clew.wire.layout import Tree
 from clew.wire.tree_walk import TranscriptFile, walk_side
@@ -48,7 +48,7 @@ def refresh_side_files(shards: Sequence[apsw.Connection], root: str, found: Sequ
     written = 0
     for number, shard in enumerate(shards):
         gone = [id for where, path, _, _, id in known if where == number and path not in kept]
-        mine = [one for one in new if shard_of(one.session, one.found.path) == number]
+        mine = [one for one in new if shard_number(one.session, one.found.path) == number]
         try:
             written += _write(shard, gone, mine) if gone or mine else 0
         except apsw.BusyError:  # another process writes; the next refresh does it
@@ -59,7 +59,7 @@ def refresh_side_files(shards: Sequence[apsw.Connection], root: str, found: Sequ
 def _write(shard: apsw.Connection, gone: Sequence[int], new: Sequence[_SideFile]) -> int:
     with WriteTransaction(shard):
         for id in gone:
-            forget(shard, id)
+            delete_pieces(shard, id)
             shard.execute("DELETE FROM file WHERE id=?", (id,))
         for one in new:
             _insert(shard, one)
@@ -81,7 +81,7 @@ def _insert(shard: apsw.Connection, one: _SideFile) -> None:
     number = int(shard.execute("SELECT coalesce(max(id), 0) FROM piece").get or 0) + 1
     field = FIELDS.index(one.field)
     shard.execute("INSERT INTO piece VALUES(?,?,?,0,?,0,0,?,0,0,0,0)", (number, file, OFFSET, field, one.when))
-    shard.execute("INSERT INTO done(rowid, text) VALUES(?, ?)", (number, prepared(one.text)))
+    shard.execute("INSERT INTO done(rowid, text) VALUES(?, ?)", (number, prepare_text(one.text)))
 
 
 def _read(root: str, found: Sequence[TranscriptFile]) -> Iterator[_SideFile]:

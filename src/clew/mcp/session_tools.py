@@ -18,7 +18,7 @@ from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.conversation.turns import Turn
 from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS, ClewError, NotFound, Refused
-from clew.index.known_sessions import gone_sessions
+from clew.index.known_sessions import list_gone_sessions
 from clew.index.results import next_command
 from clew.index.saved_searches import Remembered, remember
 from clew.index.surrounding_turns import Around, context
@@ -160,7 +160,7 @@ def list_sessions(tree: Tree, asked: tool_arguments.ListSessions) -> str:
             blocks.append(block)
     if not blocks:
         raise NotFound(asked.project or asked.since or str(tree.root), "further session" if asked.cursor else "session")
-    gone = len(gone_sessions(tree)) if not asked.project and after is None and not more else 0
+    gone = len(list_gone_sessions(tree)) if not asked.project and after is None and not more else 0
     tail = [f"Sessions whose transcript is gone are not listed ({gone}): search_sessions finds them."] if gone else []
     return _listed("Sessions {}, newest first.", blocks, asked, more, tail)
 

@@ -10,7 +10,7 @@ from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.collect.archive.deleted_tree import open_attic
 from clew.errors import Ambiguous, TranscriptGone, quote_input
 from clew.facts.secrets.mask_secrets import mask
-from clew.index.known_sessions import HISTORY, WHERE, gone_sessions
+from clew.index.known_sessions import HISTORY, SOURCE_NAMES, list_gone_sessions
 from clew.index.results import SearchResult
 from clew.system import shell_quoting
 from clew.system.plural import plural
@@ -26,7 +26,7 @@ def gone_by_id(options: Namespace, asked: str) -> TranscriptGone | None:
     if not beginning:
         return None
     attic = open_attic(options.claude_dir)
-    known = {each.session: each for each in gone_sessions(Tree(claude_dir(options.claude_dir)))}
+    known = {each.session: each for each in list_gone_sessions(Tree(claude_dir(options.claude_dir)))}
     archived = attic.archived if attic else frozenset()
     matches = sorted(id for id in {*known, *archived} if id.lower().startswith(beginning))
     if len(matches) > 1:
@@ -54,7 +54,7 @@ def _error(id: str, source: str, title: str) -> TranscriptGone:
     if source == "reconstructed":
         sentence = f"The transcript of session {about} is gone; it was reconstructed from what was left."
         return TranscriptGone(id, sentence, f"Read that: {shell_quoting.session_command('show', id)}")
-    sentence = f"The transcript of session {about} is gone; only {WHERE[source]} has it."
+    sentence = f"The transcript of session {about} is gone; only {SOURCE_NAMES[source]} has it."
     left = "Only its prompts are left" if source == HISTORY else "Only its title and first prompt are left"
     archived = f"Bring it back with: {shell_quoting.session_command('restore', id)}"
     return TranscriptGone(id, sentence, archived if source == "archive" else f"{left}. Read: clew ls --gone")

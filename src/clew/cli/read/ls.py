@@ -21,7 +21,7 @@ from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.errors import NotFound
 from clew.facts.secrets.mask_secrets import mask, mask_data
-from clew.index.known_sessions import INDEX, gone_sessions
+from clew.index.known_sessions import INDEX, list_gone_sessions
 from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import plural
@@ -101,7 +101,7 @@ def _gone(options: Namespace, fence: ErrorCollector, attic: Attic | None) -> Ite
     is_here = _here(options)
     listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
     archive = ArchivedSessions(options.claude_dir)
-    for known in gone_sessions(tree(options), fence):
+    for known in list_gone_sessions(tree(options), fence):
         if known.session in listed:
             continue  # it has been listed as the archive has it
         is_archived = archive.find(known.session)[0] == "archive"

@@ -15,9 +15,9 @@ from zlib import crc32
 
 import apsw
 
-from clew.index.base64_filter import without_runs
+from clew.index.base64_filter import strip_base64
 from clew.index.index_schema import FIELDS
-from clew.index.index_writer import mark_of
+from clew.index.index_writer import fingerprint
 from clew.index.results import Embedded
 from clew.index.semantic.minilm import MiniLm
 from clew.index.semantic.vectors import TITLE_AT, EmbeddedFile, Lock, VectorRow, Vectors, digest_of, packed
@@ -150,7 +150,7 @@ def _read(task: EmbedTask, model: Callable[[], MiniLm]) -> Iterator[tuple[Text, 
     for text in task.missing:
         offset, part, field = text
         said = task.title if offset == TITLE_AT else text_at(task.path, offset, field, part, ())
-        yield text, list(model().words.stretches(without_runs(said)))
+        yield text, list(model().words.stretches(strip_base64(said)))
 
 
 def plan(index: Index, vectors: Vectors) -> list[EmbedTask]:
@@ -187,7 +187,7 @@ def is_same(path: str, was: EmbeddedFile, state: tuple[int, int, bytes]) -> bool
         return mark == was.mark
     try:
         with open(path, "rb") as file:
-            return mark_of(file, was.offset) == was.mark
+            return fingerprint(file, was.offset) == was.mark
     except OSError:
         return False
 

@@ -20,9 +20,9 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from clew.errors import ClewError
-from clew.index.assemble import PASSAGES, facts
-from clew.index.base64_filter import without_runs
-from clew.index.fts_match import parents
+from clew.index.assemble import MAX_PASSAGES, find_session
+from clew.index.base64_filter import strip_base64
+from clew.index.fts_match import sessions_with_agents
 from clew.index.index_schema import FIELDS
 from clew.index.query_syntax import INPUTS
 from clew.index.results import SearchResult, SearchResults
@@ -99,7 +99,7 @@ class Semantic:
         found = {result.session: result for result in by_words}
         answer = SearchResults()
         for score, session in fused([result.session for result in by_words], list(by_meaning))[:limit]:
-            result = found.get(session) or facts(self.index.shards, session) or SearchResult(session)
+            result = found.get(session) or find_session(self.index.shards, session) or SearchResult(session)
             result.score = score
             _add(result, by_meaning.get(session, []), query)
             answer.append(result)
@@ -123,7 +123,7 @@ class Semantic:
         seen: set[tuple[int, int]] = set()
         for similarity, file, row in places:
             mine = answer.get(file.session)
-            if file.session == without or (mine is None and len(answer) == depth) or len(mine or ()) == PASSAGES:
+            if file.session == without or (mine is None and len(answer) == depth) or len(mine or ()) == MAX_PASSAGES:
                 continue
             piece = passes.piece(file, row)
             if piece is None or (piece.node and (piece.node, piece.field) in seen and mine is None):
@@ -205,7 +205,7 @@ class _Filter:
 
     def __init__(self, index: Index, query: Query) -> None:
         self.shards = index.shards
-        where, self.values = conditions(query, lambda: parents(self.shards)).on_pieces
+        where, self.values = conditions(query, lambda: sessions_with_agents(self.shards)).on_pieces
         self.where = f"p.file=? AND p.field<={FIELDS.index('reply')} AND {where}"
         for clause in query.clauses:
             if clause.negated:
@@ -237,14 +237,14 @@ def _add(result: SearchResult, near: Sequence[_Near], query: Query) -> None:
     made = [_passage(one, result, query) for one in near]
     places = {one.text for one in near}
     others = [passage for passage in result.passages if (passage.path, passage.offset) not in places]
-    result.passages = [*made, *others][:PASSAGES]
+    result.passages = [*made, *others][:MAX_PASSAGES]
 
 
 def _passage(near: _Near, result: SearchResult, query: Query) -> Passage:
     _, offset, part, start, stop = near.row[:5]
     piece = near.piece
     field = FIELDS[piece.field]
-    text = result.title if offset < 0 else without_runs(text_at(near.file.path, offset, field, part, ()))[start:stop]
+    text = result.title if offset < 0 else strip_base64(text_at(near.file.path, offset, field, part, ()))[start:stop]
     passage = Passage(near.file.path, offset, field, time=piece.time or near.file.ended, agent=near.file.agent)
     passage.part, passage.similarity = part, near.similarity
     passage.round, passage.input = piece.round or 0, INPUTS[piece.input - 1] if piece.input else ""
