@@ -11,10 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from clew.collect.archive.reader import Archive
+    from clew.collect.job import archive
     from clew.collect.sql.dataframes import frame
     from clew.conversation.agent_sessions import Agent
     from clew.conversation.branches import Branch
     from clew.conversation.entry_graph import Cycle, Dangling, Duplicate, Graph
+    from clew.conversation.follow import follow
     from clew.conversation.load import find, read, request, sessions
     from clew.conversation.replies import Call, Reply
     from clew.conversation.resume_request import Request
@@ -22,30 +25,31 @@ if TYPE_CHECKING:
     from clew.conversation.session import Session
     from clew.conversation.turns import Turn
     from clew.edit.plan import Plan, plan
-    from clew.errors import (
-        Ambiguous,
-        ApiError,
-        BadQuery,
-        Busy,
-        ClewError,
-        NotFound,
-        Refused,
-        Stale,
-        StoreError,
-    )
+    from clew.errors import Ambiguous, ApiError, BadQuery, Busy, ClewError, NotFound, Refused, Stale, StoreError
+    from clew.facts.format_drift import drift
+    from clew.facts.health import Health, health
     from clew.facts.searchable_text import Words, words
     from clew.facts.token_usage import Count, Usage, usage
-    from clew.facts.tool_catalog import label
+    from clew.facts.tool_catalog import call_diff, label
+    from clew.index.session_index import Index, search
+    from clew.report.session_cost import Cost, cost
+    from clew.view.comparison import Comparison, diff
+    from clew.view.export_session import export
+    from clew.wire.bulk_scan import scan
     from clew.wire.content_block import Block, Message
     from clew.wire.entry import Blank, Damaged, Entry
     from clew.wire.entry_types import detail
     from clew.wire.line import Line
 
+
 _HOMES = {
+    "clew.collect.archive.reader": ("Archive",),
+    "clew.collect.job": ("archive",),
     "clew.collect.sql.dataframes": ("frame",),
     "clew.conversation.agent_sessions": ("Agent",),
     "clew.conversation.branches": ("Branch",),
     "clew.conversation.entry_graph": ("Cycle", "Dangling", "Duplicate", "Graph"),
+    "clew.conversation.follow": ("follow",),
     "clew.conversation.load": ("find", "read", "request", "sessions"),
     "clew.conversation.replies": ("Call", "Reply"),
     "clew.conversation.resume_request": ("Request",),
@@ -64,12 +68,19 @@ _HOMES = {
         "Stale",
         "StoreError",
     ),
-    "clew.facts.tool_catalog": ("label",),
-    "clew.facts.token_usage": ("Count", "Usage", "usage"),
+    "clew.facts.format_drift": ("drift",),
+    "clew.facts.health": ("Health", "health"),
     "clew.facts.searchable_text": ("Words", "words"),
+    "clew.facts.token_usage": ("Count", "Usage", "usage"),
+    "clew.facts.tool_catalog": ("call_diff", "label"),
+    "clew.index.session_index": ("Index", "search"),
+    "clew.report.session_cost": ("Cost", "cost"),
+    "clew.view.comparison": ("Comparison", "diff"),
+    "clew.view.export_session": ("export",),
+    "clew.wire.bulk_scan": ("scan",),
     "clew.wire.content_block": ("Block", "Message"),
-    "clew.wire.entry_types": ("detail",),
     "clew.wire.entry": ("Blank", "Damaged", "Entry"),
+    "clew.wire.entry_types": ("detail",),
     "clew.wire.line": ("Line",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -78,6 +89,7 @@ __all__ = [
     "Agent",
     "Ambiguous",
     "ApiError",
+    "Archive",
     "BadQuery",
     "Blank",
     "Block",
@@ -85,6 +97,8 @@ __all__ = [
     "Busy",
     "Call",
     "ClewError",
+    "Comparison",
+    "Cost",
     "Count",
     "Cycle",
     "Damaged",
@@ -92,6 +106,8 @@ __all__ = [
     "Duplicate",
     "Entry",
     "Graph",
+    "Health",
+    "Index",
     "Line",
     "Message",
     "NotFound",
@@ -107,13 +123,23 @@ __all__ = [
     "Usage",
     "Words",
     "__version__",
+    "archive",
+    "call_diff",
+    "cost",
     "detail",
+    "diff",
+    "drift",
+    "export",
     "find",
+    "follow",
     "frame",
+    "health",
     "label",
     "plan",
     "read",
     "request",
+    "scan",
+    "search",
     "sessions",
     "usage",
     "words",

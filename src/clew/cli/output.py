@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from clew.system.control_characters import clean_name, escape_json_bytes
 from clew.system.plural import plural
+from clew.version import JSON_SCHEMA
 from clew.view.sanitize import ago, clean, one_line, size
 from clew.wire.json_codec import encode
 from clew.wire.timestamps import moment
@@ -34,8 +35,6 @@ __all__ = [
     "size",
     "when",
 ]
-
-SCHEMA = 1  # of the JSON lines; raised when a field changes its meaning or goes
 
 
 def remark(text: str) -> None:
@@ -59,7 +58,7 @@ def print_json(values: Iterable[Mapping[str, Any]]) -> int:
 
 def json_line(value: Mapping[str, Any]) -> bytes:
     """One line of JSON with the version of its form."""
-    return escape_json_bytes(encode({"clew": SCHEMA, **value})) + b"\n"
+    return escape_json_bytes(encode({"clew": JSON_SCHEMA, **value})) + b"\n"
 
 
 def print_data(parts: Iterable[bytes], *, is_json: bool = False) -> None:

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from clew.collect.archive.archive_schema import open_archive, private_key
+from clew.collect.archive.reader import archive_path
 from clew.collect.archive.sqlite_errors import explained
 from clew.collect.collector import Collector
 from clew.collect.collector_lock import hold_lock
 from clew.collect.masking import Policy
+from clew.collect.poll_report import PollReport
+from clew.wire.layout import claude_dir
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +54,15 @@ def open_collector(job: CollectJob) -> Iterator[Collector]:
             yield Collector(job.root, connection, key, policy=policy, extras=job.extras, max_file=job.max_file)
         finally:
             connection.close()
+
+
+def archive(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    claude: str | os.PathLike[str] | None = None,
+    redact: bool = False,
+) -> PollReport:
+    """Archive every line that is new since the last time, and return what was read. Raises Busy, StoreError."""
+    job = CollectJob(str(claude_dir(claude)), archive_path(path), redact)
+    with locked(job), collecting(job) as collector:
+        return collector.poll()

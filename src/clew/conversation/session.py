@@ -209,6 +209,11 @@ class Session:
         return self.pairing.calls
 
     @cached_property
+    def agent_calls(self) -> tuple[Call, ...]:
+        """The calls of all agents of this session, agents of agents included; `calls` has only those of the session."""
+        return tuple(call for agent in self.agents for call in agent.session.calls)
+
+    @cached_property
     def compactions(self) -> tuple[CompactionPoint, ...]:
         below = {e.parent: e for e in self.entries if e.is_compact_summary}
         found: list[CompactionPoint] = []

@@ -144,11 +144,17 @@ def mode_of(spend: Spend) -> str:
 
 
 def priced(prices: Prices, spend: Spend) -> int | None:
-    """What one reply cost in micro-dollars; None if its model has no price."""
+    """The cost of one reply in micro-dollars; None if its model has no price."""
+    money = money_of(prices, spend)
+    return None if money is None else micros(money)
+
+
+def money_of(prices: Prices, spend: Spend) -> int | None:
+    """The cost of one reply in the unit of this module (a millionth of a micro-dollar); None if its model has no price."""
     count = spend.count
     rate = prices.rate(spend.model, mode_of(spend), -(-count.prompt // STEP))
     tokens = (count.input, count.output, count.cache_write_5m, count.cache_write_1h, count.cache_read)
-    return None if rate is None else micros(cost(rate, (*tokens, count.web_searches)))
+    return None if rate is None else cost(rate, (*tokens, count.web_searches))
 
 
 def micros(money: int) -> int:

@@ -275,3 +275,15 @@ def _failure(error: BaseException) -> StoreError:
 
 def _reason(error: BaseException) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def search(
+    text: str, limit: int = 10, *, claude: str | os.PathLike[str] | None = None, semantic: bool = False
+) -> SearchResults:
+    """Search all sessions: bring the index up to date, then return the best matches. Raises BadQuery.
+
+    For many searches keep an `Index` open.
+    """
+    with Index.open(claude) as index:
+        index.refresh()
+        return index.search(text, limit, semantic=semantic)

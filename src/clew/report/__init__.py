@@ -13,6 +13,7 @@ Modules:
     plots             Plots: what is drawn of usage, as pictures and as lines for a terminal.
     reconcile         Reconciling: our numbers beside those that Claude Code wrote down itself, and why they differ.
     reply_store       The store: the replies of each transcript, as far as it has been read.
+    session_cost      The cost of a session, a usage or some entries in US dollars: `clew.cost`.
     svg               Pictures: bars, areas and heat maps as SVG, written by hand; HTML is a page around one.
     text_table        Tables as text, for a terminal: columns of numbers, a sum, and what there is to say of it.
     timezone          Zones: which day, week, month or hour an instant belongs to, where the user is or wherever is

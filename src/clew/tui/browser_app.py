@@ -19,13 +19,13 @@ from clew.tui.load_rows import session_rows
 from clew.tui.reader_screen import ReaderScreen
 from clew.tui.search_thread import Building, SearchFailure, SearchFound, SearchLocation, SearchThread
 from clew.tui.session_item import SessionItem, as_sentence
+from clew.version import JSON_SCHEMA
 from clew.view.row_terminal import lines
 from clew.view.rows import ViewOptions
 from clew.view.turn_json import document
 from clew.wire.layout import session_at
 from clew.wire.session_writer import create
 
-SCHEMA = 1  # of the exported lines, as of every other JSON
 DARK = Theme(
     name="clew-dark",
     primary="#5f87af",
@@ -186,7 +186,7 @@ class Browser(App[ResumeCommand]):
             if name is None:
                 return
             try:
-                values = ({"clew": SCHEMA, **value} for value in document(_session(hit), not self.reveal))
+                values = ({"clew": JSON_SCHEMA, **value} for value in document(_session(hit), not self.reveal))
                 made = create(Path(name).expanduser(), values)
                 self.notify(f"Wrote {made}", markup=False)
             except OSError as error:

@@ -8,6 +8,7 @@ Modules:
     call_output       The output of a call as rows: from the transcript, or from the file that holds it if it was
                       too long for that.
     comparison        Comparisons: two ways that a conversation went, and what each made of the files.
+    export_session    Convert a session to Markdown, HTML, JSON or its own lines: `clew.export` and `clew export`.
     header            About: what is said of a session above it, in words that hold no secret.
     html_page         Pages: what stands around fragments, in one file that loads nothing and reads without scripts.
     markdown_html     Prose: Markdown as people and models write it, as HTML that can hold no markup of theirs.

@@ -99,3 +99,8 @@ def way(session: Session, place: str = "") -> ConversationPath:
     """The way to a place in a session, or to where it goes on. Raises NotFound."""
     name = f"{session.id[:8]}@{place}" if place else session.id[:8]
     return ConversationPath(name, session, session.turns_to(locate_entry(session, place)), session.cwd or "")
+
+
+def diff(left: Session, right: Session) -> Comparison:
+    """Compare two sessions: the turns that they share, and the files that they left in different states."""
+    return Comparison(way(left), way(right))

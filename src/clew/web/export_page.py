@@ -17,6 +17,7 @@ from clew.report.cost_by_turn import by_turn
 from clew.report.plots import context_picture
 from clew.report.svg import Series, bars
 from clew.report.text_table import short
+from clew.version import JSON_SCHEMA
 from clew.view.header import NOTHING, about
 from clew.view.html_page import page
 from clew.view.mask_rows import masked
@@ -30,7 +31,6 @@ from clew.wire.json_codec import encode
 
 FORMATS = {"html": "text/html", "md": "text/markdown", "json": "application/x-ndjson"}
 LINES = 60  # of a result in an export
-SCHEMA = 1  # of the JSON lines, as `clew export` writes them
 _PROMPT = 80
 
 
@@ -74,7 +74,7 @@ class ExportPage:
 
     def _json(self, place: PageTarget) -> Iterator[str]:
         for value in document(place.reading.session, not self._desk.is_revealed):
-            yield encode({"clew": SCHEMA, **value}).decode("utf-8", "replace") + "\n"
+            yield encode({"clew": JSON_SCHEMA, **value}).decode("utf-8", "replace") + "\n"
 
     def _charts(self, place: PageTarget) -> dict[str, Any]:
         session, prices = place.reading.session, load()

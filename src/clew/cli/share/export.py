@@ -6,10 +6,9 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator
 from errno import EEXIST
-from itertools import chain
 from pathlib import Path
 
-from clew.cli.output import SCHEMA, clean_name, common, print_data, print_json, remark
+from clew.cli.output import clean_name, common, print_data, print_json, remark
 from clew.cli.select_session import fence_of, outlines
 from clew.cli.select_session import session as chosen
 from clew.cli.turn_range import is_part, part_arguments, turns_of
@@ -18,18 +17,14 @@ from clew.errors import UNEXPECTED_ERRORS, NotFound
 from clew.system.control_characters import escape_json_bytes
 from clew.system.file_errors import ErrorCollector, describe_error
 from clew.system.plural import plural
+from clew.view.export_session import export_parts, view_options
 from clew.view.header import About, about, shown
-from clew.view.html_page import page
-from clew.view.mask_rows import MaskCount, masked
-from clew.view.row_html import fragments
-from clew.view.row_markdown import markdown
-from clew.view.rows import DEPTHS, Row, ViewOptions, first_rows, rows
+from clew.view.mask_rows import MaskCount
+from clew.view.rows import DEPTHS, Row
 from clew.view.static_site import Exported, WordIndex, file_name, index_page, index_text
-from clew.view.turn_json import document
-from clew.wire.json_codec import encode
 
-LINES, DIFF_LINES = 60, 200  # of a result and of a diff, unless everything is asked for
 SUFFIXES = {"html": ".html", "markdown": ".md", "json": ".json", "jsonl": ".jsonl"}
+PassRows = Callable[[Iterable[Row]], Iterable[Row]]
 _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 
 
@@ -93,7 +88,7 @@ def _format(options: Namespace) -> str:
 def _one(options: Namespace, tally: MaskCount) -> int:
     session = chosen(options, options.id[0] if options.id else None, archived=True)
     head = _about(session, options, tally)
-    data = _data(session, head, options, tally)
+    data = _parts(session, head, options, tally)
     if options.output is None:
         parts = map(escape_json_bytes, data) if options.format == "json" else data
         print_data(parts, is_json=options.format in ("json", "jsonl"))
@@ -119,7 +114,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
         try:
             head = _about(session, options, tally)
             name = file_name(head, suffix)
-            data = _data(session, head, options, tally, lambda r: words.passing(r, len(made)))
+            data = _parts(session, head, options, tally, lambda r: words.passing(r, len(made)))
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _write(folder / name, data)
         except NotFound as missing:  # of turns or branches; other sessions may have them
@@ -137,7 +132,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
     if index:
         title = shown(f"Sessions of {options.project}" if options.project else "Sessions", None)
         text = index_page(title, made, words) if options.format == "html" else index_text(title, made)
-        _write(index, map(_bytes, text))
+        _write(index, (part.encode("utf-8", "replace") for part in text))
         _tell(options, "index", index)
     return 1 if fence.problems else 0
 
@@ -156,43 +151,20 @@ def _about(session: Session, options: Namespace, tally: MaskCount) -> About:
     return about(session, tally if options.format in ("html", "markdown") else MaskCount())
 
 
-Passing = Callable[[Iterable[Row]], Iterable[Row]]
-
-
-def _data(
-    session: Session, head: About, options: Namespace, tally: MaskCount, passing: Passing = iter
+def _parts(
+    session: Session, head: About, options: Namespace, tally: MaskCount, pass_rows: PassRows = iter
 ) -> Iterable[bytes]:
-    """The session in the form that was asked for, in pieces as they are made."""
-    if options.format == "jsonl":
-        return (item.raw for item in session.items)
-    turns = turns_of(session, options)
-    if options.format == "json":
-        found = document(session, not options.reveal, turns if is_part(options) else None, tally)
-        return (encode({"clew": SCHEMA, **value}) + b"\n" for value in found)
-    wanted = _options(options)
-    first = () if is_part(options) else first_rows(session, wanted)
-    made = chain(first, rows(session, turns, wanted))
-    told = passing(made if options.reveal else masked(made, tally))
-    if options.format == "markdown":
-        return map(_bytes, markdown(head, told, options.front_matter))
-    outline = ((turn.number, shown(turn.text, None if options.reveal else MaskCount())) for turn in turns)
-    return map(_bytes, page(head, fragments(told), outline))
-
-
-def _options(options: Namespace) -> ViewOptions:
-    is_full = options.depth == "full"
-    return ViewOptions(
-        depth=options.depth,
-        thinking=options.thinking,
-        agents=not options.no_agents,
-        lines=None if is_full else LINES,
-        diff_lines=None if is_full else DIFF_LINES,
-        details=True,
+    """The session in the chosen format, in parts as they are made."""
+    return export_parts(
+        session,
+        options.format,
+        head,
+        view_options(options.depth, thinking=options.thinking, agents=not options.no_agents),
+        None if options.reveal else tally,
+        turns=turns_of(session, options) if is_part(options) else None,
+        front_matter=options.front_matter,
+        pass_rows=pass_rows,
     )
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
 
 
 def _write(path: Path, data: Iterable[bytes]) -> None:

@@ -1,0 +1,88 @@
+"""Convert a session to Markdown, HTML, JSON or its own lines: `clew.export` and `clew export`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Literal
+
+from clew.conversation.session import Session
+from clew.conversation.turns import Turn
+from clew.version import JSON_SCHEMA
+from clew.view.header import About, about, shown
+from clew.view.html_page import page
+from clew.view.mask_rows import MaskCount, masked
+from clew.view.row_html import fragments
+from clew.view.row_markdown import markdown
+from clew.view.rows import Row, ViewOptions, first_rows, rows
+from clew.view.turn_json import document
+from clew.wire.json_codec import encode
+
+Format = Literal["markdown", "html", "json", "jsonl"]
+RESULT_LINES, DIFF_LINES = 60, 200  # of a result and of a diff, unless the depth is "full"
+
+
+def export(
+    session: Session,
+    format: Format = "markdown",
+    *,
+    turns: Sequence[Turn] | None = None,
+    depth: str = "calls",
+    thinking: bool = False,
+    agents: bool = True,
+    reveal: bool = False,
+) -> str:
+    """A session, or some of its turns, as text. Secrets are masked unless `reveal` is true.
+
+    `depth` is how much is included: "prompts", "replies", "calls" or "full". "json" is one JSON object per line: the
+    session, then each turn; "jsonl" is the file as it is, which needs `reveal`.
+    """
+    if format == "jsonl" and not reveal:
+        raise ValueError("The file as it is contains its secrets too. Pass reveal=True to export it.")
+    counter = None if reveal else MaskCount()
+    options = view_options(depth, thinking=thinking, agents=agents)
+    parts = export_parts(session, format, about(session, counter), options, counter, turns=turns)
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+def view_options(depth: str, *, thinking: bool, agents: bool) -> ViewOptions:
+    """What an exported document includes at this depth."""
+    is_full = depth == "full"
+    return ViewOptions(
+        depth=depth,
+        thinking=thinking,
+        agents=agents,
+        lines=None if is_full else RESULT_LINES,
+        diff_lines=None if is_full else DIFF_LINES,
+        details=True,
+    )
+
+
+def export_parts(
+    session: Session,
+    format: str,
+    header: About,
+    options: ViewOptions,
+    counter: MaskCount | None,
+    *,
+    turns: Sequence[Turn] | None = None,
+    front_matter: bool = False,
+    pass_rows: Callable[[Iterable[Row]], Iterable[Row]] = iter,
+) -> Iterable[bytes]:
+    """The parts of a document, as they are made. Without a `counter` nothing is masked; `pass_rows` sees every row."""
+    if format == "jsonl":
+        return (item.raw for item in session.items)
+    if format == "json":
+        values = document(session, counter is not None, turns, counter)
+        return (encode({"clew": JSON_SCHEMA, **value}) + b"\n" for value in values)
+    chosen = session.turns if turns is None else turns
+    body = chain(first_rows(session, options) if turns is None else (), rows(session, chosen, options))
+    shown_rows = pass_rows(body if counter is None else masked(body, counter))
+    if format == "markdown":
+        return map(_encode_text, markdown(header, shown_rows, front_matter))
+    outline = ((turn.number, shown(turn.text, None if counter is None else MaskCount())) for turn in chosen)
+    return map(_encode_text, page(header, fragments(shown_rows), outline))
+
+
+def _encode_text(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
