@@ -64,5 +64,5 @@ def archive(
 ) -> PollReport:
     """Archive every line that is new since the last time, and return what was read. Raises Busy, StoreError."""
     job = CollectJob(str(claude_dir(claude)), archive_path(path), redact)
-    with locked(job), collecting(job) as collector:
+    with lock_archive(job), open_collector(job) as collector:
         return collector.poll()
