@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.cli.commands import COMMANDS
-from clew.cli.run_command import parser
+from clew.cli.run_command import build_parser
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -55,7 +55,7 @@ def cli() -> str:
 
 def _commands() -> list[tuple[str, argparse.ArgumentParser]]:
     """Each command with its own parser; argparse gives them away only by their actions."""
-    subs = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    subs = (a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
     return [(name, each) for sub in subs for name, each in sub.choices.items()]
 
 

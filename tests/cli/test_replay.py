@@ -20,7 +20,7 @@ import pytest
 
 from clew.api.mock.scripts import read
 from clew.chat.tools.toolbox import toolbox
-from clew.cli.key_reader import names
+from clew.cli.key_reader import key_names
 from clew.cli.run_command import run
 from clew.wire.json_codec import decode
 from tests.chat.chat_fixture import use, world
@@ -104,8 +104,8 @@ def test_live_calls_run_in_a_copy(own: tuple[Path, str], tmp_path: Path, capsys:
 
 
 def test_names_of_keys() -> None:
-    assert names("\x1b[C") == ["right"] and names("\x1b") == ["escape"] and names("\x1b[99~") == []
-    assert names("3g\n") == ["3", "g", "enter"]
+    assert key_names("\x1b[C") == ["right"] and key_names("\x1b") == ["escape"] and key_names("\x1b[99~") == []
+    assert key_names("3g\n") == ["3", "g", "enter"]
 
 
 def test_a_mock_serves_what_was_recorded(own: tuple[Path, str], tmp_path: Path) -> None:

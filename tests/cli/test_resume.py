@@ -54,7 +54,7 @@ def about(words: str, seed: int, cwd: str = "/home/ada/garden") -> Talk:
 
 def options(claude: Path, *words: str) -> object:
     parser = ArgumentParser()
-    resume.arguments(parser)
+    resume.add_arguments(parser)
     return parser.parse_args([*words, "--claude-dir", str(claude)])
 
 
@@ -104,7 +104,7 @@ def test_what_is_executed(
     def execute(name: str, words: Sequence[str], variables: Mapping[str, str]) -> None:
         told.append((name, tuple(words), variables, Path.cwd()))
 
-    assert resume.call(options(claude, path.stem, "--fork", "-q"), execute) == 0  # type: ignore[arg-type]
+    assert resume.run(options(claude, path.stem, "--fork", "-q"), execute) == 0  # type: ignore[arg-type]
     words = ("claude", "-r", path.stem, "--fork-session")
     assert told == [(str(program), words, {"CLAUDE_CONFIG_DIR": str(claude)}, home)]
     assert capsys.readouterr() == ("", "")

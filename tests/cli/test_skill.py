@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clew.cli.commands import COMMANDS
-from clew.cli.run_command import parser
+from clew.cli.run_command import build_parser
 from clew.cli.serve import skill
 from clew.index.query_syntax import NAMES, parse
 
@@ -80,5 +80,5 @@ def test_the_skill_is_true() -> None:
 
 
 def _parsers() -> dict[str, argparse.ArgumentParser]:
-    subs = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    subs = (a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
     return {name: each for sub in subs for name, each in sub.choices.items()}

@@ -98,7 +98,7 @@ def summary_is_no_message(patch: Patch) -> None:
 
 @violates("R036", "check prints an entry of the index without its project")
 def index_entries_lose_a_field(patch: Patch) -> None:
-    @patch.wrap(check_index._fields)
+    @patch.wrap(check_index._entry_fields)
     def wrong(original, listed, state):
         return {**original(listed, state), "project_path": ""}
 

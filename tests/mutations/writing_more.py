@@ -137,13 +137,13 @@ def blocks_are_the_first(patch: Patch) -> None:
 
 @violates("R352", "the table ends after the first session")
 def one_session_is_counted(patch: Patch) -> None:
-    @patch.wrap(select_session.files)
+    @patch.wrap(select_session.session_files)
     def wrong(original, options):
         return iter(list(original(options))[:1])
 
 
 @violates("R352", "the total is that of the last session")
 def total_is_not_a_sum(patch: Patch) -> None:
-    @patch.wrap(check_inventory._total)
+    @patch.wrap(check_inventory._total_row)
     def wrong(original, rows):
         return original(rows[-1:])

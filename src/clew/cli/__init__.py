@@ -7,18 +7,17 @@ Modules:
     cost/            Commands about token usage and cost.
     edit/            Commands that edit: they write a copy, or append to a session.
     find/            Commands that search.
-    guarded_streams  Guarded standard streams: whatever is printed, no escape sequence but ours reaches a terminal
-                     or a log.
+    guarded_streams  Wrap stdout and stderr so that no escape sequence but ours reaches a terminal or a log.
     keep/            Commands of the archive and the stores.
-    key_reader       Keys: what is pressed in a terminal, one key at a time, while something else goes on.
-    output           Output: the writers of the command line.
+    key_reader       Read single key presses from a terminal while something else runs.
+    output           Print text, JSON, CSV and messages: data to stdout, messages to stderr.
     read/            Commands that print sessions.
     run_command      Run a command: parse the arguments, call its module, and report errors.
-    select_session   Which session is meant: an id, a part of one, a path, or the newest at hand.
+    select_session   Find the session that a command is about: by id, by a part of it, by path, or the newest.
     serve/           Commands that serve sessions or a chat to other programs.
     share/           Commands that convert sessions to and from other formats.
-    text_columns     Tables for people: columns as wide as their longest cell.
-    turn_range       Which part of a session is meant: some of its turns, the last ones, or another branch.
+    text_columns     Print tables with columns as wide as their longest cell.
+    turn_range       Select turns of a session: a range, the last ones, or another branch.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ import sys
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; the exit code is 0 done or found, 1 nothing matched, 2 failed or damaged, 130 interrupted."""
+    """Run a command. Return 0 for success, 1 if nothing matched, 2 for failure or damage, 130 after an interrupt."""
     from clew.system.subprocesses import isolate_process
 
     isolate_process()

@@ -1,7 +1,7 @@
 """The table of commands: one group for each sub-package of `clew.cli`, in the order of `clew --help`.
 
-A command `NAME` of the group `GROUP` is the module `clew.cli.GROUP.NAME` with two functions: `arguments(parser)`
-declares its options, and `call(options)` runs it and returns the exit code.
+A command `NAME` of the group `GROUP` is the module `clew.cli.GROUP.NAME` with two functions: `add_arguments(parser)`
+declares its options, and `run(options)` runs it and returns the exit code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Group(NamedTuple):
-    """Commands that belong together: the sub-package, the heading in the help, and the purpose of each command."""
+    """Commands of one sub-package: the heading in the help, and the purpose of each command."""
 
     package: str
     heading: str
@@ -116,7 +116,7 @@ def module_name(command: str) -> str:
     return f"clew.cli.{_PACKAGES[command]}.{command}{'_' if iskeyword(command) else ''}"
 
 
-def listing() -> str:
+def format_listing() -> str:
     """All commands with their purposes, group by group, for the help."""
     width = max(map(len, COMMANDS))
     groups = "\n\n".join(

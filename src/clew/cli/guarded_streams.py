@@ -1,7 +1,7 @@
-"""Guarded standard streams: whatever is printed, no escape sequence but ours reaches a terminal or a log.
+"""Wrap stdout and stderr so that no escape sequence but ours reaches a terminal or a log.
 
-Commands clean the text of transcripts themselves. The guard is the second barrier: it lets colours and the few
-sequences of our progress lines and player pass, and cleans everything else.
+Commands clean the text of transcripts themselves. This is the second barrier: it passes colours and the few
+sequences of our progress lines and player, and cleans everything else.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _OURS = (
 
 
 class Guarded:
-    """A text stream that cleans what is written to it."""
+    """A text stream that cleans all text written to it."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        self.stream.write(text if text == "\n" or text.isprintable() else guard(text))
+        self.stream.write(text if text == "\n" or text.isprintable() else guard_text(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -41,8 +41,8 @@ class Guarded:
         return iter(self.stream)
 
 
-def guard(text: str) -> str:
-    """The text with our own sequences as they are, and everything between them cleaned."""
+def guard_text(text: str) -> str:
+    """Clean a text, except for our own sequences."""
     import re
 
     from clew.system.control_characters import clean
@@ -50,14 +50,14 @@ def guard(text: str) -> str:
     if "\x1b" not in text and "\r" not in text:
         return clean(text)
     parts, at = [], 0
-    for found in re.finditer(_OURS, text):
-        parts += [clean(text[at : found.start()]), found[0]]
-        at = found.end()
+    for match in re.finditer(_OURS, text):
+        parts += [clean(text[at : match.start()]), match[0]]
+        at = match.end()
     return "".join((*parts, clean(text[at:])))
 
 
 def install() -> tuple[Any, Any]:
-    """Guard the standard streams; returns those that were in place, for `restore`."""
+    """Guard the standard streams. Return the previous ones, for `restore`."""
     before = sys.stdout, sys.stderr
     if not isinstance(sys.stdout, Guarded):
         sys.stdout = Guarded(sys.stdout)
@@ -71,7 +71,7 @@ def restore(before: tuple[Any, Any]) -> None:
 
 
 def release() -> None:
-    """Take the guard off, for a program that draws the whole terminal itself."""
+    """Remove the guard, for a program that draws the whole terminal itself."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, Guarded):

@@ -1,4 +1,4 @@
-"""Keys: what is pressed in a terminal, one key at a time, while something else goes on."""
+"""Read single key presses from a terminal while something else runs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ _NAMES = {
     "\x1bOD": "left",
 }
 
-Read = Callable[[float | None], list[str]]
+KeyReader = Callable[[float | None], list[str]]
 
 
 @contextmanager
-def keys() -> Iterator[Read]:
-    """A function that waits so many seconds for keys (None: until there is one) and gives their names."""
+def read_keys() -> Iterator[KeyReader]:
+    """Yield a function that waits for keys, at most the given seconds (None: until there is one), and returns their
+    names.
+    """
     if sys.platform == "win32":
         yield _read_windows
         return
@@ -35,25 +37,25 @@ def keys() -> Iterator[Read]:
     import tty
 
     file = sys.stdin.fileno()
-    before = termios.tcgetattr(file)
+    settings = termios.tcgetattr(file)
     try:
         tty.setcbreak(file)
         yield lambda seconds: _read(file, seconds)
     finally:
-        termios.tcsetattr(file, termios.TCSADRAIN, before)
+        termios.tcsetattr(file, termios.TCSADRAIN, settings)
 
 
 def _read(file: int, seconds: float | None) -> list[str]:
     if not select.select([file], [], [], seconds)[0]:
         return []
     raw = os.read(file, 64)
-    if not raw:  # nobody is there any more
+    if not raw:  # end of input
         return ["q"]
-    return names(raw.decode("utf-8", "replace"))
+    return key_names(raw.decode("utf-8", "replace"))
 
 
-def names(text: str) -> list[str]:
-    """The keys in what a terminal sent."""
+def key_names(text: str) -> list[str]:
+    """The names of the keys in the text that a terminal sent."""
     if text in _NAMES:
         return [_NAMES[text]]
     if text.startswith("\x1b"):
@@ -68,9 +70,9 @@ def _read_windows(seconds: float | None) -> list[str]:
         return []
     import msvcrt
 
-    until = time.monotonic() + seconds if seconds is not None else None
+    deadline = time.monotonic() + seconds if seconds is not None else None
     while not msvcrt.kbhit():
-        if until is not None and time.monotonic() >= until:
+        if deadline is not None and time.monotonic() >= deadline:
             return []
         time.sleep(0.02)
-    return names(msvcrt.getwch())
+    return key_names(msvcrt.getwch())

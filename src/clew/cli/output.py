@@ -1,7 +1,7 @@
-"""Output: the writers of the command line. Data goes to stdout, remarks to stderr.
+"""Print text, JSON, CSV and messages: data to stdout, messages to stderr.
 
-Human text, JSON and CSV have one writer each, and none of them passes on a control character of a transcript: text is
-cleaned, JSON is escaped (equal in value), CSV is cleaned on a terminal and lossless in a pipe or a file.
+Each form has one writer, and none of them passes on a control character of a transcript: text is cleaned, JSON is
+escaped (equal in value), CSV is cleaned on a terminal and unchanged in a pipe or a file.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from clew.wire.json_codec import encode
 from clew.wire.timestamps import moment
 
 __all__ = [
+    "add_common_options",
     "ago",
     "clean",
     "clean_name",
-    "common",
-    "count",
     "is_terminal",
-    "number",
     "one_line",
+    "parse_count",
+    "parse_number",
+    "parse_time",
     "print_csv",
     "print_data",
     "print_json",
-    "remark",
+    "print_message",
     "size",
-    "when",
 ]
 
 
-def remark(text: str) -> None:
-    """One line on stderr."""
+def print_message(text: str) -> None:
+    """Print one line on stderr."""
     print(clean_name(text), file=sys.stderr)
 
 
@@ -47,7 +47,7 @@ def is_terminal() -> bool:
 
 
 def print_json(values: Iterable[Mapping[str, Any]]) -> int:
-    """JSON lines, each with the version of its form; returns how many."""
+    """Print JSON lines, each with the schema version. Return how many."""
     count = 0
     for value in values:
         sys.stdout.buffer.write(json_line(value))
@@ -57,12 +57,14 @@ def print_json(values: Iterable[Mapping[str, Any]]) -> int:
 
 
 def json_line(value: Mapping[str, Any]) -> bytes:
-    """One line of JSON with the version of its form."""
+    """Encode one JSON line with the schema version."""
     return escape_json_bytes(encode({"clew": JSON_SCHEMA, **value})) + b"\n"
 
 
 def print_data(parts: Iterable[bytes], *, is_json: bool = False) -> None:
-    """Bytes of a document on stdout: as they are in a pipe; on a terminal JSON is escaped and text is cleaned."""
+    """Write the bytes of a document to stdout: unchanged in a pipe; on a terminal JSON is escaped and text is
+    cleaned.
+    """
     is_shown = is_terminal()
     for part in parts:
         if is_json and is_shown:
@@ -73,14 +75,14 @@ def print_data(parts: Iterable[bytes], *, is_json: bool = False) -> None:
     sys.stdout.buffer.flush()
 
 
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins so
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet evaluates a cell that begins with one of these
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Iterable[Any]], file: TextIO | None = None) -> int:
-    """Rows as CSV, on stdout or in a file; returns how many.
+    """Print rows as CSV, on stdout or to a file. Return how many.
 
-    A text that a spreadsheet would run gets an apostrophe in front. On a terminal each cell is cleaned and stays on its
-    line; in a pipe or a file values are as they are.
+    A text that a spreadsheet would run gets an apostrophe in front. On a terminal each cell is cleaned and stays on
+    its line; in a pipe or a file values are unchanged.
     """
     import csv
 
@@ -102,29 +104,32 @@ def print_csv(columns: Sequence[str], rows: Iterable[Iterable[Any]], file: TextI
     return count
 
 
-def common(command: argparse.ArgumentParser, *, lists: bool = False) -> None:
-    """The options that mean the same in every command."""
+def add_common_options(command: argparse.ArgumentParser, *, lists: bool = False) -> None:
+    """Add the options that mean the same in every command."""
     if lists:
         command.add_argument(
-            "--project", "-p", metavar="PATH", help="only this project: a path, its name or a part of it"
+            "--project", "-p", metavar="PATH", help="only this project: its path, its name or a part of it"
         )
-        command.add_argument("--since", metavar="WHEN", type=when, help="only from then on: 7d, yesterday, 2026-01-31")
-        command.add_argument("--until", metavar="WHEN", type=when, help="only before then")
-        command.add_argument("--limit", "-n", metavar="N", type=count, help="at most so many")
+        command.add_argument(
+            "--since", metavar="WHEN", type=parse_time, help="only from this time on: 7d, yesterday, 2026-01-31"
+        )
+        command.add_argument("--until", metavar="WHEN", type=parse_time, help="only before this time")
+        command.add_argument("--limit", "-n", metavar="N", type=parse_count, help="show at most N")
     command.add_argument("--json", action="store_true", help="print versioned JSON lines")
-    command.add_argument("--quiet", "-q", action="store_true", help="no remarks on stderr")
+    command.add_argument("--quiet", "-q", action="store_true", help="print no messages on stderr")
     command.add_argument("--claude-dir", metavar="DIR", help="the folder of Claude Code (default ~/.claude)")
 
 
-def when(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
+    """Parse a point in time, such as `7d`, `yesterday` or `2026-01-31`."""
     try:
         return moment(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def byte_count(text: str) -> int:
-    """A number of bytes as it is typed: 4096, 512k, 10M or 1G."""
+def parse_size(text: str) -> int:
+    """Parse a number of bytes: `4096`, `512k`, `10M` or `1G`."""
     scale = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 1)
     digits = text[:-1] if scale > 1 else text
     if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits)):
@@ -132,23 +137,24 @@ def byte_count(text: str) -> int:
     return int(digits) * scale
 
 
-def count(text: str) -> int:
+def parse_count(text: str) -> int:
+    """Parse a whole number that is not negative."""
     if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of things")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
 
 
-def number(text: str, of: str = "seconds") -> float:
-    """A number of seconds, or of something else, that is not less than none."""
+def parse_number(text: str, unit: str = "seconds") -> float:
+    """Parse a number of seconds, or of another unit, that is not negative."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 <= found < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of {of}")
-    return found
+        value = -1.0
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {unit}")
+    return value
 
 
-def own_words(count: int) -> str:
-    """A remark on attachments that Claude Code sends in words of its own, which are not known here."""
+def describe_left_out(count: int) -> str:
+    """Describe attachments that Claude Code sends in its own words, which are not in the file."""
     return f"; and {plural(count, 'attachment')} in its own words" if count else ""

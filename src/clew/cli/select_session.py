@@ -1,4 +1,4 @@
-"""Which session is meant: an id, a part of one, a path, or the newest at hand."""
+"""Find the session that a command is about: by id, by a part of it, by path, or the newest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from heapq import merge
 from itertools import chain
 
-from clew.cli.output import remark
+from clew.cli.output import print_message
 from clew.collect.archive.deleted_tree import attic_of, open_attic
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
@@ -20,101 +20,103 @@ from clew.wire.lookup import find_project, find_session
 from clew.wire.tree_walk import walk
 
 
-def tree(options: Namespace) -> Tree:
+def open_tree(options: Namespace) -> Tree:
+    """The tree of session files in the folder of Claude Code."""
     return Tree(claude_dir(options.claude_dir))
 
 
-def session(options: Namespace, asked: str | None, *, archived: bool = False) -> Session:
-    """The session asked for; with nothing asked the newest of this folder's project, else the newest of all.
+def open_session(options: Namespace, name: str | None, *, archived: bool = False) -> Session:
+    """Open the session with this id or path; without one, the newest of the current project, else the newest of all.
 
-    `archived` also takes one that is in the archive alone: for those who only read.
+    `archived` also accepts a session that is only in the archive: for commands that only read.
     """
-    file = find(options, asked, archived) if asked is not None else newest(tree(options))
+    file = find_file(options, name, archived) if name is not None else newest_session(open_tree(options))
     return Session(file.path, file=file)
 
 
-def find(options: Namespace, asked: str, archived: bool) -> SessionFile:
-    """The session with an id. One that is gone from the disk is told of, or taken from the attic."""
+def find_file(options: Namespace, name: str, archived: bool) -> SessionFile:
+    """Find the file of a session by its id. One that was deleted is reported, or taken from the archive."""
     try:
-        return find_session(tree(options), asked)
+        return find_session(open_tree(options), name)
     except NotFound as missing:
-        if archived and (agent := _agent(tree(options), asked)):
+        if archived and (agent := _agent_file(open_tree(options), name)):
             return agent
-        attic = open_attic(options.claude_dir)
-        if attic is None:
-            raise _gone(options, asked) or missing from None
+        archive = open_attic(options.claude_dir)
+        if archive is None:
+            raise _gone_error(options, name) or missing from None
         try:
-            file = find_session(Tree(attic.folder), asked)
+            file = find_session(Tree(archive.folder), name)
         except NotFound:
-            raise _gone(options, asked) or missing from None
-        is_rebuilt = file.id in attic.reconstructed
+            raise _gone_error(options, name) or missing from None
+        is_reconstructed = file.id in archive.reconstructed
         if not archived:
             missing.hint = (
-                "It is lost."
-                if is_rebuilt
-                else f"It is in the archive: {shell_quoting.session_command('restore', file.id)}"
+                "Its transcript is lost."
+                if is_reconstructed
+                else f"Restore it from the archive with: {shell_quoting.session_command('restore', file.id)}"
             )
             raise missing from None
         if not options.quiet:
-            kept = "This session is in the archive alone. Bring it back:"
-            remark(
+            notice = "This session is only in the archive. Restore it with:"
+            print_message(
                 "This session was reconstructed from what was left of it."
-                if is_rebuilt
-                else f"{kept} {shell_quoting.session_command('restore', file.id)}"
+                if is_reconstructed
+                else f"{notice} {shell_quoting.session_command('restore', file.id)}"
             )
         return file
 
 
-def _gone(options: Namespace, asked: str) -> NotFound | None:
+def _gone_error(options: Namespace, name: str) -> NotFound | None:
     from clew.cli.find.gone_sessions_error import gone_by_id
 
-    return gone_by_id(options, asked)
+    return gone_by_id(options, name)
 
 
-def _agent(place: Tree, asked: str) -> SessionFile | None:
-    """The file of a sub-agent by its id, or the beginning of it."""
-    beginning = asked.lower().removeprefix("agent-")
-    agents = (agent for project in place.projects() for agent in project.agents()) if beginning else ()
-    found = [agent for agent in agents if agent.id.startswith(beginning)]
-    if len({agent.id for agent in found}) > 1:
-        raise Ambiguous(asked, sorted({agent.id for agent in found}), kind="agents")
-    return session_at(found[0].path) if found else None
+def _agent_file(tree: Tree, name: str) -> SessionFile | None:
+    """Find the file of a sub-agent by its id or the beginning of it."""
+    beginning = name.lower().removeprefix("agent-")
+    agents = (agent for project in tree.projects() for agent in project.agents()) if beginning else ()
+    matches = [agent for agent in agents if agent.id.startswith(beginning)]
+    if len({agent.id for agent in matches}) > 1:
+        raise Ambiguous(name, sorted({agent.id for agent in matches}), kind="agents")
+    return session_at(matches[0].path) if matches else None
 
 
-def newest(place: Tree) -> SessionFile:
+def newest_session(tree: Tree) -> SessionFile:
+    """The newest session of the current project, else of all projects. Raises NotFound if there is none."""
     try:
-        here = [f for f in find_project(place, os.getcwd()).sessions() if not f.is_empty]
+        in_project = [f for f in find_project(tree, os.getcwd()).sessions() if not f.is_empty]
     except (NotFound, Ambiguous):
-        here = []
-    everywhere = here or [f for p in place.projects() for f in p.sessions() if not f.is_empty]
-    if not everywhere:
-        missing = NotFound(str(place.root), "session folder")
-        missing.hint = "Name another with --claude-dir, or make a demo tree: clew demo DIR"
+        in_project = []
+    candidates = in_project or [f for p in tree.projects() for f in p.sessions() if not f.is_empty]
+    if not candidates:
+        missing = NotFound(str(tree.root), "session folder")
+        missing.hint = "Name another folder with --claude-dir, or create a demo: clew demo DIR"
         raise missing
-    return max(everywhere, key=lambda f: (f.mtime_ns, f.id))
+    return max(candidates, key=lambda f: (f.mtime_ns, f.id))
 
 
-def folder(options: Namespace, asked: str) -> str:
-    """A folder as it was named, or that of a project which answers to the name."""
-    path = os.path.abspath(os.path.expanduser(asked))  # noqa: PTH100, PTH111
+def resolve_folder(options: Namespace, name: str) -> str:
+    """The path of a folder that exists, or of the project that this name matches."""
+    path = os.path.abspath(os.path.expanduser(name))  # noqa: PTH100, PTH111
     if os.path.isdir(path):
         return path
     try:
-        return find_project(tree(options), asked).path().path
+        return find_project(open_tree(options), name).path().path
     except (NotFound, Ambiguous):
-        if os.sep in asked:
+        if os.sep in name:
             return path
         raise
 
 
-def files(options: Namespace, place: Tree | None = None) -> Iterator[SessionFile]:
-    """Session files by the common options, newest first by their own time."""
-    place = place or tree(options)
-    projects = [find_project(place, options.project)] if options.project else place.projects()
-    found = sorted((f for p in projects for f in p.sessions()), key=_newest_first)
+def session_files(options: Namespace, tree: Tree | None = None) -> Iterator[SessionFile]:
+    """Session files selected by the common options, newest first."""
+    tree = tree or open_tree(options)
+    projects = [find_project(tree, options.project)] if options.project else tree.projects()
+    newest_first = sorted((f for p in projects for f in p.sessions()), key=_newest_first)
     after = options.since.timestamp() * 1e9 if options.since else None
     before = options.until.timestamp() * 1e9 if options.until else None
-    for file in found:
+    for file in newest_first:
         if (
             not file.is_empty
             and (after is None or file.mtime_ns >= after)
@@ -127,50 +129,50 @@ def _newest_first(file: SessionFile) -> tuple[int, str]:
     return (-file.mtime_ns, file.id)
 
 
-def all_files(options: Namespace) -> Iterator[SessionFile]:
-    """Those on the disk and those that are in the archive alone; with `--archived` only the latter."""
-    attic = attic_of(options.claude_dir)
-    places = ([] if options.archived else [tree(options)]) + ([Tree(attic)] if os.path.isdir(attic) else [])
-    found: list[Iterator[SessionFile]] = []
+def all_session_files(options: Namespace) -> Iterator[SessionFile]:
+    """Session files on the disk and in the archive, newest first; with `--archived` only those in the archive."""
+    archive = attic_of(options.claude_dir)
+    trees = ([] if options.archived else [open_tree(options)]) + ([Tree(archive)] if os.path.isdir(archive) else [])
+    listings: list[Iterator[SessionFile]] = []
     missing: NotFound | None = None
-    for place in places:
+    for tree in trees:
         try:
-            first = next(here := files(options, place), None)
-        except NotFound as error:  # a project may be in one of them alone
+            first = next(listing := session_files(options, tree), None)
+        except NotFound as error:  # the project may be in only one of the trees
             missing = missing or error
             continue
-        found.append(chain([first] if first else [], here))
-    if missing and not found:
+        listings.append(chain([first] if first else [], listing))
+    if missing and not listings:
         raise missing
-    yield from merge(*found, key=_newest_first)
+    yield from merge(*listings, key=_newest_first)
 
 
-def outlines(options: Namespace, fence: ErrorCollector) -> Iterator[Outline]:
-    """The conversations among them: files that hold only state, or an agent's talk, are not sessions."""
+def read_outlines(options: Namespace, fence: ErrorCollector) -> Iterator[Outline]:
+    """Outlines of the conversations among the session files. Files with state only, or of a sub-agent, are skipped."""
     shown = 0
-    for file in all_files(options):
+    for file in all_session_files(options):
         if options.limit is not None and shown >= options.limit:
             return
         outline = Outline(file)
-        listed = False
+        is_listed = False
         with fence.catch(file.path):
             outline.read()
-            listed = outline.is_conversation and not outline.is_sidechain
-        if listed:
+            is_listed = outline.is_conversation and not outline.is_sidechain
+        if is_listed:
             shown += 1
             yield outline
 
 
-def fence_of(options: Namespace) -> ErrorCollector:
-    """A fence for the files of a command, which reports them on stderr."""
-    return ErrorCollector() if options.quiet else ErrorCollector(remark)
+def error_fence(options: Namespace) -> ErrorCollector:
+    """Collect files that cannot be read, and report them on stderr unless the command is quiet."""
+    return ErrorCollector() if options.quiet else ErrorCollector(print_message)
 
 
-def add_missed(options: Namespace, fence: ErrorCollector) -> None:
-    """Report the folders that could not be listed; what they hold is missing from the output."""
-    missed: list[str] = []
-    root = tree(options).root
-    walk(str(root), missed)
-    for path in missed:
+def report_unlisted_folders(options: Namespace, fence: ErrorCollector) -> None:
+    """Report the folders that could not be listed; their sessions are missing from the output."""
+    unlisted: list[str] = []
+    root = open_tree(options).root
+    walk(str(root), unlisted)
+    for path in unlisted:
         if path != str(root) or os.path.lexists(root):
             fence.add(path, unreadable_reason(path))

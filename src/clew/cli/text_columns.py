@@ -1,4 +1,4 @@
-"""Tables for people: columns as wide as their longest cell. The last one is cut at the edge, or all are folded."""
+"""Print tables with columns as wide as their longest cell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ Column = tuple[str, Callable[[Mapping[str, Any]], str]]
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
-    """Print a heading and a line for each row. A column is its heading and a function that reads the cell of a row."""
+    """Print a heading and one line per row. The last column is cut at the edge of the terminal.
+
+    A column is its heading and a function that reads the cell of a row.
+    """
     cells = [[one_line(read(row)) for _, read in columns] for row in rows]
     widths = [max(len(head), *(cell_width(line[i]) for line in cells)) for i, (head, _) in enumerate(columns)]
     width = shutil.get_terminal_size((100, 24)).columns if is_terminal() else 0
@@ -27,8 +30,8 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) ->
 def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
     """Print a table that is never wider than the terminal, or 80 columns if there is none.
 
-    Columns that do not fit beside the others continue in a further block below, which repeats the first column. A cell
-    that is wider than the terminal by itself continues on the next line, at a comma.
+    Columns that do not fit continue in a further block below, which repeats the first column. A cell that is wider
+    than the terminal continues on the next line, at a comma.
     """
     width = max(40, shutil.get_terminal_size((80, 24)).columns)
     cells = [[one_line(head) for head, _ in columns], *([one_line(read(row)) for _, read in columns] for row in rows)]
@@ -42,15 +45,15 @@ def print_folded(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -
 
 
 def _blocks(widths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """The numbers of the columns after the first, as many in each block as fit into the room."""
+    """Yield the indexes of the columns after the first, as many per block as fit."""
     block: list[int] = []
     used = 0
-    for index, each in enumerate(widths[1:], 1):
-        if block and used + each > room:
+    for index, width in enumerate(widths[1:], 1):
+        if block and used + width > room:
             yield block
             block, used = [], 0
         block.append(index)
-        used += each + 2
+        used += width + 2
     yield block
 
 
@@ -63,7 +66,7 @@ def _print_wrapped(first: str, cells: Sequence[str], widths: Sequence[int], inde
 
 
 def _wrap(cell: str, room: int) -> Iterator[str]:
-    """The lines of a cell: as many of its parts as fit, divided at commas."""
+    """Yield the lines of a cell, divided at commas."""
     if cell_width(cell) <= room:
         yield cell
         return

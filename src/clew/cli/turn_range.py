@@ -1,4 +1,4 @@
-"""Which part of a session is meant: some of its turns, the last ones, or another branch."""
+"""Select turns of a session: a range, the last ones, or another branch."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 
-from clew.cli.output import count
+from clew.cli.output import parse_count
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.errors import NotFound
 from clew.system.plural import plural
 
 
-def part_arguments(command: ArgumentParser) -> None:
-    command.add_argument("--turns", metavar="A-B", type=span, help="only these turns: 3, 3-7, 3-, -7")
-    command.add_argument("--last", metavar="N", type=count, help="only the last N turns")
-    command.add_argument("--branch", metavar="N", type=count, help="another branch, by its number in clew trace")
+def add_turn_options(command: ArgumentParser) -> None:
+    """Add the options that select turns: `--turns`, `--last` and `--branch`."""
+    command.add_argument("--turns", metavar="A-B", type=parse_turns, help="only these turns: 3, 3-7, 3-, -7")
+    command.add_argument("--last", metavar="N", type=parse_count, help="only the last N turns")
+    command.add_argument("--branch", metavar="N", type=parse_count, help="another branch, by its number in clew trace")
 
 
-def span(text: str) -> tuple[int, int]:
+def parse_turns(text: str) -> tuple[int, int]:
     first, dash, last = text.partition("-")
     if not all(part.isdigit() or not part for part in (first, last)) or not (first or last):
         raise ArgumentTypeError(f"{text!r} is no range of turns: write 3, 3-7, 3- or -7")
@@ -27,12 +28,13 @@ def span(text: str) -> tuple[int, int]:
     return start, int(last) if last else (start if not dash else sys.maxsize)
 
 
-def is_part(options: Namespace) -> bool:
-    """Whether less than the active branch from its beginning is asked for, or another one."""
+def selects_part(options: Namespace) -> bool:
+    """Whether the options select less than the whole active branch, or another branch."""
     return bool(options.turns) or options.last is not None or options.branch is not None
 
 
-def turns_of(session: Session, options: Namespace) -> Sequence[Turn]:
+def select_turns(session: Session, options: Namespace) -> Sequence[Turn]:
+    """The turns that the options select. Raises NotFound for a branch or turns that the session does not have."""
     turns = session.turns
     if options.branch is not None:
         branch = next((b for b in session.branches if b.number == options.branch), None)
@@ -45,12 +47,12 @@ def turns_of(session: Session, options: Namespace) -> Sequence[Turn]:
     if options.last is not None:
         turns = turns[max(0, len(turns) - options.last) :]
     if not turns and (options.turns or options.last is not None):
-        raise _no_turn(options, len(session.turns))
+        raise _no_turns_error(options, len(session.turns))
     return turns
 
 
-def _no_turn(options: Namespace, there: int) -> NotFound:
+def _no_turns_error(options: Namespace, count: int) -> NotFound:
     first, last = options.turns or (f"--last {options.last}", sys.maxsize)
     missing = NotFound(str(first) if last in (first, sys.maxsize) else f"{first}-{last}", "turn")
-    missing.hint = f"The session has {plural(there, 'turn')}."
+    missing.hint = f"The session has {plural(count, 'turn')}."
     return missing

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.chat import chat_stream
-from clew.cli.output import clean, common, count, print_data, print_json, remark
+from clew.cli.output import add_common_options, clean, parse_count, print_data, print_json, print_message
 
 if TYPE_CHECKING:
     from clew.chat.events import Event, TurnFinished
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("prompt", nargs="?", default="", help="what to say; what is piped in is added behind it")
     command.add_argument("--print", "-p", action="store_true", help="answer once, print the answer, and end")
     command.add_argument(
@@ -28,8 +28,8 @@ def arguments(command: ArgumentParser) -> None:
     _session(command)
     model(command)
     rights(command)
-    chat_stream.arguments(command)
-    common(command)
+    chat_stream.add_arguments(command)
+    add_common_options(command)
 
 
 def _session(command: ArgumentParser) -> None:
@@ -72,9 +72,11 @@ def model(command: ArgumentParser) -> None:
     )
     group.add_argument("--fallback-model", metavar="NAME", default="", help="which to ask when that one is overloaded")
     group.add_argument("--base-url", metavar="URL", default="", help="the server to ask (default $ANTHROPIC_BASE_URL)")
-    group.add_argument("--max-turns", metavar="N", type=count, help="at most so many replies")
+    group.add_argument("--max-turns", metavar="N", type=parse_count, help="at most so many replies")
     group.add_argument("--max-budget-usd", metavar="DOLLARS", type=float, help="end when it has cost so much")
-    group.add_argument("--max-thinking-tokens", metavar="N", type=count, default=0, help="let the model think so much")
+    group.add_argument(
+        "--max-thinking-tokens", metavar="N", type=parse_count, default=0, help="let the model think so much"
+    )
     group.add_argument("--system-prompt", metavar="TEXT", help="instead of clew's own")
     group.add_argument("--append-system-prompt", metavar="TEXT", default="", help="behind it")
 
@@ -108,7 +110,7 @@ def rights(command: ArgumentParser) -> None:
     group.add_argument("--strict-mcp-config", action="store_true", help="only those servers")
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     import asyncio
     import gc
 
@@ -121,7 +123,7 @@ def call(options: Namespace) -> int:
         return _console(options)
     prompt = _prompt(options.prompt)
     if not prompt.strip():
-        remark("clew: there is nothing to say. Give a prompt: clew chat -p PROMPT")
+        print_message("clew: there is nothing to say. Give a prompt: clew chat -p PROMPT")
         return 2
     if options.output_format == "stream-json":
         return asyncio.run(chat_stream.serve(options, wishes(options), prompt))
@@ -130,14 +132,14 @@ def call(options: Namespace) -> int:
 
 def _rewind_files(options: Namespace) -> int:
     from clew.cli.edit.rewind import files_before
-    from clew.cli.select_session import tree
+    from clew.cli.select_session import open_tree
     from clew.errors import ClewError
 
     if options.print or options.prompt or not options.resume:
         wrong = ClewError("--rewind-files goes with --resume, and with no prompt.")
         wrong.hint = "Give both: clew chat --resume ID --rewind-files UUID"
         raise wrong
-    files_before(tree(options), options.resume, options.rewind_files)
+    files_before(open_tree(options), options.resume, options.rewind_files)
     print(f"Files rewound to state at message {options.rewind_files}")
     return 0
 
@@ -152,10 +154,12 @@ def _console(options: Namespace) -> int:
 
     is_plain = options.plain or sys.platform == "win32" or terminal_kind() in ("dumb", "")
     if not is_plain and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        remark("clew: the console needs a terminal. Ask once with: clew chat -p PROMPT, or talk in lines with: --plain")
+        print_message(
+            "clew: the console needs a terminal. Ask once with: clew chat -p PROMPT, or talk in lines with: --plain"
+        )
         return 2
     if not is_plain and find_spec("prompt_toolkit") is None:
-        remark("clew: the console needs prompt_toolkit. Install it with: pip install 'clew[chat]'")
+        print_message("clew: the console needs prompt_toolkit. Install it with: pip install 'clew[chat]'")
         return 2
 
     def make() -> Wishes:
@@ -212,7 +216,7 @@ def _shown(finished: TurnFinished, session_id: str, uuid: str, options: Namespac
         if finished.text:
             print(clean(finished.text))
         for error in finished.errors:
-            remark(f"clew: {error}")
+            print_message(f"clew: {error}")
     if finished.is_interrupted:
         return INTERRUPTED
     return 2 if finished.is_error else 0
@@ -225,11 +229,11 @@ def _told(told: Event, quiet: bool) -> None:
     if quiet:
         return
     if isinstance(told, events.Noted):
-        remark(told.text)
+        print_message(told.text)
     elif isinstance(told, events.Retried):
-        remark(f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of}).")
+        print_message(f"{told.message} Again in {told.delay:.0f} s ({told.number} of {told.of}).")
     elif isinstance(told, events.CompactionDone):
-        remark(f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}.")
+        print_message(f"The conversation was compacted, from {told.before:,} tokens to {told.after:,}.")
 
 
 def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
@@ -246,12 +250,12 @@ def wishes(options: Namespace, cwd: Path | None = None) -> Wishes:
     cwd = (cwd or Path.cwd()).resolve()
     trust = Trust().state(cwd)
     if trust == "changed":
-        remark(f"What {cwd} brings along has changed since you trusted it, and does not count.")
-        remark("Look at it with: clew trust --dry-run. Trust it again with: clew trust")
+        print_message(f"What {cwd} brings along has changed since you trusted it, and does not count.")
+        print_message("Look at it with: clew trust --dry-run. Trust it again with: clew trust")
     asked = "bypassPermissions" if options.dangerously_skip_permissions else options.permission_mode
     mode, strange = known_mode(asked) if asked else (None, "")
     if strange:
-        remark(strange)
+        print_message(strange)
     chosen = SessionOptions(
         cwd=cwd,
         claude=claude_dir(options.claude_dir).resolve(),

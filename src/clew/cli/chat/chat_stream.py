@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import print_data, remark
+from clew.cli.output import print_data, print_message
 from clew.system.control_characters import escape_json_bytes
 from clew.wire.json_codec import encode
 
@@ -33,7 +33,7 @@ _TAKEN = {
 }
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     group = command.add_argument_group("programs")
     group.add_argument(
         "--input-format", choices=("text", "stream-json"), default="text", help="prompts as text, or as JSON lines"
@@ -74,7 +74,7 @@ async def serve(options: Namespace, wishes: Wishes, prompt: str | None = None) -
     if options.system_prompt_file:
         chosen = replace(chosen, system=Path(options.system_prompt_file).read_text(encoding="utf-8"))
     lines = _lines() if prompt is None else _one(prompt)
-    say = (lambda text: None) if options.quiet else remark
+    say = (lambda text: None) if options.quiet else print_message
     wished = replace(wishes, options=chosen)
     return await serve(
         wished,
@@ -121,13 +121,13 @@ def main() -> int:
 
 
 def _main(words: list[str]) -> int:
-    from clew.cli.run_command import parser, run
+    from clew.cli.run_command import build_parser, run
     from clew.version import __version__
 
     if words in (["-v"], ["--version"]):
         print(f"{LEVEL} (the level of the format; clew {__version__})")
         return 0
-    _, unknown = parser("chat").parse_known_args(["chat", *words])
+    _, unknown = build_parser("chat").parse_known_args(["chat", *words])
     if unknown:
-        remark(f"clew: passed over: {' '.join(unknown)}")
+        print_message(f"clew: passed over: {' '.join(unknown)}")
     return run(["chat", *(word for word in words if word not in unknown)])

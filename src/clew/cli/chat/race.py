@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.cli.chat import chat
-from clew.cli.output import clean_name, common, print_json, remark
+from clew.cli.output import add_common_options, clean_name, print_json, print_message
 from clew.cli.read import compare
-from clew.cli.select_session import session as chosen
+from clew.cli.select_session import open_session
 from clew.errors import NotFound, Refused
 from clew.system import shell_quoting
 from clew.system.plural import plural
@@ -33,7 +33,7 @@ class RaceRun(NamedTuple):
     finished: TurnFinished
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument("--prompt", metavar="TEXT", default="", help="what to say (default: what was said next there)")
     command.add_argument("--at", metavar="TURN", type=int, help="go on behind this turn; 0 is the beginning")
@@ -45,12 +45,12 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     chat.model(command)
     chat.rights(command)
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     """Without a copy nothing may be changed: what is not surely harmless is refused."""
-    source = chosen(options, options.id)
+    source = open_session(options, options.id)
     at, content = _beginning(source, options.at, options.prompt)
     runs = asyncio.run(_run_all(source, at, content, options))
     if options.json:
@@ -132,7 +132,7 @@ def _kept(source: Session, at: int, folder: Path) -> Path | None:
 def _wishes(options: Namespace, folder: Path) -> Wishes:
     """What was asked for here, and for the rest what a chat does by itself."""
     usual = ArgumentParser()
-    chat.arguments(usual)
+    chat.add_arguments(usual)
     asked = Namespace(**{**vars(usual.parse_args([])), **vars(options), "at": ""})
     if not asked.permission_mode:
         asked.permission_mode = "acceptEdits" if options.copy else "dontAsk"
@@ -146,7 +146,7 @@ def _told(model: str, told: Event, quiet: bool) -> None:
     from clew.chat import events
 
     if isinstance(told, events.Noted) and not quiet:
-        remark(f"{model}: {told.text}")
+        print_message(f"{model}: {told.text}")
 
 
 def _print(run: RaceRun) -> None:
@@ -156,7 +156,7 @@ def _print(run: RaceRun) -> None:
     print(clean_name(f"{run.model}  {took}, {plural(finished.usage.get('output_tokens', 0), 'token')} out, {money}"))
     print(f"  {shell_quoting.resume_command(run.path.stem, str(run.folder))}")
     for error in finished.errors:
-        remark(f"{run.model}: {error}")
+        print_message(f"{run.model}: {error}")
 
 
 def _json(run: RaceRun) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _compare(first: RaceRun, other: RaceRun, options: Namespace) -> None:
     ways = [replace(way(read(run.path)), name=run.model, root=str(run.folder)) for run in (first, other)]
     made = Comparison(*ways)
     if options.json:
-        print_json(compare.told(made, options.reveal))
+        print_json(compare.comparison_json(made, options.reveal))
     else:
         print()
-        compare.show(made, options)
+        compare.print_comparison(made, options)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.cli.find.gone_sessions_error import gone_by_id, gone_by_words
-from clew.cli.output import ago, clean, clean_name, common, one_line, print_json, remark
-from clew.cli.select_session import tree
+from clew.cli.output import add_common_options, ago, clean, clean_name, one_line, print_json, print_message
+from clew.cli.select_session import open_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.conversation.session_listing import Outline
 from clew.errors import Ambiguous, NotFound, TranscriptGone
@@ -58,17 +58,17 @@ class ResumePlan:
         return shell_quoting.resume_command(self.file.id, self.cwd, self.flags, self.variables)
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "query", nargs="+", help="a session: its id, the beginning of it, or words to search for as in clew search"
     )
     command.add_argument("--fork", action="store_true", help="go on in a new session and leave this one as it is")
     command.add_argument("--print", action="store_true", help="print the command and run nothing")
     command.add_argument("--include-current", action="store_true", help="search also the session that asks")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace, execute: Execute | None = None) -> int:
+def run(options: Namespace, execute: Execute | None = None) -> int:
     asked = " ".join(options.query).strip()
     found, is_sure = candidates(options, asked)
     if not is_sure:
@@ -88,7 +88,7 @@ def call(options: Namespace, execute: Execute | None = None) -> int:
 
 def candidates(options: Namespace, asked: str) -> tuple[list[SessionFile], bool]:
     """The session with this id, else those that answer best, and whether it is clear that the first one is meant."""
-    place = tree(options)
+    place = open_tree(options)
     if _may_be_id(asked):
         try:
             return [find_session(place, asked)], True
@@ -129,7 +129,7 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
         missing.hint = f"Search with: {shell_quoting.clew_command('search', query)}"
         raise missing
     if results.instead and not options.quiet:
-        remark(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
+        print_message(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
     return found, len(found) == 1 and not results.instead
 
 
@@ -163,12 +163,12 @@ def _pick(found: list[SessionFile], options: Namespace, asked: str) -> SessionFi
     rows = [_row(file) for file in found[:MOST]]
     if not sys.stdin.isatty():
         several = plural(len(found), "session") if len(found) > 1 else "this session"
-        remark(f"clew: {one_line(asked)!r} may mean {several}. Name one by its id:")
+        print_message(f"clew: {one_line(asked)!r} may mean {several}. Name one by its id:")
         for row in rows:
-            remark(f"  {row}")
+            print_message(f"  {row}")
         return None
     for number, row in enumerate(rows, 1):
-        remark(f"{number:>3}  {row}")
+        print_message(f"{number:>3}  {row}")
     while True:
         print(f"Which one? 1-{len(rows)}, or nothing to leave: ", end="", file=sys.stderr, flush=True)
         answer = sys.stdin.readline().strip()
@@ -190,7 +190,7 @@ def _title(outline: Outline) -> str:
 
 def _way(file: SessionFile, options: Namespace) -> ResumePlan:
     outline = Outline(file)
-    config = str(tree(options).root.absolute()) if options.claude_dir else ""
+    config = str(open_tree(options).root.absolute()) if options.claude_dir else ""
     flags = ("--fork-session",) if options.fork else ()
     return ResumePlan(file, _title(outline), _folder(outline), flags, config)
 
@@ -224,13 +224,13 @@ def _json(way: ResumePlan) -> dict[str, object]:
 def go(way: ResumePlan, quiet: bool, execute: Execute) -> int:
     """Become Claude Code in the session's folder; what prevents it is said, with the command to type."""
     if not os.path.isdir(way.cwd):
-        remark(f"clew: the folder of this session is gone: {clean_name(way.cwd) or '(unknown)'}")
+        print_message(f"clew: the folder of this session is gone: {clean_name(way.cwd) or '(unknown)'}")
     elif (program := find_program(way.words[0])) is None:
-        remark("clew: there is no program called claude on the path.")
+        print_message("clew: there is no program called claude on the path.")
     else:
         if not quiet:
-            remark(one_line(way.title))
-            remark(way.line)
+            print_message(one_line(way.title))
+            print_message(way.line)
         sys.stdout.flush()
         os.chdir(way.cwd)
         execute(program, way.words, way.variables)
@@ -246,4 +246,4 @@ def _print_line(way: ResumePlan, quiet: bool) -> None:
         and not quiet
         and (line := shell_quoting.cmd_resume_command(way.file.id, way.cwd))
     ):
-        remark(f"This is for PowerShell. In cmd.exe: {line}")
+        print_message(f"This is for PowerShell. In cmd.exe: {line}")

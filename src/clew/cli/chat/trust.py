@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from clew.cli.output import common, print_json, remark
+from clew.cli.output import add_common_options, print_json, print_message
 from clew.view.approval_text import escape_line
 
 _STATES = {
@@ -15,16 +15,16 @@ _STATES = {
 }
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("folder", nargs="?", default=".", help="the folder of a project (default: this one)")
     which = command.add_mutually_exclusive_group()
     which.add_argument("--list", action="store_true", help="print the trusted folders")
     which.add_argument("--remove", action="store_true", help="trust the folder no longer")
     which.add_argument("--dry-run", action="store_true", help="show what it brings along and change nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.chat.permission.folder_trust import Trust, brought
 
     trust = Trust()
@@ -47,7 +47,7 @@ def call(options: Namespace) -> int:
     for phrase in found if not options.remove else ():
         print(escape_line(f"It {phrase}."))
     if not options.quiet:
-        remark(f"{escape_line(str(folder))} {_STATES[trust.state(folder)]}.")
+        print_message(f"{escape_line(str(folder))} {_STATES[trust.state(folder)]}.")
     return 0
 
 

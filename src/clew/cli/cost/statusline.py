@@ -22,7 +22,7 @@ DAY = 86_400
 FRESH = 15.0  # seconds for which a summary is good enough
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--no-refresh", action="store_true", help="do not bring the summary up to date in the background"
     )
@@ -31,7 +31,7 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--claude-dir", metavar="DIR", help="the folder of Claude Code (default ~/.claude)")
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     if options.install:
         from shlex import join
 
@@ -43,15 +43,15 @@ def call(options: Namespace) -> int:
             )
         )
         return 0
-    return run(options.claude_dir, not options.no_refresh, options.json)
+    return print_line(options.claude_dir, not options.no_refresh, options.json)
 
 
 def quick(words: list[str]) -> int | None:
     """The status line as Claude Code asks for it; None if the whole parser is needed."""
-    return run(None, True) if not words else None
+    return print_line(None, True) if not words else None
 
 
-def run(claude_dir: str | None, refresh: bool, as_json: bool = False) -> int:
+def print_line(claude_dir: str | None, refresh: bool, as_json: bool = False) -> int:
     """Always one line, and never an error: there is nobody to read one."""
     try:
         told = json.loads(sys.stdin.read() or "{}")

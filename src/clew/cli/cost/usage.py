@@ -69,7 +69,7 @@ def quick(arguments: list[str]) -> int | None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
-        code = run(plan)
+        code = report_usage(plan)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -81,8 +81,8 @@ def quick(arguments: list[str]) -> int | None:
         return 130
 
 
-def arguments(command: ArgumentParser) -> None:
-    from clew.cli.output import common
+def add_arguments(command: ArgumentParser) -> None:
+    from clew.cli.output import add_common_options
 
     kinds = (*ALIASES, *BY, *VIEWS)
     command.add_argument("by", nargs="?", choices=kinds, default="daily", metavar="BY", help=_HELP)
@@ -99,7 +99,7 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--plot", metavar="FILE", nargs="?", const="-", help=_PLOT)
     command.add_argument("--reconcile", action="store_true", help="compare with what Claude Code itself counted")
     command.add_argument("--prices", metavar="FILE", help="prices that go before those of the package")
-    common(command, lists=True)
+    add_common_options(command, lists=True)
 
 
 _HELP = "by what: daily (default), weekly, monthly, hourly, project, session, model, tool, agent, branch, or a view: "
@@ -107,7 +107,7 @@ _HELP += "blocks of five hours, the context of a session, its turns, or what was
 _PLOT = "draw it: in the terminal, or into a new file that ends in .svg, .html or .png"
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     plan = UsageOptions()
     by = ALIASES.get(options.by, options.by)
     plan.view = by if by in VIEWS else ""
@@ -129,24 +129,24 @@ def call(options: Namespace) -> int:
         by_model=options.breakdown,
         estimate=options.estimate,
     )
-    return run(plan)
+    return report_usage(plan)
 
 
 def _project(options: Namespace) -> str:
-    from clew.cli.select_session import tree
+    from clew.cli.select_session import open_tree
     from clew.wire.lookup import find_project
 
-    return find_project(tree(options), options.project).name
+    return find_project(open_tree(options), options.project).name
 
 
 def _session(options: Namespace) -> str:
-    from clew.cli.select_session import tree
+    from clew.cli.select_session import open_tree
     from clew.wire.lookup import find_session
 
-    return find_session(tree(options), options.session).id
+    return find_session(open_tree(options), options.session).id
 
 
-def run(plan: UsageOptions) -> int:
+def report_usage(plan: UsageOptions) -> int:
     from clew.report.custom_prices import prices as own_prices
     from clew.system.environment import claude_home
 
@@ -195,11 +195,11 @@ def gather_all(plan: UsageOptions, root: str, places: bool) -> Gathered:
     progress = None if plan.is_quiet else _progress()
     gathered = gather(root, cache_home(), places=places, kept=_kept(root), progress=progress)
     if gathered.missed and not plan.is_quiet:
-        from clew.cli.output import remark
+        from clew.cli.output import print_message
         from clew.system.file_errors import ErrorCollector, unreadable_reason
 
         for path in gathered.missed:
-            ErrorCollector(remark).add(path, unreadable_reason(path))
+            ErrorCollector(print_message).add(path, unreadable_reason(path))
     return gathered
 
 

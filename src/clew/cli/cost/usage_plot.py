@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.cli.cost.usage import UsageOptions, width
-from clew.cli.output import remark
+from clew.cli.output import print_message
 from clew.facts.prices import Prices
 from clew.report.collect_buckets import Gathered
 from clew.report.context_history import ContextPoint
@@ -23,7 +23,7 @@ ENDINGS = (".svg", ".html", ".png")
 def draw(plan: UsageOptions, gathered: Gathered, found: UsageTable, prices: Prices) -> int:
     """The cost by what was asked, stacked by model, and the activity by weekday and hour."""
     if not found.rows:
-        remark("No usage here to draw.")
+        print_message("No usage here to draw.")
         return 1
     zone = Zone(plan.wanted.zone)
     chosen = chosen_of(gathered.cells, plan.wanted)
@@ -66,5 +66,5 @@ def write(plan: UsageOptions, title: str, pictures: Sequence[str]) -> int:
         data = (page(title, pictures) if path.suffix == ".html" else pictures[0]).encode()
     place(path, [data])
     if not plan.is_quiet:
-        remark(f"Written: {path}")
+        print_message(f"Written: {path}")
     return 0

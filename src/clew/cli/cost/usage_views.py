@@ -8,8 +8,8 @@ from itertools import chain, repeat
 from pathlib import Path
 
 from clew.cli.cost.usage import UsageOptions, gather_all, print_csv, print_json, width
-from clew.cli.output import clean_name, one_line, remark
-from clew.cli.select_session import newest
+from clew.cli.output import clean_name, one_line, print_message
+from clew.cli.select_session import newest_session
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.errors import READ_ERRORS
@@ -50,14 +50,14 @@ def view(plan: UsageOptions, prices: Prices) -> int:
 
 def _file(plan: UsageOptions) -> SessionFile:
     place = Tree(claude_dir(plan.claude_dir))
-    return find_session(place, plan.session) if plan.session else newest(place)
+    return find_session(place, plan.session) if plan.session else newest_session(place)
 
 
 def _context(plan: UsageOptions, session: Session) -> int:
     points = context(session)
     if not points:
         if not plan.is_quiet:
-            remark(f"No reply in {session.id} says how large the window was.")
+            print_message(f"No reply in {session.id} says how large the window was.")
         return 1
     if plan.plot is not None:
         from clew.cli.cost.usage_plot import draw_context
@@ -120,7 +120,9 @@ def warn_inaccurate(plan: UsageOptions, session: Session) -> None:
     lost = [] if plan.is_quiet else _lost_thinking(session)
     if lost:
         ids = set(lost)
-        remark(_inaccurate(lost, [t.number for t in session.turns if any(reply.id in ids for reply in t.replies)]))
+        print_message(
+            _inaccurate(lost, [t.number for t in session.turns if any(reply.id in ids for reply in t.replies)])
+        )
 
 
 def _lost_thinking(session: Session) -> list[str]:
@@ -137,7 +139,7 @@ def _inaccurate(replies: list[str], turns: list[int]) -> str:
 
 
 def _waste(plan: UsageOptions, prices: Prices) -> int:
-    fence = ErrorCollector() if plan.is_quiet else ErrorCollector(remark)
+    fence = ErrorCollector() if plan.is_quiet else ErrorCollector(print_message)
     found = waste(_chosen(plan), prices, fence)
     if plan.has("json"):
         print_json(
@@ -238,7 +240,7 @@ def _reconcile(plan: UsageOptions, prices: Prices) -> int:
             print(clean_name(f"{each.source}: {each.what}: theirs {each.theirs}, ours {each.ours}{why}."))
     if not found:
         if not plan.is_quiet:
-            remark("Claude Code wrote down no totals here to compare with.")
+            print_message("Claude Code wrote down no totals here to compare with.")
         return 1
     print(f"{agreed} of {len(found)} numbers agree.")
     return 0

@@ -5,25 +5,25 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clew.cli.edit import edit_output
-from clew.cli.select_session import folder, session
+from clew.cli.select_session import open_session, resolve_folder
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument(
         "--at", metavar="PLACE", help="end with this turn (-1 is the last), branch (b2) or entry (its uuid)"
     )
     command.add_argument("--to", metavar="FOLDER", help="move it to the project of this folder")
-    edit_output.arguments(command)
+    edit_output.add_arguments(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.plan import plan
 
-    found = session(options, options.id)
+    found = open_session(options, options.id)
     made = plan(found)
     if options.at is not None:
         made = made.end_with(options.at)
     if options.to is not None:
-        made = made.move(folder(options, options.to))
+        made = made.move(resolve_folder(options, options.to))
     return edit_output.finish(options, made)

@@ -8,30 +8,30 @@ from pathlib import Path
 
 from clew.cli.edit import edit_output, summary_options
 from clew.cli.edit.drop import numbers
-from clew.cli.output import count
-from clew.cli.select_session import session
+from clew.cli.output import parse_count
+from clew.cli.select_session import open_session
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     which = command.add_mutually_exclusive_group()
     which.add_argument("--turns", metavar="N-M", type=numbers, help="sum up these turns (default: all)")
     which.add_argument(
         "--keep-last",
         metavar="N",
-        type=count,
+        type=parse_count,
         default=0,
         help="sum up all but the last N turns, which stay as they are",
     )
     command.add_argument("--summary", metavar="FILE", help="the text to put in their place; - for stdin")
-    summary_options.arguments(command)
-    edit_output.arguments(command)
+    summary_options.add_arguments(command)
+    edit_output.add_arguments(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.plan import plan
 
-    found = plan(session(options, options.id))
+    found = plan(open_session(options, options.id))
     last = len(found.session.turns)
     turns = tuple(n + last + 1 if n < 0 else n for n in options.turns) if options.turns else None
     summarise = summary_options.Summariser(options)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clew.cli.edit import edit_output, summary_options
-from clew.cli.output import print_json, remark
-from clew.cli.select_session import session
+from clew.cli.output import print_json, print_message
+from clew.cli.select_session import open_session
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     from clew.edit.summary.age_levels import DEFAULT
 
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
@@ -26,14 +26,14 @@ def arguments(command: ArgumentParser) -> None:
         default="drop",
         help="calls in shortened turns: drop them with their results, or keep them without (default drop)",
     )
-    summary_options.arguments(command)
-    edit_output.arguments(command)
+    summary_options.add_arguments(command)
+    edit_output.add_arguments(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.plan import plan
 
-    found = plan(session(options, options.id))
+    found = plan(open_session(options, options.id))
     summarise = summary_options.Summariser(options)
     made = found.compress(summarise, bands=options.bands, tools=options.tools)
     if made is not found:
@@ -43,5 +43,5 @@ def call(options: Namespace) -> int:
     if options.json:
         print_json([{"kind": "edit", "source": found.source.id, "steps": [], "written": False}])
     elif not options.quiet:
-        remark("Nothing to compress: every turn is as short as its band asks for.")
+        print_message("Nothing to compress: every turn is as short as its band asks for.")
     return 1

@@ -5,23 +5,23 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from clew.cli.edit import edit_output
-from clew.cli.select_session import session
+from clew.cli.select_session import open_session
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     which = command.add_mutually_exclusive_group(required=True)
     for name, purpose in (("--turn", "leave these turns out"), ("--keep", "leave all others out")):
         which.add_argument(
             name, metavar="N", nargs="+", type=numbers, action="extend", help=f"{purpose}: 3, 5-7, -1 for the last"
         )
-    edit_output.arguments(command)
+    edit_output.add_arguments(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.plan import plan
 
-    found = session(options, options.id)
+    found = open_session(options, options.id)
     last = len(found.turns)
     chosen = [n for span in options.keep or options.turn for n in _within(span, last)]
     made = plan(found)

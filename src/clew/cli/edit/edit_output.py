@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import clean, clean_name, common, is_terminal, print_json, remark, size
+from clew.cli.output import add_common_options, clean, clean_name, is_terminal, print_json, print_message, size
 from clew.system import shell_quoting
 from clew.system.plural import plural
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from clew.edit.write_plan import Written
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     """The options of a command that makes a new session of one."""
     command.add_argument("--dry-run", action="store_true", help="say what would be done and write nothing")
     command.add_argument(
         "--diff", action="store_true", help="show the entries that would go, come and change, and write nothing"
     )
-    common(command)
+    add_common_options(command)
 
 
 def finish(options: Namespace, plan: Plan, told: Mapping[str, Any] | None = None) -> int:
@@ -82,7 +82,7 @@ def _json(plan: Plan, written: Written | None, violations: tuple[str, ...], told
 
 def _print(plan: Plan, written: Written | None, violations: tuple[str, ...]) -> None:
     if violations:
-        remark(f"clew: this may not be written: {'; '.join(violations)}.")
+        print_message(f"clew: this may not be written: {'; '.join(violations)}.")
         return
     source, made = plan.source, plan.session
     turns = f"{len(made.turns):,} of {plural(len(source.turns), 'turn')}"

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING
 
 from clew.cli.edit import edit_output
 from clew.cli.output import clean_name
-from clew.cli.select_session import session
+from clew.cli.select_session import open_session
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
     from clew.edit.merge_sessions import Merged
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument("others", nargs="+", metavar="OTHER", help="the same session as it went on elsewhere")
-    edit_output.arguments(command)
+    edit_output.add_arguments(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.merge_sessions import merge
     from clew.edit.plan import plan
 
-    made = plan(session(options, options.id))
+    made = plan(open_session(options, options.id))
     found = []
     for asked in options.others:
-        made, merged = merge(made, session(options, asked))
+        made, merged = merge(made, open_session(options, asked))
         found.append(merged)
     if not options.json and not options.diff:
         for asked, merged in zip(options.others, found, strict=True):

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.edit import edit_output
-from clew.cli.output import clean_name, remark
-from clew.cli.select_session import session
+from clew.cli.output import clean_name, print_message
+from clew.cli.select_session import open_session
 
 if TYPE_CHECKING:
     from clew.edit.redact_session import RedactionCounts
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument("--secrets", action="store_true", help="take out what looks like a secret (the default)")
     command.add_argument(
@@ -24,20 +24,20 @@ def arguments(command: ArgumentParser) -> None:
         default=[],
         help="take out what fits this regular expression (may be repeated); secrets too only with --secrets",
     )
-    edit_output.arguments(command)
+    edit_output.add_arguments(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.plan import plan
     from clew.edit.redact_session import redact
     from clew.edit.redactor import veil
 
-    found = session(options, options.id)
+    found = open_session(options, options.id)
     hidden = veil(options.secrets or not options.pattern, options.pattern)
     made, tally = redact(plan(found), hidden)
     if not tally.total and not tally.left_out:
         if not options.quiet:
-            remark(f"Nothing in {found.id[:8]} or its files is to be hidden ({hidden}). Nothing was written.")
+            print_message(f"Nothing in {found.id[:8]} or its files is to be hidden ({hidden}). Nothing was written.")
         return 1
     if not options.json and not options.diff:
         for line in _report(tally):

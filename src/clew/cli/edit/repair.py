@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.edit import edit_output
-from clew.cli.output import clean_name, print_json, remark
-from clew.cli.select_session import session as chosen
-from clew.cli.select_session import tree
+from clew.cli.output import clean_name, print_json, print_message
+from clew.cli.select_session import open_session, open_tree
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.conversation.titles import first_prompt, summary_of
@@ -22,21 +21,23 @@ if TYPE_CHECKING:
     from clew.edit.fix.repair_session import Fix
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group()
     which.add_argument("id", nargs="?", help="a session: its id, the beginning of it, or a path")
     which.add_argument("--index", action="store_true", help="rebuild a project's sessions-index.json from its files")
     command.add_argument(
         "--project", "-p", metavar="PATH", default=".", help="the project for --index (default: this folder's)"
     )
-    edit_output.arguments(command)
+    edit_output.add_arguments(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     if options.index:
         return _index(options)
     if options.id is None:
-        remark("clew: say what to repair: a session, or --index, which rebuilds sessions-index.json from the files.")
+        print_message(
+            "clew: say what to repair: a session, or --index, which rebuilds sessions-index.json from the files."
+        )
         return 2
     return _session(options)
 
@@ -50,7 +51,7 @@ def _session(options: Namespace) -> int:
     from clew.edit.plan import plan
     from clew.facts.health import VERSIONS, health
 
-    source = chosen(options, options.id)
+    source = open_session(options, options.id)
     made, fixes = repair(plan(source))
     before = health(source)
     if not fixes:
@@ -104,7 +105,7 @@ def _json(fixes: Sequence[Fix], versions: Sequence[str]) -> dict[str, Any]:
 
 
 def _index(options: Namespace) -> int:
-    project = find_project(tree(options), options.project)
+    project = find_project(open_tree(options), options.project)
     where = project.path()
     known = None if where.source == "guess" else where.path  # written down, a guess would look like knowledge
     index = SessionsIndex(version=1, original_path=known, entries=tuple(_entries(project, known)))

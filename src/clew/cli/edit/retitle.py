@@ -5,25 +5,25 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean_name, common, print_json
-from clew.cli.select_session import session
+from clew.cli.output import add_common_options, clean_name, print_json
+from clew.cli.select_session import open_session
 from clew.wire.json_codec import as_text
 
 if TYPE_CHECKING:
     from clew.edit.rename_session import TitleLine
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument("title", help="the new title")
     command.add_argument("--dry-run", action="store_true", help="say what would be done and write nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.rename_session import retitle
 
-    found = session(options, options.id)
+    found = open_session(options, options.id)
     return told(options, found.id, retitle(found, options.title, dry_run=options.dry_run), "customTitle")
 
 

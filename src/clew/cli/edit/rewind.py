@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import clean, common, one_line, print_json, remark
-from clew.cli.select_session import session, tree
+from clew.cli.output import add_common_options, clean, one_line, print_json, print_message
+from clew.cli.select_session import open_session, open_tree
 from clew.errors import Busy, ClewError, Refused
 from clew.system import shell_quoting
 from clew.system.plural import plural
@@ -26,7 +26,7 @@ BOTH, CODE, CONVERSATION = "both", "code", "conversation"
 _LISTED = 8
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument(
         "--to",
@@ -52,11 +52,11 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--diff", action="store_true", help="show what would change in each file, and change nothing")
     command.add_argument("--add-dir", metavar="DIR", nargs="+", default=[], help="further folders that may be changed")
     command.add_argument("--dry-run", action="store_true", help="say what would be done and do nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
-    found = session(options, options.id)
+def run(options: Namespace) -> int:
+    found = open_session(options, options.id)
     options.dry_run = options.dry_run or options.diff
     if options.undo:
         from clew.chat.rewind.carry_out import undo
@@ -90,7 +90,7 @@ def files_before(place: Tree, asked: str, prompt: str) -> None:
     with _alone(found):
         done = carry_out(made, "overwrite", keep=made.doubtful)
     for line in _report(made):
-        remark(line)
+        print_message(line)
     if done.failed:
         raise Refused([f"{name} could not be restored: {why}" for name, why in done.failed])
 
@@ -99,7 +99,7 @@ def _plan(options: Namespace, found: Session) -> RewindPlan:
     from clew.chat.rewind.rewind_plan import ground_of, plan
 
     roots = [Path(folder).resolve() for folder in options.add_dir]
-    made = plan(found, options.to, ground_of(found, tree(options).root, roots))
+    made = plan(found, options.to, ground_of(found, open_tree(options).root, roots))
     if made.refused:
         refused = Refused([made.refused])
         refused.hint = "The conversation alone can be rewound with: --conversation"
@@ -150,7 +150,7 @@ def _copied(options: Namespace, edit: Edit | None) -> int:
     if edit is not None:
         return edit_output.finish(Namespace(**{**vars(options), "diff": False}), edit)
     if not options.quiet and not options.undo and options.what == BOTH:
-        remark("There is no conversation before that turn: start a new session.")
+        print_message("There is no conversation before that turn: start a new session.")
     return 0
 
 
@@ -166,7 +166,7 @@ def _files(options: Namespace, found: Session, plan: RewindPlan, edit: Edit | No
     done = None
     if not (options.dry_run or is_refused or is_unanswered):
         if is_asked and not _agrees(plan):
-            remark("Nothing was changed.")
+            print_message("Nothing was changed.")
             return 1
         with _alone(found):
             done = carry_out(plan, options.edits)
@@ -247,7 +247,7 @@ def _print_done(options: Namespace, done: Rewound) -> None:
     for name, why in done.failed:
         print(f"  failed   {_name(name)} ({why})")
     if done.changed and not options.quiet:
-        remark(f"Undo this with: {_undo(options)}")
+        print_message(f"Undo this with: {_undo(options)}")
 
 
 def _undo(options: Namespace) -> str:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import remark
+from clew.cli.output import print_message
 from clew.models import summary_model
 from clew.system.plural import plural
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clew.errors import ApiError
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--extractive", action="store_true", help="choose telling sentences, without a model")
     command.add_argument("--model", metavar="NAME", help=f"the model to ask (default {summary_model()})")
     command.add_argument(
@@ -72,7 +72,7 @@ class Summariser:
 
     def _say(self, text: str) -> None:
         if not self._options.quiet:
-            remark(text)
+            print_message(text)
 
 
 def _bar(count: int, total: int) -> None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clew.cli.edit.retitle import told
-from clew.cli.output import common
-from clew.cli.select_session import session
+from clew.cli.output import add_common_options
+from clew.cli.select_session import open_session
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     which = command.add_mutually_exclusive_group(required=True)
     which.add_argument("tag", nargs="?", help="the new tag, which takes the place of the old one")
     which.add_argument("--clear", action="store_true", help="take the tag away")
     command.add_argument("--dry-run", action="store_true", help="say what would be done and write nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.rename_session import tag
 
-    found = session(options, options.id)
+    found = open_session(options, options.id)
     return told(options, found.id, tag(found, options.tag or "", dry_run=options.dry_run), "tag")

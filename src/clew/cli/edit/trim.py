@@ -6,8 +6,8 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 from clew.cli.edit import edit_output
-from clew.cli.output import count
-from clew.cli.select_session import session
+from clew.cli.output import parse_count
+from clew.cli.select_session import open_session
 
 if TYPE_CHECKING:
     from clew.edit.trim_presets import Trim
@@ -26,7 +26,7 @@ _FLAGS = {
 _LINES = ("progress", "snapshots", "state", "requests")
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument(
         "--preset",
@@ -37,16 +37,16 @@ def arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--tools", choices=("remove", "truncate"), help="what becomes of tool calls and their results")
     command.add_argument(
-        "--keep-last", metavar="N", type=count, help="spare the calls of the last N turns that have any"
+        "--keep-last", metavar="N", type=parse_count, help="spare the calls of the last N turns that have any"
     )
-    command.add_argument("--keep-calls", metavar="N", type=count, help="spare the last N calls")
+    command.add_argument("--keep-calls", metavar="N", type=parse_count, help="spare the last N calls")
     command.add_argument("--percent", metavar="P", type=percent, help="only the calls in the oldest P %% of all turns")
     command.add_argument(
         "--tool", metavar="NAME", action="append", default=[], help="only calls of this tool; mcp__* works"
     )
     for flag, purpose in _FLAGS.items():
         command.add_argument(flag, action="store_true", help=purpose)
-    edit_output.arguments(command)
+    edit_output.add_arguments(command)
 
 
 def percent(text: str) -> float:
@@ -59,10 +59,10 @@ def percent(text: str) -> float:
     return value
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.plan import plan
 
-    made = plan(session(options, options.id)).trim(wanted(options))
+    made = plan(open_session(options, options.id)).trim(wanted(options))
     return edit_output.finish_with_sizes(options, made)
 
 

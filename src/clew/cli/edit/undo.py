@@ -6,14 +6,14 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import ago, clean_name, common, one_line, print_json, remark
+from clew.cli.output import add_common_options, ago, clean_name, one_line, print_json, print_message
 from clew.wire.timestamps import instant
 
 if TYPE_CHECKING:
     from clew.edit.undo_journal import UndoRecord
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "edit",
         nargs="?",
@@ -22,10 +22,10 @@ def arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--list", action="store_true", help="list what can be taken back")
     command.add_argument("--dry-run", action="store_true", help="say what would be done and do nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.undo_journal import UndoJournal, take_back
 
     journal = UndoJournal()
@@ -56,7 +56,7 @@ def _list(options: Namespace, records: Sequence[UndoRecord]) -> int:
         print_json(map(_json, standing))
     elif not standing:
         if not options.quiet:
-            remark("clew wrote nothing that could be taken back.")
+            print_message("clew wrote nothing that could be taken back.")
     else:
         rows = [("NUMBER", "WHEN", "SOURCE", "MADE", "WHAT"), *map(_row, standing)]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]

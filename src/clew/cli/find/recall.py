@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from clew.cli.output import ago, clean, clean_name, common, count, one_line, print_json, remark
-from clew.cli.select_session import tree
+from clew.cli.output import add_common_options, ago, clean, clean_name, one_line, parse_count, print_json, print_message
+from clew.cli.select_session import open_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.errors import Refused
 from clew.index import saved_searches as kept
@@ -24,31 +24,33 @@ from clew.wire.session_writer import create
 ACTIONS = ("list", "save", "load", "export")
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do (default: list)")
     command.add_argument("words", nargs="*", help="save: the query; load and export: a name, or a number of the list")
     command.add_argument("--name", metavar="NAME", help="save: under this name (default: made from the query)")
-    command.add_argument("--limit", "-n", metavar="N", type=count, default=10, help="save: at most so many sessions")
+    command.add_argument(
+        "--limit", "-n", metavar="N", type=parse_count, default=10, help="save: at most so many sessions"
+    )
     command.add_argument("--include-current", action="store_true", help="save: also the session that asks")
     command.add_argument("--dry-run", action="store_true", help="save: say what would be kept and keep nothing")
     command.add_argument(
         "--output", "-o", metavar="FILE", help="export: a new file; JSON if it ends in .json, else Markdown"
     )
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     asked = " ".join(options.words).strip()
     if options.action != "list" and not asked:
         wanted = "a query" if options.action == "save" else "the name of a recall, or its number in the list"
-        remark(f"clew: {options.action} needs {wanted}.")
-        remark("Try: clew recall --help")
+        print_message(f"clew: {options.action} needs {wanted}.")
+        print_message("Try: clew recall --help")
         return 2
     if options.action == "list":
         return _list(options)
     if options.action == "save":
         return _save(options, asked)
-    found = kept.find(tree(options), asked)
+    found = kept.find(open_tree(options), asked)
     if found.recall is None:
         raise Refused([f"{found.path} holds nothing to read, {found.reason}"])
     return _load(options, found.name, found.recall) if options.action == "load" else _export(options, found.recall)
@@ -69,28 +71,28 @@ def _save(options: Namespace, query: str) -> int:
         add_gone(index, asked, found, options.limit, archive=archive, without=without)
     if not found:
         if not options.quiet:
-            remark(f"Nothing matches {query!r}, and nothing is kept.")
+            print_message(f"Nothing matches {query!r}, and nothing is kept.")
         return 1
     if found.instead and not options.quiet:
-        remark(f"Nothing holds {query!r}; these sessions hold {found.instead!r}.")
+        print_message(f"Nothing holds {query!r}; these sessions hold {found.instead!r}.")
     made = kept.recall(found.instead or query, found, datetime.now(UTC), clean)
-    path = None if options.dry_run else kept.save(tree(options), made, options.name or "")
+    path = None if options.dry_run else kept.save(open_tree(options), made, options.name or "")
     if options.json:
         print_json([{"kind": "saved", "path": str(path) if path else None, **_json(path.stem if path else "", made)}])
         return 0
     sessions = plural(len(made.results), "session")
     print(clean_name(f"{path}: {sessions}." if path else f"Would keep {sessions}."))
     if path and not options.quiet:
-        remark(f"Read it again: {shell_quoting.clew_command('recall', 'load', path.stem)}")
+        print_message(f"Read it again: {shell_quoting.clew_command('recall', 'load', path.stem)}")
     return 0
 
 
 def _list(options: Namespace) -> int:
-    found = kept.saved(tree(options))
+    found = kept.saved(open_tree(options))
     if options.json:
         return 0 if print_json(_row(number, each) for number, each in enumerate(found, 1)) else 1
     if not found and not options.quiet:
-        remark("No recall is kept yet. Keep one with: clew recall save QUERY")
+        print_message("No recall is kept yet. Keep one with: clew recall save QUERY")
     names = [one_line(each.name, 40) for each in found]
     width = max(map(len, names), default=0)
     for number, (name, each) in enumerate(zip(names, found, strict=True), 1):

@@ -70,7 +70,7 @@ def quick(arguments: list[str]) -> int | None:
         return None
     plan.query = " ".join(words)
     try:
-        return run(plan)
+        return run_search(plan)
     except BadQuery as error:
         before, after = _plain(error.text[: error.at])[-60:], _plain(error.text[error.at :])[:60]
         print(f"clew: {_plain(error.reason)}.\n  {before}{after}\n  {' ' * len(before)}^", file=sys.stderr)
@@ -88,7 +88,7 @@ def quick(arguments: list[str]) -> int | None:
     return 2
 
 
-def run(plan: SearchOptions) -> int:
+def run_search(plan: SearchOptions) -> int:
     from clew.collect.archive.archived_sessions import ArchivedSessions
     from clew.index.gone_sessions import add_gone, add_gone_matches
     from clew.index.query_syntax import parse
@@ -222,11 +222,11 @@ def refresh(index: Index, quiet: bool) -> None:
 def _report_skipped(paths: list[str], quiet: bool) -> None:
     """Name the files that cannot be indexed, and so are not searched."""
     if paths and not quiet:
-        from clew.cli.output import remark
+        from clew.cli.output import print_message
         from clew.system.file_errors import ErrorCollector
 
         for path in paths:
-            ErrorCollector(remark).add(path, "it cannot be indexed")
+            ErrorCollector(print_message).add(path, "it cannot be indexed")
 
 
 def _bar(done: int, total: int) -> None:
@@ -344,23 +344,25 @@ def _ago(then: int | None) -> str:
     return "now" if then else ""
 
 
-def arguments(command: ArgumentParser) -> None:
-    from clew.cli.output import common, count
+def add_arguments(command: ArgumentParser) -> None:
+    from clew.cli.output import add_common_options, parse_count
 
     command.add_argument("query", nargs="+", help='words, "phrases", -not, OR, and fields such as tool:Bash since:30d')
     command.add_argument("--regex", action="store_true", help="the query is a regular expression over the text itself")
     command.add_argument("--substring", action="store_true", help="the query is a piece of text, letter by letter")
     command.add_argument("--semantic", action="store_true", help="find also what was said in other words (an extra)")
-    command.add_argument("--budget", metavar="SECONDS", type=count, help="with --semantic: time for embedding (60)")
+    command.add_argument(
+        "--budget", metavar="SECONDS", type=parse_count, help="with --semantic: time for embedding (60)"
+    )
     command.add_argument("--context", metavar="N", help="show the turn of the best passage with N turns on either side")
     command.add_argument("--archived", action="store_true", help="sessions that are in the archive alone")
     command.add_argument("--include-current", action="store_true", help="also the session that asks")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     command.add_argument("--no-refresh", action="store_true", help="search the index as it is")
-    common(command, lists=True)
+    add_common_options(command, lists=True)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     """The same by the parsed arguments, for what the quick way does not understand."""
     plan = SearchOptions()
     plan.query = " ".join(options.query)
@@ -374,4 +376,4 @@ def call(options: Namespace) -> int:
     plan.context = options.context or ""
     plan.budget = plan.budget if options.budget is None else str(options.budget)
     plan.flags = {flag for flag, is_set in wanted.items() if is_set}
-    return run(plan)
+    return run_search(plan)

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import byte_count, clean_name, common, print_json, remark, size
+from clew.cli.output import add_common_options, clean_name, parse_size, print_json, print_message, size
 from clew.errors import NotFound, Refused
 from clew.system.plural import noun, plural
 from clew.wire.layout import claude_dir
@@ -31,7 +31,7 @@ _LONG = float("inf")
 _MUCH = 20_000_000  # bytes that take about a second
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     actions = ("install", "uninstall", "status", "setup", "compact")
     command.add_argument(
         "action",
@@ -65,10 +65,10 @@ def arguments(command: ArgumentParser) -> None:
         "--state says how far each file was sent (default: in ~/.local/state/clew)",
     )
     command.add_argument(
-        "--max-line", metavar="SIZE", type=byte_count, default=0, help="send no line longer than this: 512k, 10M, 1G"
+        "--max-line", metavar="SIZE", type=parse_size, default=0, help="send no line longer than this: 512k, 10M, 1G"
     )
     command.add_argument(
-        "--max-file", metavar="SIZE", type=byte_count, default=0, help="leave out files larger than this, and name them"
+        "--max-file", metavar="SIZE", type=parse_size, default=0, help="leave out files larger than this, and name them"
     )
     command.add_argument("--redact", action="store_true", help="mask secrets before anything is written")
     command.add_argument("--lean", action="store_true", help="conversations alone, without the files beside them")
@@ -76,10 +76,10 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--hook", action="store_true", help="install a hook of Claude Code instead of a timer")
     command.add_argument("--yes", action="store_true", help="install without being asked")
     command.add_argument("--dry-run", action="store_true", help="say what would be read and write nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.collect.job import lock_archive, open_collector
 
     if options.action in ("install", "uninstall"):
@@ -162,9 +162,9 @@ def _tell_outcome(outcome: DeliveryOutcome, options: Namespace) -> None:
     elif outcome.sent and not outcome.sink.endswith(FACTS):
         print(clean_name(f"{plural(outcome.sent, 'record')} went to {outcome.sink}"), flush=True)
     if outcome.rejected:
-        remark(f"{outcome.sink} cannot take {plural(outcome.rejected, 'record')}: kept in the archive.")
+        print_message(f"{outcome.sink} cannot take {plural(outcome.rejected, 'record')}: kept in the archive.")
     if outcome.error:
-        remark(f"clew: {outcome.error} What is waiting stays in the archive.")
+        print_message(f"clew: {outcome.error} What is waiting stays in the archive.")
 
 
 def _seconds(text: str) -> float:
@@ -213,7 +213,7 @@ def _watch(job: CollectJob, options: Namespace) -> int:
             yield hear
 
     def failed(error: StoreError) -> None:
-        remark(f"clew: {error} It is tried again.")
+        print_message(f"clew: {error} It is tried again.")
 
     watch(job, due_times(job.root, pace), attend, failed)
     return 0
@@ -227,7 +227,7 @@ def _furnish(collector: Collector) -> None:
     try:
         furnish(Archive(collector.connection), collector.root)
     except OSError as error:
-        remark(f"What is gone could not be laid out for ls and show: {error.filename}: {error.strerror}.")
+        print_message(f"What is gone could not be laid out for ls and show: {error.filename}: {error.strerror}.")
 
 
 def _preview(job: CollectJob, options: Namespace) -> int:
@@ -240,7 +240,7 @@ def _preview(job: CollectJob, options: Namespace) -> int:
     for file in files:
         print(clean_name(file.path))
     if not options.quiet:
-        remark(
+        print_message(
             f"{plural(len(files), 'file')} would be read, {size(sum(f.state.size for f in files))}; nothing was written."
         )
     return 0
@@ -259,7 +259,7 @@ def _tell(report: PollReport, job: CollectJob, options: Namespace) -> None:
         )
     if not options.quiet:
         for text in _remarks(report):
-            remark(text)
+            print_message(text)
 
 
 def _plain(report: PollReport) -> dict[str, Any]:

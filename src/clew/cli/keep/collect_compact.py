@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from clew.cli.output import print_json, remark
+from clew.cli.output import print_json, print_message
 from clew.errors import Refused
 from clew.system.plural import plural
 
@@ -31,5 +31,5 @@ def compact(options: Namespace) -> int:
                     f"{plural(cared.superseded, 'old row')} and {plural(cared.deleted, 'old file')} are gone"
                 )
     if not count and not options.quiet:
-        remark("Nothing has been sent there yet.")
+        print_message("Nothing has been sent there yet.")
     return 0 if count else 1

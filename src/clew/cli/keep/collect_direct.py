@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.cli.output import clean_name, print_json, remark, size
+from clew.cli.output import clean_name, print_json, print_message, size
 from clew.collect.collector_lock import hold_lock
 from clew.collect.direct_collect import DirectCollector, DirectReport, StateFile, default_state_path
 from clew.collect.masking import Policy
@@ -71,9 +71,9 @@ def _print(report: DirectReport, name: str, state: str, options: Namespace) -> N
         what = f"{plural(report.sent, 'record')} ({size(report.bytes)})"
         print(clean_name(f"{what} of {plural(report.files, 'file')} went to {name}"), flush=True)
     for text in () if options.quiet else _remarks(report):
-        remark(text)
+        print_message(text)
     if report.error:
-        remark(f"clew: {report.error} What is left is sent by the next run.")
+        print_message(f"clew: {report.error} What is left is sent by the next run.")
 
 
 def _remarks(report: DirectReport) -> Iterator[str]:

@@ -8,7 +8,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean, clean_name, print_json, remark
+from clew.cli.output import clean, clean_name, print_json, print_message
 from clew.errors import Refused
 from clew.system import shell_quoting
 from clew.wire.layout import claude_dir
@@ -37,7 +37,7 @@ def install(options: Namespace) -> int:
         for path in kept:
             print(clean_name(f"The old one is {path}"))
     elif not options.dry_run:
-        remark("Nothing was changed.")
+        print_message("Nothing was changed.")
         return 1
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from clew.cli.output import print_json, remark
+from clew.cli.output import print_json, print_message
 from clew.errors import Refused
 
 
@@ -32,6 +32,6 @@ def setup(options: Namespace) -> int:
         else:
             print(f"{link.name} has the tables of clew")
     if not options.quiet:
-        remark("Give each host a user of its own: CREATE ROLE ada LOGIN PASSWORD '…' IN ROLE clew_writer;")
-        remark("and those who ask: CREATE ROLE rio LOGIN PASSWORD '…' IN ROLE clew_reader;")
+        print_message("Give each host a user of its own: CREATE ROLE ada LOGIN PASSWORD '…' IN ROLE clew_writer;")
+        print_message("and those who ask: CREATE ROLE rio LOGIN PASSWORD '…' IN ROLE clew_reader;")
     return 0

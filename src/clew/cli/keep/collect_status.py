@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean_name, print_json, remark, size
+from clew.cli.output import clean_name, print_json, print_message, size
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def status(options: Namespace) -> int:
     path = archive_path(options.archive)
     if not options.json:
         for problem in problems:
-            remark(problem)
+            print_message(problem)
     with explained(path):
         connection = open_to_read(path)
         try:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean_name, common, print_json, remark, size
+from clew.cli.output import add_common_options, clean_name, print_json, print_message, size
 from clew.errors import NotFound
 from clew.system import shell_quoting
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clew.collect.archive.reader import Archive, ArchivedFile
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session in the archive: its id or the beginning of it")
     command.add_argument(
         "--to", metavar="DIR", help="below this folder, laid out as in ~/.claude (default: where it was)"
@@ -22,10 +22,10 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--generations", action="store_true", help="also what it was before it was rewritten")
     command.add_argument("--archive", metavar="FILE", help="another archive")
     command.add_argument("--dry-run", action="store_true", help="say what would be written and write nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.collect.archive.reader import Archive, archive_path
     from clew.collect.archive.restore_files import plan, restore
     from clew.collect.archive.sqlite_errors import explained
@@ -73,9 +73,9 @@ def _found(archive: Archive, options: Namespace) -> ArchivedFile:
 
 def _remarks(options: Namespace, session: str, there: int, written: int) -> None:
     if there:
-        remark(f"{there} file{'s are' if there > 1 else ' is'} there already; nothing is written over.")
+        print_message(f"{there} file{'s are' if there > 1 else ' is'} there already; nothing is written over.")
     if options.dry_run:
-        remark(f"{size(written)} would be written.")
+        print_message(f"{size(written)} would be written.")
     elif written:
         where = ("--claude-dir", options.to) if options.to else ()
-        remark(f"{size(written)} written. Read it: {shell_quoting.session_command('show', session, *where)}")
+        print_message(f"{size(written)} written. Read it: {shell_quoting.session_command('show', session, *where)}")

@@ -12,7 +12,16 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from clew.cli.output import common, json_line, number, one_line, print_csv, print_json, remark, size
+from clew.cli.output import (
+    add_common_options,
+    json_line,
+    one_line,
+    parse_number,
+    print_csv,
+    print_json,
+    print_message,
+    size,
+)
 from clew.errors import Refused
 from clew.system.plural import plural
 
@@ -26,7 +35,7 @@ _LAID_OUT = 1000  # rows that decide how wide columns are; the others are printe
 _WIDEST = 60  # columns of a cell in a table
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("query", nargs="?", help="one query; from stdin if it is - or left out; see docs/sql.md")
     command.add_argument("--store", metavar="URL", help="ask a store: postgresql://…, s3://… or delta:FOLDER")
     command.add_argument(
@@ -38,13 +47,17 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--output", "-o", metavar="FILE", help="write there (a new file, 0600) and not to stdout")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     command.add_argument(
-        "--timeout", metavar="SECONDS", type=number, default=inf, help="end a query that takes longer (default: never)"
+        "--timeout",
+        metavar="SECONDS",
+        type=parse_number,
+        default=inf,
+        help="end a query that takes longer (default: never)",
     )
     command.add_argument("--views", action="store_true", help="list what can be asked, with its columns")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.collect.sql.open_store import engine_at
 
     form = "json" if options.json else options.format or "table"
@@ -125,7 +138,7 @@ def _write(found: QueryResult, form: str, options: Namespace) -> int:
             with open(descriptor, "w", encoding="utf-8", newline="", closefd=False) as file:
                 rows = _print(found, form, file)
     if not options.quiet:
-        remark(f"{plural(rows, 'row')} written to {options.output}.")
+        print_message(f"{plural(rows, 'row')} written to {options.output}.")
     return 0 if rows else 1
 
 

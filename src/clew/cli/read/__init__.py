@@ -1,15 +1,13 @@
 """Commands that print sessions.
 
 Modules:
-    browse           The browser in the terminal, which a bare `clew` opens.
-    check            `clew check`: say what is damaged or lost, and what each version would resume.
-    check_drift      `clew check --drift`: the names in session files that this version of clew does not know.
-    check_index      `clew check --all`: sessions-index.json of each project compared with the files that are there.
-    check_inventory  `clew check --inventory`: what sessions hold, one line for each and a sum, in one table.
-    check_print      What the reports of `clew check` are printed with: counts, tables, colours, and progress on a
-                     terminal.
-    compare          `clew compare`: two ways that a conversation went: two branches, two places of a session, or
-                     two sessions.
+    browse           Open the terminal browser, which `clew` without arguments starts.
+    check            `clew check`: report damage, lost data, and what each version would resume.
+    check_drift      `clew check --drift`: list names in session files that this version of clew does not know.
+    check_index      `clew check --all`: compare the sessions-index.json of each project with its files.
+    check_inventory  `clew check --inventory`: count the content of sessions in one table, with a total.
+    check_print      Print the reports of `clew check`: tables, colours, and progress on a terminal.
+    compare          `clew compare`: compare two branches, two points of a session, or two sessions.
     follow           `clew follow`: watch a session as it is written.
     lineage          `clew lineage`: show what a session was made of, and what was made of it.
     ls               `clew ls`: list sessions, projects, agents, prompts, todo lists or plans.

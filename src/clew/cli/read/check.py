@@ -1,4 +1,4 @@
-"""`clew check`: say what is damaged or lost, and what each version would resume."""
+"""`clew check`: report damage, lost data, and what each version would resume."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from clew.cli.output import common, one_line, own_words, print_json, remark, size
+from clew.cli.output import add_common_options, describe_left_out, one_line, print_json, print_message, size
 from clew.cli.read.check_index import report_indexes
-from clew.cli.read.check_print import Line, erase, lacking_fields, print_lines, table, watched
-from clew.cli.select_session import files, tree
-from clew.cli.select_session import session as chosen
+from clew.cli.read.check_print import (
+    Line,
+    describe_missing_fields,
+    erase_progress,
+    format_table,
+    iterate_with_progress,
+    print_lines,
+)
+from clew.cli.select_session import open_session, open_tree, session_files
 from clew.conversation.session import Session
 from clew.errors import READ_ERRORS
 from clew.facts.health import (
@@ -36,66 +42,66 @@ from clew.system.file_errors import describe_error
 from clew.system.plural import plural
 from clew.wire.layout import SessionFile
 
-_SHOWN = 10  # damaged lines, and line numbers, before the rest is only counted
+_SHOWN = 10  # damaged lines and line numbers to show; the others are counted
 _STYLES = {SOUND: "bold green", DAMAGED: "bold yellow", LOSES: "bold red", BROKEN: "bold red"}
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group()
     which.add_argument(
         "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
     )
-    which.add_argument("--all", action="store_true", help="every session; only those that are not sound are listed")
+    which.add_argument("--all", action="store_true", help="check every session, and list those that are not sound")
     command.add_argument(
-        "--drift", action="store_true", help="names that are new, in all sessions unless one is given; safe to share"
+        "--drift", action="store_true", help="list unknown names, in all sessions unless one is given; safe to share"
     )
     command.add_argument(
         "--inventory",
         action="store_true",
-        help="count what sessions hold in one table, all of them unless one is given",
+        help="count the content of sessions in one table, of all sessions unless one is given",
     )
     command.add_argument(
         "--as",
         dest="versions",
         metavar="VERSION",
-        type=_version,
+        type=_parse_version,
         action="append",
         help="judge by what this version of Claude Code would resume (may be repeated)",
     )
-    common(command, lists=True)
+    add_common_options(command, lists=True)
 
 
-def _version(text: str) -> str:
+def _parse_version(text: str) -> str:
     if not re.fullmatch(r"\d{1,5}(\.\d{1,5}){1,3}", text):
-        raise ArgumentTypeError(f"{text!r} is no version: write 2.1.29")
+        raise ArgumentTypeError(f"{text!r} is not a version: write 2.1.29")
     return text
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     if options.inventory:
         from clew.cli.read import check_inventory
 
-        code = check_inventory.call(options)
-        return _nothing(options) if code is None else code
+        code = check_inventory.run(options)
+        return _report_no_session(options) if code is None else code
     if options.drift:
         from clew.cli.read import check_drift
 
-        code = check_drift.call(options)
-        return _nothing(options) if code is None else code
+        code = check_drift.run(options)
+        return _report_no_session(options) if code is None else code
     return _check_all(options) if options.all else _check_one(options)
 
 
-def _one(options: Namespace) -> Session | None:
-    """The session asked for; without an id the newest that the other options leave."""
+def _selected_session(options: Namespace) -> Session | None:
+    """The session with the given id; without an id the newest that the other options select. None if there is none."""
     if options.id or not (options.project or options.since or options.until):
-        return chosen(options, options.id, archived=True)
-    file = next(files(options), None)
+        return open_session(options, options.id, archived=True)
+    file = next(session_files(options), None)
     return Session(file.path, file=file) if file else None
 
 
-def _nothing(options: Namespace) -> int:
+def _report_no_session(options: Namespace) -> int:
     if not options.quiet:
-        remark(f"No session here. The folder is {tree(options).root}; name another with --claude-dir.")
+        print_message(f"No sessions in {open_tree(options).root}. Name another folder with --claude-dir.")
     return 1
 
 
@@ -103,94 +109,94 @@ def _nothing(options: Namespace) -> int:
 
 
 def _check_one(options: Namespace) -> int:
-    session = _one(options)
+    session = _selected_session(options)
     if session is None:
-        return _nothing(options)
-    found = health(session, options.versions or VERSIONS)
+        return _report_no_session(options)
+    report = health(session, options.versions or VERSIONS)
     if options.json:
-        print_json([_json(found, session)])
+        print_json([_health_json(report, session)])
     else:
-        print_lines(_report(found))
-    return 0 if found.verdict == SOUND else 2
+        print_lines(_report_lines(report))
+    return 0 if report.verdict == SOUND else 2
 
 
-def _json(found: Health, session: Session) -> Mapping[str, Any]:
-    made = {"kind": "health", "path": str(session.path) if session.path else None, **asdict(found)}
-    shares = {"reachable_share": found.prompts.reachable_share, "context_share": found.prompts.context_share}
-    made["prompts"] |= {name: round(share, 4) for name, share in shares.items()}
-    made["inventory"]["result_share"] = round(found.inventory.result_share, 4)
-    made["resumes"] = [{**asdict(r), "resumable": r.is_resumable, "share": round(r.share, 4)} for r in found.resumes]
-    return made
+def _health_json(report: Health, session: Session) -> Mapping[str, Any]:
+    value = {"kind": "health", "path": str(session.path) if session.path else None, **asdict(report)}
+    shares = {"reachable_share": report.prompts.reachable_share, "context_share": report.prompts.context_share}
+    value["prompts"] |= {name: round(share, 4) for name, share in shares.items()}
+    value["inventory"]["result_share"] = round(report.inventory.result_share, 4)
+    value["resumes"] = [{**asdict(r), "resumable": r.is_resumable, "share": round(r.share, 4)} for r in report.resumes]
+    return value
 
 
-def _report(found: Health) -> Iterator[Line]:
-    yield _STYLES[found.verdict], one_line(f"{found.id} {verdict(found)}")
-    if step := _next_step(found):
+def _report_lines(report: Health) -> Iterator[Line]:
+    yield _STYLES[report.verdict], one_line(f"{report.id} {verdict(report)}")
+    if step := _next_step(report):
         yield "", f"  {step}"
-    for damage in found.damage[:_SHOWN]:
-        yield "", _sentence(_damage(damage))
-    if len(found.damage) > _SHOWN:
-        yield "", f"  … and {plural(len(found.damage) - _SHOWN, 'more damaged line')}; --json lists them."
+    for damage in report.damage[:_SHOWN]:
+        yield "", _indent_sentence(_describe_line(damage))
+    if len(report.damage) > _SHOWN:
+        yield "", f"  … and {plural(len(report.damage) - _SHOWN, 'more damaged line')}; --json lists them."
     for kind, sentence in _FLAWS.items():
         if kind == "field":
-            yield from (("", _sentence(text)) for text in lacking_fields(found.of(kind)))
-        elif flaws := found.of(kind):
-            yield "", _sentence(_flaws(flaws, sentence))
-    yield "", _prompts(found)
-    if found.resumes:
-        yield from table(("VERSION", "RESUMES", "MESSAGES", "PROMPTS"), map(_resume, found.resumes))
-    yield from (("dim", one_line(line)) for line in _inventory(found))
+            yield from (("", _indent_sentence(text)) for text in describe_missing_fields(report.of(kind)))
+        elif flaws := report.of(kind):
+            yield "", _indent_sentence(_describe_flaws(flaws, sentence))
+    yield "", _describe_prompts(report)
+    if report.resumes:
+        yield from format_table(("VERSION", "RESUMES", "MESSAGES", "PROMPTS"), map(_resume_row, report.resumes))
+    yield from (("dim", one_line(line)) for line in _inventory_lines(report))
 
 
-def verdict(found: Health) -> str:
-    """The verdict as the rest of a sentence about the session."""
-    if found.verdict == SOUND and not found.is_conversation:
-        return "is sound: nobody says anything in it, so there is nothing to resume."
-    if found.verdict == BROKEN:
-        why = found.refusal or "nothing in it can be read"
-        return f"is broken: {found.judged} cannot resume it, because {why}."
-    lost = found.prompts.lost
-    if found.verdict == LOSES:
-        return f"loses {plural(len(lost), 'prompt')} when {found.judged} resumes it: {_lines(lost)}."
-    if found.verdict == DAMAGED:
-        return f"is damaged but resumable: {_whole(found)} in spite of {_why(found)}."
-    return f"is sound: {_whole(found)}."
+def verdict(report: Health) -> str:
+    """The verdict as the remainder of a sentence about the session."""
+    if report.verdict == SOUND and not report.is_conversation:
+        return "is sound: it has no messages, so there is nothing to resume."
+    if report.verdict == BROKEN:
+        why = report.refusal or "nothing in it can be read"
+        return f"is broken: {report.judged} cannot resume it, because {why}."
+    lost = report.prompts.lost
+    if report.verdict == LOSES:
+        return f"loses {plural(len(lost), 'prompt')} when {report.judged} resumes it: {_line_numbers(lost)}."
+    if report.verdict == DAMAGED:
+        return f"is damaged but resumable: {_describe_complete(report)} in spite of {_describe_damage(report)}."
+    return f"is sound: {_describe_complete(report)}."
 
 
-def _next_step(found: Health) -> str:
-    """How to get the lost prompts back, except what is left of a torn line, and how to get rid of blank texts."""
-    torn = {damage.line for damage in found.damage if damage.prompt and not damage.agent}
-    if {*found.prompts.lost} - torn:
-        return f"Bring them back with: {shell_quoting.session_command('repair', found.id)}"
+def _next_step(report: Health) -> str:
+    """The command that restores lost prompts (except torn lines) or replaces blank texts, as a sentence."""
+    torn = {damage.line for damage in report.damage if damage.prompt and not damage.agent}
+    if {*report.prompts.lost} - torn:
+        return f"Restore them with: {shell_quoting.session_command('repair', report.id)}"
     return (
-        f"Replace the blank texts with: {shell_quoting.session_command('repair', found.id)}"
-        if found.of("blank")
+        f"Replace the blank texts with: {shell_quoting.session_command('repair', report.id)}"
+        if report.of("blank")
         else ""
     )
 
 
-def _whole(found: Health) -> str:
-    """What is there, all of it."""
-    if not found.resumes:
-        return "an agent's own talk, all of it there"
-    due = found.resumes[-1].due
+def _describe_complete(report: Health) -> str:
+    """What a resume restores completely."""
+    if not report.resumes:
+        return "a complete transcript of a sub-agent"
+    due = report.resumes[-1].due
     prompts = f"all {due:,} prompts" if due > 1 else "its prompt"
-    return f"{found.judged} brings back {prompts}" if due else f"{found.judged} resumes it, with no prompt in it"
+    return f"{report.judged} restores {prompts}" if due else f"{report.judged} resumes it; it has no prompts"
 
 
-def _why(found: Health) -> str:
-    """What is damaged, in few words."""
-    parts = [plural(len(found.damage), "damaged line")] if found.damage else []
-    counts = Counter(flaw.kind for flaw in found.flaws)
-    words = {
+def _describe_damage(report: Health) -> str:
+    """Summarise the damage in a few words."""
+    parts = [plural(len(report.damage), "damaged line")] if report.damage else []
+    counts = Counter(flaw.kind for flaw in report.flaws)
+    nouns = {
         "dangling": "missing parent",
         "gap": "parent of an unknown type",
         "cycle": "cycle",
         "duplicate": "repeated uuid",
         "blank": "blank text",
     }
-    parts += [plural(counts[kind], word, _PLURAL.get(kind, "")) for kind, word in words.items() if counts[kind]]
-    bad = sum(flaw.text == BAD_TEXT for flaw in found.of("lenient"))
+    parts += [plural(counts[kind], word, _PLURAL.get(kind, "")) for kind, word in nouns.items() if counts[kind]]
+    bad = sum(flaw.text == BAD_TEXT for flaw in report.of("lenient"))
     parts += [f"{plural(bad, 'line')} of invalid UTF-8"] if bad else []
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
@@ -205,7 +211,7 @@ _DAMAGE = {
 }
 
 
-def _damage(damage: Damage) -> str:
+def _describe_line(damage: Damage) -> str:
     where = f"line {damage.line}, byte {damage.offset}" + (f", of the agent {damage.agent}" if damage.agent else "")
     saved = f"{plural(damage.saved, 'entry', 'entries')} saved" if damage.saved else "nothing saved"
     guess = "; it looks like a prompt" if damage.prompt else ""
@@ -216,75 +222,75 @@ _BRIDGE = (
     "versions from 2.1.100 continue with a line at most 5 seconds older, or lose what came before, as older ones do"
 )
 _FLAWS = {
-    "cycle": "rings of entries are their own ancestors",
+    "cycle": "cycles of entries are their own ancestors",
     "dangling": f"parents are not in the file; {_BRIDGE}",
-    "gap": f"parents are no part of the conversation; {_BRIDGE}",
-    "duplicate": "uuids are there more than once, the last one counts",
+    "gap": f"parents are not part of the conversation; {_BRIDGE}",
+    "duplicate": "uuids occur more than once; the last one counts",
     "call": "calls have no result",
     "result": "results answer no call",
-    "extra": "results are further ones for the same call, the first counts",
+    "extra": "results repeat the result of a call; the first one counts",
     "agent": "agents have no call",
     "name": "agent files are named differently from their entries",
     "lenient": "lines had to be read leniently",
-    "blank": "texts are nothing but white space, which the API refuses",
+    "blank": "texts consist of white space only, which the API refuses",
     "field": "lines lack required fields",
 }
 
 
-def _flaws(flaws: Sequence[Flaw], sentence: str) -> str:
+def _describe_flaws(flaws: Sequence[Flaw], sentence: str) -> str:
     if len(flaws) == 1:
         where = f"line {flaws[0].line}: " if flaws[0].line else ""
         return f"{where}{flaws[0].text}."
     if not flaws[0].line:
-        rest = f" … and {len(flaws) - _SHOWN} more" if len(flaws) > _SHOWN else ""
-        return f"{len(flaws)} {sentence}: {'; '.join(flaw.text for flaw in flaws[:_SHOWN])}{rest}."
-    return f"{len(flaws)} {sentence}: {_lines([flaw.line for flaw in flaws])}."
+        more = f" … and {len(flaws) - _SHOWN} more" if len(flaws) > _SHOWN else ""
+        return f"{len(flaws)} {sentence}: {'; '.join(flaw.text for flaw in flaws[:_SHOWN])}{more}."
+    return f"{len(flaws)} {sentence}: {_line_numbers([flaw.line for flaw in flaws])}."
 
 
-def _lines(numbers: Sequence[int]) -> str:
+def _line_numbers(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:_SHOWN]))
-    rest = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
-    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{rest}"
+    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{more}"
 
 
-def _prompts(found: Health) -> str:
-    made = found.prompts
-    aside = {"on branches that were left": made.left, "before a compaction": made.compacted}
-    rest = ", ".join(f"{count} {where}" for where, count in aside.items() if count)
-    path = f"{made.reachable} on the active path ({made.reachable_share:.0%})"
-    context = f"{made.context} in the context ({made.context_share:.0%})"
-    return f"Prompts: {made.total} in the file, {path}, {context}{'; ' + rest if rest else ''}."
+def _describe_prompts(report: Health) -> str:
+    prompts = report.prompts
+    aside = {"on branches that were left": prompts.left, "before a compaction": prompts.compacted}
+    others = ", ".join(f"{count} {where}" for where, count in aside.items() if count)
+    path = f"{prompts.reachable} on the active path ({prompts.reachable_share:.0%})"
+    context = f"{prompts.context} in the context ({prompts.context_share:.0%})"
+    return f"Prompts: {prompts.total} in the file, {path}, {context}{'; ' + others if others else ''}."
 
 
-def _resume(made: ResumeVerdict) -> tuple[str, ...]:
-    if made.refusal:
-        return made.version, "no", "", made.refusal
-    whole = made.due - len(made.lost)
-    more = f", {made.kept - whole} of other branches" if made.kept > whole else ""
+def _resume_row(resume: ResumeVerdict) -> tuple[str, ...]:
+    if resume.refusal:
+        return resume.version, "no", "", resume.refusal
+    complete = resume.due - len(resume.lost)
+    more = f", {resume.kept - complete} of other branches" if resume.kept > complete else ""
     return (
-        made.version,
+        resume.version,
         "yes",
-        str(made.messages),
-        f"{whole} of {made.due} ({made.share:.0%}){more}{own_words(made.left_out)}",
+        str(resume.messages),
+        f"{complete} of {resume.due} ({resume.share:.0%}){more}{describe_left_out(resume.left_out)}",
     )
 
 
-def _inventory(found: Health) -> Iterator[str]:
-    made = found.inventory
-    agents = f"; {plural(found.agents, 'agent')}" if found.agents else ""
-    yield f"Lines: {made.lines} ({size(made.size)}): {_counts(made.types)}{agents}"
-    if made.types.get("user"):
+def _inventory_lines(report: Health) -> Iterator[str]:
+    inventory = report.inventory
+    agents = f"; {plural(report.agents, 'agent')}" if report.agents else ""
+    yield f"Lines: {inventory.lines} ({size(inventory.size)}): {_format_counts(inventory.types)}{agents}"
+    if inventory.types.get("user"):
         yield (
-            f"Turns: {made.human_turns} by a person, {plural(made.calls, 'call')}; "
-            f"{made.result_share:.0%} of the user entries are results"
+            f"Turns: {inventory.human_turns} by the user, {plural(inventory.calls, 'call')}; "
+            f"{inventory.result_share:.0%} of the user entries are results"
         )
-    named = {"Versions": made.versions, "Blocks": made.blocks, "Stop reasons": made.stop_reasons}
-    yield from (f"{name}: {_counts(counts)}" for name, counts in named.items() if counts)
-    if found.backward:
-        yield f"Times: {plural(found.backward, 'entry is', 'entries are')} earlier than the one before"
+    named = {"Versions": inventory.versions, "Blocks": inventory.blocks, "Stop reasons": inventory.stop_reasons}
+    yield from (f"{name}: {_format_counts(counts)}" for name, counts in named.items() if counts)
+    if report.backward:
+        yield f"Times: {plural(report.backward, 'entry is', 'entries are')} earlier than the one before"
 
 
-def _counts(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name or '(none)'} {count}" for name, count in counts.items())
 
 
@@ -292,56 +298,56 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def _check_all(options: Namespace) -> int:
-    """One line for each session that is not sound, as soon as it is known."""
-    wanted = list(islice(files(options), options.limit))
+    """Print one line for each session that is not sound, as soon as it has been checked."""
+    selected = list(islice(session_files(options), options.limit))
     versions = options.versions or (VERSIONS if options.json else VERSIONS[-1:])
     totals: Counter[str] = Counter()
-    for file in watched(wanted, options.quiet):
-        verdict, made, why = _checked(file, versions)
+    for file in iterate_with_progress(selected, options.quiet):
+        verdict, value, why = _check_file(file, versions)
         totals[verdict] += 1
         if options.json:
-            print_json([made])
+            print_json([value])
         elif verdict != SOUND:
-            erase()
+            erase_progress()
             print_lines([("", f"{one_line(file.id[:8])}  {verdict.ljust(7)}  {one_line(why)}")])
     if not totals:
-        return _nothing(options)
+        return _report_no_session(options)
     report_indexes(options)
     if not options.json:
         parts = ", ".join(f"{totals[verdict]} {_TOTAL[verdict]}" for verdict in VERDICTS if totals[verdict])
-        print_lines([("bold", f"{plural(len(wanted), 'session')}: {parts}.")])
+        print_lines([("bold", f"{plural(len(selected), 'session')}: {parts}.")])
     return 0 if set(totals) == {SOUND} else 2
 
 
 _TOTAL = {SOUND: "sound", DAMAGED: "damaged but resumable", LOSES: "losing prompts", BROKEN: "broken"}
 
 
-def _checked(file: SessionFile, versions: Sequence[str]) -> tuple[str, Mapping[str, Any], str]:
-    """The verdict on a file, all that is known of it, and why; a file that cannot be read is broken too."""
+def _check_file(file: SessionFile, versions: Sequence[str]) -> tuple[str, Mapping[str, Any], str]:
+    """The verdict on a file, its report as JSON, and the reason. A file that cannot be read is broken."""
     session = Session(file.path, file=file)
     try:
-        found = health(session, versions)
+        report = health(session, versions)
     except READ_ERRORS as error:
         why = describe_error(error)
-        made = {"kind": "health", "path": str(file.path), "id": file.id, "verdict": BROKEN, "error": why}
-        return BROKEN, made, f"It cannot be read: {why}."
-    return found.verdict, _json(found, session), _summary(found)
+        value = {"kind": "health", "path": str(file.path), "id": file.id, "verdict": BROKEN, "error": why}
+        return BROKEN, value, f"It cannot be read: {why}."
+    return report.verdict, _health_json(report, session), _summary(report)
 
 
-def _summary(found: Health) -> str:
-    why = _why(found)
-    if found.verdict == BROKEN:
-        return f"{found.judged} cannot resume it: {found.refusal or 'nothing in it can be read'}."
-    if found.verdict == LOSES:
-        lost = found.prompts.lost
-        told = f"{plural(len(lost), 'prompt')} lost ({_lines(lost)})" + (f"; {why}." if why else ".")
-        return f"{told} {_next_step(found)}".rstrip()
+def _summary(report: Health) -> str:
+    why = _describe_damage(report)
+    if report.verdict == BROKEN:
+        return f"{report.judged} cannot resume it: {report.refusal or 'nothing in it can be read'}."
+    if report.verdict == LOSES:
+        lost = report.prompts.lost
+        losses = f"{plural(len(lost), 'prompt')} lost ({_line_numbers(lost)})" + (f"; {why}." if why else ".")
+        return f"{losses} {_next_step(report)}".rstrip()
     return f"{why[:1].upper()}{why[1:]}."
 
 
 # -- text
 
 
-def _sentence(text: str) -> str:
+def _indent_sentence(text: str) -> str:
     text = one_line(text)
     return f"  {text[:1].upper()}{text[1:]}"

@@ -1,4 +1,4 @@
-"""`clew check --drift`: the names in session files that this version of clew does not know."""
+"""`clew check --drift`: list names in session files that this version of clew does not know."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from clew.cli.output import print_json, remark
-from clew.cli.read.check_print import Line, print_lines, table, watched
-from clew.cli.select_session import files
-from clew.cli.select_session import session as chosen
+from clew.cli.output import print_json, print_message
+from clew.cli.read.check_print import Line, format_table, iterate_with_progress, print_lines
+from clew.cli.select_session import open_session, session_files
 from clew.conversation.session import Session
 from clew.errors import READ_ERRORS
 from clew.facts.format_drift import Drift, Unknown, drift, known
@@ -19,36 +18,36 @@ from clew.system.file_errors import describe_error
 from clew.system.plural import plural
 from clew.wire.layout import SessionFile
 
-_SHOWN = 10  # sessions before the rest is left out
+_SHOWN = 10  # sessions to name
 
 
-def call(options: Namespace) -> int | None:
-    """Report the unknown names of one session if an id is given, else of all; None if there is no session."""
+def run(options: Namespace) -> int | None:
+    """Report the unknown names of one session if an id is given, else of all. None if there is no session."""
     if options.id:
-        session = chosen(options, options.id, archived=True)
-        wanted = [session.file] if isinstance(session.file, SessionFile) else []
+        session = open_session(options, options.id, archived=True)
+        selected = [session.file] if isinstance(session.file, SessionFile) else []
     else:
-        wanted = list(islice(files(options), options.limit))
+        selected = list(islice(session_files(options), options.limit))
     total = Drift()
-    where = []
+    sessions = []
     code = 0
-    for file in watched(wanted, options.quiet):
+    for file in iterate_with_progress(selected, options.quiet):
         try:
-            found = sum((drift(s.entries) for s in _with_agents(file)), Drift())
+            drifts = sum((drift(s.entries) for s in _with_agents(file)), Drift())
         except READ_ERRORS as error:
-            remark(f"{file.id[:8]} cannot be read: {describe_error(error)}.")
+            print_message(f"{file.id[:8]} cannot be read: {describe_error(error)}.")
             code = 2
             continue
-        where += [file.id[:8]] if found.found else []
-        total += found
+        sessions += [file.id[:8]] if drifts.found else []
+        total += drifts
     if not total.files:
         return code or None
     if options.json:
-        print_json([_drift_json(total)])
+        print_json([_total_json(total)])
     else:
-        print_lines(_drift_report(total))
-    if where and not options.id and not options.quiet:
-        remark(f"They are in {', '.join(where[:_SHOWN])}{' …' if len(where) > _SHOWN else ''}")
+        print_lines(_report_lines(total))
+    if sessions and not options.id and not options.quiet:
+        print_message(f"They are in {', '.join(sessions[:_SHOWN])}{' …' if len(sessions) > _SHOWN else ''}")
     return code
 
 
@@ -58,29 +57,29 @@ def _with_agents(file: SessionFile) -> Iterator[Session]:
         yield Session(agent.path, file=agent)
 
 
-def _drift_json(total: Drift) -> Mapping[str, Any]:
-    unknown = [asdict(each) for each in total.unknown]
+def _total_json(total: Drift) -> Mapping[str, Any]:
+    unknown = [asdict(name) for name in total.unknown]
     counts = {"files": total.files, "entries": total.entries, "versions": dict(total.versions)}
     return {"kind": "drift", "known": known().newest, **counts, "newer": list(total.newer), "unknown": unknown}
 
 
-def _drift_report(total: Drift) -> Iterator[Line]:
-    seen = (
+def _report_lines(total: Drift) -> Iterator[Line]:
+    counts = (
         plural(total.files, "file"),
         plural(total.entries, "entry", "entries"),
         plural(len(total.versions), "version"),
     )
-    yield "", f"{', '.join(seen)}."
+    yield "", f"{', '.join(counts)}."
     if total.newer:
-        yield "", f"Newer than the names known here, which are those of {known().newest}: {', '.join(total.newer)}."
+        yield "", f"Newer than the newest known version, {known().newest}: {', '.join(total.newer)}."
     if not total.unknown:
         yield "bold green", f"Every name is known from versions up to {known().newest}."
         return
     yield "bold yellow", f"{plural(len(total.unknown), 'name')} not known from versions up to {known().newest}:"
-    yield from table(("KIND", "NAME", "COUNT", "VERSIONS", "LINE"), map(_unknown, total.unknown))
+    yield from format_table(("KIND", "NAME", "COUNT", "VERSIONS", "LINE"), map(_unknown_row, total.unknown))
 
 
-def _unknown(each: Unknown) -> tuple[str, ...]:
-    span = each.first if each.first == each.last else f"{each.first} to {each.last}"
-    name = f"{each.of}.{each.name}" if each.of else each.name
-    return each.kind, name, str(each.count), span or "?", str(each.line)
+def _unknown_row(unknown: Unknown) -> tuple[str, ...]:
+    versions = unknown.first if unknown.first == unknown.last else f"{unknown.first} to {unknown.last}"
+    name = f"{unknown.of}.{unknown.name}" if unknown.of else unknown.name
+    return unknown.kind, name, str(unknown.count), versions or "?", str(unknown.line)

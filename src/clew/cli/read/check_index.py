@@ -1,4 +1,4 @@
-"""`clew check --all`: sessions-index.json of each project compared with the files that are there."""
+"""`clew check --all`: compare the sessions-index.json of each project with its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import structs
 
 from clew.cli.output import one_line, print_json
 from clew.cli.read.check_print import print_lines
-from clew.cli.select_session import tree
+from clew.cli.select_session import open_tree
 from clew.facts.secrets.mask_secrets import mask, mask_data
 from clew.system.plural import plural
 from clew.wire.layout import Project
@@ -18,34 +18,34 @@ from clew.wire.lookup import find_project
 from clew.wire.side_files import IndexComparison, IndexEntry, SessionsIndex, compare, read_index
 from clew.wire.timestamps import stamp
 
-_SHOWN = 10  # entries that are named before the rest is only counted
+_SHOWN = 10  # entries to name; the others are counted
 
 
 def report_indexes(options: Namespace) -> None:
-    """Name the entries whose files are gone, and count those that are older than their file or missing."""
-    place = tree(options)
-    for project in [find_project(place, options.project)] if options.project else place.projects():
+    """Name the entries whose files are missing, and count those that are stale or not listed."""
+    claude_tree = open_tree(options)
+    for project in [find_project(claude_tree, options.project)] if options.project else claude_tree.projects():
         index = read_index(project.index) if project.index else None
         if index is None:
             continue
-        found = compare(index, [file for file in project.sessions() if not file.is_empty])
+        comparison = compare(index, [file for file in project.sessions() if not file.is_empty])
         if options.json:
-            print_json([_json(project, index, found)])
-        elif found.missing:
-            print_lines(("", line) for line in _lines(project, found))
+            print_json([_index_json(project, index, comparison)])
+        elif comparison.missing:
+            print_lines(("", line) for line in _report_lines(project, comparison))
 
 
-def _lines(project: Project, found: IndexComparison) -> Iterator[str]:
-    yield f"The index of {one_line(project.path().path)} names {plural(len(found.missing), 'session')} without a file:"
-    for entry in found.missing[:_SHOWN]:
-        yield f"  {one_line(entry.session_id)[:8]}  gone     {_about(entry)}"
-    if len(found.missing) > _SHOWN:
-        yield f"  … and {len(found.missing) - _SHOWN} more; --json lists them."
-    if found.stale:
-        yield f"  {plural(len(found.stale), 'entry is', 'entries are')} older than the file: its fileMtime differs."
+def _report_lines(project: Project, comparison: IndexComparison) -> Iterator[str]:
+    yield f"The index of {one_line(project.path().path)} names {plural(len(comparison.missing), 'session')} without a file:"
+    for entry in comparison.missing[:_SHOWN]:
+        yield f"  {one_line(entry.session_id)[:8]}  gone     {_describe_entry(entry)}"
+    if len(comparison.missing) > _SHOWN:
+        yield f"  … and {len(comparison.missing) - _SHOWN} more; --json lists them."
+    if comparison.stale:
+        yield f"  {plural(len(comparison.stale), 'entry is', 'entries are')} older than the file: its fileMtime differs."
 
 
-def _about(entry: IndexEntry) -> str:
+def _describe_entry(entry: IndexEntry) -> str:
     title = mask(one_line(entry.custom_title or entry.summary or entry.first_prompt or "(no prompt)", 60))[0]
     if entry.is_sidechain:
         title = f"(sidechain) {title}"
@@ -53,29 +53,29 @@ def _about(entry: IndexEntry) -> str:
     return f"{when.date()}  {title}" if when else title
 
 
-def _json(project: Project, index: SessionsIndex, found: IndexComparison) -> dict[str, object]:
-    states = {"fresh": found.fresh, "stale": found.stale, "missing": found.missing}
+def _index_json(project: Project, index: SessionsIndex, comparison: IndexComparison) -> dict[str, object]:
+    states = {"fresh": comparison.fresh, "stale": comparison.stale, "missing": comparison.missing}
     return {
         "kind": "index",
         "path": str(project.index),
         "project": project.path().path,
         "original_path": index.original_path,
-        "entries": [_fields(entry, state) for state, entries in states.items() for entry in entries],
-        "missing": [_entry(entry) for entry in found.missing],
-        "stale": [entry.session_id for entry in found.stale],
-        "unlisted": [file.id for file in found.unlisted],
+        "entries": [_entry_fields(entry, state) for state, entries in states.items() for entry in entries],
+        "missing": [_missing_json(entry) for entry in comparison.missing],
+        "stale": [entry.session_id for entry in comparison.stale],
+        "unlisted": [file.id for file in comparison.unlisted],
     }
 
 
-def _fields(entry: IndexEntry, state: str) -> dict[str, object]:
-    """All fields of an entry, texts masked and times in UTC; `state` compares its fileMtime with the file."""
+def _entry_fields(entry: IndexEntry, state: str) -> dict[str, object]:
+    """All fields of an entry, with texts masked and times in UTC. `state` compares its fileMtime with the file."""
     fields = {
         name: stamp(value) if isinstance(value, datetime) else value for name, value in structs.asdict(entry).items()
     }
     return {**dict(mask_data(fields)[0]), "state": state}
 
 
-def _entry(entry: IndexEntry) -> dict[str, object]:
+def _missing_json(entry: IndexEntry) -> dict[str, object]:
     return {
         "session": entry.session_id,
         "title": mask(entry.custom_title or entry.summary or entry.first_prompt)[0],

@@ -1,4 +1,4 @@
-"""`clew check --inventory`: what sessions hold, one line for each and a sum, in one table."""
+"""`clew check --inventory`: count the content of sessions in one table, with a total."""
 
 from __future__ import annotations
 
@@ -10,41 +10,40 @@ from itertools import islice
 from typing import Any
 
 from clew.cli.output import one_line, print_json, size
-from clew.cli.select_session import add_missed, fence_of, files
-from clew.cli.select_session import session as chosen
+from clew.cli.select_session import error_fence, open_session, report_unlisted_folders, session_files
 from clew.cli.text_columns import Column, print_folded
 from clew.conversation.session import Session
 from clew.facts.health import inventory
 
 Json = Mapping[str, Any]
 _COUNTED = ("types", "stop_reasons", "blocks", "tools", "versions")
-_NAME = 30  # columns of a name in the heading
+_NAME = 30  # characters of a name in the heading
 _SUMMED = ("bytes", "lines", "human_turns", "calls")
 
 
-def call(options: Namespace) -> int | None:
-    """Print the table; None if there is no session."""
-    fence = fence_of(options)
+def run(options: Namespace) -> int | None:
+    """Print the table. None if there is no session."""
+    fence = error_fence(options)
     rows: list[Json] = []
     if options.id:
-        rows = [_row(chosen(options, options.id, archived=True))]
+        rows = [_session_row(open_session(options, options.id, archived=True))]
     else:
-        for file in islice(files(options), options.limit):
+        for file in islice(session_files(options), options.limit):
             with fence.catch(file.path):
-                rows.append(_row(Session(file.path, file=file)))
+                rows.append(_session_row(Session(file.path, file=file)))
     if not rows:
         return None
-    rows.append(_total(rows))
+    rows.append(_total_row(rows))
     if options.json:
         print_json(rows)
     else:
         print_folded(rows, _columns(rows[-1]))
     if not options.id:
-        add_missed(options, fence)
+        report_unlisted_folders(options, fence)
     return 1 if fence.problems else 0
 
 
-def _row(session: Session) -> Json:
+def _session_row(session: Session) -> Json:
     counted = asdict(inventory(session))
     tools = Counter(call.name for call in session.calls)
     return {
@@ -59,26 +58,26 @@ def _row(session: Session) -> Json:
     }
 
 
-def _total(rows: list[Json]) -> Json:
+def _total_row(rows: list[Json]) -> Json:
     sums = {name: sum(row[name] for row in rows) for name in _SUMMED}
     return {
         "kind": "total",
         "session": "Total",
         "sessions": len(rows),
         **sums,
-        **{name: _added(row[name] for row in rows) for name in _COUNTED},
+        **{name: _add_counts(row[name] for row in rows) for name in _COUNTED},
     }
 
 
-def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
+    for counts_of_row in counts:
+        total.update(counts_of_row)
     return dict(total.most_common())
 
 
 def _columns(total: Json) -> list[Column]:
-    """A column for each type, stop reason and kind of block that there is; versions and tools are lists at the end."""
+    """One column for each type, stop reason and kind of block that occurs; versions and tools are lists at the end."""
     columns: list[Column] = [
         ("SESSION", lambda row: row["session"][:8]),
         ("SIZE", lambda row: size(row["bytes"])),
@@ -87,13 +86,13 @@ def _columns(total: Json) -> list[Column]:
         ("CALLS", lambda row: str(row["calls"])),
     ]
     for group, mark in (("types", ""), ("stop_reasons", "stop:"), ("blocks", "block:")):
-        columns += [(f"{mark}{one_line(name, _NAME) or '(none)'}", _count(group, name)) for name in total[group]]
-    return [*columns, ("VERSIONS", _list("versions")), ("TOOLS", _list("tools"))]
+        columns += [(f"{mark}{one_line(name, _NAME) or '(none)'}", _count_cell(group, name)) for name in total[group]]
+    return [*columns, ("VERSIONS", _list_cell("versions")), ("TOOLS", _list_cell("tools"))]
 
 
-def _count(group: str, name: str) -> Any:
+def _count_cell(group: str, name: str) -> Any:
     return lambda row: str(row[group].get(name, 0))
 
 
-def _list(group: str) -> Any:
+def _list_cell(group: str) -> Any:
     return lambda row: ", ".join(f"{one_line(name, _NAME) or '(none)'} {count}" for name, count in row[group].items())

@@ -1,4 +1,4 @@
-"""What the reports of `clew check` are printed with: counts, tables, colours, and progress on a terminal."""
+"""Print the reports of `clew check`: tables, colours, and progress on a terminal."""
 
 from __future__ import annotations
 
@@ -12,35 +12,37 @@ from clew.system.plural import plural
 from clew.wire.layout import SessionFile
 
 Line = tuple[str, str]  # a style, and a text
-_SHOWN = 10  # line numbers before the rest is left out
+_SHOWN = 10  # line numbers to show
 
 
-def watched(wanted: Sequence[SessionFile], quiet: bool) -> Iterator[SessionFile]:
-    """The files one by one, with a count on a terminal when it takes longer than a second."""
+def iterate_with_progress(files: Sequence[SessionFile], quiet: bool) -> Iterator[SessionFile]:
+    """Yield the files, with a progress line on a terminal when it takes longer than a second."""
     start = shown = monotonic()
-    for number, file in enumerate(wanted):
+    for number, file in enumerate(files):
         now = monotonic()
         if not quiet and now - start > 1 and now - shown > 0.1 and sys.stderr.isatty():
-            print(f"\r{number:,} of {plural(len(wanted), 'session')}\x1b[K", end="", file=sys.stderr, flush=True)
+            print(f"\r{number:,} of {plural(len(files), 'session')}\x1b[K", end="", file=sys.stderr, flush=True)
             shown = now
         yield file
-    erase()
+    erase_progress()
 
 
-def erase() -> None:
+def erase_progress() -> None:
+    """Erase the progress line."""
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
+def format_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[Line]:
+    """Format a heading and rows as lines with their styles."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
     for style, row in (("dim", heads), *(("", row) for row in cells)):
         yield style, "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def lacking_fields(flaws: Iterable[Flaw]) -> Iterator[str]:
-    """A sentence for each set of missing fields, with the lines that lack them."""
+def describe_missing_fields(flaws: Iterable[Flaw]) -> Iterator[str]:
+    """Yield a sentence for each set of missing fields, with the lines that lack them."""
     lines: dict[str, list[int]] = {}
     for flaw in flaws:
         lines.setdefault(flaw.text, []).append(flaw.line)
@@ -53,7 +55,7 @@ def lacking_fields(flaws: Iterable[Flaw]) -> Iterator[str]:
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Plain text, or with colours on a terminal."""
+    """Print plain text, or with colours on a terminal."""
     if not is_terminal():
         for _, text in lines:
             print(clean_name(text))

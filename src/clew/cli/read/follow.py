@@ -12,8 +12,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from clew.cli.output import common, count, is_terminal, number, one_line, print_json, remark
-from clew.cli.select_session import session as chosen
+from clew.cli.output import (
+    add_common_options,
+    is_terminal,
+    one_line,
+    parse_count,
+    parse_number,
+    print_json,
+    print_message,
+)
+from clew.cli.select_session import open_session
 from clew.conversation.replies import Call, reply_key
 from clew.conversation.session import Session
 from clew.conversation.speaker import is_prompt, prompt_text, speaker
@@ -38,27 +46,29 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _RESULTS = frozenset({"result", "diff", "todo"})
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
     )
-    command.add_argument("--last", metavar="N", type=count, default=1, help="begin with the last N turns (default 1)")
+    command.add_argument(
+        "--last", metavar="N", type=parse_count, default=1, help="begin with the last N turns (default 1)"
+    )
     command.add_argument("--results", action="store_true", help="also what calls gave back, and what they changed")
     command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
     command.add_argument("--switch", action="store_true", help="go over to a newer session when one begins")
-    command.add_argument("--interval", metavar="S", type=number, default=0.5, help="look so often (default 0.5)")
+    command.add_argument("--interval", metavar="S", type=parse_number, default=0.5, help="look so often (default 0.5)")
     ending = command.add_mutually_exclusive_group()
-    ending.add_argument("--until-idle", metavar="S", type=number, help="end when nothing was written for so long")
+    ending.add_argument("--until-idle", metavar="S", type=parse_number, help="end when nothing was written for so long")
     ending.add_argument("--once", action="store_true", help="end when all there is has been printed")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
-    session = chosen(options, options.id)
+def run(options: Namespace) -> int:
+    session = open_session(options, options.id)
     watch = FollowedSession(session, options)
     if not options.quiet:
-        remark(f"Following {session.id}{'' if options.once else '. Ctrl-C ends it'}.")
+        print_message(f"Following {session.id}{'' if options.once else '. Ctrl-C ends it'}.")
     try:
         _run(watch, 0.0 if options.once else options.until_idle, options.interval)
     except KeyboardInterrupt:
@@ -333,7 +343,7 @@ class FollowedSession:
     def _remark(self, text: str) -> None:
         if not self.wish.quiet:
             sys.stdout.flush()
-            remark(text)
+            print_message(text)
 
     def _print(self, found: Iterable[Row]) -> None:
         print_rows(found if self.wish.reveal else masked(found), sys.stdout, is_terminal())

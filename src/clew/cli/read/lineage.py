@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import clean_name, common, one_line, print_json
-from clew.cli.select_session import session, tree
+from clew.cli.output import add_common_options, clean_name, one_line, print_json
+from clew.cli.select_session import open_session, open_tree
 from clew.system.file_errors import ErrorCollector
 
 if TYPE_CHECKING:
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from clew.wire.layout import SessionFile
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("id", help="a session: its id, the beginning of it, or a path")
     command.add_argument("--ascii", action="store_true", help="draw with plain letters")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.edit.session_lineage import lineage
     from clew.edit.undo_journal import UndoJournal
 
-    found = session(options, options.id)
-    files = [file for project in tree(options).projects() for file in project.sessions()]
+    found = open_session(options, options.id)
+    files = [file for project in open_tree(options).projects() for file in project.sessions()]
     made = lineage(found, files, UndoJournal().records())
     known = {file.id: file for file in files}
     if options.json:

@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from clew.cli.output import ago, clean, common, one_line, print_json, remark, size
+from clew.cli.output import add_common_options, ago, clean, one_line, print_json, print_message, size
 from clew.cli.read.ls_work_files import list_plans, list_todos
 from clew.cli.read.prompt_rounds import PromptRounds
-from clew.cli.select_session import add_missed, fence_of, outlines, tree
+from clew.cli.select_session import error_fence, open_tree, read_outlines, report_unlisted_folders
 from clew.cli.text_columns import Column, print_table
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.collect.archive.deleted_tree import Attic, open_attic
@@ -33,7 +33,7 @@ from clew.wire.timestamps import stamp
 Json = Mapping[str, Any]
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     kinds = ("sessions", "projects", "agents", "prompts", "todos", "plans")
     command.add_argument("kind", nargs="?", choices=kinds, default="sessions", help="what to list (default: sessions)")
     command.add_argument("--archived", action="store_true", help="only sessions that are in the archive alone")
@@ -42,17 +42,17 @@ def arguments(command: ArgumentParser) -> None:
         "--gone", action="store_true", help="only sessions whose transcript is gone, as the index and history know them"
     )
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
-    common(command, lists=True)
+    add_common_options(command, lists=True)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     values, columns = _KINDS[options.kind]
     if options.rounds:
         if options.kind != "sessions":
-            remark(f"clew: --rounds counts those of sessions, not of {options.kind}. Write: clew ls --rounds")
+            print_message(f"clew: --rounds counts those of sessions, not of {options.kind}. Write: clew ls --rounds")
             return 2
         columns = (*columns[:-1], ("ROUNDS", lambda r: str(r.get("rounds", ""))), columns[-1])
-    fence = fence_of(options)
+    fence = error_fence(options)
     found = values(options, fence) if options.reveal else map(_masked, values(options, fence))
     if options.json:
         shown = print_json({k: v for k, v in row.items() if k != "when"} for row in found)
@@ -62,8 +62,10 @@ def call(options: Namespace) -> int:
         if rows:
             print_table(rows, columns)
         elif not options.quiet:
-            remark(f"No {options.kind} here. The folder is {tree(options).root}; name another with --claude-dir.")
-    add_missed(options, fence)
+            print_message(
+                f"No {options.kind} here. The folder is {open_tree(options).root}; name another with --claude-dir."
+            )
+    report_unlisted_folders(options, fence)
     return 1 if fence.problems or not shown else 0
 
 
@@ -78,7 +80,7 @@ def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     paths: dict[str, str] = {}
     attic = open_attic(options.claude_dir)
     shown = 0
-    for outline in outlines(options, fence) if not options.gone else ():
+    for outline in read_outlines(options, fence) if not options.gone else ():
         row: Json = {}
         with fence.catch(outline.file.path):
             row = {**_session(outline, paths), **_kept(outline, attic), **(_rounds(outline) if options.rounds else {})}
@@ -93,7 +95,7 @@ def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     if len(rest) < len(gone) and not options.quiet:
         more = len(gone) - len(rest)
         known = plural(more, "more session is", "more sessions are")
-        remark(f"{known} known from the prompt history alone. List them: clew ls --gone")
+        print_message(f"{known} known from the prompt history alone. List them: clew ls --gone")
 
 
 def _gone(options: Namespace, fence: ErrorCollector, attic: Attic | None) -> Iterator[Json]:
@@ -101,7 +103,7 @@ def _gone(options: Namespace, fence: ErrorCollector, attic: Attic | None) -> Ite
     is_here = _here(options)
     listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
     archive = ArchivedSessions(options.claude_dir)
-    for known in list_gone_sessions(tree(options), fence):
+    for known in list_gone_sessions(open_tree(options), fence):
         if known.session in listed:
             continue  # it has been listed as the archive has it
         is_archived = archive.find(known.session)[0] == "archive"
@@ -168,7 +170,7 @@ def _session(outline: Outline, paths: dict[str, str]) -> Json:
 
 
 def _projects(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
-    place = tree(options)
+    place = open_tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     for project in chosen[: options.limit]:
         row: Json = {}
@@ -196,7 +198,7 @@ def _project(project: Project) -> Json:
 
 
 def _agents(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
-    place = tree(options)
+    place = open_tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     shown = 0
     linked: dict[Path, dict[str, Agent]] = {}
@@ -243,13 +245,13 @@ def _linked_agent(file: AgentFile, linked: dict[Path, dict[str, Agent]], fence: 
 
 
 def _prompts(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
-    path = tree(options).history
+    path = open_tree(options).history
     typed: list[HistoryPrompt] = []
     with fence.catch(path):
         typed = list(prompts(read_history(path)))
     found = sorted(typed, key=lambda p: -p.time.timestamp() if p.time else 0)
     is_here = _here(options)
-    rounds = PromptRounds(tree(options), fence) if options.json else None  # a table has no column for them
+    rounds = PromptRounds(open_tree(options), fence) if options.json else None  # a table has no column for them
     wanted = (p for p in found if is_here(p.project or "") and _within({"when": p.time}, options))
     for prompt in islice(wanted, options.limit):
         yield {
@@ -268,7 +270,7 @@ def _here(options: Namespace) -> Callable[[str], bool]:
     if not options.project:
         return lambda path: True
     try:
-        project = find_project(tree(options), options.project)
+        project = find_project(open_tree(options), options.project)
     except NotFound:
         part = options.project.lower()
         return lambda path: part in path.lower()

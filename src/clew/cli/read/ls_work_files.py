@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from clew.cli.select_session import tree
+from clew.cli.select_session import open_tree
 from clew.system.file_errors import ErrorCollector
 from clew.wire.layout import SessionFile
 from clew.wire.lookup import find_project
@@ -20,14 +20,14 @@ Json = Mapping[str, Any]
 def list_todos(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     """The todo lists and tasks that hold something, newest first."""
     chosen = {file.id for file in _sessions(options)} if options.project else None
-    found = sorted(todo_lists(tree(options)), key=lambda made: -made.modified.timestamp())
+    found = sorted(todo_lists(open_tree(options)), key=lambda made: -made.modified.timestamp())
     rows = (todo_json(made) for made in found if chosen is None or made.session_id in chosen)
     yield from islice((row for row in rows if _is_within(row, options)), options.limit)
 
 
 def list_plans(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     """The plans, newest first, each with the session that made it if a transcript names it."""
-    plans = plan_files(tree(options))
+    plans = plan_files(open_tree(options))
     owners = plan_owners(plans, _sessions(options)) if plans else {}
     rows = (plan_json(plan, _owner(plan, owners)) for plan in plans if _owner(plan, owners) or not options.project)
     yield from islice((row for row in rows if _is_within(row, options)), options.limit)
@@ -68,7 +68,7 @@ def _owner(plan: PlanFile, owners: Mapping[str, str]) -> str | None:
 
 
 def _sessions(options: Namespace) -> list[SessionFile]:
-    place = tree(options)
+    place = open_tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     return [file for project in chosen for file in project.sessions()]
 

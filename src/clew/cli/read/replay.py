@@ -11,9 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean_name, common, count, is_terminal, number, print_json, remark
-from clew.cli.select_session import session as chosen
-from clew.cli.turn_range import is_part, part_arguments, turns_of
+from clew.cli.output import (
+    add_common_options,
+    clean_name,
+    is_terminal,
+    parse_count,
+    parse_number,
+    print_json,
+    print_message,
+)
+from clew.cli.select_session import open_session
+from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.system.plural import plural
 from clew.view.rows import DEPTHS, ViewOptions
 from clew.view.sanitize import duration, one_line
@@ -28,19 +36,23 @@ _WIPE = "\r\x1b[2K"
 _KEYS = "space pause · . step · [ ] turn · 3g go to turn 3 · + - speed · q quit"
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
     )
     command.add_argument("--speed", metavar="X", type=_positive, default=1.0, help="so many times as fast (default 1)")
     command.add_argument(
-        "--max-idle", metavar="S", type=number, default=2.0, help="seconds that nothing happens, at most (default 2)"
+        "--max-idle",
+        metavar="S",
+        type=parse_number,
+        default=2.0,
+        help="seconds that nothing happens, at most (default 2)",
     )
-    command.add_argument("--jump", metavar="N", type=count, help="begin at this turn")
+    command.add_argument("--jump", metavar="N", type=parse_count, help="begin at this turn")
     command.add_argument("--depth", choices=DEPTHS, default="calls", help="how much of it (default: calls)")
     command.add_argument("--thinking", "-t", action="store_true", help="also what the model thought")
     command.add_argument("--no-agents", action="store_true", help="leave out what sub-agents did")
-    part_arguments(command)
+    add_turn_options(command)
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
     command.add_argument(
         "--record",
@@ -59,17 +71,17 @@ def arguments(command: ArgumentParser) -> None:
         "--allow", metavar="RULE", action="append", default=[], help="--live: also run such calls, as Bash(make:*)"
     )
     command.add_argument("--output", "-o", metavar="DIR", help="--check, --live: write what came of it to new files")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
-    session = chosen(options, options.id, archived=True)
+def run(options: Namespace) -> int:
+    session = open_session(options, options.id, archived=True)
     if options.check or options.live or options.output:
         from clew.cli.read.replay_check import check
 
         return check(session, options)
     if options.folder or options.in_place or options.allow:
-        remark("clew: --folder, --in-place and --allow are for --live.")
+        print_message("clew: --folder, --in-place and --allow are for --live.")
         return 2
     if options.record:
         return _record(session, options)
@@ -77,7 +89,7 @@ def call(options: Namespace) -> int:
     if options.json:
         return 0 if print_json(map(_told, frames)) else 1
     if not frames:
-        remark("Nothing is said in this session.")
+        print_message("Nothing is said in this session.")
         return 1
     return _play(frames, options) if is_terminal() and sys.stdin.isatty() else _print(frames)
 
@@ -94,7 +106,7 @@ def _frames(session: Session, options: Namespace, tally: MaskCount | None = None
         lines=None if is_full else 12,
         diff_lines=None if is_full else 40,
     )
-    rows = player_rows(session, turns_of(session, options), wanted, not is_part(options))
+    rows = player_rows(session, select_turns(session, options), wanted, not selects_part(options))
     return frames(rows if options.reveal else masked(rows, tally), options.max_idle)
 
 
@@ -120,7 +132,7 @@ def _record(session: Session, options: Namespace) -> int:
 
     path = Path(options.record)
     if path.suffix.lower() not in (".cast", ".html", ".htm", ".json"):
-        remark("clew: a recording is a .cast, an .html or a .json file. Name one with --record FILE.cast.")
+        print_message("clew: a recording is a .cast, an .html or a .json file. Name one with --record FILE.cast.")
         return 2
     tally = None if options.reveal else MaskCount()
     head = about(session, tally)
@@ -142,7 +154,7 @@ def _record(session: Session, options: Namespace) -> int:
     else:
         print(clean_name(str(path.resolve())))
     if tally and tally.secrets and not options.quiet:
-        remark(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
+        print_message(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
     return 0
 
 
@@ -175,12 +187,12 @@ def _write(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def _play(frames: Sequence[Frame], options: Namespace) -> int:
-    from clew.cli.key_reader import keys
+    from clew.cli.key_reader import read_keys
     from clew.view.playback.frames import Playing
 
     playing = Playing(frames, speed=options.speed)
     screen = _Screen(playing)
-    with keys() as pressed:
+    with read_keys() as pressed:
         if options.jump is not None:
             screen.show(playing.jump(options.jump).frames, clears=True)
         try:
@@ -229,7 +241,7 @@ class _Screen:
 
 
 def _positive(text: str) -> float:
-    found = number(text, of="times")
+    found = parse_number(text, unit="times")
     if not found:
         raise ArgumentTypeError("a speed is more than 0")
     return found

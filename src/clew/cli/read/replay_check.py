@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import clean, one_line, print_json, remark
+from clew.cli.output import clean, one_line, print_json, print_message
 from clew.errors import ClewError, Refused
 from clew.system.plural import plural
 
@@ -90,7 +90,7 @@ def _show(found: Likeness, runs: list[Again], options: Namespace) -> None:
         for name in pair.fields:
             print(f"    {name}: {_short(pair.recorded.get(name), options)} → {_short(pair.made.get(name), options)}")
     if found.moved and not runs and not options.quiet:
-        remark(f"{found.moved} of them stand in another order.")
+        print_message(f"{found.moved} of them stand in another order.")
     if options.live:
         _show_runs(runs, options)
 

@@ -7,10 +7,19 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from itertools import chain
 
-from clew.cli.output import clean, common, count, is_terminal, one_line, print_json, remark, size
+from clew.cli.output import (
+    add_common_options,
+    clean,
+    is_terminal,
+    one_line,
+    parse_count,
+    print_json,
+    print_message,
+    size,
+)
 from clew.cli.read.show_rounds import print_rounds, round_arguments
-from clew.cli.select_session import session as chosen
-from clew.cli.turn_range import is_part, part_arguments, turns_of
+from clew.cli.select_session import open_session
+from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
@@ -27,7 +36,7 @@ from clew.view.surrounding_rows import around_json, around_rows, is_shown
 from clew.view.turn_json import turn_json
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
     )
@@ -37,20 +46,24 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--meta", action="store_true", help="also what the program told the model")
     command.add_argument("--todos", action="store_true", help="the session's todo lists, tasks and plans instead")
     command.add_argument("--no-agents", action="store_true", help="leave out what sub-agents did")
-    command.add_argument("--lines", metavar="N", type=count, default=6, help="lines of a result (default 6, 0 for all)")
-    part_arguments(command)
+    command.add_argument(
+        "--lines", metavar="N", type=parse_count, default=6, help="lines of a result (default 6, 0 for all)"
+    )
+    add_turn_options(command)
     round_arguments(command)
     command.add_argument("--around", metavar="PLACE", help="only the messages around a line number or a uuid")
-    command.add_argument("-n", dest="messages", metavar="N", type=count, help="with --around: N on either side (5)")
+    command.add_argument(
+        "-n", dest="messages", metavar="N", type=parse_count, help="with --around: N on either side (5)"
+    )
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     if options.gap is not None and not options.rounds:
-        remark("clew: --gap needs --rounds. Write: clew show ID --rounds --gap 10m")
+        print_message("clew: --gap needs --rounds. Write: clew show ID --rounds --gap 10m")
         return 2
-    session = chosen(options, options.id, archived=True)
+    session = open_session(options, options.id, archived=True)
     if options.todos:
         from clew.cli.read.show_todos import show_todos
 
@@ -63,7 +76,7 @@ def call(options: Namespace) -> int:
     if options.around is not None or options.messages is not None:
         return _show_around(session, options)
     if options.json:
-        found = turns_of(session, options)
+        found = select_turns(session, options)
         shown = print_json(turn_json(session, turn, mask=not options.reveal) for turn in found)
         if left_out := request(session).left_out:
             print_json([{"kind": "left_out", "attachments": left_out}])
@@ -84,7 +97,7 @@ def _print(made: Iterator[Row], options: Namespace) -> None:
 def _show_around(session: Session, options: Namespace) -> int:
     if options.around is None:
         raise ClewError("-n counts the messages around a place: name it with --around LINE or --around UUID.")
-    if is_part(options):
+    if selects_part(options):
         raise ClewError("--around chooses its own part of a session: leave out --turns, --last and --branch.")
     count = 5 if options.messages is None else options.messages
     found = session.around(options.around, count, None if options.json else is_shown(_options(options)))
@@ -93,7 +106,7 @@ def _show_around(session: Session, options: Namespace) -> int:
     _print(chain(_header(session), around_rows(found, _options(options))), options)
     if not options.quiet and (where := _elsewhere(found)):
         sys.stdout.flush()
-        remark(where)
+        print_message(where)
     return 0
 
 
@@ -118,7 +131,7 @@ def _options(options: Namespace) -> ViewOptions:
 
 def _rows(session: Session, options: Namespace) -> Iterator[Row]:
     wanted = _options(options)
-    found = rows(session, turns_of(session, options), wanted) if is_part(options) else opening(session, wanted)
+    found = rows(session, select_turns(session, options), wanted) if selects_part(options) else opening(session, wanted)
     yield from _header(session)
     yield from found
 
@@ -152,29 +165,31 @@ def _resumable(session: Session) -> str:
 def _remarks(session: Session, shown: int | None, reveal: bool) -> None:
     """What the reader should know and did not see."""
     if not session.turns:
-        remark("Nobody asks anything in this session.")
+        print_message("Nobody asks anything in this session.")
     others = [b for b in session.branches if (b.number != shown if shown else not b.is_active)]
     if others:
         said = [clean((b.own or b.prompts[-1:])[0].text) for b in others[:3]]
         texts = said if reveal else [mask(text)[0] for text in said]
         names = ", ".join(f"{b.number} ({one_line(text, 40)})" for b, text in zip(others, texts, strict=False))
-        remark(
+        print_message(
             f"{plural(len(others), 'other branch')}: {names}. See: {shell_quoting.session_command('trace', session.id)}"
         )
     if session.cut is not None:
         kept = {entry.uuid for entry in session.resume_links.path_to(session.leaf)} if session.leaf else set()
         gone = [turn for turn in session.turns if turn.prompt.uuid not in kept]
         back = f"Bring {noun(len(gone), 'it', 'them')} back with: {shell_quoting.session_command('repair', session.id)}"
-        remark(
+        print_message(
             f"A resume begins at line {session.cut.line.number}, whose parent is missing: it loses "
             f"{plural(len(gone), 'prompt')} before it. {back}"
         )
     if left_out := request(session).left_out:
-        remark(
+        print_message(
             f"A resume also sends {plural(left_out, 'attachment')} in the words of Claude Code, "
             f"which {noun(left_out, 'is', 'are')} not shown here. See: {shell_quoting.session_command('check', session.id)}"
         )
     if session.damage:
         count, saved = len(session.damage), sum(len(d.salvaged) for d in session.damage)
         entries = f"{plural(saved, 'entry')} saved from {'it' if count == 1 else 'them'}"
-        remark(f"{plural(count, 'damaged line')}, {entries}. See: {shell_quoting.session_command('check', session.id)}")
+        print_message(
+            f"{plural(count, 'damaged line')}, {entries}. See: {shell_quoting.session_command('check', session.id)}"
+        )

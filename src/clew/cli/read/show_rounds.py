@@ -7,9 +7,9 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from datetime import timedelta
 
-from clew.cli.output import print_json, remark
+from clew.cli.output import print_json, print_message
 from clew.cli.text_columns import Column, print_table
-from clew.cli.turn_range import is_part, turns_of
+from clew.cli.turn_range import select_turns, selects_part
 from clew.conversation.rounds import Round, rounds_of
 from clew.conversation.session import Session
 from clew.view.round_labels import describe_round, round_json
@@ -52,9 +52,9 @@ def gap(text: str) -> timedelta:
 def chosen_rounds(session: Session, options: Namespace) -> list[Round]:
     """The rounds that were asked for: all of the file, or those of some turns or of a branch."""
     found = session.rounds if options.gap is None else rounds_of(session, options.gap)
-    if not is_part(options):
+    if not selects_part(options):
         return list(found)
-    wanted = {turn.round.number for turn in turns_of(session, options) if turn.round}
+    wanted = {turn.round.number for turn in select_turns(session, options) if turn.round}
     return [each for each in found if each.number in wanted]
 
 
@@ -68,5 +68,5 @@ def print_rounds(session: Session, options: Namespace) -> int:
     elif values:
         print_table(values, _COLUMNS)
     if not values and not options.quiet:
-        remark("This session has no rounds: it holds no user message.")
+        print_message("This session has no rounds: it holds no user message.")
     return 0 if values else 1

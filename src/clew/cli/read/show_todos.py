@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from clew.cli.output import is_terminal, one_line, print_json, remark
+from clew.cli.output import is_terminal, one_line, print_json, print_message
 from clew.cli.read.ls_work_files import plan_json, todo_json
 from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask_data
@@ -23,7 +23,7 @@ def show_todos(session: Session, options: Namespace) -> int:
     lists, plans = _found(session)
     if not lists and not plans:
         if not options.quiet:
-            remark(
+            print_message(
                 f"Session {session.id[:8]} has no todo lists, tasks or plans. All there are: clew ls todos, clew ls plans"
             )
         return 1

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from clew.cli.output import clean_name, common, is_terminal, one_line, print_json, remark
-from clew.cli.select_session import session as chosen
+from clew.cli.output import add_common_options, clean_name, is_terminal, one_line, print_json, print_message
+from clew.cli.select_session import open_session
 from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask
 from clew.system.plural import plural
@@ -31,7 +31,7 @@ LONGEST = 300  # characters of a text in JSON
 NARROW, NARROWEST = 76, 56  # columns of the terminal below which some numbers, or all, are left out
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "id", nargs="?", help="a session: its id, the beginning of it, or a path (default: the newest here)"
     )
@@ -42,14 +42,14 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--full", action="store_true", help="draw long runs one by one")
     command.add_argument("--ascii", action="store_true", help="draw with plain ASCII")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
-    session = chosen(options, options.id, archived=True)
+def run(options: Namespace) -> int:
+    session = open_session(options, options.id, archived=True)
     if not session.items:
         if not options.quiet:
-            remark(f"The session {session.id} is empty.")
+            print_message(f"The session {session.id} is empty.")
         return 1
     rows = list(shape(session))
     counts = totals(rows)

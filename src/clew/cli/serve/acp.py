@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.chat import chat
-from clew.cli.output import common, remark
+from clew.cli.output import add_common_options, print_message
 
 if TYPE_CHECKING:
     from clew.chat.session_factory import Wishes
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     chat.model(command)
     chat.rights(command)
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     import asyncio
 
     try:
@@ -28,8 +28,8 @@ def call(options: Namespace) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "clew").partition(".")[0] == "clew":
             raise
-        remark(f"clew: editors need packages that are not installed, such as {error.name}.")
-        remark("Install it with: pip install 'clew[acp]'")
+        print_message(f"clew: editors need packages that are not installed, such as {error.name}.")
+        print_message("Install it with: pip install 'clew[acp]'")
         return 2
     from clew.wire.layout import Tree, claude_dir
 
@@ -40,7 +40,7 @@ def call(options: Namespace) -> int:
 
     def say(text: str) -> None:
         if not options.quiet:
-            remark(text)
+            print_message(text)
 
     if sys.stdin.isatty():
         say("An editor starts this and talks with it: see the guide. Ctrl-D ends it.")
@@ -51,5 +51,5 @@ def call(options: Namespace) -> int:
 def _all(options: Namespace) -> Namespace:
     """The options of a chat: those that were given, and what goes for the others, which the editor decides."""
     parser = ArgumentParser()
-    chat.arguments(parser)
+    chat.add_arguments(parser)
     return Namespace(**{**vars(parser.parse_args([])), **vars(options)})

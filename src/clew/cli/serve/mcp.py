@@ -7,16 +7,16 @@ import signal
 from argparse import ArgumentParser, Namespace
 from typing import NoReturn
 
-from clew.cli.output import common, print_json, remark
+from clew.cli.output import add_common_options, print_json, print_message
 from clew.cli.run_command import INTERRUPTED
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--tools", action="store_true", help="list the tools and serve nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     if options.tools or options.json:
         return _list(options)
     try:
@@ -24,8 +24,8 @@ def call(options: Namespace) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
-        remark("clew: the server needs the package mcp, version 2 or newer.")
-        remark("Install it with: pip install 'clew[mcp]'")
+        print_message("clew: the server needs the package mcp, version 2 or newer.")
+        print_message("Install it with: pip install 'clew[mcp]'")
         return 2
     signal.signal(signal.SIGINT, _leave)
     serve(options.claude_dir)
@@ -34,7 +34,7 @@ def call(options: Namespace) -> int:
 
 def _leave(*_: object) -> NoReturn:
     """Leave at once: the thread that waits for input cannot be called back, and nothing is open that could be lost."""
-    remark("Interrupted.")
+    print_message("Interrupted.")
     os._exit(INTERRUPTED)
 
 

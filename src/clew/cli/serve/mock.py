@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import clean, clean_name, common, count, print_json, remark
+from clew.cli.output import add_common_options, clean, clean_name, parse_count, print_json, print_message
 
 if TYPE_CHECKING:
     from clew.api.mock.scripts import MockScript
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 KEY = "sk-ant-mock"
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "run", metavar="COMMAND", nargs="*", help="run this with the mock as its API, and end with it; put -- before it"
     )
     command.add_argument("--script", "-s", metavar="FILE", help="what to say: JSON, or TOML; without one it echoes")
     command.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1)")
     command.add_argument(
-        "--port", metavar="N", type=count, default=0, help="the port to listen on (default: a free one)"
+        "--port", metavar="N", type=parse_count, default=0, help="the port to listen on (default: a free one)"
     )
     command.add_argument("--ledger", metavar="FILE", help="append a JSON line for each request")
     command.add_argument("--bodies", action="store_true", help="keep the bodies of requests in the ledger")
     command.add_argument("--ask", metavar="PROMPT", help="print what the script says to one prompt, and serve nothing")
     command.add_argument("--lint", metavar="FILE", help="say what the API would refuse of a request, and serve nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     if options.lint:
         return _lint(options)
     script = _script(options.script)
@@ -61,7 +61,7 @@ def _serve(script: MockScript, options: Namespace) -> int:
         if options.run:
             return _run(options.run, server.url)
         if not options.quiet:
-            remark(f"Try: ANTHROPIC_BASE_URL={server.url} ANTHROPIC_API_KEY={KEY} claude -p hello")
+            print_message(f"Try: ANTHROPIC_BASE_URL={server.url} ANTHROPIC_API_KEY={KEY} claude -p hello")
         if options.json:
             print_json([{"kind": "mock", "url": server.url}])
         else:
@@ -95,7 +95,7 @@ def _ledger(options: Namespace) -> Iterator[Callable[[Mapping[str, Any]], None]]
         if options.json:
             print_json([{"kind": "request", **row}])
         elif not options.quiet:
-            remark(_told(row))
+            print_message(_told(row))
 
     try:
         yield note
@@ -131,7 +131,7 @@ def _ask(script: MockScript, options: Namespace) -> int:
     if options.json:
         print_json([{"kind": "answer", "status": plan.status, "message": said}])
     elif plan.status != 200:
-        remark(f"{plan.status} {said['error']['type']}: {said['error']['message']}")
+        print_message(f"{plan.status} {said['error']['type']}: {said['error']['message']}")
     else:
         for block in said["content"]:
             print(clean(_block(block)))
@@ -179,5 +179,5 @@ def _lint(options: Namespace) -> int:
         for violation in found:
             print(clean_name(f"{'refused' if violation.is_refused else 'advice'}  {violation}"))
         if not found and not options.quiet:
-            remark("Nothing that the API would refuse.")
+            print_message("Nothing that the API would refuse.")
     return 2 if any(v.is_refused for v in found) else 0

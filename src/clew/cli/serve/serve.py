@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from clew.cli.output import common, count, print_json, remark
+from clew.cli.output import add_common_options, parse_count, print_json, print_message
 
 PACKAGES = ("jinja2", "markupsafe", "starlette", "uvicorn")
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
-        "--port", metavar="N", type=count, default=0, help="the port to listen on (default: a free one)"
+        "--port", metavar="N", type=parse_count, default=0, help="the port to listen on (default: a free one)"
     )
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     try:
         from clew.web.web_server import serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in PACKAGES:
             raise
-        remark(f"clew: the server needs the package {error.name}.")
-        remark("Install it with: pip install 'clew[web]'")
+        print_message(f"clew: the server needs the package {error.name}.")
+        print_message("Install it with: pip install 'clew[web]'")
         return 2
     if options.port > 65535:
         raise ValueError(f"{options.port} is no port: the highest is 65535.")
@@ -35,12 +35,12 @@ def call(options: Namespace) -> int:
         else:
             print(address, flush=True)
         if not options.quiet:
-            remark("Open this address, which works once. Ctrl-C ends the server.")
+            print_message("Open this address, which works once. Ctrl-C ends the server.")
 
     def again(address: str) -> None:
         """An address that takes the place of a used one is data where no remarks are wanted."""
         if not options.quiet:
-            remark(f"Opened. For another browser: {address}")
+            print_message(f"Opened. For another browser: {address}")
         elif options.json:
             print_json([{"kind": "server", "url": address}])
         else:

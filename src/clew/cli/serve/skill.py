@@ -7,8 +7,8 @@ from argparse import ArgumentParser, Namespace
 from hashlib import sha256
 from pathlib import Path
 
-from clew.cli.output import clean_name, common, print_json
-from clew.cli.select_session import tree
+from clew.cli.output import add_common_options, clean_name, print_json
+from clew.cli.select_session import open_tree
 from clew.errors import Refused
 from clew.version import __version__
 from clew.wire.session_writer import back_up, create, replace
@@ -87,7 +87,7 @@ masked; do not use `--reveal` unless the user asks for it.
 """
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("action", choices=("install", "show"), help="install the skill, or print it")
     place = command.add_mutually_exclusive_group()
     place.add_argument("--user", action="store_true", help="for every project, in the folder of Claude Code (default)")
@@ -96,10 +96,10 @@ def arguments(command: ArgumentParser) -> None:
         "--force", action="store_true", help="put it in the place of one that was changed; that is kept"
     )
     command.add_argument("--dry-run", action="store_true", help="say what would be done and do nothing")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     if options.action == "show":
         print(sealed(), end="")
         return 0
@@ -135,7 +135,7 @@ def _digest(text: str) -> str:
 
 def _target(options: Namespace) -> Path:
     if options.project is None:
-        return tree(options).root / WHERE
+        return open_tree(options).root / WHERE
     folder = Path(options.project).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(2, "No such folder", str(folder))

@@ -6,18 +6,18 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clew.cli.output import clean_name, common, print_json
+from clew.cli.output import add_common_options, clean_name, print_json
 from clew.demo.demo_tree import write_demo
 from clew.system import shell_quoting
 from clew.system.plural import plural
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("dir", help="a folder that does not exist yet, or is empty")
-    common(command)
+    add_common_options(command)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     root = Path(options.dir).expanduser()
     made = write_demo(root, datetime.now(UTC))
     if options.json:

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from errno import EEXIST
 from pathlib import Path
 
-from clew.cli.output import clean_name, common, print_data, print_json, remark
-from clew.cli.select_session import fence_of, outlines
-from clew.cli.select_session import session as chosen
-from clew.cli.turn_range import is_part, part_arguments, turns_of
+from clew.cli.output import add_common_options, clean_name, print_data, print_json, print_message
+from clew.cli.select_session import error_fence, open_session, read_outlines
+from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.conversation.session import Session
 from clew.errors import UNEXPECTED_ERRORS, NotFound
 from clew.system.control_characters import escape_json_bytes
@@ -28,7 +27,7 @@ PassRows = Callable[[Iterable[Row]], Iterable[Row]]
 _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "id", nargs="*", help="sessions: their ids, the beginnings of them, or paths (default: the newest here)"
     )
@@ -46,31 +45,31 @@ def arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--thinking", "-t", action="store_true", help="html, markdown: also what the model thought")
     command.add_argument("--no-agents", action="store_true", help="html, markdown: leave out what sub-agents did")
-    part_arguments(command)
+    add_turn_options(command)
     command.add_argument("--front-matter", action="store_true", help="markdown: with properties, as Obsidian has them")
     command.add_argument("--archived", action="store_true", help="only what is in the archive alone")
     command.add_argument("--reveal", action="store_true", help="do not mask secrets")
-    common(command, lists=True)
+    add_common_options(command, lists=True)
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     if options.format is None:
         options.format = _format(options)
     if options.format == "jsonl" and not options.reveal:
-        remark("clew: the file as it is holds its secrets too. Add --reveal to export it all the same.")
+        print_message("clew: the file as it is holds its secrets too. Add --reveal to export it all the same.")
         return 2
-    if options.format == "jsonl" and is_part(options):
-        remark(
+    if options.format == "jsonl" and selects_part(options):
+        print_message(
             "clew: the file as it is has no parts. Leave out --turns, --last and --branch, or choose another format."
         )
         return 2
     if _is_many(options) and options.output is None:
-        remark("clew: several sessions need a folder to be written to. Name one with --output.")
+        print_message("clew: several sessions need a folder to be written to. Name one with --output.")
         return 2
     tally = MaskCount()
     code = _many(options, tally) if _is_many(options) else _one(options, tally)
     if tally.secrets and not options.quiet:
-        remark(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
+        print_message(f"Secrets were masked in {plural(tally.secrets, 'place')}. --reveal leaves them.")
     return code
 
 
@@ -86,7 +85,7 @@ def _format(options: Namespace) -> str:
 
 
 def _one(options: Namespace, tally: MaskCount) -> int:
-    session = chosen(options, options.id[0] if options.id else None, archived=True)
+    session = open_session(options, options.id[0] if options.id else None, archived=True)
     head = _about(session, options, tally)
     data = _parts(session, head, options, tally)
     if options.output is None:
@@ -109,7 +108,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
         raise FileExistsError(EEXIST, os.strerror(EEXIST), str(index))
     made: list[Exported] = []
     words = WordIndex()
-    fence = fence_of(options)
+    fence = error_fence(options)
     for session in _sessions(options, fence):
         try:
             head = _about(session, options, tally)
@@ -119,7 +118,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
             _write(folder / name, data)
         except NotFound as missing:  # of turns or branches; other sessions may have them
             if not options.quiet:
-                remark(f"{session.id[:8]} is left out. {missing}")
+                print_message(f"{session.id[:8]} is left out. {missing}")
             continue
         except UNEXPECTED_ERRORS as error:
             fence.add(session.path or session.id, describe_error(error))
@@ -127,7 +126,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
         made.append(Exported(head, name))
         _tell(options, "exported", folder / name, session.id)
     if not made:
-        remark("clew: no session is to be exported.")
+        print_message("clew: no session is to be exported.")
         return 1
     if index:
         title = shown(f"Sessions of {options.project}" if options.project else "Sessions", None)
@@ -139,9 +138,9 @@ def _many(options: Namespace, tally: MaskCount) -> int:
 
 def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Session]:
     if options.id:
-        yield from (chosen(options, each, archived=True) for each in options.id)
+        yield from (open_session(options, each, archived=True) for each in options.id)
     else:
-        yield from (Session(outline.file.path, file=outline.file) for outline in outlines(options, fence))
+        yield from (Session(outline.file.path, file=outline.file) for outline in read_outlines(options, fence))
 
 
 def _about(session: Session, options: Namespace, tally: MaskCount) -> About:
@@ -161,7 +160,7 @@ def _parts(
         head,
         view_options(options.depth, thinking=options.thinking, agents=not options.no_agents),
         None if options.reveal else tally,
-        turns=turns_of(session, options) if is_part(options) else None,
+        turns=select_turns(session, options) if selects_part(options) else None,
         front_matter=options.front_matter,
         pass_rows=pass_rows,
     )

@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import ago, clean_name, common, is_terminal, one_line, print_json, remark
-from clew.cli.select_session import fence_of, folder, tree
+from clew.cli.output import add_common_options, ago, clean_name, is_terminal, one_line, print_json, print_message
+from clew.cli.select_session import error_fence, open_tree, resolve_folder
 from clew.errors import NotFound, Refused
 from clew.system import shell_quoting
 from clew.system.plural import plural
@@ -29,7 +29,7 @@ NAMES = ("codex", "opencode", "gemini", "aider", "gptme", "openai")
 MADE, WOULD, THERE, BEHIND, REFUSED = "made", "would be made", "there", "behind", "refused"
 
 
-def arguments(command: ArgumentParser) -> None:
+def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "source",
         nargs="?",
@@ -45,7 +45,7 @@ def arguments(command: ArgumentParser) -> None:
     command.add_argument("--all", action="store_true", help="all of several conversations")
     command.add_argument("--again", action="store_true", help="a new session of a conversation that has grown since")
     command.add_argument("--dry-run", action="store_true", help="say what would be made and write nothing")
-    common(command)
+    add_common_options(command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class ImportOutcome:
     violations: tuple[str, ...] = ()
 
 
-def call(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     from clew.errors import Ambiguous
 
-    place = tree(options)
-    fence = fence_of(options)
+    place = open_tree(options)
+    fence = error_fence(options)
     found = _conversations(options, fence)
     if options.list or not (options.source or options.only or options.all):
         return _list(options, place, found, fence)
@@ -136,7 +136,7 @@ def _list(options: Namespace, place: Tree, found: Iterable[Conversation], fence:
             count += 1
             _list_one(options, talk, there(talk, place))
     if not count and not fence.problems and not options.quiet:
-        remark("Nothing was found that could be imported. Name a file or a folder: clew import FILE")
+        print_message("Nothing was found that could be imported. Name a file or a folder: clew import FILE")
     return 0 if count and not fence.problems else 1
 
 
@@ -206,7 +206,7 @@ def _done(made: ImportDraft, state: str, *, undo: str | None = None, violations:
 def _cwd(options: Namespace, talk: Conversation) -> str:
     """The folder of the project: as asked, as the conversation says, else where we are."""
     if options.to is not None:
-        return folder(options, options.to)
+        return resolve_folder(options, options.to)
     if talk.cwd and os.path.isdir(talk.cwd):
         return os.path.realpath(talk.cwd)
     return talk.cwd or os.getcwd()
@@ -227,11 +227,11 @@ def _print(options: Namespace, done: ImportOutcome) -> None:
     talk, name = done.talk, f"{done.talk.tool} {one_line(done.talk.id, 40)}"
     match done.state:
         case "refused":
-            remark(f"clew: {name} may not be written: {'; '.join(done.violations)}.")
+            print_message(f"clew: {name} may not be written: {'; '.join(done.violations)}.")
         case "there" | "behind":
             print(clean_name(f"{done.id}  is there already, of {name}."))
             if done.state == BEHIND and not options.quiet:
-                remark("The conversation has changed since. Make another session of it with --again.")
+                print_message("The conversation has changed since. Make another session of it with --again.")
         case _:
             verb = "Imported" if done.state == MADE else "Would import"
             made = f"{plural(talk.turns, 'turn')}, {plural(done.entries, 'entry')}"
@@ -241,7 +241,7 @@ def _print(options: Namespace, done: ImportOutcome) -> None:
     if done.undo and is_terminal():
         print(f"Take it back with:  clew undo {done.undo}", file=sys.stderr)
     if done.cwd and not os.path.isdir(done.cwd) and not options.quiet:
-        remark(f"{done.cwd} is not a folder on this machine. Name another with --to.")
+        print_message(f"{done.cwd} is not a folder on this machine. Name another with --to.")
     _complain(options, talk)
 
 
@@ -249,9 +249,9 @@ def _complain(options: Namespace, talk: Conversation) -> None:
     """What could not be read is told, and a part of it is enough if there is much."""
     if options.quiet or not talk.problems:
         return
-    remark(f"{talk.path}: {plural(len(talk.problems), 'part')} of it could not be read.")
+    print_message(f"{talk.path}: {plural(len(talk.problems), 'part')} of it could not be read.")
     for problem in talk.problems[:5]:
-        remark(f"  {one_line(problem)}")
+        print_message(f"  {one_line(problem)}")
 
 
 def _json(talk: Conversation) -> dict[str, Any]:
