@@ -88,5 +88,5 @@ def test_whoever_falls_silent_has_been_heard_before() -> None:
             return so_far
 
     found = asyncio.run(run())
-    assert found.count("Block") == 2
+    assert found.count("BlockComplete") == 2
     assert Broken.__name__ not in found

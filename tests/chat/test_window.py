@@ -74,7 +74,7 @@ def test_a_compaction_is_written_with_the_answer_and_not_before(tmp_path: Path) 
         ask(made, "NEXT", resume=path.stem)
     until = [name for name, is_same in seen if is_same]
     assert "CompactionDone" in until and "Prompted" in until
-    assert not dict(seen)["Finished"] and b"NEXT" in path.read_bytes()
+    assert not dict(seen)["TurnFinished"] and b"NEXT" in path.read_bytes()
 
 
 def test_killed_before_the_answer_the_file_is_as_it_was(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_every_style_of_the_transcript_is_readable(name: str, ground: str) -> No
 def test_no_other_styles_are_used() -> None:
     known = {*PAINT, ""}
     folder = Path(styles.__file__).parent
-    for path in (folder / "render.py", folder / "live.py"):
+    for path in (folder / "render.py", folder / "transcript.py"):
         for style in re.findall(
             r'(?:styled|_text|_marked)\(.*, "([a-z][a-z_. ]*)"\)', path.read_text(encoding="utf-8")
         ):
