@@ -141,7 +141,7 @@ def test_a_connection_closed_without_a_word_is_asked_again() -> None:
     with running(failing(stream="close", after=0, times=1)) as server:
         told = stream(server)
     assert told.error is None
-    assert told.names == ["Retrying", "Started", "Piece", "Block", "Finished"]
+    assert told.names == ["Retrying", "ReplyStarted", "BlockDelta", "BlockComplete", "ReplyFinished"]
 
 
 # -- what goes wrong inside a stream
@@ -155,7 +155,7 @@ def test_a_stream_that_breaks_before_a_block_is_asked_again(fault: Any, kind: st
         told = stream(server)
         assert [row["complete"] for row in server.rows] == [False, True]
     assert told.error is None
-    assert told.names[:4] == ["Started", "Piece", "Retrying", "Started"]
+    assert told.names[:4] == ["ReplyStarted", "BlockDelta", "Retrying", "ReplyStarted"]
     assert told.of(Retrying)[0].error.kind == kind
     assert told.of(ReplyFinished)[0].reply.text == "Recovered."
 
@@ -169,7 +169,7 @@ def test_a_stream_that_breaks_behind_a_block_is_not(fault: Any, kind: str) -> No
         assert len(server.rows) == 1
         assert told.of(Broken)[0].so_far.usage == server.rows[0]["usage"]
     assert told.error is not None and told.error.kind == kind
-    assert told.names[-2:] == ["Piece", "Broken"] or told.names[-2:] == ["Block", "Broken"]
+    assert told.names[-2:] == ["BlockDelta", "Broken"] or told.names[-2:] == ["BlockComplete", "Broken"]
     assert told.of(Broken)[0].so_far.content == [text("First.")]
 
 
