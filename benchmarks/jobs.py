@@ -206,12 +206,12 @@ def trim(path: str, how: str, folder: str) -> Callable[[], int]:
     from clew.edit.plan import plan
     from clew.edit.trim_presets import PRESETS, Trim
     from clew.edit.trim_tools import Tools
-    from clew.edit.write_plan import write
+    from clew.edit.write_plan import write_plan
 
     what = PRESETS[how] if how in PRESETS else Trim(Tools(keep=5), thinking=True)
 
     def run() -> int:
-        return write(plan(read(path)).trim(what), folder=folder).path.stat().st_size
+        return write_plan(plan(read(path)).trim(what), folder=folder).path.stat().st_size
 
     return run
 

@@ -10,7 +10,7 @@ import pytest
 
 import clew
 from clew.conversation.session_listing import WINDOW, Outline
-from clew.conversation.titles import LONGEST, first_prompt
+from clew.conversation.titles import MAX_LENGTH, first_prompt
 from clew.demo.talk import NIL, Talk, talk
 from clew.wire.layout import session_at
 from tests.conversation.lines import opened, session, text, user
@@ -76,8 +76,8 @@ def test_what_nobody_typed_is_no_first_prompt() -> None:
 
 
 def test_a_long_first_prompt_is_cut_at_a_character() -> None:
-    assert first_prompt(session(user("A", None, "词" * 300))) == "词" * LONGEST + "…"
-    assert first_prompt(session(user("A", None, "x" * LONGEST))) == "x" * LONGEST
+    assert first_prompt(session(user("A", None, "词" * 300))) == "词" * MAX_LENGTH + "…"
+    assert first_prompt(session(user("A", None, "x" * MAX_LENGTH))) == "x" * MAX_LENGTH
     assert first_prompt(session(user("A", None, "a\n  b"))) == "a b"
 
 

@@ -9,7 +9,7 @@ import pytest
 import clew
 from clew.conversation.session import Session
 from clew.conversation.speaker import input_kind, is_prompt, prompt_text, speaker
-from clew.conversation.turns import durations, turns
+from clew.conversation.turns import split_turns, total_duration
 from clew.demo.talk import bash, read, talk
 from clew.wire.entry import Entry
 from tests.conversation.lines import Json, opened, reply, result, session, text, use, user
@@ -68,7 +68,7 @@ def test_what_comes_before_the_first_prompt_belongs_to_no_turn() -> None:
     found = opened(told.user("go").reply("done"))
     assert [e.type for e in found.preamble] == ["attachment", "system"]
     assert [e.type for e in found.turns[0].entries] == ["user", "assistant"]
-    assert turns([]) == ((), ())
+    assert split_turns([]) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_how_long_a_turn_took() -> None:
     assert first.seconds == 2.5
     assert second.seconds == 60
     assert first.time == told.entries[0].time
-    assert durations(told.entries) == 2.5
+    assert total_duration(told.entries) == 2.5
 
 
 # -- what the person meant

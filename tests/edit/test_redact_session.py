@@ -18,7 +18,7 @@ from clew.demo.talk import Talk, bash, talk, task, tool
 from clew.demo.tool_results import picture
 from clew.edit.plan import plan
 from clew.edit.redact_session import redact
-from clew.edit.redactor import Veil, has_repeated_names, veil
+from clew.edit.redactor import Redactor, has_repeated_names, make_redactor
 from clew.errors import BadQuery, Refused
 from clew.facts.secrets.mask_secrets import mask
 from clew.wire.json_codec import encode
@@ -75,8 +75,8 @@ def shown(paths: tuple[Path, ...], word: str) -> list[str]:
 
 
 @pytest.mark.req("R285", "R301", "R303")
-@pytest.mark.parametrize(("word", "asked"), [(KEY, veil()), (NAME, veil(False, ["Wil[a-z]+mina"]))])
-def test_nothing_is_left_in_any_file(root: Path, word: str, asked: Veil) -> None:
+@pytest.mark.parametrize(("word", "asked"), [(KEY, make_redactor()), (NAME, make_redactor(False, ["Wil[a-z]+mina"]))])
+def test_nothing_is_left_in_any_file(root: Path, word: str, asked: Redactor) -> None:
     path = everywhere(word).write(root)
     before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in root.rglob("*") if p.is_file()}
     assert len(shown(tuple(before), word)) >= 7
@@ -111,7 +111,7 @@ def test_what_holds_nothing_keeps_its_bytes(root: Path) -> None:
 def test_kept_thinking_keeps_its_signature_and_goes_whole_where_it_tells(root: Path) -> None:
     said = [{"type": "thinking", "thinking": f"It is {KEY}.", "signature": "c2ln"}, {"type": "text", "text": "Yes."}]
     told = talk().user("a").reply("b", thinking="Harmless.").user("c").reply(blocks=said, joined=True).user("d")
-    made, tally = redact(plan(Session(told.bytes())), veil())
+    made, tally = redact(plan(Session(told.bytes())), make_redactor())
     assert tally.thinking == 1 and tally.kinds == {}
     blocks = [b.type for e in made.session.entries for b in e.blocks if e.type == "assistant"]
     assert blocks == ["thinking", "text", "text"]
@@ -127,14 +127,14 @@ def test_ids_and_pictures_stay_whatever_they_look_like() -> None:
         "parentUuid": KEY,
         "message": {"role": "user", "content": [image, {"type": "tool_result", "tool_use_id": KEY, "content": KEY}]},
     }
-    veiled = veil().entry(entry)
+    veiled = make_redactor().entry(entry)
     assert veiled["uuid"] == veiled["parentUuid"] == KEY
     kept, result = veiled["message"]["content"]
     assert kept is image and result["tool_use_id"] == KEY and result["content"] == "[REDACTED:github-token]"
 
 
 def test_a_pattern_neither_renames_the_format_nor_eats_marks() -> None:
-    asked = veil(True, ["message", "RED", "user"])
+    asked = make_redactor(True, ["message", "RED", "user"])
     entry = {"type": "user", "message": {"role": "user", "content": f"a message RED {KEY}"}, "x": {"message": 1}}
     veiled = asked.entry(entry)
     assert veiled == {
@@ -158,7 +158,7 @@ def test_the_pattern_itself_is_written_nowhere(root: Path, tmp_path: Path) -> No
 
 def test_a_bad_pattern_is_told_where() -> None:
     with pytest.raises(BadQuery, match="position 3"):
-        veil(False, ["ab("])
+        make_redactor(False, ["ab("])
 
 
 def test_what_is_nested_too_deeply_is_refused() -> None:
@@ -166,7 +166,7 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(Refused, match="deeply"):
-        veil().entry({"type": "user", "x": deep})
+        make_redactor().entry({"type": "user", "x": deep})
 
 
 def test_a_field_that_is_there_twice_is_seen() -> None:
@@ -189,8 +189,8 @@ VALUES = st.recursive(
 )
 def test_no_shape_of_json_hides_a_secret(value: dict[str, Any]) -> None:
     entry = {"type": "user", "uuid": "u", **value}
-    veiled = veil().entry(entry)
-    assert veil().entry(veiled) is veiled or REMOVED in veiled["message"]["content"]
+    veiled = make_redactor().entry(entry)
+    assert make_redactor().entry(veiled) is veiled or REMOVED in veiled["message"]["content"]
     if veiled is not entry:
         return
     assert mask(encode(value["n"]).decode())[0].count("[REDACTED:github") == 0
@@ -201,7 +201,7 @@ def test_every_session_of_the_demo_is_redacted_and_sound(root: Path) -> None:
     hidden = {}
     for path in sorted(root.glob("projects/*/*.jsonl")):
         source = clew.read(path)
-        made, tally = redact(plan(source), veil())
+        made, tally = redact(plan(source), make_redactor())
         assert made.violations == ()
         if tally.total:
             hidden[path.stem[:4]] = tally.total

@@ -13,7 +13,8 @@ import clew
 from clew.demo.talk import Talk, talk
 from clew.edit.plan import plan
 from clew.edit.rename_session import retitle, tag
-from clew.edit.undo_journal import UndoJournal, take_back
+from clew.edit.undo_journal import UndoJournal
+from clew.edit.undo_journal import undo as take_back
 from clew.errors import Busy, NotFound, Refused
 from clew.wire.entry_types import Tag
 

@@ -10,8 +10,8 @@ import clew
 from clew.conversation.session import Session
 from clew.demo.talk import talk
 from clew.edit.plan import plan
-from clew.edit.session_lineage import Lineage, lineage
-from clew.edit.undo_journal import UndoJournal, take_back
+from clew.edit.session_lineage import Lineage, find_lineage
+from clew.edit.undo_journal import UndoJournal, undo
 from clew.wire.layout import SessionFile, Tree
 
 
@@ -30,7 +30,7 @@ def files(root: Path) -> list[SessionFile]:
 
 
 def kin(root: Path, session: Session) -> Lineage:
-    return lineage(session, files(root), UndoJournal().records())
+    return find_lineage(session, files(root), UndoJournal().records())
 
 
 def edges(found: Lineage) -> set[tuple[str, str, str]]:
@@ -55,8 +55,8 @@ def test_edits_of_edits_are_one_tree_from_wherever_it_is_asked(root: Path) -> No
 def test_the_files_tell_without_the_journal_and_the_journal_without_the_files(root: Path) -> None:
     source = clew.read(talk().user("one").reply("a").write(root))
     written = plan(source).write()
-    assert edges(lineage(source, files(root))) == edges(lineage(source, [], UndoJournal().records()))
-    take_back(UndoJournal().find(None), UndoJournal())
+    assert edges(find_lineage(source, files(root))) == edges(find_lineage(source, [], UndoJournal().records()))
+    undo(UndoJournal().find(None), UndoJournal())
     assert not written.path.exists() and kin(root, source).links == ()
 
 

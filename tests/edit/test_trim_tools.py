@@ -14,7 +14,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, grep, read, talk, task, tool
 from clew.edit.plan import Plan, plan
 from clew.edit.trim_presets import Trim
-from clew.edit.trim_tools import LETTERS, LINES, Tools, shorter
+from clew.edit.trim_tools import CHARACTERS, LINES, Tools, truncate
 from clew.facts.context_size import given
 from clew.wire.entry import Entry
 from clew.wire.json_splice import extract
@@ -249,19 +249,19 @@ def test_truncated_calls_and_results_stay_paired() -> None:
     assert [c.id for c in made.session.calls] == [c.id for c in before.calls]
     assert len(made.session.entries) == len(before.entries)
     for call in made.session.calls:
-        assert len(call.output) <= LETTERS
+        assert len(call.output) <= CHARACTERS
         assert call.output.count("\n") < LINES
-        assert len(call.input["command"]) <= LETTERS
+        assert len(call.input["command"]) <= CHARACTERS
     assert made.session.calls[0].output == "short"
     assert made.session.calls[1].output.startswith("line 0 of a long output\nline 1")
 
 
 @pytest.mark.parametrize("text", ["", "a\nb", "a\nb\nc", "x" * 120, "x" * 121, "🙂" * 300, "\n" * 9, " " * 500, LONG])
 def test_truncating_twice_is_truncating_once(text: str) -> None:
-    short = shorter(text)
-    assert shorter(short) == short
-    assert len(short) <= min(len(text), LETTERS)
-    assert short == text or len(text) > LETTERS or text.count("\n") >= LINES
+    short = truncate(text)
+    assert truncate(short) == short
+    assert len(short) <= min(len(text), CHARACTERS)
+    assert short == text or len(text) > CHARACTERS or text.count("\n") >= LINES
 
 
 def test_a_truncated_result_of_many_parts_is_one_text_with_notes_for_pictures() -> None:

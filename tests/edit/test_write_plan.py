@@ -14,7 +14,7 @@ import clew
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
 from clew.edit.plan import plan
-from clew.edit.undo_journal import UndoJournal, take_back
+from clew.edit.undo_journal import UndoJournal, undo
 from clew.errors import NotFound, Refused
 
 SAVED = "/home/ada/garden/gate.py"
@@ -168,7 +168,7 @@ def test_what_was_written_can_be_taken_back(root: Path) -> None:
     made = plan(source).write()
     assert files(root) > before
     journal = UndoJournal()
-    take_back(journal.find(made.id[:8]), journal)
+    undo(journal.find(made.id[:8]), journal)
     assert files(root) == before
     assert not (root / "file-history" / made.id).exists()
     with pytest.raises(NotFound):
@@ -181,7 +181,7 @@ def test_what_was_gone_on_with_is_not_taken_back(root: Path) -> None:
         file.write(b'{"type":"never-seen"}\n')
     journal = UndoJournal()
     with pytest.raises(Refused, match="changed since"):
-        take_back(journal.find(None), journal)
+        undo(journal.find(None), journal)
     assert made.path.exists()
 
 

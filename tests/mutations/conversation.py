@@ -94,7 +94,7 @@ def meta_starts_turns(patch: Patch) -> None:
 
 @violates("R160", "a turn ends at the first reply")
 def turns_end_early(patch: Patch) -> None:
-    @patch.wrap(turns.turns)
+    @patch.wrap(turns.split_turns)
     def wrong(original, *args):
         before, made = original(*args)
         return before, tuple(replace(each, entries=each.entries[:2]) for each in made)
@@ -102,7 +102,7 @@ def turns_end_early(patch: Patch) -> None:
 
 @violates("R164", "what comes before the first prompt is part of the first turn")
 def preamble_is_a_turn(patch: Patch) -> None:
-    @patch.wrap(turns.turns)
+    @patch.wrap(turns.split_turns)
     def wrong(original, *args):
         before, made = original(*args)
         return (), tuple(replace(each, entries=(*before, *each.entries)) if each.number == 1 else each for each in made)

@@ -40,7 +40,7 @@ def callers_stay(patch: Patch) -> None:
 
 @violates("R285", "writing a copy touches its source")
 def source_is_touched(patch: Patch) -> None:
-    @patch.wrap(write_plan.write)
+    @patch.wrap(write_plan.write_plan)
     def wrong(original, plan, **options):
         made = original(plan, **options)
         path = plan.source.path
@@ -50,35 +50,35 @@ def source_is_touched(patch: Patch) -> None:
 
 @violates("R286", "a clone lies in a folder of its own")
 def clone_lies_elsewhere(patch: Patch) -> None:
-    @patch.wrap(write_plan._project)
+    @patch.wrap(write_plan._target_folder)
     def wrong(original, plan, file):
         return original(plan, file).with_name("-clones")
 
 
 @violates("R287", "results of removed calls stay")
 def results_stay(patch: Patch) -> None:
-    @patch.wrap(trim_tools._places)
+    @patch.wrap(trim_tools._call_blocks)
     def wrong(original, found, chosen):
         return [at for at in original(found, chosen) if found.blocks[at].type != "tool_result"]
 
 
 @violates("R288", "an entry that lost a block is removed with the others")
 def others_are_removed(patch: Patch) -> None:
-    @patch.wrap(removals._emptied)
+    @patch.wrap(removals._emptied_entries)
     def wrong(original, session, lost):
         return original(session, lost) | set(lost)
 
 
 @violates("R289", "entries hang below what was removed")
 def parents_dangle(patch: Patch) -> None:
-    @patch.wrap(relink._Rest.mended)
+    @patch.wrap(relink._Remaining.relink)
     def wrong(original, self, found):
         return found
 
 
 @violates("R290", "snapshots of removed messages stay")
 def snapshots_of_removed_stay(patch: Patch) -> None:
-    @patch.wrap(relink._Rest.mended)
+    @patch.wrap(relink._Remaining.relink)
     def wrong(original, self, found):
         made = original(self, found)
         return found if made is None and found.type == "file-history-snapshot" else made
@@ -108,7 +108,7 @@ def calls_go(patch: Patch) -> None:
 
 @violates("R291", "calls without a result are left")
 def calls_stay(patch: Patch) -> None:
-    @patch.wrap(trim_tools._places)
+    @patch.wrap(trim_tools._call_blocks)
     def wrong(original, found, chosen):
         return [at for at in original(found, chosen) if found.blocks[at].type != "tool_use"]
 
@@ -129,7 +129,7 @@ def boundary_names_nothing(patch: Patch) -> None:
 
 @violates("R300", "a report does not count thinking")
 def thinking_is_not_counted(patch: Patch) -> None:
-    @patch.wrap(plan_report.tally)
+    @patch.wrap(plan_report.measure_session)
     def wrong(original, *args):
         return replace(original(*args), thinking=0)
 

@@ -111,14 +111,14 @@ def leaf_is_that_of_the_source(patch: Patch) -> None:
 
 @violates("R301", "what was written is not compared with the plan")
 def nothing_is_read_back(patch: Patch) -> None:
-    @patch.wrap(verify.differences)
+    @patch.wrap(verify.find_differences)
     def wrong(original, planned, sent, written):
         return ()
 
 
 @violates("R301", "what a resume would send is not compared")
 def request_is_not_compared(patch: Patch) -> None:
-    @patch.wrap(verify.differences)
+    @patch.wrap(verify.find_differences)
     def wrong(original, planned, sent, written):
         return tuple(each for each in original(planned, sent, written) if "cannot be read" in each)
 

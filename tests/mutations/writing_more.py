@@ -115,7 +115,7 @@ def versions_become_one(patch: Patch) -> None:
 
 @violates("R302", "a percentage counts only the turns that still have calls, so that each trim removes more")
 def each_trim_removes_more(patch: Patch) -> None:
-    @patch.wrap(trim_tools._spared)
+    @patch.wrap(trim_tools._spared_stretches)
     def wrong(original, uses, tools):
         if tools.percent is None:
             return original(uses, tools)

@@ -15,7 +15,7 @@ from clew.chat.store.fork_session import fork
 from clew.conversation.session import Session
 from clew.edit.plan import Plan, plan
 from clew.edit.rename_session import retitle, tag
-from clew.edit.undo_journal import UndoJournal, take_back
+from clew.edit.undo_journal import UndoJournal, undo
 from clew.wire.json_codec import encode
 from clew.wire.layout import Tree, session_at
 from clew.wire.session_writer import create
@@ -128,7 +128,7 @@ def unnamed(made: Plan, folder: Path) -> Path:
     path = write(made, folder)
     numbers = [retitle(clew.read(path), "A title").number, tag(clew.read(path), "a-tag").number]
     for number in numbers:
-        take_back(UndoJournal().find(number), UndoJournal())
+        undo(UndoJournal().find(number), UndoJournal())
     return path
 
 
@@ -137,7 +137,7 @@ def undone(made: Plan, folder: Path) -> Path:
     path = write(made, folder)
     before = path.read_bytes()
     edit = plan(clew.read(path)).end_with(1).write(folder=folder)
-    take_back(UndoJournal().find(edit.number), UndoJournal())
+    undo(UndoJournal().find(edit.number), UndoJournal())
     assert not os.path.lexists(edit.path)
     assert path.read_bytes() == before
     return path

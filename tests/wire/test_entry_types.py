@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clew.conversation.session import Session
-from clew.conversation.turns import durations
+from clew.conversation.turns import total_duration
 from clew.demo.talk import bash, talk
 from clew.wire import entry_types as d
 from clew.wire.entry import Entry, read
@@ -216,9 +216,9 @@ def test_a_boundary_may_keep_messages_or_say_nothing() -> None:
 def test_the_turn_durations_added_up_are_the_working_time() -> None:
     said = talk().user("a").reply("b").turn_duration(5500).user("c").reply("d").turn_duration(1250)
     session = Session(said.bytes())
-    assert durations(session.entries) == 6.75
+    assert total_duration(session.entries) == 6.75
     assert [turn.seconds for turn in session.turns] == [5.5, 1.25]
-    assert durations([]) == 0
+    assert total_duration([]) == 0
 
 
 @pytest.mark.req("R079")

@@ -53,7 +53,7 @@ from clew.acp.update_queue import UpdateQueue
 from clew.chat.assemble_session import SessionOptions
 from clew.chat.session_factory import Wishes
 from clew.conversation.load import read
-from clew.conversation.session_listing import newest
+from clew.conversation.session_listing import newest_conversations
 from clew.errors import ApiError, ClewError, NotFound
 from clew.version import __version__
 from clew.wire.json_codec import encode
@@ -286,7 +286,7 @@ class AcpAgent:
         """One more than a page, to know whether there is another."""
         names = slugs(cwd) if cwd else None
         folders = self._tree.projects() if names is None else [Project(self._tree.root / "projects" / n) for n in names]
-        outlines = newest(file for folder in folders for file in folder.sessions())
+        outlines = newest_conversations(file for folder in folders for file in folder.sessions())
         here = (o for o in outlines if cwd is None or o.cwd in (None, cwd))
         return [
             SessionInfo(

@@ -21,13 +21,12 @@ Modules:
                        them.
     replies            Merge the lines of one API response into a reply, and pair each tool use with its result.
     resume_request     Build the messages that a resume would send to the Messages API.
-    rounds             Rounds: a session divided at the inputs of the user, in the order of the file.
-    session            Sessions: one file, its agents and side files, as a lazy snapshot.
-    session_listing    Outlines: what a list says of a session, from the two ends of its file.
-    speaker            Who speaks in a user entry: a person, a tool, or the program itself.
-    surroundings       Messages around a place in a session: a line of its file, or an entry by its uuid.
-    titles             Titles: what to call a session, with the precedence that the official SDK uses.
-    tool_references    References to tools in the results of a tool search: a resume sends those to tools that are
-                       still on offer.
-    turns              Turns: a person's prompt and all that came of it, along one path.
+    rounds             Divide a session into rounds at the inputs of the user, in file order.
+    session            A session: one file, its agents and side files, as a lazy snapshot.
+    session_listing    Read what a list shows of a session from the two ends of its file.
+    speaker            Tell who wrote a user entry: the user, a tool, or Claude Code itself.
+    surroundings       Find the messages around a position in a session: a line number or a uuid.
+    titles             Choose the title of a session, with the precedence of the official SDK.
+    tool_references    Remove references to tools that are no longer available from the results of a tool search.
+    turns              Divide a path into turns: a prompt of the user and everything that follows from it.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.conversation.session import Session
 from clew.conversation.speaker import has_caveat
-from clew.conversation.turns import without_caveat, without_compaction
+from clew.conversation.turns import strip_caveats, strip_compaction
 from clew.errors import NotFound
 from clew.system import shell_quoting
 from clew.wire.entry import Entry
@@ -38,8 +38,8 @@ def _turn_end(session: Session, number: int) -> Entry:
     if number == len(session.turns):
         return entries[-1]
     if has_caveat(session.turns[number].prompt):
-        entries = without_caveat(entries)
-    return without_compaction(entries)[-1]
+        entries = strip_caveats(entries)
+    return strip_compaction(entries)[-1]
 
 
 def _position_error(session: Session, position: str) -> NotFound:

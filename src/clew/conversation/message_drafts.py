@@ -15,7 +15,7 @@ from msgspec import Raw
 from clew.conversation.active_path import reply_id
 from clew.conversation.attachment_text import attached_images, render_attachment
 from clew.conversation.cli_version import Era
-from clew.conversation.tool_references import refers_to_tools, without_lost_tools
+from clew.conversation.tool_references import drop_lost_references, refers_to_tools
 from clew.models import model_of, table
 from clew.wire.entry import Entry
 from clew.wire.entry_types import Attachment
@@ -97,7 +97,7 @@ def _message_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft
         if era.puts_results_first:
             blocks = sorted(blocks, key=lambda b: b.get("type") != "tool_result")
         if era.renders_attachments and any(refers_to_tools(b) for b in blocks):
-            blocks = [without_lost_tools(b, model) for b in blocks]
+            blocks = [drop_lost_references(b, model) for b in blocks]
             blocks = [*blocks, _text_block(TOOL_LOADED)] if any(refers_to_tools(b) for b in blocks) else blocks
         yield MessageDraft("user", blocks, entry)
 

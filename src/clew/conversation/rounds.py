@@ -1,9 +1,10 @@
-"""Rounds: a session divided at the inputs of the user, in the order of the file.
+"""Divide a session into rounds at the inputs of the user, in file order.
 
-Three rules divide it. A user message with `permissionMode` begins a round; one without, but with a tool result, continues
-the current round, whatever its parent is; any other begins one. `determine_round_type`, `starts_round` and `rounds` apply
-them to plain JSON, as early descriptions of the format do. `session.rounds` applies the same code to entries, with one more
-rule: text that the program wrote as a user message (command output, caveats, summaries, interruptions) begins no round.
+Three rules divide it. A user message with `permissionMode` starts a round; one without, but with a tool result,
+continues the current round, whatever its parent is; any other starts one. `determine_round_type`, `starts_round` and
+`rounds` apply them to plain JSON, as early descriptions of the format do. `session.rounds` applies the same code to
+entries, with one more rule: text that Claude Code wrote as a user message (command output, caveats, summaries,
+interruptions) does not start a round.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SHORT = (
 
 
 class Marks(NamedTuple):
-    """What divides rounds: the marks of one user message. `is_typed` is false for text that the program wrote."""
+    """The properties of a user message that divide rounds. `is_typed` is false for text that Claude Code wrote."""
 
     has_mode: bool
     has_parent: bool
@@ -48,11 +49,11 @@ class Marks(NamedTuple):
 
     @property
     def begins(self) -> bool:
-        """Whether the message begins a round, by the three rules."""
+        """Whether the message starts a round, by the three rules."""
         return self.has_mode or (not self.has_result and self.is_typed)
 
     def type(self, before: datetime | None, gap: timedelta = GAP) -> RoundType:
-        """The type of the message; `before` is the time of the message before it."""
+        """Return the type of the message; `before` is the time of the message before it."""
         if self.has_mode or not self.has_parent:
             return "new_session"
         if self.has_result:
@@ -65,14 +66,14 @@ class Marks(NamedTuple):
 
 
 class Divider:
-    """Divides messages into rounds as they come. `number` is the current round, `latest` the time of the last message."""
+    """Divide a stream of messages into rounds. `number` is the current round, `latest` the time of the last message."""
 
     def __init__(self, number: int = 0, latest: datetime | None = None) -> None:
         self.number = number
         self.latest = latest
 
     def add(self, marks: Marks | None, time: datetime | None) -> bool:
-        """Take the next message, with marks if it is a user message; whether it begins a round."""
+        """Add the next message, with marks if it is a user message; return whether it starts a round."""
         begins = marks is not None and (marks.begins or (marks.has_result and not self.number))
         self.number += begins
         self.latest = time or self.latest
@@ -83,18 +84,20 @@ class Divider:
 
 
 def determine_round_type(message: Json, prev_msg: Json | None = None, threshold_minutes: float = 5) -> RoundType:
-    """The type of a user message: new_session (permissionMode or no parent), continue (tool result), resume, new_round."""
+    """Return the type of a user message: new_session (permissionMode or no parent), continue (tool result), resume
+    or new_round.
+    """
     before = instant(prev_msg.get("timestamp")) if prev_msg is not None else None
     return _marks_of_json(message).type(before, timedelta(minutes=threshold_minutes))
 
 
 def starts_round(message: Json) -> bool:
-    """Whether a user message begins a round: with permissionMode it does; without, only if it has no tool result."""
+    """Return whether a user message starts a round: with permissionMode always, else only without a tool result."""
     return _marks_of_json(message).begins
 
 
 def rounds(messages: Iterable[Json]) -> list[list[Json]]:
-    """Messages grouped into rounds. Messages that are not of the type `user` belong to the round they stand in."""
+    """Group messages into rounds. Messages whose type is not `user` belong to the round in which they stand."""
     divider = Divider()
     groups: list[list[Json]] = []
     for message in messages:
@@ -122,7 +125,7 @@ def _marks_of_json(message: Json) -> Marks:
 
 
 def marks_of(entry: BaseEntry, parent: str | None, permission_mode: str | None, is_agent: bool = False) -> Marks | None:
-    """The marks of an entry; None if it is not an input. A prompt typed while the model was working is one."""
+    """Return the marks of an entry; None if it is not an input. A prompt typed while the model was working is one."""
     if entry.is_sidechain and not is_agent:
         return None
     is_typed = starts_turn(entry, is_agent)
@@ -133,7 +136,7 @@ def marks_of(entry: BaseEntry, parent: str | None, permission_mode: str | None, 
 
 
 class Features(NamedTuple):
-    """The features of a round's input, from which its class follows."""
+    """The features of a round's input, which determine its class."""
 
     is_first: bool
     input: InputKind
@@ -159,12 +162,12 @@ class Features(NamedTuple):
 
 
 def features_of(entry: BaseEntry, marks: Marks, number: int) -> Features:
-    """The features of the message that begins a round. It is a first one without a parent, or as the first of the file."""
+    """Return the features of the message that starts a round. It is a first one if it has no parent or number 1."""
     return Features(not marks.has_parent or number == 1, input_kind(entry), is_short(prompt_text(entry)))
 
 
 def is_short(text: str) -> bool:
-    """Whether an instruction is a few words, such as "continue" or "继续", and not the description of a task."""
+    """Return whether an instruction is as short as "continue" or "继续", and so not the description of a task."""
     return len(text) + 2 * sum(east_asian_width(letter) in "WF" for letter in text) <= SHORT
 
 
@@ -187,7 +190,7 @@ class Round:
 
     @property
     def text(self) -> str:
-        """The instruction, without the context that the editor added; of a tool result its text."""
+        """The instruction, without the context that the editor added; for a tool result its text."""
         results = self.entry.results
         return "\n".join(block.result_text for block in results) if results else prompt_text(self.entry)
 
@@ -214,7 +217,7 @@ class Round:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took: as the program measured it, else from the input to the last message."""
+        """The duration: as Claude Code measured it, else from the input to the last message."""
         messages = tuple(e for e in self.entries if e.uuid and e.offset >= self.entry.offset)
         return Turn(self.number, messages or self.entries).seconds
 
@@ -243,7 +246,7 @@ class Round:
 
 
 def rounds_of(session: Session, gap: timedelta = GAP) -> tuple[Round, ...]:
-    """The rounds of a session. Those on a branch that was left are among them, with `is_active` false."""
+    """Return the rounds of a session. Those on an abandoned branch are included, with `is_active` false."""
     active = {entry.offset for entry in session.active}
     divider = Divider()
     groups: list[list[Entry]] = [[]]

@@ -1,6 +1,6 @@
-"""Sessions: one file, its agents and side files, as a lazy snapshot.
+"""A session: one file, its agents and side files, as a lazy snapshot.
 
-Nothing is read before it is asked for, and what has been read does not change: a file that grows is a new session.
+Nothing is read before it is used, and what has been read does not change: a file that grows is a new session.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from clew.conversation.replies import Call, Pairing, Reply, merge_replies, pair_
 from clew.conversation.rounds import Round, rounds_of
 from clew.conversation.speaker import starts_turn
 from clew.conversation.surroundings import IsShown, Surroundings, messages_around
-from clew.conversation.titles import title_of
-from clew.conversation.turns import Turn, durations, turns
+from clew.conversation.titles import session_title
+from clew.conversation.turns import Turn, split_turns, total_duration
 from clew.wire.entry import Damaged, Entry, Item, entries, read
 from clew.wire.entry_types import Compaction
 from clew.wire.layout import AgentFile, SessionFile
@@ -34,7 +34,7 @@ from clew.wire.side_files import is_plain
 
 @dataclass(frozen=True, slots=True)
 class CompactionPoint:
-    """A compaction: its boundary, what it says of itself, and the summary that the model went on with."""
+    """A compaction: its boundary, its metadata, and the summary with which the model continued."""
 
     boundary: Entry
     detail: Compaction
@@ -42,9 +42,9 @@ class CompactionPoint:
 
 
 class Session:
-    """A conversation. `source` is a path, the bytes of a file, or items that no file holds yet.
+    """A conversation. `source` is a path, the bytes of a file, or items that are not in a file yet.
 
-    `folder` is where the long outputs of its calls lie, if that is not known from the file.
+    `folder` is the folder of long call outputs, if it does not follow from the file.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Session:
 
     @cached_property
     def id(self) -> str:
-        """The name of the file: ids inside it may differ."""
+        """The name of the file; ids inside it may differ."""
         if self.path is not None:
             return self.path.stem
         return next((e.session_id for e in self.entries if e.session_id), "")
@@ -99,7 +99,7 @@ class Session:
 
     @cached_property
     def resume_links(self) -> Chain:
-        """The chain as a resume sees it: the lines that the last compaction preserved hang below its summary."""
+        """The links as a resume sees them: lines that the last compaction preserved are below its summary."""
         return relink_preserved(self.links)
 
     @cached_property
@@ -109,7 +109,7 @@ class Session:
 
     @cached_property
     def active(self) -> tuple[Entry, ...]:
-        """The active path through all of the history: neither compactions nor missing parents cut it."""
+        """The active path through the whole history: neither compactions nor missing parents cut it."""
         return self.path_to(self.leaf) if self.leaf else ()
 
     @cached_property
@@ -120,20 +120,20 @@ class Session:
         return first if first is not None and links.is_cut(first) and first is not self.active[0] else None
 
     def path_to(self, entry: Entry) -> tuple[Entry, ...]:
-        """From the beginning to an entry, with the results that parallel calls left beside the path."""
+        """Return the path from the beginning to an entry, with results that parallel calls left off the path."""
         return tuple(insert_siblings(self.links.path_to(entry, history=True), self.links))
 
     @cached_property
-    def _cut(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
+    def _divided(self) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
         return self._divide(self.active)
 
     def _divide(self, path: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
-        before, found = turns(path, self._starts_turn)
-        return before, tuple(replace(turn, round=self._round_of.get(turn.prompt.offset)) for turn in found)
+        before, path_turns = split_turns(path, self._starts_turn)
+        return before, tuple(replace(turn, round=self._round_of.get(turn.prompt.offset)) for turn in path_turns)
 
     @cached_property
     def _round_of(self) -> dict[int, Round]:
-        return {each.entry.offset: each for each in self.rounds}
+        return {round_.entry.offset: round_ for round_ in self.rounds}
 
     def _starts_turn(self, entry: Entry) -> bool:
         return starts_turn(entry, self.is_agent)
@@ -141,58 +141,59 @@ class Session:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The turns of the active path."""
-        return self._cut[1]
+        return self._divided[1]
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
-        """All rounds in the order of the file, also those on branches that were left; the gap is five minutes."""
+        """All rounds in file order, including those on abandoned branches; the gap is five minutes."""
         return rounds_of(self)
 
     @property
     def preamble(self) -> tuple[Entry, ...]:
-        """What comes before the first prompt and so belongs to no turn."""
-        return self._cut[0]
+        """The entries before the first prompt, which belong to no turn."""
+        return self._divided[0]
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
         return list_branches(self.links, self.active)
 
     def turns_of(self, branch: Branch) -> tuple[Turn, ...]:
-        """The turns of another branch, up to the newest entry below its last prompt."""
+        """Return the turns of another branch, up to the newest entry below its last prompt."""
         if branch.is_active:
             return self.turns
         return self.turns_to(self._newest_below(branch.last))
 
     def turns_to(self, entry: Entry) -> tuple[Turn, ...]:
-        """The turns on the way to an entry; the last one ends with it."""
+        """Return the turns on the path to an entry; the last one ends with it."""
         return self._divide(self.path_to(entry))[1]
 
     def _newest_below(self, entry: Entry) -> Entry:
-        """The last line of the file among a prompt and all that came of it."""
-        found, waiting = {entry.uuid: entry}, [entry.uuid]
-        while waiting:
-            for below in self._followers.get(waiting.pop(), ()):
-                if below.uuid not in found:
-                    found[below.uuid] = below
-                    waiting.append(below.uuid)
-        return max(found.values(), key=lambda e: e.offset)
+        """Return the last line of the file among a prompt and everything that followed from it."""
+        reached, pending = {entry.uuid: entry}, [entry.uuid]
+        while pending:
+            for below in self._followers.get(pending.pop(), ()):
+                if below.uuid not in reached:
+                    reached[below.uuid] = below
+                    pending.append(below.uuid)
+        return max(reached.values(), key=lambda e: e.offset)
 
     @cached_property
     def _followers(self) -> dict[str | None, list[Entry]]:
-        """What hangs directly below each entry; another prompt is no part of what came of one."""
-        found: dict[str | None, list[Entry]] = {}
+        """The entries directly below each entry, except prompts, which start turns of their own."""
+        followers: dict[str | None, list[Entry]] = {}
         for entry in self.links.nodes.values():
             above = self.links.parent(entry, history=True)
             if above is not None and (self.is_agent or not entry.is_sidechain) and not self._starts_turn(entry):
-                found.setdefault(above.uuid, []).append(entry)
-        return found
+                followers.setdefault(above.uuid, []).append(entry)
+        return followers
 
-    def around(self, place: str | int, count: int = 5, is_shown: IsShown | None = None) -> Surroundings:
-        """The message at a line number or uuid, with up to `count` messages on either side. Raises NotFound.
+    def around(self, position: str | int, count: int = 5, is_shown: IsShown | None = None) -> Surroundings:
+        """Return the message at a line number or uuid, with up to `count` messages on either side. Raises NotFound.
 
-        Messages for which `is_shown` is false are left out and not counted; it gets the session that holds the message.
+        Messages for which `is_shown` is false are left out and not counted; it gets the session that contains the
+        message.
         """
-        return messages_around(self, place, count, is_shown)
+        return messages_around(self, position, count, is_shown)
 
     @cached_property
     def replies(self) -> tuple[Reply, ...]:
@@ -216,31 +217,31 @@ class Session:
     @cached_property
     def compactions(self) -> tuple[CompactionPoint, ...]:
         below = {e.parent: e for e in self.entries if e.is_compact_summary}
-        found: list[CompactionPoint] = []
+        points: list[CompactionPoint] = []
         for entry in self.entries:
             if entry.is_boundary:
-                found.append(CompactionPoint(entry, Compaction.of(entry), below.get(entry.uuid)))
-            elif entry.is_compact_summary and found and found[-1].summary is None:
-                found[-1] = replace(found[-1], summary=entry)
-        return tuple(found)
+                points.append(CompactionPoint(entry, Compaction.of(entry), below.get(entry.uuid)))
+            elif entry.is_compact_summary and points and points[-1].summary is None:
+                points[-1] = replace(points[-1], summary=entry)
+        return tuple(points)
 
     @cached_property
     def queue(self) -> Timeline:
-        """The messages that were queued while the model was busy, and what became of each."""
+        """The messages that were queued while the model was busy, and the outcome of each."""
         return queue_timeline(self.entries)
 
     @property
     def working_seconds(self) -> float:
-        """How long the program worked: the durations of turns that the file records, added up."""
-        return durations(self.entries)
+        """The sum of the turn durations that the file records."""
+        return total_duration(self.entries)
 
     @cached_property
     def agents(self) -> tuple[Agent, ...]:
-        """The agents that calls of this session began, and theirs; those inside the file itself included."""
+        """The agents that calls of this session started, and theirs, including those inside the file itself."""
         return list_agents(self)
 
     def agents_for(self, call: Call) -> list[Agent]:
-        """The agents that a call began, also a call of an agent below this session."""
+        """Return the agents that a call started, also a call of an agent below this session."""
         if call.name not in AGENT_TOOLS:
             return []
         return [agent for agent in self.agents if agent.call is not None and agent.call.id == call.id]
@@ -260,18 +261,18 @@ class Session:
         return list_overflows(self.folder)
 
     def overflow(self, call: Call) -> Overflow | None:
-        """The file with the whole output of a call, if the output was too long for the transcript."""
+        """Return the file with the whole output of a call, if the output was too long for the transcript."""
         if not self._overflows or self.folder is None:
             return None
         return find_overflow(self.folder, self._overflows, call.id, call.output, call.detail)
 
     @cached_property
     def title(self) -> str:
-        return title_of(self)
+        return session_title(self)
 
     @property
     def cwd(self) -> str | None:
-        """The folder that the session began in; it may have moved since."""
+        """The working directory at the start of the session; it may have changed since."""
         return next((e.cwd for e in self.entries if e.cwd), None)
 
     @property
@@ -286,21 +287,21 @@ class Session:
 
     @property
     def versions(self) -> dict[str, int]:
-        """Entries for each version of Claude Code that wrote in this file."""
-        found: dict[str, int] = {}
+        """Number of entries for each version of Claude Code that wrote to this file."""
+        counts: dict[str, int] = {}
         for entry in self.entries:
             if entry.version:
-                found[entry.version] = found.get(entry.version, 0) + 1
-        return found
+                counts[entry.version] = counts.get(entry.version, 0) + 1
+        return counts
 
     @property
     def models(self) -> dict[str, int]:
-        """Replies for each model."""
-        found: dict[str, int] = {}
+        """Number of replies for each model."""
+        counts: dict[str, int] = {}
         for reply in self.replies:
             if reply.model and not reply.is_synthetic:
-                found[reply.model] = found.get(reply.model, 0) + 1
-        return found
+                counts[reply.model] = counts.get(reply.model, 0) + 1
+        return counts
 
     @cached_property
     def _times(self) -> list[datetime]:
@@ -316,5 +317,5 @@ class Session:
 
     @property
     def prompts(self) -> tuple[Entry, ...]:
-        """Every prompt of the file, also those on branches that were left."""
+        """Every prompt of the file, including those on abandoned branches."""
         return tuple(e for e in self.entries if self._starts_turn(e))

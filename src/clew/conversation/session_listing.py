@@ -1,7 +1,7 @@
-"""Outlines: what a list says of a session, from the two ends of its file.
+"""Read what a list shows of a session from the two ends of its file.
 
-The first prompt, the folder and the branch stand at the beginning; titles are appended again and again, so the newest stands
-near the end. A file no larger than the two windows is read whole, and nothing is guessed.
+The first prompt, the folder and the branch are at the beginning; titles are appended repeatedly, so the newest is
+near the end. A file that is not larger than the two windows is read completely.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from clew.conversation.session import Session
-from clew.conversation.titles import first_prompt, title_of
+from clew.conversation.titles import first_prompt, session_title
 from clew.errors import READ_ERRORS
 from clew.wire.layout import AgentFile, SessionFile
 
 WINDOW = 64 << 10
-LONG = 32 << 20  # how far the first window goes on to the end of its last line
+LONG = 32 << 20  # bytes read beyond the first window to complete its last line
 
 
 @dataclass(frozen=True)
 class Outline:
-    """A session in a list: nothing is read before it is asked for."""
+    """A session in a list; nothing is read before it is used."""
 
     file: SessionFile | AgentFile
 
@@ -36,8 +36,8 @@ class Outline:
         size = os.path.getsize(self.file.path)
         with open(self.file.path, "rb") as file:
             if size <= 2 * WINDOW:
-                whole = Session(file.read(), file=self.file)
-                return whole, whole
+                session = Session(file.read(), file=self.file)
+                return session, session
             head = file.read(WINDOW)
             head += file.readline(LONG)  # a prompt with a picture in it is longer than a window
             if not head.endswith(b"\n") and file.tell() < size:
@@ -47,7 +47,7 @@ class Outline:
         return Session(head), Session(tail[tail.find(b"\n") + 1 :])
 
     def read(self) -> None:
-        """Read all that a list shows, so that a file which cannot be read raises here and nowhere later."""
+        """Read everything that a list shows, so that an unreadable file raises here and not later."""
         _ = (self.title, self.cwd, self.branch_name, self.version, self.slug, self.started, self.when)
 
     @property
@@ -58,7 +58,7 @@ class Outline:
     @cached_property
     def title(self) -> str:
         head, tail = self._ends
-        return head.title if head is tail else title_of(tail, head)
+        return head.title if head is tail else session_title(tail, head)
 
     @property
     def first_prompt(self) -> str:
@@ -78,7 +78,7 @@ class Outline:
 
     @property
     def slug(self) -> str | None:
-        """The short label that Claude Code gave to the session; the newest one."""
+        """The newest short label that Claude Code gave to the session."""
         return self._ends[1].slug or self._ends[0].slug
 
     @property
@@ -95,7 +95,7 @@ class Outline:
 
     @property
     def when(self) -> datetime:
-        """The last sign of life: the newest entry, else the file's own time."""
+        """The time of the newest entry, else the time of the file."""
         return self.ended or self.modified
 
     @property
@@ -104,19 +104,19 @@ class Outline:
 
     @property
     def is_conversation(self) -> bool:
-        """Whether anybody says anything in it; some files hold only state."""
+        """Whether the file contains messages; some files contain only state."""
         return any(e.type in ("user", "assistant") for s in self._ends for e in s.entries)
 
 
-def newest(files: Iterable[SessionFile]) -> Iterator[Outline]:
-    """The conversations among files, by the times of the files. Files that hold only state, or an agent's talk, are none."""
-    here = [file for file in files if not file.is_empty]
-    for file in sorted(here, key=lambda file: (-file.mtime_ns, file.id)):
+def newest_conversations(files: Iterable[SessionFile]) -> Iterator[Outline]:
+    """Yield the conversations among files, newest file first. Files with only state, or of an agent, are skipped."""
+    candidates = [file for file in files if not file.is_empty]
+    for file in sorted(candidates, key=lambda file: (-file.mtime_ns, file.id)):
         outline = Outline(file)
         try:
             listed = outline.is_conversation and not outline.is_sidechain
             outline.read()
-        except READ_ERRORS:  # one file that cannot be read does not hide the others
+        except READ_ERRORS:  # skip an unreadable file
             continue
         if listed:
             yield outline

@@ -1,7 +1,7 @@
-"""Who speaks in a user entry: a person, a tool, or the program itself.
+"""Tell who wrote a user entry: the user, a tool, or Claude Code itself.
 
-Most user entries are tool results, and many of the rest were never typed. What a person asked is told from it by flags, by
-where the entry came from, and by the tag that the program put in front.
+Most user entries are tool results, and many of the others were never typed. Prompts are recognised by flags, by the
+origin of the entry, and by the tag with which Claude Code starts the text.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ _TAGS = {
     "<user-prompt-submit-hook>": "hook",
     "[Request interrupted by user": "interrupt",
 }
-_CAVEATS = ("<local-command-caveat>", "Caveat: ")  # the second one before 2.1
+_CAVEATS = ("<local-command-caveat>", "Caveat: ")  # the second form before 2.1
 _TYPED = frozenset({"prompt", "command", "bash"})
 _IDE = re.compile(r"<(ide_selection|ide_opened_file|ide_diagnostics)>.*?</\1>\s*", re.DOTALL)
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 
 
 def speaker(entry: BaseEntry) -> str:
-    """What a user entry is: prompt, command, bash (typed by a person); result, meta, summary, interrupt, output … not.
+    """Classify a user entry: prompt, command or bash (typed by the user); result, meta, summary, interrupt, output
+    and others (not typed).
 
-    What a person typed while the model was working is an attachment, and a prompt all the same.
+    A prompt that was typed while the model was working is an attachment.
     """
     if entry.type == "attachment":
         return "prompt" if queued_text(entry).strip() else ""
@@ -57,22 +58,22 @@ def speaker(entry: BaseEntry) -> str:
 
 
 def is_prompt(entry: BaseEntry) -> bool:
-    """Whether a person's turn begins here."""
+    """Return whether the user typed this entry."""
     return speaker(entry) in _TYPED
 
 
 def starts_turn(entry: BaseEntry, agent: bool = False) -> bool:
-    """Whether a turn of the conversation begins here; what was asked of an agent counts in its own file alone."""
+    """Return whether a turn of the conversation starts here; a prompt of an agent counts only in the agent's file."""
     return (agent or not entry.is_sidechain) and is_prompt(entry)
 
 
 def is_caveat(entry: BaseEntry) -> bool:
-    """Whether the program wrote this before a command, to tell the model that it need not answer."""
+    """Return whether Claude Code wrote this before a command, to tell the model not to answer it."""
     return entry.type == "user" and entry.is_meta and entry.text.lstrip().startswith(_CAVEATS)
 
 
 def has_caveat(entry: BaseEntry) -> bool:
-    """Whether a caveat directly before a prompt belongs to it: it was a command."""
+    """Return whether a caveat directly before this prompt belongs to it, because it is a command."""
     return speaker(entry) in ("command", "bash")
 
 
@@ -89,7 +90,7 @@ def _tag(text: str) -> str:
 
 
 def queued_text(entry: BaseEntry) -> str:
-    """What a person typed while the model was working; empty for any other attachment."""
+    """Return what the user typed while the model was working; empty for any other attachment."""
     if b"queued_command" not in bytes(entry.attachment):
         return ""
     attachment: Any = decode_readable(entry.attachment)
@@ -97,7 +98,7 @@ def queued_text(entry: BaseEntry) -> str:
 
 
 def prompt_text(entry: BaseEntry) -> str:
-    """What the person meant to say: without editor context and reminders; a command as it was typed."""
+    """Return the prompt without editor context and reminders; a command as it was typed."""
     if entry.type == "attachment":
         return queued_text(entry).strip()
     text = entry.text

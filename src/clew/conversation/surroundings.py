@@ -1,4 +1,4 @@
-"""Messages around a place in a session: a line of its file, or an entry by its uuid."""
+"""Find the messages around a position in a session: a line number or a uuid."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _SHORTEST_UUID = 8  # characters of the beginning of a uuid; fewer digits are th
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Messages in sequence, with the one at the place among them.
+    """Consecutive messages, including the one at the position (`place`).
 
-    `session` holds them: the session itself or one of its agents. `branch` is the number of the branch if they are not on
-    the active path, `agent` the id of the agent.
+    `session` contains them: the session itself or one of its agents. `branch` is the number of the branch if they
+    are not on the active path, `agent` the id of the agent.
     """
 
     session: Session
@@ -36,86 +36,88 @@ class Surroundings:
 
 
 def messages_around(
-    session: Session, place: str | int, count: int = 5, is_shown: IsShown | None = None
+    session: Session, position: str | int, count: int = 5, is_shown: IsShown | None = None
 ) -> Surroundings:
-    """The message at a line number or uuid, with up to `count` messages on either side. Raises NotFound.
+    """Return the message at a line number or uuid, with up to `count` messages on either side. Raises NotFound.
 
     A message is a line of the type user or assistant. A line of another type stands for the message before it.
-    Messages for which `is_shown` is false are left out and not counted, except the one at the place.
+    Messages for which `is_shown` is false are left out and not counted, except the one at the position.
     """
-    owner, entry, agent = _locate(session, str(place))
+    owner, entry, agent = _locate(session, str(position))
     for path, branch in _paths(owner):
-        messages = [each for each in path if each.type in _MESSAGES]
+        messages = [step for step in path if step.type in _MESSAGES]
         if entry.type in _MESSAGES and entry not in messages:
             continue
         if messages:
             return _window(owner, messages, entry, (count, is_shown), branch, agent)
-    beside = [e for e in owner.entries if e.type in _MESSAGES and e.is_sidechain == entry.is_sidechain]
-    if not beside:
-        raise NotFound(str(place), "message")
-    return _window(owner, beside, entry, (count, is_shown), None, agent)
+    off_path = [e for e in owner.entries if e.type in _MESSAGES and e.is_sidechain == entry.is_sidechain]
+    if not off_path:
+        raise NotFound(str(position), "message")
+    return _window(owner, off_path, entry, (count, is_shown), None, agent)
 
 
 def _window(
     session: Session,
     messages: Sequence[Entry],
     entry: Entry,
-    wanted: tuple[int, IsShown | None],
+    limits: tuple[int, IsShown | None],
     branch: int | None,
     agent: str,
 ) -> Surroundings:
-    count, is_shown = wanted
-    earlier = [index for index, each in enumerate(messages) if each.offset <= entry.offset]
+    count, is_shown = limits
+    earlier = [index for index, message in enumerate(messages) if message.offset <= entry.offset]
     at = messages.index(entry) if entry in messages else max(earlier, default=0)
 
     def shown(side: Iterable[Entry]) -> list[Entry]:
-        return list(islice((each for each in side if is_shown is None or is_shown(session, each)), count))
+        return list(islice((message for message in side if is_shown is None or is_shown(session, message)), count))
 
     before, after = shown(reversed(messages[:at])), shown(messages[at + 1 :])
     return Surroundings(session, messages[at], (*reversed(before), messages[at], *after), branch, agent)
 
 
-def _locate(session: Session, place: str) -> tuple[Session, Entry, str]:
-    """The entry that is meant, the session that holds it and the agent whose session that is."""
-    if place.isascii() and place.isdigit() and len(place) < _SHORTEST_UUID:
-        return session, _at_line(session, int(place)), ""
+def _locate(session: Session, position: str) -> tuple[Session, Entry, str]:
+    """Return the entry at a position, the session that contains it and the id of its agent."""
+    if position.isascii() and position.isdigit() and len(position) < _SHORTEST_UUID:
+        return session, _entry_at_line(session, int(position)), ""
     matches: dict[str, tuple[Session, Entry, str]] = {}
-    if len(place) >= _SHORTEST_UUID:
+    if len(position) >= _SHORTEST_UUID:
         for owner, agent in ((session, ""), *((agent.session, agent.id) for agent in session.agents)):
             for entry in owner.entries:
-                if entry.uuid and entry.uuid.startswith(place.lower()):
+                if entry.uuid and entry.uuid.startswith(position.lower()):
                     matches.setdefault(entry.uuid, (owner, entry, agent))
     if len(matches) > 1:
-        raise Ambiguous(place, sorted(matches), kind="lines")
+        raise Ambiguous(position, sorted(matches), kind="lines")
     if not matches:
-        missing = NotFound(place, "line or uuid")
-        missing.hint = f"Name a line from 1 to {_last(session)}, or at least {_SHORTEST_UUID} characters of a uuid."
-        raise missing
+        error = NotFound(position, "line or uuid")
+        error.hint = (
+            f"Name a line from 1 to {_last_line_number(session)}, or at least {_SHORTEST_UUID} characters of a uuid."
+        )
+        raise error
     return next(iter(matches.values()))
 
 
-def _at_line(session: Session, number: int) -> Entry:
-    """The entry on a line; of a line that holds none the one before it, else the first."""
-    if not 1 <= number <= _last(session):
-        missing = NotFound(str(number), "line")
-        missing.hint = f"The file has {plural(_last(session), 'line')}."
-        raise missing
+def _entry_at_line(session: Session, number: int) -> Entry:
+    """Return the entry on a line; for a line without one the entry before it, else the first."""
+    if not 1 <= number <= _last_line_number(session):
+        error = NotFound(str(number), "line")
+        error.hint = f"The file has {plural(_last_line_number(session), 'line')}."
+        raise error
     if not session.entries:
         raise NotFound(str(number), "message")
-    return max((e for e in session.entries if e.line.number <= number), key=_order, default=session.entries[0])
+    return max((e for e in session.entries if e.line.number <= number), key=_line_number, default=session.entries[0])
 
 
-def _order(entry: Entry) -> int:
+def _line_number(entry: Entry) -> int:
     return entry.line.number
 
 
-def _last(session: Session) -> int:
+def _last_line_number(session: Session) -> int:
     last = session.items[-1].line if session.items else None
     return last.number + last.count - 1 if last else 0
 
 
 def _paths(session: Session) -> Iterator[tuple[tuple[Entry, ...], int | None]]:
-    """The active path, then the branches that were left."""
+    """Yield the active path, then the abandoned branches."""
     yield session.active, None
     for branch in session.branches:
         if not branch.is_active:

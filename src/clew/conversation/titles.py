@@ -1,4 +1,4 @@
-"""Titles: what to call a session, with the precedence that the official SDK uses."""
+"""Choose the title of a session, with the precedence of the official SDK."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from clew.wire.entry_types import AiTitle, CustomTitle, LastPrompt, SummaryDetai
 if TYPE_CHECKING:
     from clew.conversation.session import Session
 
-LONGEST = 200
+MAX_LENGTH = 200
 
 
-def title_of(*parts: Session) -> str:
-    """A title given by a person, by the model, the last prompt, an old summary, or the first prompt.
+def session_title(*parts: Session) -> str:
+    """Return the first of: the user's title, the model's title, the last prompt, an old summary, the first prompt.
 
-    Of a file that was read in parts the newest comes first, and the first prompt is looked for in the oldest.
+    For a file that was read in parts, pass the newest part first; the first prompt comes from the last argument.
     """
-    given = (title for kind in _GIVEN for part in parts if (title := kind(part)))
-    return next(given, "") or first_prompt(parts[-1])
+    titles = (title for kind in _TITLE_SOURCES for part in parts if (title := kind(part)))
+    return next(titles, "") or first_prompt(parts[-1])
 
 
 def _custom_title(session: Session) -> str:
@@ -32,24 +32,24 @@ def _ai_title(session: Session) -> str:
 
 
 def _last_prompt(session: Session) -> str:
-    """The newest that has words: the pin of a rewind has none."""
+    """Return the newest last prompt with text: the pin of a rewind has none."""
     pins = (LastPrompt.of(e).last_prompt.split() for e in reversed(session.entries) if e.type == "last-prompt")
     return " ".join(next(filter(None, pins), ()))
 
 
-def summary_of(session: Session) -> str:
-    """The newest summary whose conversation is in this file; most in a file speak of another one."""
+def session_summary(session: Session) -> str:
+    """Return the newest summary of a conversation in this file; most summaries in a file are about another one."""
     nodes = session.graph.nodes
-    own = (e for e in reversed(session.entries) if e.type == "summary" and e.leaf in nodes)
-    return next((SummaryDetail.of(e).summary for e in own), "")
+    summaries = (e for e in reversed(session.entries) if e.type == "summary" and e.leaf in nodes)
+    return next((SummaryDetail.of(e).summary for e in summaries), "")
 
 
-_GIVEN: tuple[Callable[[Session], str], ...] = (_custom_title, _ai_title, _last_prompt, summary_of)
+_TITLE_SOURCES: tuple[Callable[[Session], str], ...] = (_custom_title, _ai_title, _last_prompt, session_summary)
 
 
 def first_prompt(session: Session) -> str:
-    """The first thing a person said, cut at 200 characters; commands only if there is nothing else."""
+    """Return the first prompt, cut at 200 characters; a command only if there is no other prompt."""
     prompts = [e for e in session.prompts if prompt_text(e)]
-    said = next((e for e in prompts if speaker(e) == "prompt"), prompts[0] if prompts else None)
-    text = " ".join(prompt_text(said).split()) if said else ""
-    return text if len(text) <= LONGEST else text[:LONGEST].rstrip() + "…"
+    prompt = next((e for e in prompts if speaker(e) == "prompt"), prompts[0] if prompts else None)
+    text = " ".join(prompt_text(prompt).split()) if prompt else ""
+    return text if len(text) <= MAX_LENGTH else text[:MAX_LENGTH].rstrip() + "…"

@@ -1,4 +1,4 @@
-"""References to tools in the results of a tool search: a resume sends those to tools that are still on offer."""
+"""Remove references to tools that are no longer available from the results of a tool search."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _TASKS = frozenset(["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"])
 
 
 def refers_to_tools(block: Json) -> bool:
-    """Whether a block is a result with a reference to a tool in it."""
+    """Return whether a block is a tool result that contains a tool reference."""
     content = block.get("content") if block.get("type") == "tool_result" else None
     return isinstance(content, list) and any(map(_is_reference, content))
 
 
-def without_lost_tools(block: Json, model: str) -> Json:
-    """A result without references to tools that are not on offer; one that held nothing else says so."""
+def drop_lost_references(block: Json, model: str) -> Json:
+    """Remove references to unavailable tools from a result; a note replaces content that becomes empty."""
     if not refers_to_tools(block):
         return block
-    kept = [part for part in block["content"] if not _is_reference(part) or _is_offered(part.get("tool_name"), model)]
-    return {**block, "content": kept or [{"type": "text", "text": REMOVED}]}
+    parts = [part for part in block["content"] if not _is_reference(part) or _is_offered(part.get("tool_name"), model)]
+    return {**block, "content": parts or [{"type": "text", "text": REMOVED}]}
 
 
 def _is_reference(part: Any) -> bool:
@@ -57,7 +57,7 @@ def _is_reference(part: Any) -> bool:
 
 
 def _is_offered(name: Any, model: str) -> bool:
-    """Whether a tool can be called; a reference without a name is sent as it is."""
+    """Return whether a tool is available; a reference without a name is sent unchanged."""
     if not isinstance(name, str) or not name:
         return True
     return name in _OFFERED or (name in _TASKS and not model_of(model).system_turns)

@@ -1,4 +1,4 @@
-"""Turns: a person's prompt and all that came of it, along one path."""
+"""Divide a path into turns: a prompt of the user and everything that follows from it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from clew.wire.json_codec import decode_readable
 if TYPE_CHECKING:
     from clew.conversation.rounds import Round
 
-_UNANSWERED = ("summary", "caveat")  # user lines that the program writes and that no reply is due to
+_UNANSWERED = ("summary", "caveat")  # user lines that Claude Code writes and that need no reply
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A prompt with everything up to the next one. `number` counts from 1 along the path.
 
-    `round` is the round that the prompt begins; None where the turn was made without its session.
+    `round` is the round that the prompt starts; None if the turn was created without its session.
     """
 
     number: int
@@ -37,7 +37,7 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """The prompt, as the person meant it."""
+        """The prompt, without context that the editor added."""
         return prompt_text(self.prompt)
 
     @property
@@ -51,7 +51,7 @@ class Turn:
 
     @property
     def is_queued(self) -> bool:
-        """Whether the prompt was typed while the model was working on the one before."""
+        """Whether the prompt was typed while the model was working on the previous one."""
         return self.prompt.type == "attachment"
 
     @property
@@ -68,7 +68,7 @@ class Turn:
 
     @property
     def answer(self) -> str:
-        """The text of the last reply that has any. Of what the program wrote in the model's name only errors count."""
+        """The text of the last reply that has any. Of replies that Claude Code wrote itself only errors count."""
         return next((r.text for r in reversed(self.replies) if r.text and (r.is_error or not r.is_synthetic)), "")
 
     @property
@@ -77,7 +77,7 @@ class Turn:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took: as the program measured it, else from the first entry to the last."""
+        """The duration: as Claude Code measured it, else from the first entry to the last."""
         measured = [e for e in self.entries if e.type == "system" and e.subtype == "turn_duration"]
         if measured:
             return sum(float(TurnDuration.of(e).duration_ms) for e in measured) / 1000
@@ -86,9 +86,9 @@ class Turn:
 
     @property
     def todos(self) -> list[dict[str, Any]]:
-        """The todo list that the program stored with the prompt: content, status, activeForm."""
-        found = decode_readable(self.prompt.todos)
-        return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+        """The todo list that Claude Code stored with the prompt: content, status, activeForm."""
+        todos = decode_readable(self.prompt.todos)
+        return [item for item in todos if isinstance(item, dict)] if isinstance(todos, list) else []
 
     @property
     def state(self) -> str:
@@ -97,7 +97,7 @@ class Turn:
         A compaction after the last reply does not open the turn again, and the output of a local command completes it.
         """
         spoken = [e for e in self.entries if e.type in ("user", "assistant") and speaker(e) not in _UNANSWERED]
-        if not spoken:  # a prompt that was queued, and nothing after it
+        if not spoken:  # a queued prompt with nothing after it
             return "waiting"
         if speaker(spoken[-1]) == "interrupt":
             return "interrupted"
@@ -107,40 +107,40 @@ class Turn:
         return "complete" if is_done else "waiting"
 
 
-def turns(
+def split_turns(
     path: Iterable[Entry], starts: Callable[[Entry], bool] = is_prompt
 ) -> tuple[tuple[Entry, ...], tuple[Turn, ...]]:
-    """A path cut at its prompts: what comes before the first one, and the turns."""
+    """Split a path at its prompts; return the entries before the first prompt, and the turns."""
     before: list[Entry] = []
-    found: list[list[Entry]] = []
+    groups: list[list[Entry]] = []
     for entry in path:
         if starts(entry):
-            found.append([entry])
+            groups.append([entry])
         else:
-            (found[-1] if found else before).append(entry)
-    return tuple(before), tuple(Turn(i, tuple(group)) for i, group in enumerate(found, 1))
+            (groups[-1] if groups else before).append(entry)
+    return tuple(before), tuple(Turn(i, tuple(group)) for i, group in enumerate(groups, 1))
 
 
-def without_caveat(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """The entries of a turn without the caveats at the end, which belong to the command after them."""
+def strip_caveats(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Remove the caveats at the end of a turn, which belong to the command after them."""
     end = len(entries)
     while end > 1 and is_caveat(entries[end - 1]):
         end -= 1
     return entries[:end]
 
 
-def without_compaction(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """The entries of a turn up to the first compaction after its last reply or result."""
-    for place in range(len(entries) - 1, 0, -1):
-        entry = entries[place]
+def strip_compaction(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Return the entries of a turn up to the first compaction after its last reply or result."""
+    for index in range(len(entries) - 1, 0, -1):
+        entry = entries[index]
         if entry.is_boundary:
-            return without_compaction(entries[:place])
+            return strip_compaction(entries[:index])
         if entry.type in ("user", "assistant") and not entry.is_compact_summary:
             break
     return entries
 
 
-def durations(entries: Sequence[Entry]) -> float:
-    """The working time of a session in seconds: its turn durations added up."""
+def total_duration(entries: Sequence[Entry]) -> float:
+    """Return the sum of the recorded turn durations in seconds."""
     measured = (e for e in entries if e.type == "system" and e.subtype == "turn_duration")
     return sum(float(TurnDuration.of(e).duration_ms) for e in measured) / 1000

@@ -1,4 +1,4 @@
-"""Pictures and documents inside messages, and the notes that take their place."""
+"""Replace images and documents inside messages by short placeholder texts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ def is_picture(part: Any) -> bool:
     return isinstance(part, dict) and part.get("type") in PICTURES
 
 
-def note(part: dict[str, Any]) -> str:
-    """What it was and how large, in a line."""
+def placeholder(part: dict[str, Any]) -> str:
+    """Return a line that describes the image or document and its size."""
     source = part.get("source")
     source = source if isinstance(source, dict) else {}
     data = source.get("data")
     kind = as_text(source.get("media_type") or part["type"])
-    size = f", {_bytes(data, source.get('type')):,} bytes" if isinstance(data, str) else ""
+    size = f", {_decoded_size(data, source.get('type')):,} bytes" if isinstance(data, str) else ""
     where = f", {source['url']}" if isinstance(source.get("url"), str) else ""
     return f"[{part['type']} removed: {kind}{size}{where}]"
 
 
-def _bytes(data: str, kind: Any) -> int:
-    """The size of what the data stands for."""
+def _decoded_size(data: str, kind: Any) -> int:
+    """Return the size of the decoded data."""
     return len(data) * 3 // 4 - data.count("=", -2) if kind == "base64" else len(data)

@@ -18,7 +18,7 @@ from clew.conversation.load import request
 from clew.conversation.resume_request import Request
 from clew.conversation.session import Session
 from clew.edit import drop_turns
-from clew.edit.plan_diff import EntryChange, changes
+from clew.edit.plan_diff import EntryChange, entry_changes
 from clew.edit.summary.age_levels import DEFAULT
 from clew.system.plural import noun
 from clew.wire.entry import Damaged, Entry, Item
@@ -27,7 +27,7 @@ from clew.wire.json_codec import encode
 
 if TYPE_CHECKING:
     from clew.edit.plan_report import PlanReport
-    from clew.edit.redactor import Veil
+    from clew.edit.redactor import Redactor
     from clew.edit.summary.summariser import Summarise
     from clew.edit.trim_presets import Trim
     from clew.edit.write_plan import Written
@@ -47,7 +47,7 @@ class Plan:
     cwd: str | None = None
     agents: Mapping[str, Session] = field(default_factory=dict)
     extra: Mapping[str, Path | Session] = field(default_factory=dict)
-    veil: Veil | None = None
+    redactor: Redactor | None = None
 
     # -- turns
 
@@ -76,10 +76,10 @@ class Plan:
 
     def trim(self, what: Trim | str) -> Plan:
         """Without what a trim takes out: one of the presets, or any other."""
-        from clew.edit.trim_presets import PRESETS, trim
+        from clew.edit.trim_presets import PRESETS, trim_session
 
         asked = PRESETS[what] if isinstance(what, str) else what
-        return replace(self._cut(trim(self.session, asked), ""), steps=(*self.steps, *asked.steps))
+        return replace(self._cut(trim_session(self.session, asked), ""), steps=(*self.steps, *asked.steps))
 
     def strip_tools(
         self,
@@ -101,9 +101,9 @@ class Plan:
     def redact(self, *, secrets: bool = True, patterns: Iterable[str] = ()) -> Plan:
         """Without its secrets and what fits the patterns, in every file of it."""
         from clew.edit.redact_session import redact
-        from clew.edit.redactor import veil
+        from clew.edit.redactor import make_redactor
 
-        return redact(self, veil(secrets, patterns))[0]
+        return redact(self, make_redactor(secrets, patterns))[0]
 
     # -- in fewer words
 
@@ -150,9 +150,9 @@ class Plan:
 
     def report(self) -> PlanReport:
         """How much there was and how much is left: entries, turns, calls, bytes, and tokens by category."""
-        from clew.edit.plan_report import report
+        from clew.edit.plan_report import compare_sizes
 
-        return report(self.source, self.session)
+        return compare_sizes(self.source, self.session)
 
     def then(self, items: tuple[Item, ...], step: str) -> Plan:
         """One more step: the items that it leaves."""
@@ -161,10 +161,10 @@ class Plan:
 
     def _cut(self, items: tuple[Item, ...], step: str) -> Plan:
         """One more step that removes something, and with it the results that would answer no call."""
-        from clew.edit.trim_tools import drop_strays
+        from clew.edit.trim_tools import drop_orphans
 
         made = self.then(items, step)
-        return made if made.session is self.session else self.then(drop_strays(made.session), step)
+        return made if made.session is self.session else self.then(drop_orphans(made.session), step)
 
     @cached_property
     def request(self) -> Request:
@@ -174,19 +174,19 @@ class Plan:
     @cached_property
     def violations(self) -> tuple[str, ...]:
         """Why it may not be written; nothing if it may."""
-        from clew.edit.verify import violations
+        from clew.edit.verify import find_violations
 
-        return violations(self.source, self.session, self.request)
+        return find_violations(self.source, self.session, self.request)
 
     def diff(self) -> tuple[EntryChange, ...]:
         """The entries that go, come and change."""
-        return tuple(changes(self.source, self.session))
+        return tuple(entry_changes(self.source, self.session))
 
     def write(self, *, id: str | None = None, folder: str | Path | None = None) -> Written:
         """Make the new session, and read it back to see that it is what was planned. Raises Refused."""
-        from clew.edit.write_plan import write
+        from clew.edit.write_plan import write_plan
 
-        return write(self, id=id, folder=folder)
+        return write_plan(self, id=id, folder=folder)
 
 
 def plan(session: Session) -> Plan:

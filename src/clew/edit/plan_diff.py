@@ -1,4 +1,4 @@
-"""The difference: what a plan takes out, puts in and changes, a line of text for each entry."""
+"""Describe what a plan removes, adds and changes, one line for each entry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINKS = ("parentUuid", "logicalParentUuid", "leafUuid", "sourceToolAssistantUUI
 
 @dataclass(frozen=True, slots=True)
 class EntryChange:
-    """An entry that goes (`-`), comes (`+`) or becomes another (`~`)."""
+    """An entry that is removed (`-`), added (`+`) or changed (`~`)."""
 
     sign: str
     line: int
@@ -28,32 +28,32 @@ class EntryChange:
         return f"{self.sign} {self.line:>5}  {self.text}{f'  ({self.note})' if self.note else ''}"
 
 
-def changes(before: Session, after: Session) -> Iterator[EntryChange]:
-    """In the order of the lines: those that go and change by their place before, those that come behind them."""
-    old, new = _keyed(before), _keyed(after)
+def entry_changes(before: Session, after: Session) -> Iterator[EntryChange]:
+    """Yield removed and changed entries in their old order, then added ones in their new order."""
+    old, new = _items_by_key(before), _items_by_key(after)
     for key, item in old.items():
         if key not in new:
-            yield EntryChange("-", item.line.number, _told(item))
+            yield EntryChange("-", item.line.number, _describe_item(item))
         elif (now := new[key]).raw.rstrip() != item.raw.rstrip():
-            yield EntryChange("~", item.line.number, _told(item), _how(item, now))
+            yield EntryChange("~", item.line.number, _describe_item(item), _describe_change(item, now))
     for key, item in new.items():
         if key not in old:
-            yield EntryChange("+", item.line.number, _told(item))
+            yield EntryChange("+", item.line.number, _describe_item(item))
 
 
-def _keyed(session: Session) -> Mapping[object, Item]:
-    """Each item under a name that it keeps when it is changed."""
-    found: dict[object, Item] = {}
+def _items_by_key(session: Session) -> Mapping[object, Item]:
+    """Map each item under a key that stays the same when the item changes."""
+    keyed: dict[object, Item] = {}
     for item in session.items:
         name = item.uuid if isinstance(item, Entry) and item.uuid else item.raw.rstrip()
         copies = 0
-        while (name, copies) in found:
+        while (name, copies) in keyed:
             copies += 1
-        found[name, copies] = item
-    return found
+        keyed[name, copies] = item
+    return keyed
 
 
-def _told(item: Item) -> str:
+def _describe_item(item: Item) -> str:
     if not isinstance(item, Entry):
         return f"{plural(len(item.raw), 'byte')} outside an entry" if item.raw.strip() else "an empty line"
     what = speaker(item) or item.subtype or ""
@@ -62,7 +62,7 @@ def _told(item: Item) -> str:
     return f"{head}: {' '.join(item.text.split())}"[:_WIDTH] if item.text else head[:_WIDTH]
 
 
-def _how(before: Item, after: Item) -> str:
+def _describe_change(before: Item, after: Item) -> str:
     if not isinstance(before, Entry) or not isinstance(after, Entry):
         return ""
     old, new = before.data, after.data

@@ -1,4 +1,4 @@
-"""The report of a plan: how much there was, and how much is left."""
+"""Compare the size of a session before and after a plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.facts.context_size import CATEGORIES, UNSENT, ContextShare, ContextSiz
 
 @dataclass(frozen=True, slots=True)
 class SessionSize:
-    """What is in a session, and what of it a resume sends."""
+    """Counts of what a session contains, and the context that a resume sends."""
 
     entries: int
     turns: int
@@ -24,26 +24,26 @@ class SessionSize:
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """Before and after. Both contexts are told by one scale, that of the replies before."""
+    """Sizes before and after. Both contexts use one scale, that of the replies before."""
 
     before: SessionSize
     after: SessionSize
 
     @property
     def shares(self) -> Iterator[tuple[str, ContextShare, ContextShare]]:
-        """What each category takes, before and after; those without anything are left out."""
+        """The size of each category before and after; empty categories are skipped."""
         old, new = self.before.context.shares, self.after.context.shares
         for name in (*CATEGORIES, UNSENT):
             if old[name].bytes or new[name].bytes:
                 yield name, old[name], new[name]
 
 
-def report(before: Session, after: Session) -> PlanReport:
-    first = tally(before)
-    return PlanReport(first, tally(after, first.context.scale))
+def compare_sizes(before: Session, after: Session) -> PlanReport:
+    first = measure_session(before)
+    return PlanReport(first, measure_session(after, first.context.scale))
 
 
-def tally(session: Session, scale: Scale | None = None) -> SessionSize:
+def measure_session(session: Session, scale: Scale | None = None) -> SessionSize:
     return SessionSize(
         entries=len(session.entries),
         turns=len(session.turns),

@@ -1,8 +1,7 @@
-"""Redaction: a session without its secrets, in every file of it.
+"""Remove secrets from a session, in every file of it.
 
-What the transcript says, what tools were asked and answered, the program's own copies of it, agents, long outputs and the
-file history are all looked through. What cannot be looked through (a line that is no entry, a file that is no text and
-holds something) is left out.
+The transcript, tool inputs and results, Claude Code's copies of them, agents, long outputs and the file history are
+all searched. What cannot be searched (a line that is not an entry, a binary file with a match) is left out.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.conversation.load import read
 from clew.conversation.session import Session
-from clew.edit.redactor import Veil, has_repeated_names, kinds
-from clew.edit.relink import without
+from clew.edit.redactor import Redactor, count_kinds, has_repeated_names
+from clew.edit.relink import remove_entries
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.entry_edit import parse_at
 from clew.wire.json_codec import decode, encode
@@ -30,12 +29,12 @@ META = ".meta.json"
 
 @dataclass(frozen=True)
 class RedactionCounts:
-    """What a redaction found: how often each kind in each place, and what had to go whole."""
+    """How often each kind was found in each location, and what was removed entirely."""
 
     found: Counter[tuple[str, str]] = field(default_factory=Counter)  # by place and kind
-    thinking: int = 0  # blocks that were taken out: their signatures allow no change
-    unreadable: int = 0  # lines that are no entries
-    left_out: tuple[str, ...] = ()  # files that are no text and hold something
+    thinking: int = 0  # removed blocks: their signatures do not allow a change
+    unreadable: int = 0  # lines that are not entries
+    left_out: tuple[str, ...] = ()  # binary files with a match
 
     def __add__(self, other: RedactionCounts) -> RedactionCounts:
         return RedactionCounts(
@@ -64,77 +63,85 @@ class RedactionCounts:
         return summed
 
 
-def redact(plan: Plan, veil: Veil) -> tuple[Plan, RedactionCounts]:
-    """A plan whose session holds nothing that the veil hides, and what was found."""
+def redact(plan: Plan, redactor: Redactor) -> tuple[Plan, RedactionCounts]:
+    """Return a plan whose session contains nothing that the redactor matches, and the counts."""
     from clew.edit.plan import whole
 
-    items, tally = redacted(plan.session, veil)
+    items, tally = redact_items(plan.session, redactor)
     agents: dict[str, Session] = {}
     for agent in plan.source.agents:
         if agent.file is not None:
             old = plan.agents.get(agent.id, agent.session)
-            made, found = redacted(Session(tuple(whole(old.items)), file=agent.file), veil, "agents: ")
-            agents[agent.id] = Session(made, file=agent.file)
-            tally += found
+            items_left, counts = redact_items(Session(tuple(whole(old.items)), file=agent.file), redactor, "agents: ")
+            agents[agent.id] = Session(items_left, file=agent.file)
+            tally += counts
     extra: dict[str, Path | Session] = {}
     for name, source in plan.extra.items():
         extra[name] = source
         if isinstance(source, Session):
-            made, found = redacted(Session(tuple(whole(source.items)), file=source.file), veil, "agents: ")
-            extra[name] = Session(made, file=source.file)
-            tally += found
-    veiled = replace(plan.then(items, f"redact {veil}"), agents=agents, extra=extra, veil=veil)
-    return veiled, tally + sum((_beside(path, veil) for path in _side_files(veiled)), RedactionCounts())
+            items_left, counts = redact_items(
+                Session(tuple(whole(source.items)), file=source.file), redactor, "agents: "
+            )
+            extra[name] = Session(items_left, file=source.file)
+            tally += counts
+    redacted_plan = replace(plan.then(items, f"redact {redactor}"), agents=agents, extra=extra, redactor=redactor)
+    return redacted_plan, tally + sum(
+        (_count_side_file(path, redactor) for path in _side_files(redacted_plan)), RedactionCounts()
+    )
 
 
-def redacted(session: Session, veil: Veil, where: str = "") -> tuple[tuple[Item, ...], RedactionCounts]:
-    """The items of one transcript without what the veil hides."""
-    gone: set[int] = set()
+def redact_items(session: Session, redactor: Redactor, where: str = "") -> tuple[tuple[Item, ...], RedactionCounts]:
+    """Return the items of one transcript without what the redactor matches, and the counts."""
+    removed: set[int] = set()
     revised: dict[int, Entry] = {}
     tally = RedactionCounts()
     for item in session.items:
         if isinstance(item, Damaged):
-            gone.add(item.line.offset)
+            removed.add(item.line.offset)
             tally += RedactionCounts(unreadable=1)
         elif isinstance(item, Entry):
-            made, found = _entry(item, veil, where)
-            tally += found
-            if made is None:
-                gone.add(item.offset)
-            elif made is not item:
-                revised[item.offset] = made
-    return without(session, gone, revised), tally
+            redacted_entry, counts = _redact_entry(item, redactor, where)
+            tally += counts
+            if redacted_entry is None:
+                removed.add(item.offset)
+            elif redacted_entry is not item:
+                revised[item.offset] = redacted_entry
+    return remove_entries(session, removed, revised), tally
 
 
-def _entry(entry: Entry, veil: Veil, where: str) -> tuple[Entry | None, RedactionCounts]:
-    """An entry without what the veil hides; None if nothing is left of it."""
+def _redact_entry(entry: Entry, redactor: Redactor, where: str) -> tuple[Entry | None, RedactionCounts]:
+    """Return the redacted entry, None if nothing is left of it, and the counts."""
     data = entry.data
-    veiled = veil.entry(data)
+    redacted = redactor.entry(data)
     if has_repeated_names(entry.line.json, data):
-        settled = patch_json(b"", None, veiled)  # what was said twice is said once
-    elif veiled is data:
+        line = patch_json(b"", None, redacted)  # a repeated field is written once
+    elif redacted is data:
         return entry, RedactionCounts()
     else:
-        settled = patch_json(entry.line.json, data, veiled)
-    found: Counter[tuple[str, str]] = Counter()
+        line = patch_json(entry.line.json, data, redacted)
+    counts: Counter[tuple[str, str]] = Counter()
     for name in data:
-        if veiled.get(name) is not data[name]:
-            before, after = encode(data[name]), patch_json(b"", None, veiled.get(name))
-            found += Counter({(f"{where}{entry.type} {name}", kind): n for kind, n in kinds(before, after).items()})
-    thoughts = _count_gone(veiled)
-    left = veiled.get("message", {}).get("content") if thoughts and isinstance(veiled.get("message"), dict) else None
+        if redacted.get(name) is not data[name]:
+            before, after = encode(data[name]), patch_json(b"", None, redacted.get(name))
+            counts += Counter(
+                {(f"{where}{entry.type} {name}", kind): n for kind, n in count_kinds(before, after).items()}
+            )
+    thoughts = _count_removed(redacted)
+    left = (
+        redacted.get("message", {}).get("content") if thoughts and isinstance(redacted.get("message"), dict) else None
+    )
     is_empty = isinstance(left, list) and all(block is REMOVED for block in left)
-    return None if is_empty else parse_at(settled, entry.line), RedactionCounts(found, thoughts)
+    return None if is_empty else parse_at(line, entry.line), RedactionCounts(counts, thoughts)
 
 
-def _count_gone(value: Any) -> int:
+def _count_removed(value: Any) -> int:
     if value is REMOVED:
         return 1
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return sum(map(_count_gone, inner))
+    return sum(map(_count_removed, inner))
 
 
-# -- the files beside it
+# -- side files
 
 
 def _side_files(plan: Plan) -> Iterator[Path]:
@@ -143,37 +150,37 @@ def _side_files(plan: Plan) -> Iterator[Path]:
     return side_sources(plan) if plan.source.path else iter(())
 
 
-def _beside(path: Path, veil: Veil) -> RedactionCounts:
+def _count_side_file(path: Path, redactor: Redactor) -> RedactionCounts:
     data = path.read_bytes()
-    veiled = content(path, data, veil)
-    place = "agents' meta files" if path.name.endswith(META) else path.parent.name
-    if place not in ("tool-results", "agents' meta files"):
-        place = "file-history"
-    if veiled is None:
+    redacted = redact_side_file(path, data, redactor)
+    location = "agents' meta files" if path.name.endswith(META) else path.parent.name
+    if location not in ("tool-results", "agents' meta files"):
+        location = "file-history"
+    if redacted is None:
         return RedactionCounts(left_out=(path.name,))
-    return RedactionCounts(Counter({(place, kind): count for kind, count in kinds(data, veiled).items()}))
+    return RedactionCounts(Counter({(location, kind): count for kind, count in count_kinds(data, redacted).items()}))
 
 
-def content(path: Path, data: bytes, veil: Veil) -> bytes | None:
-    """The bytes of a side file under the veil; None if it has to be left out."""
+def redact_side_file(path: Path, data: bytes, redactor: Redactor) -> bytes | None:
+    """Return the redacted bytes of a side file; None if it must be left out."""
     if path.name.endswith(META):
         try:
-            return veil.object(data, decode(data))
+            return redactor.object(data, decode(data))
         except ValueError:
-            return veil.content(data)
-    return veil.content(data)
+            return redactor.content(data)
+    return redactor.content(data)
 
 
-def leaks(path: Path, veil: Veil) -> bool:
-    """Whether a file that was written still shows what the veil hides."""
+def has_leak(path: Path, redactor: Redactor) -> bool:
+    """Return whether a written file still contains what the redactor matches."""
     if path.suffix != ".jsonl":
         data = path.read_bytes()
-        return content(path, data, veil) != data
+        return redact_side_file(path, data, redactor) != data
     for item in read(path).items:
         if isinstance(item, Entry):
-            said = item.data
-            if veil.entry(said) is not said:
+            entry_data = item.data
+            if redactor.entry(entry_data) is not entry_data:
                 return True
-        elif veil.content(item.raw) != item.raw:
+        elif redactor.content(item.raw) != item.raw:
             return True
     return False

@@ -1,8 +1,8 @@
-"""The veil: what may not be seen, taken out of texts, entries and files.
+"""Redact secrets and patterns in texts, entries and side files.
 
-Secrets are found by the one engine of the package, patterns are the user's own. What a match is replaced by says of what
-kind it was. Ids, references, types, signatures and pictures are never touched: they are told by where they stand, not by
-what they look like.
+Secrets are found by `facts.secrets`; patterns are the user's own. A match is replaced by a mark that names its kind.
+Ids, references, types, signatures and images are never changed: they are recognised by their position, not by their
+form.
 """
 
 from __future__ import annotations
@@ -43,75 +43,81 @@ _PICTURE = re.compile(r"(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0)[A-Za-z0-9+/]*=
 
 
 @dataclass(frozen=True, slots=True)
-class Veil:
-    """What to take out: secrets, what fits patterns, or both."""
+class Redactor:
+    """What to remove: secrets, matches of patterns, or both."""
 
     secrets: bool = True
     patterns: tuple[Pattern, ...] = ()
 
     def __str__(self) -> str:
-        """What it is, without the patterns: they may be what is to be hidden."""
+        """Describe the redactor without its patterns, which may be secret themselves."""
         many = len(self.patterns)
         parts = ["secrets"] if self.secrets else []
         parts += [plural(many, "pattern")] if many else []
         return " and ".join(parts)
 
     def text(self, text: str) -> str:
-        """A text without what may not be seen; the same object if it held nothing of it."""
-        return mask(_without(text, self.patterns))[0] if self.secrets else _without(text, self.patterns)
+        """Return a text without matches; the same object if there are none."""
+        return (
+            mask(_replace_patterns(text, self.patterns))[0] if self.secrets else _replace_patterns(text, self.patterns)
+        )
 
     def value(self, value: Any) -> Any:
-        """Decoded JSON likewise, the names of fields included."""
-        cut = _mapped(value, lambda text: _without(text, self.patterns)) if self.patterns else value
+        """Return decoded JSON without matches, including field names."""
+        cut = _map_texts(value, lambda text: _replace_patterns(text, self.patterns)) if self.patterns else value
         return mask_data(cut)[0] if self.secrets else cut
 
     def entry(self, data: dict[str, Any]) -> dict[str, Any]:
-        """A line of a transcript. Thinking is signed as a whole: where it holds something, GONE stands in its place."""
+        """Return the data of a transcript line without matches. Thinking is signed as a whole: GONE replaces a block
+        with a match.
+        """
         try:
-            return _matched(data, _unwrapped(self.value(_ENTRY.held(data)), self._thought))  # type: ignore[no-any-return]
+            return _reuse_unchanged(data, _unwrap(self.value(_ENTRY_FORM.held(data)), self._redact_thinking))  # type: ignore[no-any-return]
         except RecursionError:
             raise Refused(["a line is nested too deeply to be looked through"]) from None
 
-    def _thought(self, block: dict[str, Any]) -> Any:
+    def _redact_thinking(self, block: dict[str, Any]) -> Any:
         open_part = {name: value for name, value in block.items() if name not in ("type", "signature")}
         return block if self.value(open_part) == open_part else REMOVED
 
     def content(self, data: bytes) -> bytes | None:
-        """The bytes of a side file; None if they are no text and hold something all the same."""
+        """Return the bytes of a side file without matches; None if it is binary and has one."""
         narrow = data.decode("utf-8", "surrogateescape")
-        seen = self.text(narrow)
+        redacted = self.text(narrow)
         if b"\0" not in data:
-            return data if seen is narrow else seen.encode("utf-8", "surrogateescape")
+            return data if redacted is narrow else redacted.encode("utf-8", "surrogateescape")
         encoding = next((name for mark, name in _UTF16.items() if data.startswith(mark) and len(data) % 2 == 0), "")
-        if encoding and seen is narrow:
+        if encoding and redacted is narrow:
             text = data.decode(encoding, "surrogatepass")
-            return data if (veiled := self.text(text)) is text else veiled.encode(encoding, "surrogatepass")
+            return (
+                data if (redacted_text := self.text(text)) is text else redacted_text.encode(encoding, "surrogatepass")
+            )
         joined = narrow.replace("\0", "")
-        return data if seen is narrow and self.text(joined) is joined else None
+        return data if redacted is narrow and self.text(joined) is joined else None
 
     def object(self, data: bytes, value: Any) -> bytes:
-        """A side file that is one JSON object: by its fields, with the ids left alone."""
+        """Return the bytes of a side file that is one JSON object, with ids unchanged."""
         if not isinstance(value, dict):
             return self.content(data) or b""
-        veiled = self.entry(value)
-        return patch_json(data.strip(), value, veiled) if veiled is not value else data
+        redacted = self.entry(value)
+        return patch_json(data.strip(), value, redacted) if redacted is not value else data
 
 
-def veil(secrets: bool = True, patterns: Iterable[str] = ()) -> Veil:
-    """A veil by the words that a person types. Raises BadQuery."""
-    return Veil(secrets, tuple(map(Pattern, patterns)))
+def make_redactor(secrets: bool = True, patterns: Iterable[str] = ()) -> Redactor:
+    """Return a redactor for the user's patterns. Raises BadQuery."""
+    return Redactor(secrets, tuple(map(Pattern, patterns)))
 
 
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
-def kinds(before: bytes | str, after: bytes | str) -> Counter[str]:
-    """What was taken out between two states of a text, by kind: the marks that came."""
+def count_kinds(before: bytes | str, after: bytes | str) -> Counter[str]:
+    """Count the marks that were added between two states of a text, by kind."""
     return _marks(after) - _marks(before)
 
 
 def has_repeated_names(raw: bytes, data: Any) -> bool:
-    """Whether an object in a line has a field twice, so that what was decoded is not all that it says."""
+    """Return whether an object in a line repeats a field, so that the decoded data is incomplete."""
     if encode(data) == raw:
         return False
     found = False
@@ -124,7 +130,7 @@ def has_repeated_names(raw: bytes, data: Any) -> bool:
     try:
         json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=pairs, strict=False)
     except (ValueError, RecursionError):
-        return True  # read more loosely than JSON allows
+        return True  # not strict JSON
     return found
 
 
@@ -133,28 +139,28 @@ def _marks(text: bytes | str) -> Counter[str]:
     return Counter(mark.strip("[]").split(":")[1] for mark in MARK.compiled.findall(shown))
 
 
-def _without(text: str, patterns: Iterable[Pattern]) -> str:
-    """A text without what fits; what stands in a mark is no longer the text's own."""
+def _replace_patterns(text: str, patterns: Iterable[Pattern]) -> str:
+    """Replace matches of patterns; text inside a mark is skipped."""
     for pattern in patterns:
         pieces: list[str] = []
         at = 0
         for mark in MARK.compiled.finditer(text):
-            pieces += (_cut(text[at : mark.start()], pattern), mark[0])
+            pieces += (_replace_pattern(text[at : mark.start()], pattern), mark[0])
             at = mark.end()
-        changed = "".join((*pieces, _cut(text[at:], pattern)))
+        changed = "".join((*pieces, _replace_pattern(text[at:], pattern)))
         text = text if changed == text else changed
     return text
 
 
-def _cut(text: str, pattern: Pattern) -> str:
+def _replace_pattern(text: str, pattern: Pattern) -> str:
     return pattern.sub(lambda found: f"[REDACTED:{PATTERN}]" if found[0] else "", text)
 
 
-# -- what is not looked into
+# -- protected values
 
 
-class _Kept:
-    """A value that stays as it is."""
+class _Protected:
+    """A value that must not change."""
 
     __slots__ = ("value",)
 
@@ -162,134 +168,139 @@ class _Kept:
         self.value = value
 
 
-class _Thought(_Kept):
+class _Thought(_Protected):
     """A block of thinking."""
 
 
 class _Frame(dict[str, Any]):
-    """An object of the format itself: the names of its fields are not anybody's words."""
+    """An object of the format itself: its field names are not user text."""
 
 
 @dataclass(frozen=True)
 class _Form:
-    """What is known of an object of the format: fields that stay, objects inside it, and lists of blocks."""
+    """The known structure of an object: protected fields, nested objects, and lists of blocks."""
 
     fixed: frozenset[str]
     parts: Mapping[str, _Form] = field(default_factory=dict)
     blocks: frozenset[str] = frozenset()
 
     def held(self, value: Mapping[str, Any]) -> _Frame:
-        """The object with all that must stay held apart."""
+        """Return the object with everything that must not change wrapped."""
         return _Frame((name, self._field(name, inner, value)) for name, inner in value.items())
 
     def _field(self, name: str, value: Any, inside: Mapping[str, Any]) -> Any:
         if name in self.fixed and isinstance(value, str):
-            return _Kept(value)
+            return _Protected(value)
         if isinstance(value, dict) and name in self.parts:
             return self.parts[name].held(value)
-        if isinstance(value, dict) and name in _STRUCTURES and self is _ENTRY:
-            return _structure(value)
+        if isinstance(value, dict) and name in _STRUCTURES and self is _ENTRY_FORM:
+            return _protect_references(value)
         if isinstance(value, list) and name in self.blocks:
-            return [_block(each) for each in value]
-        return _quiet(value, inside, name)
+            return [_protect_block(item) for item in value]
+        return _protect_images(value, inside, name)
 
 
-_SPEECH = _Form(_FIXED | {"id", "role", "model", "stop_reason"}, blocks=frozenset({"content"}))
-_SIGN = _Form(_FIXED, {"message": _Form(_FIXED, {"message": _SPEECH})})  # of life: a whole entry may be in it
-_REPORT = _Form(frozenset({"type", "agentId"}))  # of a tool: the rest may be anything
-_NOTE = _Form(frozenset({"type", "toolUseID"}))
-_ENTRY = _Form(
+_MESSAGE_FORM = _Form(_FIXED | {"id", "role", "model", "stop_reason"}, blocks=frozenset({"content"}))
+_PROGRESS_FORM = _Form(_FIXED, {"message": _Form(_FIXED, {"message": _MESSAGE_FORM})})  # may contain a whole entry
+_TOOL_RESULT_FORM = _Form(frozenset({"type", "agentId"}))  # the other fields depend on the tool
+_ATTACHMENT_FORM = _Form(frozenset({"type", "toolUseID"}))
+_ENTRY_FORM = _Form(
     _FIXED,
-    {"message": _SPEECH, "data": _SIGN, "toolUseResult": _REPORT, "attachment": _NOTE},
+    {
+        "message": _MESSAGE_FORM,
+        "data": _PROGRESS_FORM,
+        "toolUseResult": _TOOL_RESULT_FORM,
+        "attachment": _ATTACHMENT_FORM,
+    },
     frozenset({"content", "rendered"}),
 )
 _STRUCTURES = frozenset({"snapshot", "forkedFrom", "compactMetadata", "backup", "worktreeSession"})
-_CALL = _Form(frozenset({"type", "id"}))
-_RESULT = _Form(frozenset({"type", "tool_use_id"}), blocks=frozenset({"content"}))
-_PLAIN = _Form(frozenset({"type"}))
+_CALL_FORM = _Form(frozenset({"type", "id"}))
+_RESULT_FORM = _Form(frozenset({"type", "tool_use_id"}), blocks=frozenset({"content"}))
+_BLOCK_FORM = _Form(frozenset({"type"}))
 
 
-def _block(block: Any) -> Any:
+def _protect_block(block: Any) -> Any:
     if not isinstance(block, dict):
-        return _quiet(block, {}, "")
+        return _protect_images(block, {}, "")
     match block.get("type"):
         case "thinking":
             return _Thought(block)
         case "redacted_thinking":
-            return _Kept(block)
+            return _Protected(block)
         case "tool_use" | "server_tool_use":
-            return _CALL.held(block)
+            return _CALL_FORM.held(block)
         case "tool_result":
-            return _RESULT.held(block)
-    return _PLAIN.held(block)
+            return _RESULT_FORM.held(block)
+    return _BLOCK_FORM.held(block)
 
 
-def _structure(value: Any) -> Any:
-    """What names other things: backups, segments, forks."""
+def _protect_references(value: Any) -> Any:
+    """Protect objects that refer to others: backups, segments, forks."""
     if isinstance(value, dict):
-        return _Frame((name, _structured(name, inner)) for name, inner in value.items())
-    return [_structure(each) for each in value] if isinstance(value, list) else value
+        return _Frame((name, _protect_reference(name, inner)) for name, inner in value.items())
+    return [_protect_references(item) for item in value] if isinstance(value, list) else value
 
 
-def _structured(name: str, value: Any) -> Any:
+def _protect_reference(name: str, value: Any) -> Any:
     if name in _NAMED:
-        return _Kept(value)
+        return _Protected(value)
     if name == "trackedFileBackups" and isinstance(value, dict):
-        return {path: _structure(backup) for path, backup in value.items()}  # under names that people gave
-    return _structure(value)
+        return {path: _protect_references(backup) for path, backup in value.items()}  # file paths can contain a match
+    return _protect_references(value)
 
 
-def _quiet(value: Any, inside: Mapping[str, Any], name: str) -> Any:
-    """A value with the pictures in it held apart."""
+def _protect_images(value: Any, parent: Mapping[str, Any], name: str) -> Any:
+    """Wrap the images inside a value."""
     if isinstance(value, str):
-        is_data = name == "data" and inside.get("type") == "base64" and "media_type" in inside
-        return _Kept(value) if is_data or (len(value) > _SMALLEST and _PICTURE.fullmatch(value)) else value
+        is_data = name == "data" and parent.get("type") == "base64" and "media_type" in parent
+        return _Protected(value) if is_data or (len(value) > _SMALLEST and _PICTURE.fullmatch(value)) else value
     if isinstance(value, dict):
-        return {key: _quiet(inner, value, key) for key, inner in value.items()}
-    return [_quiet(each, {}, "") for each in value] if isinstance(value, list) else value
+        return {key: _protect_images(inner, value, key) for key, inner in value.items()}
+    return [_protect_images(item, {}, "") for item in value] if isinstance(value, list) else value
 
 
 _SMALLEST = 60
 
 
-def _unwrapped(value: Any, thought: Callable[[dict[str, Any]], Any]) -> Any:
+def _unwrap(value: Any, thought: Callable[[dict[str, Any]], Any]) -> Any:
     if isinstance(value, _Thought):
         return thought(value.value)
-    if isinstance(value, _Kept):
+    if isinstance(value, _Protected):
         return value.value
     if isinstance(value, dict):
-        return {name: _unwrapped(inner, thought) for name, inner in value.items()}
-    return [_unwrapped(each, thought) for each in value] if isinstance(value, list) else value
+        return {name: _unwrap(inner, thought) for name, inner in value.items()}
+    return [_unwrap(item, thought) for item in value] if isinstance(value, list) else value
 
 
-def _matched(old: Any, new: Any) -> Any:
-    """The new value, built of the old objects wherever they say the same."""
+def _reuse_unchanged(old: Any, new: Any) -> Any:
+    """Return the new value, built of the old objects wherever they are equal."""
     if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
-        made = {name: _matched(old[name], new[name]) for name in old}
-        return old if all(made[name] is old[name] for name in old) else made
+        fields = {name: _reuse_unchanged(old[name], new[name]) for name in old}
+        return old if all(fields[name] is old[name] for name in old) else fields
     if isinstance(old, list) and isinstance(new, list):
-        held = [_matched(a, b) for a, b in zip(old, new, strict=True)]
-        return old if all(a is b for a, b in zip(old, held, strict=True)) else held
+        items = [_reuse_unchanged(a, b) for a, b in zip(old, new, strict=True)]
+        return old if all(a is b for a, b in zip(old, items, strict=True)) else items
     return old if type(old) is type(new) and old == new else new
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, _Frame):
-        return _Frame((name, _mapped(inner, change)) for name, inner in value.items())
+        return _Frame((name, _map_texts(inner, change)) for name, inner in value.items())
     if isinstance(value, dict):
-        return _renamed({name: change(name) for name in value}, value, change)
-    return [_mapped(each, change) for each in value] if isinstance(value, list) else value
+        return _map_fields({name: change(name) for name in value}, value, change)
+    return [_map_texts(item, change) for item in value] if isinstance(value, list) else value
 
 
-def _renamed(names: Mapping[str, str], value: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """An object under new names; those that became equal are numbered."""
-    made: dict[str, Any] = {}
+def _map_fields(names: Mapping[str, str], value: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return an object with changed field names; names that became equal are numbered."""
+    result: dict[str, Any] = {}
     for old, inner in value.items():
         name, count = names[old], 1
-        while name in made or (name != old and name in value):
+        while name in result or (name != old and name in value):
             count += 1
             name = f"{names[old]}#{count}"
-        made[name] = _mapped(inner, change)
-    return made
+        result[name] = _map_texts(inner, change)
+    return result

@@ -1,7 +1,7 @@
-"""Relinking: take entries out of a session so that nothing left names what is gone.
+"""Remove entries from a session so that no remaining reference names a removed entry.
 
-What stood below a removed entry hangs below the nearest one that is left. The conversation goes on from where it did, or
-from the nearest entry that is left; where the file alone would lead elsewhere, a pin is added.
+Entries below a removed one are linked below the nearest remaining ancestor. The conversation continues from the same
+leaf, or its nearest remaining ancestor; a pin is added where the file alone would lead elsewhere.
 """
 
 from __future__ import annotations
@@ -19,56 +19,56 @@ from clew.wire.json_codec import encode
 NOTHING_REVISED: Mapping[int, Entry] = {}
 
 
-def without(
+def remove_entries(
     session: Session,
-    gone: Collection[int],
+    removed: Collection[int],
     revised: Mapping[int, Entry] = NOTHING_REVISED,
     end: Entry | None = None,
 ) -> tuple[Item, ...]:
-    """The items of a session without the entries at these offsets, and with others in the places of some.
+    """Return the items without the entries at these offsets, with `revised` entries replaced.
 
-    It goes on from `end`, or from where it did.
+    The conversation continues from `end`, by default from its old leaf.
     """
-    if not gone:
+    if not removed:
         return tuple(revised.get(item.line.offset, item) for item in session.items)
-    rest = _Rest(session, gone)
-    found: list[Item] = []
+    remaining = _Remaining(session, removed)
+    items: list[Item] = []
     for item in session.items:
         offset = item.line.offset
-        if offset in gone:
+        if offset in removed:
             continue
         if isinstance(item, Entry):
-            mended = rest.mended(revised.get(offset, item))
-            if mended is not None:
-                found.append(mended)
+            relinked = remaining.relink(revised.get(offset, item))
+            if relinked is not None:
+                items.append(relinked)
         else:
-            found.append(item)
+            items.append(item)
     end = end or session.leaf
-    return pinned(tuple(found), session, rest.nearest(end.uuid) if end else None)
+    return pin_leaf(tuple(items), session, remaining.nearest(end.uuid) if end else None)
 
 
-def pinned(items: tuple[Item, ...], like: Session, wanted: str | None) -> tuple[Item, ...]:
-    """The items, with a line at the end that names the leaf if they would go on from another one."""
-    made = Session(items, file=like.file)
-    if wanted is None or made.leaf is None or made.leaf.uuid == wanted:
+def pin_leaf(items: tuple[Item, ...], like: Session, uuid: str | None) -> tuple[Item, ...]:
+    """Return the items, with a pin at the end if they would otherwise continue from another leaf than `uuid`."""
+    session = Session(items, file=like.file)
+    if uuid is None or session.leaf is None or session.leaf.uuid == uuid:
         return items
-    return renumber((*items, pin(like, wanted)))
+    return renumber((*items, make_pin(like, uuid)))
 
 
-def pin(like: Session, leaf: str) -> Entry:
-    """The line by which the program itself notes where a conversation goes on."""
+def make_pin(like: Session, leaf: str) -> Entry:
+    """Return the line in which Claude Code records where a conversation continues."""
     prompts = {e.offset for e in like.prompts}
     prompt = next((e for e in reversed(like.path_to(like.graph.nodes[leaf])) if e.offset in prompts), None)
-    said = prompt_text(prompt) if prompt else ""
+    prompt_of_leaf = prompt_text(prompt) if prompt else ""
     return new_entry(
-        {"type": "last-prompt", "lastPrompt": said, "leafUuid": leaf, "explicit": True, "sessionId": like.id}
+        {"type": "last-prompt", "lastPrompt": prompt_of_leaf, "leafUuid": leaf, "explicit": True, "sessionId": like.id}
     )
 
 
-def above(session: Session, entry: Entry, *, history: bool = False) -> str | None:
-    """The entry over another: its parent, or what a reader takes for it when that is not in the file.
+def parent_of(session: Session, entry: Entry, *, history: bool = False) -> str | None:
+    """Return the uuid of the parent, or of the entry that a reader uses instead if it is missing.
 
-    With `history` a compaction does not end the line.
+    With `history` a compaction does not end the path.
     """
     if entry.parent in session.graph.nodes:
         return entry.parent
@@ -76,96 +76,98 @@ def above(session: Session, entry: Entry, *, history: bool = False) -> str | Non
         return None
     if entry.uuid not in session.links.nodes:
         return None
-    found = session.links.parent(entry, history=history)
-    return found.uuid if found else None
+    parent = session.links.parent(entry, history=history)
+    return parent.uuid if parent else None
 
 
-def caveats(session: Session, prompt: Entry) -> list[Entry]:
-    """The caveats directly above a command, the highest first."""
-    found: list[Entry] = []
-    here = prompt
+def caveats_before(session: Session, prompt: Entry) -> list[Entry]:
+    """Return the caveats directly above a command, topmost first."""
+    result: list[Entry] = []
+    step = prompt
     while has_caveat(prompt):
-        over = session.graph.nodes.get(above(session, here) or "")
-        if over is None or over in found or not is_caveat(over):
+        parent = session.graph.nodes.get(parent_of(session, step) or "")
+        if parent is None or parent in result or not is_caveat(parent):
             break
-        found.insert(0, over)
-        here = over
-    return found
+        result.insert(0, parent)
+        step = parent
+    return result
 
 
-class _Rest:
-    """What is left of a session: which names are gone, and what takes their place."""
+class _Remaining:
+    """The entries that remain, and their replacements for removed ones."""
 
-    def __init__(self, session: Session, gone: Collection[int]) -> None:
+    def __init__(self, session: Session, removed: Collection[int]) -> None:
         self._session = session
-        left = {e.uuid for e in session.entries if e.offset not in gone}
-        self._gone = {e.uuid for e in session.entries if e.offset in gone and e.uuid} - left
+        left = {e.uuid for e in session.entries if e.offset not in removed}
+        self._removed = {e.uuid for e in session.entries if e.offset in removed and e.uuid} - left
         self._known: dict[str, str | None] = {}
 
     def nearest(self, uuid: str | None) -> str | None:
-        """An entry that is left: this one, or the nearest over it."""
+        """Return the entry itself if it remains, else its nearest remaining ancestor."""
         walked: list[str] = []
-        seen: set[str] = set()
-        while uuid is not None and uuid in self._gone and uuid not in self._known:
-            if uuid in seen:
+        visited: set[str] = set()
+        while uuid is not None and uuid in self._removed and uuid not in self._known:
+            if uuid in visited:
                 uuid = None
                 break
-            seen.add(uuid)
+            visited.add(uuid)
             walked.append(uuid)
-            uuid = above(self._session, self._session.graph.nodes[uuid])
-        found = self._known.get(uuid, uuid) if uuid is not None else None
-        self._known.update(dict.fromkeys(walked, found))
-        return found
+            uuid = parent_of(self._session, self._session.graph.nodes[uuid])
+        ancestor = self._known.get(uuid, uuid) if uuid is not None else None
+        self._known.update(dict.fromkeys(walked, ancestor))
+        return ancestor
 
-    def mended(self, entry: Entry) -> Entry | None:
-        """An entry with its references moved to what is left; None if it was only about what is gone."""
-        if entry.message_id in self._gone or self._is_stale_snapshot(entry):
+    def relink(self, entry: Entry) -> Entry | None:
+        """Return an entry with its references moved to remaining entries; None if it only described removed ones."""
+        if entry.message_id in self._removed or self._is_stale_snapshot(entry):
             return None
         changes: dict[str, Any] = {}
         for name, old in (("parentUuid", self._parent(entry)), ("logicalParentUuid", entry.logical_parent)):
-            if old in self._gone:
+            if old in self._removed:
                 changes[name] = encode(self.nearest(old))
-        if entry.leaf in self._gone:
+        if entry.leaf in self._removed:
             leaf = self.nearest(entry.leaf)
             if leaf is None:
                 return None
             changes["leafUuid"] = encode(leaf)
-        if entry.source_tool_assistant in self._gone:
+        if entry.source_tool_assistant in self._removed:
             changes["sourceToolAssistantUUID"] = None
         if entry.is_boundary:
-            changes |= self._kept_by(entry)
+            changes |= self._preserved_fields(entry)
         if list(changes) == ["parentUuid"]:
             return with_parent(entry, self.nearest(self._parent(entry)))
         return revise(entry, changes) if changes else entry
 
     def _parent(self, entry: Entry) -> str | None:
-        """The parent that is named, or what a reader takes for one that was missing before the edit."""
+        """Return the named parent, or the entry that a reader used for one that was already missing."""
         return (
             entry.parent
             if entry.parent is None or entry.parent in self._session.graph.nodes
-            else above(self._session, entry)
+            else parent_of(self._session, entry)
         )
 
     def _is_stale_snapshot(self, entry: Entry) -> bool:
-        return entry.type == "file-history-snapshot" and FileHistorySnapshot.of(entry).inner_message_id in self._gone
+        return entry.type == "file-history-snapshot" and FileHistorySnapshot.of(entry).inner_message_id in self._removed
 
-    def _kept_by(self, boundary: Entry) -> dict[str, Any]:
-        """What a compaction kept, of that which is left."""
-        made = Compaction.of(boundary)
+    def _preserved_fields(self, boundary: Entry) -> dict[str, Any]:
+        """Return the changed fields of a boundary whose preserved messages were partly removed."""
+        compaction = Compaction.of(boundary)
         changes: dict[str, Any] = {}
-        if made.segment and made.segment.head and made.segment.tail:
-            walked = self._segment(made.segment.head, made.segment.tail)
-            if any(uuid in self._gone for uuid in (*walked, made.segment.anchor)):
-                changes["preservedSegment"] = self._shorter(walked, made.segment.anchor, boundary)
-        if made.messages and any(uuid in self._gone for uuid in (*made.messages.uuids, made.messages.anchor)):
-            left = [uuid for uuid in made.messages.uuids if uuid not in self._gone]
-            anchor = encode(self.nearest(made.messages.anchor) or boundary.uuid)
+        if compaction.segment and compaction.segment.head and compaction.segment.tail:
+            walked = self._segment(compaction.segment.head, compaction.segment.tail)
+            if any(uuid in self._removed for uuid in (*walked, compaction.segment.anchor)):
+                changes["preservedSegment"] = self._shorten_segment(walked, compaction.segment.anchor, boundary)
+        if compaction.messages and any(
+            uuid in self._removed for uuid in (*compaction.messages.uuids, compaction.messages.anchor)
+        ):
+            left = [uuid for uuid in compaction.messages.uuids if uuid not in self._removed]
+            anchor = encode(self.nearest(compaction.messages.anchor) or boundary.uuid)
             inner = {"uuids": encode(left), "anchorUuid": anchor, "allUuids": None}
             changes["preservedMessages"] = inner if left else None
         return {"compactMetadata": changes} if changes else {}
 
-    def _shorter(self, walked: list[str], anchor: str | None, boundary: Entry) -> dict[str, Any] | None:
-        left = [uuid for uuid in walked if uuid not in self._gone]
+    def _shorten_segment(self, walked: list[str], anchor: str | None, boundary: Entry) -> dict[str, Any] | None:
+        left = [uuid for uuid in walked if uuid not in self._removed]
         if not left:
             return None
         near = self.nearest(anchor) or boundary.uuid

@@ -1,8 +1,7 @@
-"""Cuts: what is to be taken out of a session or made shorter, gathered first and then done in one pass.
+"""Collect what an edit removes or shortens, and apply it in one pass.
 
-An entry that is left without a block goes, and so does a reply that is left without words and calls. Thinking that would end
-a reply goes too, because the API refuses it. Several cuts of the same session are done at once, which is the same as doing
-one after the other.
+An entry without a block is removed, and so is a reply without text and calls. Thinking that would end a reply is
+removed too, because the API refuses it. Applying several removals together equals applying them one after the other.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from typing import Any
 from clew.conversation.replies import reply_key
 from clew.conversation.session import Session
 from clew.conversation.speaker import starts_turn
-from clew.edit.relink import without
+from clew.edit.relink import remove_entries
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import block_bytes, revise
 from clew.wire.json_splice import join_array
 
 THOUGHT = ("thinking", "redacted_thinking")
-SILENT = (*THOUGHT, "fallback")  # a reply of nothing else says nothing
+SILENT = (*THOUGHT, "fallback")  # a reply of nothing else is empty
 
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """By the offsets of entries: those that go, the blocks that go (None) or change, the fields that change."""
+    """By entry offset: removed entries, removed (None) or changed blocks, and changed fields."""
 
     gone: set[int] = field(default_factory=set)
     blocks: dict[int, dict[int, bytes | None]] = field(default_factory=dict)
@@ -35,72 +34,76 @@ class Removals:
         return bool(self.gone or self.blocks or self.fields)
 
 
-def joined(cuts: Iterable[Removals]) -> Removals:
-    """Several cuts as one. What one takes out, no other makes shorter."""
-    found = Removals()
+def join_removals(cuts: Iterable[Removals]) -> Removals:
+    """Join several removals. A block that one of them removes is not changed by another."""
+    result = Removals()
     for cut in cuts:
-        found.gone.update(cut.gone)
+        result.gone.update(cut.gone)
         for offset, blocks in cut.blocks.items():
-            mine = found.blocks.get(offset)
-            if mine is None:
-                found.blocks[offset] = dict(blocks)
+            known = result.blocks.get(offset)
+            if known is None:
+                result.blocks[offset] = dict(blocks)
             else:
-                mine.update({i: block for i, block in blocks.items() if mine.get(i, b"") is not None})
+                known.update({i: block for i, block in blocks.items() if known.get(i, b"") is not None})
         for offset, fields in cut.fields.items():
-            found.fields.setdefault(offset, {}).update(fields)
-    return found
+            result.fields.setdefault(offset, {}).update(fields)
+    return result
 
 
-def done(session: Session, cut: Removals) -> tuple[Item, ...]:
-    """The items of a session after a cut."""
+def apply_removals(session: Session, cut: Removals) -> tuple[Item, ...]:
+    """Return the items of a session with the removals applied."""
     if not cut:
         return session.items
-    lost = {offset: {i for i, b in blocks.items() if b is None} for offset, blocks in cut.blocks.items()}
-    _drop_thoughts(session, lost)
-    gone = cut.gone | _emptied(session, lost)
+    removed_blocks = {offset: {i for i, b in blocks.items() if b is None} for offset, blocks in cut.blocks.items()}
+    _drop_thoughts(session, removed_blocks)
+    removed = cut.gone | _emptied_entries(session, removed_blocks)
     revised: dict[int, Entry] = {}
     for entry in session.entries:
         offset = entry.offset
-        if offset not in gone and (offset in lost or offset in cut.fields):
-            blocks = {**cut.blocks.get(offset, {}), **dict.fromkeys(lost.get(offset, ()))}
-            revised[offset] = _revised(entry, blocks, cut.fields.get(offset, {}), session.is_agent)
-    return without(session, gone, revised)
+        if offset not in removed and (offset in removed_blocks or offset in cut.fields):
+            blocks = {**cut.blocks.get(offset, {}), **dict.fromkeys(removed_blocks.get(offset, ()))}
+            revised[offset] = _revise_entry(entry, blocks, cut.fields.get(offset, {}), session.is_agent)
+    return remove_entries(session, removed, revised)
 
 
-def blocks_of(entry: Entry) -> list[bytes]:
-    """The exact bytes of the blocks that the entry is read to have: what is no object is none."""
+def raw_blocks(entry: Entry) -> list[bytes]:
+    """Return the exact bytes of the blocks of an entry; array items that are not objects are skipped."""
     return [part for part in block_bytes(entry) if part.startswith(b"{")]
 
 
-def _drop_thoughts(session: Session, lost: dict[int, set[int]]) -> None:
-    """Add to the lost blocks the thinking that would end a reply, and all of a reply that would say nothing."""
+def _drop_thoughts(session: Session, removed_blocks: dict[int, set[int]]) -> None:
+    """Add thinking that would end a reply to the removed blocks, and everything of a reply that says nothing else."""
     replies: dict[str | None, list[tuple[Entry, int]]] = {
-        reply_key(entry): [] for entry in session.entries if entry.type == "assistant" and lost.get(entry.offset)
+        reply_key(entry): []
+        for entry in session.entries
+        if entry.type == "assistant" and removed_blocks.get(entry.offset)
     }
     for entry in session.entries if replies else ():
         if entry.type == "assistant" and (key := reply_key(entry)) in replies:
-            out = lost.get(entry.offset, ())
-            replies[key].extend((entry, i) for i in range(len(entry.blocks)) if i not in out)
+            removed = removed_blocks.get(entry.offset, ())
+            replies[key].extend((entry, i) for i in range(len(entry.blocks)) if i not in removed)
     for left in replies.values():
         kinds = SILENT if all(entry.blocks[i].type in SILENT for entry, i in left) else THOUGHT
         for entry, i in reversed(left):
             if entry.blocks[i].type not in kinds:
                 break
-            lost.setdefault(entry.offset, set()).add(i)
+            removed_blocks.setdefault(entry.offset, set()).add(i)
 
 
-def _emptied(session: Session, lost: Mapping[int, set[int]]) -> set[int]:
-    """The entries that lose all their blocks."""
-    return {e.offset for e in session.entries if (out := lost.get(e.offset)) and len(out) == len(e.blocks)}
+def _emptied_entries(session: Session, removed_blocks: Mapping[int, set[int]]) -> set[int]:
+    """Return the offsets of the entries that lose all their blocks."""
+    return {
+        e.offset for e in session.entries if (removed := removed_blocks.get(e.offset)) and len(removed) == len(e.blocks)
+    }
 
 
-def _revised(entry: Entry, blocks: Mapping[int, bytes | None], fields: Mapping[str, Any], is_agent: bool) -> Entry:
+def _revise_entry(entry: Entry, blocks: Mapping[int, bytes | None], fields: Mapping[str, Any], is_agent: bool) -> Entry:
     changes: dict[str, Any] = dict(fields)
     if blocks:
-        parts = blocks_of(entry) if len(blocks) < len(entry.blocks) else [b""] * len(blocks)
-        kept = [now for i, part in enumerate(parts) if (now := blocks.get(i, part)) is not None]
-        changes["message"] = {"content": join_array(kept)}
-    made = revise(entry, changes)
-    if not starts_turn(entry, is_agent) and starts_turn(made, is_agent):
-        return revise(made, {"isMeta": b"true"})  # what stood beside a result does not become a prompt
-    return made
+        parts = raw_blocks(entry) if len(blocks) < len(entry.blocks) else [b""] * len(blocks)
+        parts_left = [now for i, part in enumerate(parts) if (now := blocks.get(i, part)) is not None]
+        changes["message"] = {"content": join_array(parts_left)}
+    revised = revise(entry, changes)
+    if not starts_turn(entry, is_agent) and starts_turn(revised, is_agent):
+        return revise(revised, {"isMeta": b"true"})  # text next to a removed result must not become a prompt
+    return revised

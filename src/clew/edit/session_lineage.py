@@ -1,7 +1,7 @@
-"""Lineage: what a session was made of, what was made of it, and which others hold the same entries.
+"""Find the sessions that a session was made from, those made from it, and those that share entries.
 
-A session that clew made says so in its last line, and the journal knows it. One that `/branch` made says so in its entries.
-A copy made by `--fork-session` says nothing: it is known by the uuids that it shares.
+A session that clew made says so in its last line, and the journal records it. One that `/branch` made says so in its
+entries. A copy made by `--fork-session` is recognised by the uuids that it shares.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LineageLink:
-    """One session made of another: by clew, with the steps, or by /branch."""
+    """A session made from another: by clew, with the steps, or by /branch."""
 
     parent: str
     child: str
@@ -39,17 +39,17 @@ class LineageLink:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A session that says nothing of where it is from, and holds entries of the one asked for."""
+    """A session without a recorded origin that shares entries with the queried one."""
 
     id: str
     path: Path
     common: int
-    own: int  # entries that the one asked for has not
+    own: int  # entries that only this session has
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The links that lead to and from a session, and the sessions that share entries with it unmarked."""
+    """The links to and from a session, and the sessions that share entries with it without a link."""
 
     id: str
     links: tuple[LineageLink, ...]
@@ -57,18 +57,18 @@ class Lineage:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The oldest sessions known, from which the one asked for comes."""
-        made = {link.child for link in self.links}
-        found = {link.parent for link in self.links} - made
-        return tuple(sorted(found)) or (self.id,)
+        """The oldest known ancestors of the session."""
+        children = {link.child for link in self.links}
+        oldest = {link.parent for link in self.links} - children
+        return tuple(sorted(oldest)) or (self.id,)
 
-    def made_of(self, id: str) -> tuple[LineageLink, ...]:
+    def links_from(self, id: str) -> tuple[LineageLink, ...]:
         return tuple(link for link in self.links if link.parent == id)
 
 
-def lineage(session: Session, files: Iterable[SessionFile], records: Sequence[UndoRecord] = ()) -> Lineage:
-    """The kin of a session among these files; each is read once."""
-    mine = {e.uuid for e in session.entries if e.uuid}
+def find_lineage(session: Session, files: Iterable[SessionFile], records: Sequence[UndoRecord] = ()) -> Lineage:
+    """Return the relatives of a session among these files; each file is read once."""
+    uuids = {e.uuid for e in session.entries if e.uuid}
     links = {
         (r.source, r.made): LineageLink(r.source, r.made, CLEW, r.what) for r in records if r.made and r.state == "done"
     }
@@ -77,35 +77,35 @@ def lineage(session: Session, files: Iterable[SessionFile], records: Sequence[Un
         if file.is_empty:
             continue
         try:
-            found = _scan(file.path)
+            scanned = _scan_file(file.path)
         except READ_ERRORS:
-            continue  # one file that cannot be read does not hide the others
-        links.update({(link.parent, file.id): link for link in found.links(file.id)})
-        common = len(found.uuids & mine)
+            continue  # skip an unreadable file
+        links.update({(link.parent, file.id): link for link in scanned.links(file.id)})
+        common = len(scanned.uuids & uuids)
         if common and file.path != session.path:
-            shared.append(Shared(file.id, file.path, common, len(found.uuids) - common))
-    kin = _kin(session.id, links.values())
-    told = {link.child for link in kin} | {link.parent for link in kin}
-    unmarked = tuple(s for s in shared if s.id not in told or s.id == session.id)
-    return Lineage(session.id, kin, tuple(sorted(unmarked, key=lambda s: (-s.common, s.id))))
+            shared.append(Shared(file.id, file.path, common, len(scanned.uuids) - common))
+    related = _related_links(session.id, links.values())
+    linked = {link.child for link in related} | {link.parent for link in related}
+    unmarked = tuple(s for s in shared if s.id not in linked or s.id == session.id)
+    return Lineage(session.id, related, tuple(sorted(unmarked, key=lambda s: (-s.common, s.id))))
 
 
-def _kin(id: str, links: Collection[LineageLink]) -> tuple[LineageLink, ...]:
-    """The links that lead up from a session, and all that lead down from there."""
-    up = _reached(id, [(link.child, link.parent) for link in links])
-    down = {found for top in up for found in _reached(top, [(link.parent, link.child) for link in links])}
+def _related_links(id: str, links: Collection[LineageLink]) -> tuple[LineageLink, ...]:
+    """Return the links that lead up from a session, and all links down from its ancestors."""
+    up = _reachable(id, [(link.child, link.parent) for link in links])
+    down = {descendant for top in up for descendant in _reachable(top, [(link.parent, link.child) for link in links])}
     return tuple(sorted((x for x in links if x.parent in down), key=lambda link: (link.parent, link.child)))
 
 
-def _reached(start: str, ways: Sequence[tuple[str, str]]) -> set[str]:
-    found, waiting = {start}, [start]
-    while waiting:
-        here = waiting.pop()
-        for origin, target in ways:
-            if origin == here and target not in found:
-                found.add(target)
-                waiting.append(target)
-    return found
+def _reachable(start: str, edges: Sequence[tuple[str, str]]) -> set[str]:
+    reached, pending = {start}, [start]
+    while pending:
+        node = pending.pop()
+        for origin, target in edges:
+            if origin == node and target not in reached:
+                reached.add(target)
+                pending.append(target)
+    return reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,30 +116,30 @@ class _Scanned:
 
     def links(self, id: str) -> Iterator[LineageLink]:
         origins = [origin for origin in self.origins if origin.get("sessionId") == id]
-        for origin in origins[-1:]:  # a copy of a copy holds the lines of both
+        for origin in origins[-1:]:  # a copy of a copy contains the lines of both
             steps = origin.get("steps")
-            told = "; ".join(map(as_text, steps)) if isinstance(steps, list) else ""
-            for source in (origin.get("source"), *_MERGED.findall(told)):
+            detail = "; ".join(map(as_text, steps)) if isinstance(steps, list) else ""
+            for source in (origin.get("source"), *_MERGED.findall(detail)):
                 if isinstance(source, str) and source != id:
-                    yield LineageLink(source, id, CLEW, told or "clone")
+                    yield LineageLink(source, id, CLEW, detail or "clone")
         for source in self.forks - {id} if not origins else ():
             yield LineageLink(source, id, BRANCH, "/branch")
 
 
-def _scan(path: Path) -> _Scanned:
+def _scan_file(path: Path) -> _Scanned:
     uuids: set[str] = set()
     origins: list[dict[str, Any]] = []
     forks: set[str] = set()
     for buffer, _ in pieces(path, size=_PIECE):
-        uuids.update(found.decode("utf-8", "replace") for found in _UUID.findall(buffer))
+        uuids.update(uuid.decode("utf-8", "replace") for uuid in _UUID.findall(buffer))
         if ORIGIN_TYPE.encode() in buffer or _FORKED in buffer:
             for line in buffer.split(b"\n"):
                 if ORIGIN_TYPE.encode() in line or _FORKED in line:
-                    _read(line, origins, forks)
+                    _scan_line(line, origins, forks)
     return _Scanned(frozenset(uuids), tuple(origins), frozenset(forks))
 
 
-def _read(line: bytes, origins: list[dict[str, Any]], forks: set[str]) -> None:
+def _scan_line(line: bytes, origins: list[dict[str, Any]], forks: set[str]) -> None:
     try:
         data = decode(line.strip())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Stripping: thinking, pictures, the program's copies of results, lines that no model sees, what was compacted away."""
+"""Strip thinking, images, copies of results, bookkeeping lines and compacted entries."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from clew.conversation.agent_sessions import AGENT_TOOLS
 from clew.conversation.replies import pair_calls
 from clew.conversation.session import Session
-from clew.edit.media_placeholders import PICTURES, is_picture, note
-from clew.edit.relink import above, without
-from clew.edit.removals import THOUGHT, Removals, blocks_of
-from clew.edit.trim_tools import waiting
+from clew.edit.media_placeholders import PICTURES, is_picture, placeholder
+from clew.edit.relink import parent_of, remove_entries
+from clew.edit.removals import THOUGHT, Removals, raw_blocks
+from clew.edit.trim_tools import pending_reply
 from clew.wire.content_block import Block
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_types import Compaction
@@ -19,7 +19,7 @@ from clew.wire.json_codec import decode, encode
 from clew.wire.json_splice import splice
 
 PROGRESS, SNAPSHOTS, STATE, REQUESTS = "progress", "snapshots", "state", "requests"
-LINES = {  # the types of lines in each group; no other line is ever taken for one of them
+LINES = {  # the types of lines in each group; other lines are never removed
     PROGRESS: frozenset({"progress"}),
     SNAPSHOTS: frozenset({"file-history-snapshot", "file-history-delta"}),
     REQUESTS: frozenset({"api-request", "api-request-blob", "api-request-shape"}),
@@ -42,15 +42,15 @@ LINES = {  # the types of lines in each group; no other line is ever taken for o
     ),
 }
 _NO_COPY = (b"", b"null")
-_SAID_AGAIN = ("content", "prompt")  # of an agent's record: the rest of it tells which agent it was
+_REPEATED_FIELDS = ("content", "prompt")  # texts of an agent's record; its other fields identify the agent
 
 
 def cut_thinking(session: Session) -> Removals:
-    """Without thinking, each block whole with its signature. A turn that the model is still in keeps it: the API asks."""
-    kept = _current(session)
+    """Remove thinking blocks with their signatures. A turn in progress keeps them: the API requires it."""
+    current = _current_turn(session)
     cut = Removals()
     for entry in session.entries:
-        if entry.type == "assistant" and entry.offset not in kept:
+        if entry.type == "assistant" and entry.offset not in current:
             thought = [i for i, block in enumerate(entry.blocks) if block.type in THOUGHT]
             if thought:
                 cut.blocks[entry.offset] = dict.fromkeys(thought)
@@ -58,36 +58,40 @@ def cut_thinking(session: Session) -> Removals:
 
 
 def cut_pictures(session: Session) -> Removals:
-    """With a note in the place of each picture and document, and without the program's copy of it."""
-    unseen = {use.id for entry in waiting(session) for use in entry.uses}
+    """Replace images and documents by placeholders, and remove Claude Code's copies of them."""
+    pending = {use.id for entry in pending_reply(session) for use in entry.uses}
     cut = Removals()
     for entry in session.entries:
         content = entry.message.content if entry.message else None
         if not isinstance(content, list) or not any(_holds_picture(block) for block in content):
             continue
-        if any(block.tool_use_id in unseen for block in entry.results):
+        if any(block.tool_use_id in pending for block in entry.results):
             continue
-        parts = blocks_of(entry)
-        cut.blocks[entry.offset] = {i: _noted(b, parts[i]) for i, b in enumerate(content) if _holds_picture(b)}
+        parts = raw_blocks(entry)
+        cut.blocks[entry.offset] = {
+            i: _with_placeholder(b, parts[i]) for i, b in enumerate(content) if _holds_picture(b)
+        }
         if bytes(entry.tool_use_result) not in _NO_COPY:
-            cut.fields[entry.offset] = _without_copy(entry)
+            cut.fields[entry.offset] = _record_changes(entry)
     return cut
 
 
 def cut_copies(session: Session) -> Removals:
-    """Without the program's own records of results, which repeat them; of an agent's the words alone."""
-    begun = {call.result_entry.offset for call in session.calls if call.name in AGENT_TOOLS and call.result_entry}
+    """Remove Claude Code's records of results, which repeat them; of an agent's record only the texts."""
+    agent_results = {
+        call.result_entry.offset for call in session.calls if call.name in AGENT_TOOLS and call.result_entry
+    }
     cut = Removals()
     for entry in session.entries:
-        if bytes(entry.tool_use_result) not in _NO_COPY and not _is_only_sign(entry):
-            changes = _without_words(entry) if entry.offset in begun else {"toolUseResult": None}
+        if bytes(entry.tool_use_result) not in _NO_COPY and not _records_failure(entry):
+            changes = _agent_record_changes(entry) if entry.offset in agent_results else {"toolUseResult": None}
             if changes:
                 cut.fields[entry.offset] = changes
     return cut
 
 
 def cut_lines(session: Session, groups: Iterable[str]) -> Removals:
-    """Without the lines of some groups. Of the state each kind keeps its newest line, the one that counts."""
+    """Remove the lines of some groups. Each kind of state keeps its newest line, the one that counts."""
     chosen = set(groups)
     types = frozenset().union(*(LINES[group] for group in chosen - {STATE}))
     cut = Removals({entry.offset for entry in session.entries if entry.type in types})
@@ -96,36 +100,36 @@ def cut_lines(session: Session, groups: Iterable[str]) -> Removals:
         for entry in session.entries:
             if entry.type in LINES[STATE]:
                 cut.gone.add(entry.offset)
-                newest[_kind(entry)] = entry.offset
+                newest[_state_key(entry)] = entry.offset
         cut.gone.difference_update(newest.values())
     return cut
 
 
 def drop_compacted(session: Session) -> tuple[Item, ...]:
-    """Without what stands before the last compaction and was not kept by it: no resume sends that any more.
+    """Remove what precedes the last compaction and was not preserved by it: no resume sends that.
 
-    Nothing is removed if no prompt came since: the session would be left without a turn. A branch that was written after
-    the compaction keeps the entries it hangs below.
+    Nothing is removed if no prompt followed: the session would be left without a turn. A branch that was written
+    after the compaction keeps the entries above it.
     """
     boundary = next((entry for entry in reversed(session.active) if entry.is_boundary), None)
     if boundary is None or not any(turn.prompt.offset > boundary.offset for turn in session.turns):
         return session.items
-    kept = _preserved(session, boundary)
-    gone = {
+    preserved = _preserved(session, boundary)
+    removed = {
         e.offset
         for e in session.entries
-        if e.offset < boundary.offset and e.uuid and e.uuid not in kept and e.type in _CONVERSATION
+        if e.offset < boundary.offset and e.uuid and e.uuid not in preserved and e.type in _CONVERSATION
     }
-    gone -= _ancestors_of_branches(session, gone, boundary)
-    return without(session, gone - _partners(session, gone))
+    removed -= _ancestors_of_branches(session, removed, boundary)
+    return remove_entries(session, removed - _halves_of_kept_calls(session, removed))
 
 
 _CONVERSATION = frozenset({"user", "assistant", "system", "attachment", "progress"})
 
 
-def _current(session: Session) -> set[int]:
-    """The entries of the last turn if the model is still in it."""
-    if not waiting(session):
+def _current_turn(session: Session) -> set[int]:
+    """Return the offsets of the last turn if the model has not finished it."""
+    if not pending_reply(session):
         return set()
     last = session.turns[-1].entries if session.turns else session.preamble
     return {entry.offset for entry in last}
@@ -140,10 +144,10 @@ def _holds_picture(block: Block) -> bool:
     return block.type == "tool_result" and isinstance(block.content, list) and any(map(is_picture, block.content))
 
 
-def _noted(block: Block, json: bytes) -> bytes:
+def _with_placeholder(block: Block, json: bytes) -> bytes:
     if block.type in PICTURES:
-        return encode(_text(note(decode(json))))
-    content = [_text(note(part)) if is_picture(part) else part for part in block.content]
+        return encode(_text(placeholder(decode(json))))
+    content = [_text(placeholder(part)) if is_picture(part) else part for part in block.content]
     return splice(json, {"content": encode(content)})
 
 
@@ -154,69 +158,69 @@ def _text(text: str) -> dict[str, str]:
 # -- copies
 
 
-def _without_copy(entry: Entry) -> dict[str, Any]:
+def _record_changes(entry: Entry) -> dict[str, Any]:
     record = decode(entry.tool_use_result)
     is_agent = isinstance(record, dict) and ("agentId" in record or "agent_id" in record)
-    return _without_words(entry) if is_agent else {"toolUseResult": None}
+    return _agent_record_changes(entry) if is_agent else {"toolUseResult": None}
 
 
-def _is_only_sign(entry: Entry) -> bool:
-    """Whether the record is all that says that a tool failed: a string, beside a result that does not say it itself."""
+def _records_failure(entry: Entry) -> bool:
+    """Return whether only the record shows that a tool failed: a string, next to a result without `is_error`."""
     return any(result.is_error is None and entry.failed(result) for result in entry.results)
 
 
-def _without_words(entry: Entry) -> dict[str, Any]:
+def _agent_record_changes(entry: Entry) -> dict[str, Any]:
     record = decode(entry.tool_use_result)
-    found = [name for name in _SAID_AGAIN if isinstance(record, dict) and name in record]
-    return {"toolUseResult": dict.fromkeys(found)} if found else {}
+    repeated = [name for name in _REPEATED_FIELDS if isinstance(record, dict) and name in record]
+    return {"toolUseResult": dict.fromkeys(repeated)} if repeated else {}
 
 
 # -- lines
 
 
-def _kind(entry: Entry) -> tuple[Any, ...]:
-    """Lines of one kind replace each other; of two pins only one that names a leaf replaces one that does."""
+def _state_key(entry: Entry) -> tuple[Any, ...]:
+    """Return the key by which lines replace each other; a pin without a leaf does not replace one that has it."""
     if entry.type != "last-prompt":
         return (entry.type,)
     return (entry.type, bool(entry.leaf))
 
 
-# -- what was compacted away
+# -- compacted entries
 
 
 def _preserved(session: Session, boundary: Entry) -> set[str]:
-    made = Compaction.of(boundary)
-    kept = set(made.messages.uuids) if made.messages else set()
-    if made.segment and made.segment.tail in session.graph.nodes:
-        line = list(session.graph.ancestry(made.segment.tail))
-        if made.segment.head in line:
-            kept.update(line[: line.index(made.segment.head) + 1])
-    return kept
+    compaction = Compaction.of(boundary)
+    uuids = set(compaction.messages.uuids) if compaction.messages else set()
+    if compaction.segment and compaction.segment.tail in session.graph.nodes:
+        line = list(session.graph.ancestry(compaction.segment.tail))
+        if compaction.segment.head in line:
+            uuids.update(line[: line.index(compaction.segment.head) + 1])
+    return uuids
 
 
-def _ancestors_of_branches(session: Session, gone: set[int], boundary: Entry) -> set[int]:
-    """The entries above those that were written after a compaction, with what earlier compactions preserved for them."""
+def _ancestors_of_branches(session: Session, removed: set[int], boundary: Entry) -> set[int]:
+    """Return the ancestors of entries written after a compaction, with what earlier compactions preserved for them."""
     nodes = session.graph.nodes
-    found: set[int] = set()
+    ancestors: set[int] = set()
     pending = [e for e in session.entries if e.offset > boundary.offset and e.uuid and e.type in _CONVERSATION]
     while pending:
         entry = pending.pop()
         names = [
-            above(session, entry),
-            *(_preserved(session, entry) if entry.offset in found and entry.is_boundary else ()),
+            parent_of(session, entry),
+            *(_preserved(session, entry) if entry.offset in ancestors and entry.is_boundary else ()),
         ]
-        for over in (nodes[name] for name in names if name in nodes):
-            if over.offset in gone and over.offset not in found:
-                found.add(over.offset)
-                pending.append(over)
-    return found
+        for parent in (nodes[name] for name in names if name in nodes):
+            if parent.offset in removed and parent.offset not in ancestors:
+                ancestors.add(parent.offset)
+                pending.append(parent)
+    return ancestors
 
 
-def _partners(session: Session, gone: set[int]) -> set[int]:
-    """Of those that would go the calls and results whose other half stays."""
-    kept: set[int] = set()
+def _halves_of_kept_calls(session: Session, removed: set[int]) -> set[int]:
+    """Return the calls and results among the removed whose other half is kept."""
+    needed: set[int] = set()
     for call in pair_calls(session.entries).calls:
         halves = [call.entry, *(e for e in (call.result_entry, *call.extras) if e)]
-        if any(e.offset not in gone for e in halves):
-            kept.update(e.offset for e in halves)
-    return kept
+        if any(e.offset not in removed for e in halves):
+            needed.update(e.offset for e in halves)
+    return needed

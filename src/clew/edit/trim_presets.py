@@ -1,13 +1,13 @@
-"""Presets: what a trim takes out, as one value, and the names of those that are asked for often.
+"""Define what a trim removes, as one value, and the presets for common cases.
 
-| preset | what it does | what a resume sends |
+| preset | removes | what a resume sends |
 |---|---|---|
-| `light` | without what no resume sends: copies, progress, old state, logs of requests, what was compacted away | the same |
-| `fit` | `light`; no thinking, no pictures; all calls but the last 20 are truncated | less |
-| `tools` | `light`; all calls but the last 20 are removed | less |
-| `heavy` | `light`; no thinking, no pictures, no snapshots of files; all calls but the last 5 are removed | least |
+| `light` | what no resume sends: copies, progress, old state, request logs, compacted entries | the same |
+| `fit` | `light`; thinking, images; all calls but the last 20 are truncated | less |
+| `tools` | `light`; all calls but the last 20 | less |
+| `heavy` | `light`; thinking, images, file snapshots; all calls but the last 5 | least |
 
-Each can be repeated: what the first trim spared, the next one with the same options spares too.
+Each can be repeated: a second trim with the same options keeps what the first one kept.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.conversation.session import Session
-from clew.edit.removals import Removals, done, joined
-from clew.edit.restate_usage import resized
+from clew.edit.removals import Removals, apply_removals, join_removals
+from clew.edit.restate_usage import restate_usage
 from clew.edit.strip import (
     PROGRESS,
     REQUESTS,
@@ -37,7 +37,7 @@ DEFAULT = "fit"
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """What is to be taken out."""
+    """What to remove."""
 
     tools: Tools | None = None
     thinking: bool = False
@@ -47,7 +47,7 @@ class Trim:
     compacted: bool = False  # what stands before the last compaction
 
     def __or__(self, other: Trim) -> Trim:
-        """Both; of two ways with tools the other's."""
+        """Combine two trims; the second one's choice of tools wins."""
         return Trim(
             other.tools or self.tools,
             self.thinking or other.thinking,
@@ -59,7 +59,7 @@ class Trim:
 
     @property
     def steps(self) -> Iterator[str]:
-        """What it does, in words."""
+        """Descriptions of the steps."""
         if self.compacted:
             yield "remove what stands before the last compaction"
         if self.tools:
@@ -88,16 +88,16 @@ PRESETS = {
 }
 
 
-def trim(session: Session, what: Trim) -> tuple[Item, ...]:
-    """What a trim leaves of a session; the last reply tells the new size."""
+def trim_session(session: Session, what: Trim) -> tuple[Item, ...]:
+    """Return the items that a trim leaves; the last reply records the new size."""
     start = session
     if what.compacted and (items := drop_compacted(session)) is not session.items:
         start = Session(items, file=session.file)
-    items = done(start, joined(_cuts(start, what)))
-    return items if items is session.items else resized(session, items)
+    items = apply_removals(start, join_removals(_removals(start, what)))
+    return items if items is session.items else restate_usage(session, items)
 
 
-def _cuts(session: Session, what: Trim) -> Iterator[Removals]:
+def _removals(session: Session, what: Trim) -> Iterator[Removals]:
     if what.tools:
         yield cut_tools(session, what.tools)
     if what.thinking:

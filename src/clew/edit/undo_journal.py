@@ -1,8 +1,8 @@
-"""The journal: what clew wrote and where, so that any of it can be taken back.
+"""Record what clew wrote and where, so that it can be undone.
 
-It is a file of JSON lines among the data of the user. A record is begun before the first file is made and ended when the
-last one is there; one that was never ended names what an interrupted writing left behind. A line that was added to a
-session is recorded with the size of the file before, and with the line that takes it back once others follow.
+The journal is a JSON Lines file in the user's data folder. A record starts before the first file is created and ends
+after the last one; a record without an end names what an interrupted write left. A line that was appended to a
+session is recorded with the size of the file before, and with the line that reverts it if other lines follow.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from clew.wire.timestamps import instant, stamp
 
 NAME = "journal.jsonl"
 _CHUNK = 1 << 20
-_LONGEST = timedelta(hours=1)  # no writing takes longer
+_MAX_DURATION = timedelta(hours=1)  # longer than any write takes
 
 
 @dataclass(frozen=True, slots=True)
 class UndoRecord:
-    """One thing that clew wrote."""
+    """One edit that clew wrote."""
 
     number: str
     time: str
@@ -43,7 +43,7 @@ class UndoRecord:
     made: str
     files: Mapping[str, str]  # their paths with a digest of what was written; empty until all of it was
     state: str = "begun"
-    process: int = 0  # that wrote it
+    process: int = 0  # the process that wrote it
     added: Mapping[str, Any] = field(
         default_factory=dict
     )  # path, size before, line, former: the line that takes it back
@@ -64,7 +64,7 @@ class UndoJournal:
         self.path = Path(folder or data_home()) / NAME
 
     def begin(self, what: str, source: str, made: str, files: Sequence[Path]) -> str:
-        """Say what is about to be written. The number of the record."""
+        """Record what is about to be written; return the number of the record."""
         number = uuid4().hex[:8]
         paths = dict.fromkeys(map(str, files), "")
         row = {"number": number, "what": what, "source": source, "made": made, "files": paths, "state": "begun"}
@@ -72,7 +72,7 @@ class UndoJournal:
         return number
 
     def note(self, what: str, source: str, path: Path, line: Mapping[str, Any], former: Mapping[str, Any]) -> str:
-        """Record that a line is about to be added to a session, and which one takes it back."""
+        """Record that a line is about to be appended to a session, and the line that reverts it."""
         number = uuid4().hex[:8]
         added = {"path": str(path), "size": path.stat().st_size, "line": line, "former": former}
         self._add({"number": number, "what": what, "source": source, "added": added, "state": "done"})
@@ -85,50 +85,49 @@ class UndoJournal:
         self._add({"number": number, "state": "undone"})
 
     def records(self) -> tuple[UndoRecord, ...]:
-        """Each record as its last line left it."""
-        found: dict[str, dict[str, Any]] = {}
+        """Return each record in its latest state."""
+        rows: dict[str, dict[str, Any]] = {}
         if os.path.exists(self.path):
             for line in lines(self.path):
                 try:
                     row = decode(line.json)
                 except ValueError:
-                    continue  # a line that was cut off
+                    continue  # a truncated line
                 if isinstance(row, dict) and isinstance(row.get("number"), str):
-                    found.setdefault(row["number"], {"time": row.get("time", "")}).update(
+                    rows.setdefault(row["number"], {"time": row.get("time", "")}).update(
                         {key: value for key, value in row.items() if key != "time"}
                     )
-        return tuple(_record(row) for row in found.values())
+        return tuple(_parse_record(row) for row in rows.values())
 
-    def find(self, asked: str | None) -> UndoRecord:
-        """A record by its number, or by the session that it made or changed; without either the last not yet undone."""
+    def find(self, query: str | None) -> UndoRecord:
+        """Return a record by its number or its session; without either the last one that is not undone."""
         standing = [r for r in self.records() if not r.is_undone]
-        if asked is not None:
-            word = asked.lower()
+        if query is not None:
+            word = query.lower()
             numbered = [r for r in standing if r.number == word]
             standing = numbered or [r for r in standing if (r.made or r.source).startswith(word)]
         if not standing:
-            missing = NotFound(asked or "the last edit", kind="edit of clew's")
-            missing.hint = "List what clew wrote with: clew undo --list"
-            raise missing
+            error = NotFound(query or "the last edit", kind="edit of clew's")
+            error.hint = "List what clew wrote with: clew undo --list"
+            raise error
         return standing[-1]
 
     def _add(self, row: Mapping[str, Any]) -> None:
         line = encode({"time": stamp(datetime.now(UTC)), **row})
         if not os.path.exists(self.path):
-            with suppress(FileExistsError):  # another clew was faster
+            with suppress(FileExistsError):  # another process created it
                 create(self.path, [])
         append(self.path, [line])
 
 
-def take_back(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> tuple[Path, ...]:
-    """Remove the files of a record, or the line that was added. Return what was removed or changed.
+def undo(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> tuple[Path, ...]:
+    """Remove the files of a record, or the appended line. Return what was removed or changed.
 
-    If other lines follow, a line that takes the first one back is added instead.
-
-    Refused if somebody worked with it since.
+    If other lines follow, append a line that reverts the first one instead. Raises Refused if the files were changed
+    since.
     """
     if record.added:
-        return _take_back_line(record, journal, dry_run)
+        return _undo_line(record, journal, dry_run)
     if record.is_unfinished and _is_running(record):
         busy = Busy(record.made, record.time)
         busy.hint = "It is being written right now. Try again when that is done."
@@ -141,12 +140,12 @@ def take_back(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False
         raise refused
     drafts = [draft for path in map(Path, record.files) for draft in drafts_of(path)] if record.is_unfinished else []
     if not dry_run:
-        _remove([*present, *drafts], record)
+        _remove_files([*present, *drafts], record)
         journal.undone(record.number)
     return (*present, *drafts)
 
 
-def _remove(paths: Sequence[Path], record: UndoRecord) -> None:
+def _remove_files(paths: Sequence[Path], record: UndoRecord) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
     folders = {parent for path in map(Path, record.files) for parent in path.parents if record.made in parent.parts}
@@ -155,10 +154,10 @@ def _remove(paths: Sequence[Path], record: UndoRecord) -> None:
             folder.rmdir()
 
 
-def _take_back_line(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> tuple[Path, ...]:
+def _undo_line(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> tuple[Path, ...]:
     path, line, former = Path(record.added["path"]), record.added["line"], record.added["former"]
     session = read(path)
-    is_newest = newest(session, line["type"]) == line
+    is_newest = newest_line(session, line["type"]) == line
     if not is_newest and any(
         encode(entry.data) == encode(line) for entry in session.entries if entry.type == line["type"]
     ):
@@ -173,22 +172,22 @@ def _take_back_line(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> 
 
 
 def _remove_line(path: Path, added: Mapping[str, Any]) -> bool:
-    """Remove a line that is still the last of its file; False if it is not, or if its size before is unknown."""
+    """Remove a line that is still the last of its file; return False if it is not, or if the size before is unknown."""
     size = added.get("size")
     return isinstance(size, int) and size >= 0 and remove_last(path, size, dict(added["line"]))
 
 
-def newest(session: Session, kind: str) -> dict[str, Any] | None:
-    """The last line of a kind that only its newest counts of."""
+def newest_line(session: Session, kind: str) -> dict[str, Any] | None:
+    """Return the last line of a type of which only the newest counts."""
     return next((e.data for e in reversed(session.entries) if e.type == kind), None)
 
 
 def _is_running(record: UndoRecord) -> bool:
-    """Whether the process that began a record may still be at it."""
+    """Return whether the process that started a record may still be writing."""
     if not record.process or record.process == os.getpid() or sys.platform == "win32":
         return False
     begun = instant(record.time)
-    if begun is None or datetime.now(UTC) - begun > _LONGEST:
+    if begun is None or datetime.now(UTC) - begun > _MAX_DURATION:
         return False
     try:
         os.kill(record.process, 0)
@@ -205,7 +204,7 @@ def digest(path: Path) -> str:
     return total.hexdigest()
 
 
-def _record(row: Mapping[str, Any]) -> UndoRecord:
+def _parse_record(row: Mapping[str, Any]) -> UndoRecord:
     files = row.get("files")
     return UndoRecord(
         number=str(row["number"]),

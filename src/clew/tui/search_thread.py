@@ -12,7 +12,7 @@ import apsw
 from textual.message import Message
 
 from clew.collect.archive.archived_sessions import ArchivedSessions
-from clew.conversation.session_listing import newest
+from clew.conversation.session_listing import newest_conversations
 from clew.errors import BadQuery, ClewError
 from clew.index.gone_sessions import add_gone
 from clew.index.query_syntax import Query, parse
@@ -160,7 +160,7 @@ class SearchThread:
 
     def _from_files(self) -> Iterator[SessionItem]:
         projects = Tree(claude_dir(self._place.claude)).projects()
-        return map(of_outline, newest(file for project in projects for file in project.sessions()))
+        return map(of_outline, newest_conversations(file for project in projects for file in project.sessions()))
 
     # -- building
 

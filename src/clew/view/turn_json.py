@@ -9,7 +9,7 @@ from clew.conversation.agent_sessions import Agent
 from clew.conversation.prompt_queue import Timeline
 from clew.conversation.replies import Call, Reply
 from clew.conversation.session import Session
-from clew.conversation.turns import Turn, turns
+from clew.conversation.turns import Turn, split_turns
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.facts.token_usage import count, usage
 from clew.facts.tool_catalog import call_diff, label, result_kind, return_code_meaning
@@ -148,7 +148,7 @@ def _long_output(overflow: Overflow | None) -> Json | None:
 
 
 def _agent(session: Session, agent: Agent) -> Json:
-    before, found = turns(agent.session.active)
+    before, found = split_turns(agent.session.active)
     found = agent.session.turns or found  # entries that are not marked as an agent's have no turns of the session
     return {
         "id": agent.id,

@@ -12,7 +12,7 @@ from itertools import islice
 import apsw
 
 from clew.collect.archive.archived_sessions import ArchivedSessions
-from clew.conversation.session_listing import newest
+from clew.conversation.session_listing import newest_conversations
 from clew.errors import BadQuery, ClewError
 from clew.index.gone_sessions import add_gone
 from clew.index.query_syntax import parse
@@ -109,7 +109,7 @@ class BackgroundSearch:
     def _outlines(self) -> Iterator[SessionItem]:
         """The newest sessions by their files."""
         files = (file for project in self._shelf.tree.projects() for file in project.sessions())
-        return map(of_outline, newest(file for file in files if self._shelf.holds(str(file.path))))
+        return map(of_outline, newest_conversations(file for file in files if self._shelf.holds(str(file.path))))
 
     # -- building
 

@@ -25,7 +25,7 @@ from clew.conversation.message_drafts import INTERRUPTED_CALL
 from clew.conversation.replies import Call, pair_calls
 from clew.conversation.resume_request import NO_RESPONSE
 from clew.conversation.session import Session
-from clew.conversation.session_listing import Outline, newest
+from clew.conversation.session_listing import Outline, newest_conversations
 from clew.errors import Ambiguous, NotFound, Refused
 from clew.system.file_errors import ErrorCollector
 from clew.wire.entry import Entry
@@ -98,7 +98,7 @@ def _title(file: SessionFile) -> str | None:
 def latest(tree: Tree, cwd: Path) -> SessionFile:
     """The session of a folder that was written last, among the files that can be read."""
     files = (f for name in slugs(str(cwd)) for f in Project(tree.root / "projects" / name).sessions())
-    for outline in newest(files):
+    for outline in newest_conversations(files):
         if isinstance(outline.file, SessionFile):
             return outline.file
     missing = NotFound(str(cwd), kind="session of this folder")

@@ -30,10 +30,10 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from clew.edit.plan import plan
     from clew.edit.redact_session import redact
-    from clew.edit.redactor import veil
+    from clew.edit.redactor import make_redactor
 
     found = open_session(options, options.id)
-    hidden = veil(options.secrets or not options.pattern, options.pattern)
+    hidden = make_redactor(options.secrets or not options.pattern, options.pattern)
     made, tally = redact(plan(found), hidden)
     if not tally.total and not tally.left_out:
         if not options.quiet:

@@ -11,7 +11,7 @@ from clew.cli.output import clean_name, print_json, print_message
 from clew.cli.select_session import open_session, open_tree
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
-from clew.conversation.titles import first_prompt, summary_of
+from clew.conversation.titles import first_prompt, session_summary
 from clew.system.plural import noun, plural
 from clew.wire.layout import Project, SessionFile
 from clew.wire.lookup import find_project
@@ -143,7 +143,7 @@ def _entry(file: SessionFile, known: str | None) -> IndexEntry | None:
         full_path=str(file.path),
         file_mtime=file.mtime_ns // 1_000_000,
         first_prompt=first_prompt(session) or "No prompt",
-        summary=summary_of(session) or None,
+        summary=session_summary(session) or None,
         message_count=sum(e.type in ("user", "assistant") for e in session.active),
         created=session.started,
         modified=session.ended,

@@ -26,13 +26,13 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from clew.edit.undo_journal import UndoJournal, take_back
+    from clew.edit.undo_journal import UndoJournal, undo
 
     journal = UndoJournal()
     if options.list:
         return _list(options, journal.records())
     record = journal.find(options.edit)
-    paths = take_back(record, journal, dry_run=options.dry_run)
+    paths = undo(record, journal, dry_run=options.dry_run)
     if options.json:
         print_json([_json(record) | {"undone": not options.dry_run, "paths": list(map(str, paths))}])
         return 0

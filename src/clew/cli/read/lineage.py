@@ -22,12 +22,12 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from clew.edit.session_lineage import lineage
+    from clew.edit.session_lineage import find_lineage
     from clew.edit.undo_journal import UndoJournal
 
     found = open_session(options, options.id)
     files = [file for project in open_tree(options).projects() for file in project.sessions()]
-    made = lineage(found, files, UndoJournal().records())
+    made = find_lineage(found, files, UndoJournal().records())
     known = {file.id: file for file in files}
     if options.json:
         print_json([_json(made, known)])
@@ -61,7 +61,7 @@ def _drawn(made: Lineage, known: Mapping[str, SessionFile], plain: bool) -> Iter
 def _below(
     id: str, made: Lineage, known: Mapping[str, SessionFile], plain: bool, margin: str, seen: set[str]
 ) -> Iterator[str]:
-    links = [link for link in made.made_of(id) if link.child not in seen]
+    links = [link for link in made.links_from(id) if link.child not in seen]
     for link in links:
         is_last = link is links[-1]
         branch = ("`- " if is_last else "|- ") if plain else ("└─ " if is_last else "├─ ")

@@ -10,7 +10,7 @@ from clew.conversation.active_path import after_compaction, reply_id
 from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.edit.fix.links import Mended, with_entries
-from clew.edit.relink import without
+from clew.edit.relink import remove_entries
 from clew.wire.content_block import result_text
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import block_bytes, new_entry, renumber, replace_blocks, revise
@@ -53,7 +53,7 @@ def part_calls(session: Session) -> Mended | None:
     revised = {o: replace_blocks(held[o], each) for o, each in changes.items() if o not in gone}
     if not changes:
         return None
-    return Mended(without(session, gone, revised), tuple(sorted(e.line.number for e in held.values())))
+    return Mended(remove_entries(session, gone, revised), tuple(sorted(e.line.number for e in held.values())))
 
 
 def _fresh_id(session: Session, place: str) -> str:
@@ -88,7 +88,7 @@ def keep_first(session: Session) -> Mended | None:
             gone.add(entry.offset)
         elif unwanted:
             revised[entry.offset] = replace_blocks(entry, unwanted)
-    return Mended(without(session, gone, revised), tuple(e.line.number for e in touched))
+    return Mended(remove_entries(session, gone, revised), tuple(e.line.number for e in touched))
 
 
 def tell_orphans(session: Session) -> Mended | None:

@@ -9,7 +9,7 @@ from clew.conversation.load import request
 from clew.conversation.parent_links import SPOKEN
 from clew.conversation.session import Session
 from clew.edit.fix.links import LINKED, Mended, with_entries
-from clew.edit.relink import pinned
+from clew.edit.relink import pin_leaf
 from clew.wire.entry import Entry
 from clew.wire.entry_edit import revise
 from clew.wire.json_codec import encode
@@ -75,7 +75,7 @@ def pin_last(session: Session) -> Mended | None:
     spoken = next((e for e in reversed(above) if e.type in SPOKEN), None)
     if spoken is not None and not spoken.is_sidechain and (spoken.offset >= said.offset or _is_pinned(session, end)):
         return None
-    return Mended(pinned(session.items, session, said.uuid), (said.line.number,))
+    return Mended(pin_leaf(session.items, session, said.uuid), (said.line.number,))
 
 
 def _is_pinned(session: Session, end: Entry) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from clew.conversation.entry_graph import Cycle
 from clew.conversation.parent_links import SPOKEN
 from clew.conversation.session import Session
-from clew.edit.relink import without
+from clew.edit.relink import remove_entries
 from clew.facts.blank_text import blank_blocks, blank_entries
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import replace_blocks, revise
@@ -185,7 +185,7 @@ def drop_empty(session: Session) -> Mended | None:
     if not gone:
         return with_entries(session, revised)
     touched: Iterable[int] = (*gone.values(), *(e.line.number for e in revised.values()))
-    return Mended(without(session, set(gone), revised), tuple(sorted(touched)))
+    return Mended(remove_entries(session, set(gone), revised), tuple(sorted(touched)))
 
 
 def fill_blank(session: Session) -> Mended | None:
@@ -203,7 +203,7 @@ def fill_blank(session: Session) -> Mended | None:
             revised[entry.offset] = revise(entry, {"message": {"content": encode(NO_WORDS)}})
     if not found:
         return None
-    return Mended(without(session, gone, revised), tuple(sorted(entry.line.number for entry in found)))
+    return Mended(remove_entries(session, gone, revised), tuple(sorted(entry.line.number for entry in found)))
 
 
 def _is_void(entry: Entry) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 
 from clew.conversation.session import Session
 from clew.conversation.speaker import starts_turn
-from clew.conversation.turns import Turn, turns
-from clew.edit.restate_usage import resized
+from clew.conversation.turns import Turn, split_turns
+from clew.edit.restate_usage import restate_usage
 from clew.facts import context_size as facts
 from clew.facts.context_size import context
 from clew.wire.entry import Entry, Item
@@ -54,7 +54,7 @@ def sent(session: Session) -> ResumeContent:
         return ResumeContent((), (), ())
     whole = session.resume_links.path_to(session.leaf)
     at = max((i for i, entry in enumerate(whole) if entry.is_boundary), default=0)
-    before, found = turns(facts.sent(session), lambda entry: _starts(entry, session.is_agent))
+    before, found = split_turns(facts.sent(session), lambda entry: _starts(entry, session.is_agent))
     numbers = {turn.prompt.uuid: turn.number for turn in session.turns}
     return ResumeContent(
         tuple(whole[at:]), before, tuple(Turn(numbers.get(t.prompt.uuid, t.number), t.entries) for t in found)
@@ -109,7 +109,7 @@ def settled(session: Session, items: Iterable[Item], mark: str | None) -> tuple[
     new = context(Session(found, file=session.file), old.scale)
     sizes = {"preTokens": encode(old.tokens), "postTokens": encode(new.tokens)}
     changed = (_told(item, sizes) if isinstance(item, Entry) and item.uuid == mark else item for item in found)
-    return resized(session, renumber(changed))
+    return restate_usage(session, renumber(changed))
 
 
 def behind(times: Iterable[datetime | None], steps: int = 0) -> datetime:

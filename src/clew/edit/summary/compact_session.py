@@ -16,8 +16,8 @@ from datetime import datetime
 
 from clew.conversation.session import Session
 from clew.conversation.speaker import has_caveat
-from clew.conversation.turns import Turn, without_caveat
-from clew.edit.relink import caveats, pinned
+from clew.conversation.turns import Turn, strip_caveats
+from clew.edit.relink import caveats_before, pin_leaf
 from clew.edit.summary.compact_boundary import ResumeContent, behind, boundary, sent, settled, summary
 from clew.edit.summary.summariser import Summarise, SummaryTask, TurnText, said
 from clew.errors import ApiError, NotFound, Refused
@@ -49,7 +49,7 @@ class Range:
     def last(self) -> Entry:
         """The last entry that is summed up; the caveat of a command that stays is not."""
         entries = self.middle[-1].entries
-        return (without_caveat(entries) if self.tail and has_caveat(self.tail[0].prompt) else entries)[-1]
+        return (strip_caveats(entries) if self.tail and has_caveat(self.tail[0].prompt) else entries)[-1]
 
 
 def compact(session: Session, chosen: Range, words: str | Summarise) -> tuple[Item, ...]:
@@ -152,7 +152,7 @@ def _items(session: Session, chosen: Range, text: str) -> tuple[Item, ...]:
     found = renumber(_placed(session, chosen, changed, mark, told))
     made = Session(found, file=session.file)
     leaf = session.leaf.uuid if chosen.tail and session.leaf else told.uuid
-    return settled(session, pinned(found, made, leaf), mark.uuid)
+    return settled(session, pin_leaf(found, made, leaf), mark.uuid)
 
 
 def _placed(session: Session, chosen: Range, changed: dict[int, Entry], mark: Entry, told: Entry) -> Iterable[Item]:
@@ -177,7 +177,7 @@ def _placed(session: Session, chosen: Range, changed: dict[int, Entry], mark: En
 
 def _first(session: Session, turn: Turn) -> Entry:
     """The entry that a turn begins with: the caveat of a command, else the prompt."""
-    return next(iter(caveats(session, turn.prompt)), turn.prompt)
+    return next(iter(caveats_before(session, turn.prompt)), turn.prompt)
 
 
 def _below(entry: Entry, parent: str | None) -> Entry:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.conversation.session import Session
-from clew.edit.relink import pinned, without
+from clew.edit.relink import pin_leaf, remove_entries
 from clew.edit.summary.age_levels import Band, levels
 from clew.edit.summary.compact_boundary import MARK, ResumeContent, behind, boundary, sent, settled
 from clew.edit.summary.compress_turn import CompressTurn, Tools, answered, job, reworded
@@ -97,7 +97,7 @@ def _made(
     if made.title != session.title and wanted:  # the lines behind the texts are no titles of the session
         told = new_entry({"type": "summary", "summary": session.title, "leafUuid": wanted})
         made = Session(renumber((*made.items, told)), file=session.file)
-    return settled(session, pinned(made.items, made, wanted), mark)
+    return settled(session, pin_leaf(made.items, made, wanted), mark)
 
 
 # -- the replies and their calls
@@ -123,7 +123,7 @@ def _changed(
             gone.add(offset)
         else:
             revised[offset] = made
-    return without(session, gone, revised)
+    return remove_entries(session, gone, revised)
 
 
 def _own_calls(session: Session, done: Iterable[CompressTurn]) -> set[str]:
