@@ -14,7 +14,7 @@ from pathlib import Path
 from clew.collect.archive.archive_schema import open_archive
 from clew.collect.collector import Collector
 from clew.collect.masking import Policy
-from clew.collect.sinks.address import lake_at
+from clew.collect.sinks.address import open_lake
 from clew.collect.sinks.lake.sink import LakeFactCursor, LakeFacts, LakeLineCursor, LakeLines
 from clew.collect.sinks.outbox import Delivery
 from clew.facts.prices import load
@@ -38,7 +38,7 @@ def main(folder: str, address: str, name: str, commits: int) -> None:
     path = root / session(int(name[-1]))
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = open_archive(f"{folder}/archive.db")
-    lake = lake_at(address)
+    lake = open_lake(address)
     lines, facts = LakeLines(lake), LakeFacts(lake)
     first = path.read_bytes().count(b"\n") // LINES if path.exists() else 0
     for commit in range(first, commits):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.collect.archive.deleted_tree import attic_of, open_attic
-from clew.collect.archive.reconstruct import Rebuilt, rebuilt
-from clew.collect.archive.sync_deleted_tree import furnish
+from clew.collect.archive.deleted_tree import deleted_tree_path, open_deleted_tree
+from clew.collect.archive.reconstruct import ReconstructedSession, reconstruct_sessions
+from clew.collect.archive.sync_deleted_tree import sync_deleted_tree
 from clew.conversation.load import read, sessions
 from clew.demo.talk import talk
 from tests.collect.collect_fixture import World, session
@@ -33,9 +33,9 @@ def typed(text: str, at: int, session: str = LOST, project: str = "/home/ada/sho
     return json.dumps(line).encode() + b"\n"
 
 
-def remains(world: World) -> list[Rebuilt]:
+def remains(world: World) -> list[ReconstructedSession]:
     world.poll()
-    return list(rebuilt(world.archive, str(world.root)))
+    return list(reconstruct_sessions(world.archive, str(world.root)))
 
 
 def test_prompts_come_back_in_their_order_and_are_marked(world: World) -> None:
@@ -60,8 +60,8 @@ def test_agents_lists_and_saved_files_are_enough(world: World) -> None:
     [found] = remains(world)
     assert (found.session, len(found.belongings)) == (LOST, 3)
     assert b"1 agent, 1 list, 1 saved file" in found.data
-    furnish(world.archive, str(world.root))
-    attic = attic_of(world.root)
+    sync_deleted_tree(world.archive, str(world.root))
+    attic = deleted_tree_path(world.root)
     shown = read(attic / found.path)
     assert [agent.id for agent in shown.agents] == ["a1b2c3d"]
     assert (attic / agent).read_bytes() == (world.root / agent).read_bytes()
@@ -78,22 +78,22 @@ def test_the_attic_holds_what_is_gone_and_lets_go_of_what_came_back(world: World
     world.write(ONE, first)
     world.write(TWO, b"".join(talk(session_id=Path(TWO).stem).user("stay").lines()))
     world.poll()
-    assert furnish(world.archive, str(world.root)) == 0
-    assert open_attic(world.root) is None
+    assert sync_deleted_tree(world.archive, str(world.root)) == 0
+    assert open_deleted_tree(world.root) is None
     (world.root / ONE).unlink()
     world.poll()
-    assert furnish(world.archive, str(world.root)) == 1
-    assert furnish(world.archive, str(world.root)) == 0
-    attic = open_attic(world.root)
+    assert sync_deleted_tree(world.archive, str(world.root)) == 1
+    assert sync_deleted_tree(world.archive, str(world.root)) == 0
+    attic = open_deleted_tree(world.root)
     assert attic and attic.archived == {Path(ONE).stem}
     assert [s.turns[0].text for s in sessions(claude=attic.folder)] == ["keep me"]
     assert (attic.folder / ONE).read_bytes() == first
     assert (attic.folder / ONE).stat().st_mode & 0o777 == 0o600
     shutil.rmtree(attic.folder)
-    assert furnish(world.archive, str(world.root)) == 1, "it is a cache"
+    assert sync_deleted_tree(world.archive, str(world.root)) == 1, "it is a cache"
     world.write(ONE, first + first)
     world.poll()
-    furnish(world.archive, str(world.root))
+    sync_deleted_tree(world.archive, str(world.root))
     assert list(attic.folder.rglob("*.jsonl")) == []
 
 
@@ -103,5 +103,5 @@ def test_a_session_that_was_rewritten_before_it_went_is_there_as_it_was_last(wor
         world.poll()
     (world.root / ONE).unlink()
     world.poll()
-    furnish(world.archive, str(world.root))
-    assert [s.turns[0].text for s in sessions(claude=attic_of(world.root))] == ["after it"]
+    sync_deleted_tree(world.archive, str(world.root))
+    assert [s.turns[0].text for s in sessions(claude=deleted_tree_path(world.root))] == ["after it"]

@@ -11,7 +11,14 @@ import pytest
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import Delivery
-from clew.collect.sinks.state_file import DeliveredUpTo, StateCursor, name_of, note_collected, read_state, write_state
+from clew.collect.sinks.state_file import (
+    DeliveredUpTo,
+    StateCursor,
+    read_state,
+    save_archived_positions,
+    state_name,
+    write_state,
+)
 from clew.errors import StoreError
 from tests.collect.cases import Shelf
 from tests.collect.collect_fixture import KEY, World, line, session
@@ -54,8 +61,8 @@ def test_the_state_has_the_form_that_others_read(world: World, state: Path) -> N
 
 def test_files_below_the_home_folder_are_named_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
-    assert name_of("/home/ada/.claude", "projects/-x/a.jsonl") == "~/.claude/projects/-x/a.jsonl"
-    assert name_of("/srv/claude", "history.jsonl") == "/srv/claude/history.jsonl"
+    assert state_name("/home/ada/.claude", "projects/-x/a.jsonl") == "~/.claude/projects/-x/a.jsonl"
+    assert state_name("/srv/claude", "history.jsonl") == "/srv/claude/history.jsonl"
 
 
 @pytest.mark.req("R316", "R312")
@@ -154,5 +161,5 @@ def test_offsets_are_bytes(world: World, state: Path) -> None:
 def test_without_a_sink_the_state_says_how_far_the_archive_has_read(world: World, state: Path) -> None:
     world.write(ONE, line(1) + line(2)[:5])
     world.poll()
-    note_collected(world.connection, str(world.root), str(state))
+    save_archived_positions(world.connection, str(world.root), str(state))
     assert list(offsets(state).values()) == [len(line(1))]

@@ -12,7 +12,7 @@ from tests.mutations import Patch, violates
 
 def _forget_times(self, found):
     """Remove the time of a file from the state, so that it looks changed."""
-    point = self.state.files.get(state_file.name_of(self.root, found.path))
+    point = self.state.files.get(state_file.state_name(self.root, found.path))
     if isinstance(point, dict):
         point["mtime"] = 0
 
@@ -60,7 +60,7 @@ def batches_are_sent_twice(patch: Patch) -> None:
 
 @violates("R314", "lines of the archive are sent twice")
 def archived_lines_are_sent_twice(patch: Patch) -> None:
-    @patch.wrap(outbox.Delivery._send)
+    @patch.wrap(outbox.Delivery._send_batch)
     def wrong(original, self, batch):
         return original(self, batch) + original(self, batch)
 
@@ -76,7 +76,7 @@ def equal_lines_are_sent_once(patch: Patch) -> None:
 def offset_moves_first(patch: Patch) -> None:
     @patch.wrap(direct_collect.DirectCollector._send_batch)
     def wrong(original, self, file, batch):
-        name = state_file.name_of(self.root, batch.source.path)
+        name = state_file.state_name(self.root, batch.source.path)
         self.state.files[name] = {"offset": batch.end, "mtime": batch.source.state.mtime // 1_000_000}
         try:
             return original(self, file, batch)
@@ -86,7 +86,7 @@ def offset_moves_first(patch: Patch) -> None:
 
 @violates("R315", "the position of a sink moves before it has the lines")
 def position_moves_first(patch: Patch) -> None:
-    @patch.wrap(outbox.Delivery._send)
+    @patch.wrap(outbox.Delivery._send_batch)
     def wrong(original, self, batch):
         self.cursor.accept(batch)
         return original(self, batch)
@@ -178,7 +178,7 @@ def archived_files_stay(patch: Patch) -> None:
 def new_files_are_missed(patch: Patch) -> None:
     @patch.wrap(direct_collect.DirectCollector._deliver_file)
     def wrong(original, self, found):
-        is_new = state_file.name_of(self.root, found.path) not in self.state.files
+        is_new = state_file.state_name(self.root, found.path) not in self.state.files
         return None if is_new and self.state.sequence else original(self, found)
 
 
@@ -216,7 +216,7 @@ def state_counts_characters(patch: Patch) -> None:
     def wrong(original, self, file, batch):
         original(self, file, batch)
         data = read_at(file, batch.end, 0)
-        point = self.state.files[state_file.name_of(self.root, batch.source.path)]
+        point = self.state.files[state_file.state_name(self.root, batch.source.path)]
         point["offset"] = len(data.decode(errors="replace"))
         self.state.save()
 
@@ -234,7 +234,7 @@ def growth_is_passed_over(patch: Patch) -> None:
     def wrong(original, self, file, batch):
         original(self, file, batch)
         if not batch.source.is_whole:
-            self.state.files[state_file.name_of(self.root, batch.source.path)]["offset"] = state_now(file).size
+            self.state.files[state_file.state_name(self.root, batch.source.path)]["offset"] = state_now(file).size
             self.state.save()
 
 

@@ -125,6 +125,6 @@ def request_is_not_compared(patch: Patch) -> None:
 
 @violates("R316", "files below the home folder have their full names")
 def names_are_absolute(patch: Patch) -> None:
-    @patch.wrap(state_file.name_of)
+    @patch.wrap(state_file.state_name)
     def wrong(original, root, path):
         return os.path.join(root, path)

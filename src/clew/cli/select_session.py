@@ -9,7 +9,7 @@ from heapq import merge
 from itertools import chain
 
 from clew.cli.output import print_message
-from clew.collect.archive.deleted_tree import attic_of, open_attic
+from clew.collect.archive.deleted_tree import deleted_tree_path, open_deleted_tree
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.errors import Ambiguous, NotFound
@@ -41,7 +41,7 @@ def find_file(options: Namespace, name: str, archived: bool) -> SessionFile:
     except NotFound as missing:
         if archived and (agent := _agent_file(open_tree(options), name)):
             return agent
-        archive = open_attic(options.claude_dir)
+        archive = open_deleted_tree(options.claude_dir)
         if archive is None:
             raise _gone_error(options, name) or missing from None
         try:
@@ -131,7 +131,7 @@ def _newest_first(file: SessionFile) -> tuple[int, str]:
 
 def all_session_files(options: Namespace) -> Iterator[SessionFile]:
     """Session files on the disk and in the archive, newest first; with `--archived` only those in the archive."""
-    archive = attic_of(options.claude_dir)
+    archive = deleted_tree_path(options.claude_dir)
     trees = ([] if options.archived else [open_tree(options)]) + ([Tree(archive)] if os.path.isdir(archive) else [])
     listings: list[Iterator[SessionFile]] = []
     missing: NotFound | None = None

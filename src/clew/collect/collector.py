@@ -190,7 +190,7 @@ class Collector:
             for path, file in known.items()
             if path not in present_paths and not file.gone and self._is_in_scope(file)
         ]
-        writer.save_gone((file.id for file in deleted), now)
+        writer.save_deleted((file.id for file in deleted), now)
         report.gone.extend(file.path for file in deleted)
 
     def _is_in_scope(self, file: KnownFile) -> bool:

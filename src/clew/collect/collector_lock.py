@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from clew.collect.archive.archive_schema import make_private
+from clew.collect.archive.archive_schema import create_private
 from clew.errors import Busy
 from clew.wire.timestamps import stamp
 
@@ -23,7 +23,7 @@ def hold_lock(path: str) -> Iterator[None]:
     """Hold a lock file. Raises Busy if another process holds it; the lock of a dead process is released by the
     system.
     """
-    make_private(path)
+    create_private(path)
     with open(path, "r+b") as file:
         try:
             _lock_file(file.fileno())

@@ -25,7 +25,7 @@ from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, open_source, read_at, state_now
 from clew.collect.sinks.outbox import Sink
 from clew.collect.sinks.record import Record
-from clew.collect.sinks.state_file import name_of
+from clew.collect.sinks.state_file import state_name
 from clew.errors import Stale, StoreError
 from clew.system.environment import state_home
 from clew.wire.json_codec import decode, encode
@@ -129,7 +129,7 @@ class DirectCollector:
         listing = scan(self.root, extras=False)
         self.report.failures += listing.missed
         self.report.files = len(listing.sources)
-        names = {name_of(self.root, source.path): source for source in listing.sources}
+        names = {state_name(self.root, source.path): source for source in listing.sources}
         try:
             self._send_pending(names)
             for source in in_reading_order(listing.sources, 0):
@@ -146,7 +146,7 @@ class DirectCollector:
     def _deliver_file(self, source: SourceFile) -> None:
         if not source.state.size:
             return
-        name = name_of(self.root, source.path)
+        name = state_name(self.root, source.path)
         point = self.state.files.get(name)
         point = point if isinstance(point, dict) else {}
         offset, mtime = non_negative_int(point.get("offset")), non_negative_int(point.get("mtime"))
@@ -220,7 +220,7 @@ class DirectCollector:
         self.state.section.pop("pending", None)
 
     def _send_batch(self, file: File, batch: _Batch) -> None:
-        name = name_of(self.root, batch.source.path)
+        name = state_name(self.root, batch.source.path)
         bounds = {"start": batch.start, "end": batch.end, "line": batch.line, "generation": batch.generation}
         self.state.section["pending"] = {"file": name, **bounds, "is_long": batch.is_long}
         self.state.save()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clew.collect.archive.archive_schema import open_to_read
+from clew.collect.archive.archive_schema import open_read_only
 from clew.collect.archive.archive_writer import SETTLED, KnownFile, known_files
 from clew.collect.discovery import SourceFile, in_reading_order, scan
 from clew.collect.job import CollectJob
@@ -21,7 +21,7 @@ def changed_files(job: CollectJob) -> list[SourceFile]:
 def _read_known_files(archive: str, root: str) -> dict[str, KnownFile]:
     if not os.path.exists(archive):
         return {}
-    connection = open_to_read(archive)
+    connection = open_read_only(archive)
     try:
         number = connection.execute("SELECT id FROM root WHERE path = ?", (root,)).get
         return known_files(connection, int(number)) if number is not None else {}

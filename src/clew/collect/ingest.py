@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import msgspec
 
-from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter, KnownFile, Trouble
+from clew.collect.archive.archive_writer import CHANGED, RACY, SETTLED, ArchiveWriter, KnownFile, QuarantinedLine
 from clew.collect.discovery import FileState, SourceFile
 from clew.collect.fingerprint import ReadPosition, ReadVerdict, verify_prefix
 from clew.collect.line_reader import CompleteLines, LongLine, UnfinishedLine, read_lines
@@ -69,9 +69,9 @@ class FileIngester:
         if is_new and (not source.path.endswith(".json") or _is_json(data)):
             number = known.number + 1 if known else 1
             generation = self.writer.begin_generation(id, number, "changed" if number > 1 else "new", self.now)
-            self.writer.add_whole(generation, data)
-            self.writer.save_place(generation, ReadPosition(len(data), 1, hash))
-            self.writer.save_rest(generation, b"", state.mtime)
+            self.writer.add_document(generation, data)
+            self.writer.save_position(generation, ReadPosition(len(data), 1, hash))
+            self.writer.save_unfinished(generation, b"", state.mtime)
             self.report.lines += 1
             self.report.bytes += len(data)
         self.writer.save_state(id, state, self._trust(state, after))
@@ -98,16 +98,16 @@ class FileIngester:
                 remainder = part
                 break
             if is_stub:
-                self.writer.wake_stub(generation)
+                self.writer.unmark_stub(generation)
                 is_stub = False
             if position.offset == 0 and isinstance(part, CompleteLines) and not source.session:
                 self._save_owner(source, id, part.data)
             position = self._add_part(file, generation, position, part)
-            self.writer.save_place(generation, position)
+            self.writer.save_position(generation, position)
             self.writer.settle()
         if source.kind == "agent" and position.lines == 1 and not remainder.size and is_warmup(file, position.offset):
-            self.writer.make_stub(generation)
-        self.writer.save_rest(generation, remainder.data, state.mtime)
+            self.writer.mark_stub(generation)
+        self.writer.save_unfinished(generation, remainder.data, state.mtime)
         self.writer.save_state(id, state, self._trust(state, state_now(file)))
         self.report.pending += remainder.size
         self.writer.settle()
@@ -131,7 +131,7 @@ class FileIngester:
             end = min(window, part.length)
             first = read_at(file, end, part.offset)
             last = read_at(file, end, part.offset + part.length - end)
-            self.writer.add_long(generation, position.lines + 1, part, file)
+            self.writer.add_long_line(generation, position.lines + 1, part, file)
             self.report.lines += 1
             self.report.bytes += part.length
             return position.advance_long(first, last, part.length, part.hash, window)
@@ -166,7 +166,7 @@ def read_session_id(data: bytes) -> str:
     return next((item.session_id for item in items if isinstance(item, Entry) and item.session_id), "")
 
 
-def find_damage(data: bytes, position: ReadPosition) -> list[Trouble]:
+def find_damage(data: bytes, position: ReadPosition) -> list[QuarantinedLine]:
     """Return the lines that are not one JSON object each, with what could be salvaged; blank lines are not damage."""
     try:
         objects = _DECODER.decode_lines(data)
@@ -178,10 +178,10 @@ def find_damage(data: bytes, position: ReadPosition) -> list[Trouble]:
     return [_describe_damage(item) for item in items if isinstance(item, Damaged)]
 
 
-def _describe_damage(item: Damaged) -> Trouble:
+def _describe_damage(item: Damaged) -> QuarantinedLine:
     salvaged = [[entry.line.offset, entry.line.end - entry.line.offset] for entry in item.salvaged]
     line = item.line
-    return Trouble(line.offset, line.end - line.offset, item.kind, item.reason[:200], json.dumps(salvaged))
+    return QuarantinedLine(line.offset, line.end - line.offset, item.kind, item.reason[:200], json.dumps(salvaged))
 
 
 def _is_json(data: bytes) -> bool:

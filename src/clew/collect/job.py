@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from clew.collect.archive.archive_schema import open_archive, private_key
+from clew.collect.archive.archive_schema import load_key, open_archive
 from clew.collect.archive.reader import archive_path
-from clew.collect.archive.sqlite_errors import explained
+from clew.collect.archive.sqlite_errors import translate_errors
 from clew.collect.collector import Collector
 from clew.collect.collector_lock import hold_lock
 from clew.collect.masking import Policy
@@ -46,8 +46,8 @@ def lock_archive(job: CollectJob) -> Iterator[None]:
 @contextmanager
 def open_collector(job: CollectJob) -> Iterator[Collector]:
     """Open the archive and yield its collector. After a disk failure open a new one; never retry on this one."""
-    with explained(job.archive):
-        key = private_key(job.key)
+    with translate_errors(job.archive):
+        key = load_key(job.key)
         connection = open_archive(job.archive)
         try:
             policy = Policy(key) if job.redact else Policy()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clew.cli.output import clean, one_line
 from clew.collect.archive.archived_sessions import ArchivedSessions
-from clew.collect.archive.deleted_tree import open_attic
+from clew.collect.archive.deleted_tree import open_deleted_tree
 from clew.errors import Ambiguous, TranscriptGone, quote_input
 from clew.facts.secrets.mask_secrets import mask
 from clew.index.known_sessions import HISTORY, SOURCE_NAMES, list_gone_sessions
@@ -25,7 +25,7 @@ def gone_by_id(options: Namespace, asked: str) -> TranscriptGone | None:
     beginning = asked.lower().removesuffix(".jsonl")
     if not beginning:
         return None
-    attic = open_attic(options.claude_dir)
+    attic = open_deleted_tree(options.claude_dir)
     known = {each.session: each for each in list_gone_sessions(Tree(claude_dir(options.claude_dir)))}
     archived = attic.archived if attic else frozenset()
     matches = sorted(id for id in {*known, *archived} if id.lower().startswith(beginning))

@@ -136,11 +136,11 @@ def _place(plan: SearchOptions, quiet: bool) -> str | None:
     """The folder to search: that of Claude Code, or the attic with what is gone from there."""
     if "--archived" not in plan.flags:
         return plan.claude_dir
-    from clew.collect.archive.deleted_tree import attic_of
+    from clew.collect.archive.deleted_tree import deleted_tree_path
 
     if not quiet:
         print("These are in the archive alone; bring one back with: clew restore ID", file=sys.stderr)
-    return str(attic_of(plan.claude_dir))
+    return str(deleted_tree_path(plan.claude_dir))
 
 
 def _embed(index: Index, plan: SearchOptions, archive: Archive | None, quiet: bool) -> None:

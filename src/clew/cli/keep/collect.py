@@ -149,9 +149,9 @@ def _deliver(collector: Collector, waiting: list[Delivery[Any]], options: Namesp
     for outcome in outcomes:
         _tell_outcome(outcome, options)
     if options.state and not waiting:
-        from clew.collect.sinks.state_file import note_collected
+        from clew.collect.sinks.state_file import save_archived_positions
 
-        note_collected(collector.connection, collector.root, options.state)
+        save_archived_positions(collector.connection, collector.root, options.state)
     return not any(outcome.error or outcome.rejected for outcome in outcomes)
 
 
@@ -222,10 +222,10 @@ def _watch(job: CollectJob, options: Namespace) -> int:
 def _furnish(collector: Collector) -> None:
     """Lay out what is gone. That is a convenience: if there is no room for it, collecting goes on."""
     from clew.collect.archive.reader import Archive
-    from clew.collect.archive.sync_deleted_tree import furnish
+    from clew.collect.archive.sync_deleted_tree import sync_deleted_tree
 
     try:
-        furnish(Archive(collector.connection), collector.root)
+        sync_deleted_tree(Archive(collector.connection), collector.root)
     except OSError as error:
         print_message(f"What is gone could not be laid out for ls and show: {error.filename}: {error.strerror}.")
 

@@ -11,7 +11,7 @@ from clew.system.plural import plural
 
 
 def compact(options: Namespace) -> int:
-    from clew.collect.sinks.address import LAKE, lake_at
+    from clew.collect.sinks.address import LAKE, open_lake
 
     if not options.to or not all(address.startswith(LAKE) for address in options.to):
         raise Refused(["only a lake is tidied up; name it with --to s3://… or --to delta:FOLDER"])
@@ -20,7 +20,7 @@ def compact(options: Namespace) -> int:
     secret = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
     count = 0
     for address in options.to:
-        lake = lake_at(address, secret)
+        lake = open_lake(address, secret)
         for cared in compact(lake):
             count += 1
             if options.json:

@@ -12,7 +12,7 @@ from clew.cli.output import clean_name, print_json, print_message, size
 from clew.collect.collector_lock import hold_lock
 from clew.collect.direct_collect import DirectCollector, DirectReport, StateFile, default_state_path
 from clew.collect.masking import Policy
-from clew.collect.sinks.address import sink_at
+from clew.collect.sinks.address import open_sink
 from clew.errors import NotFound, Refused
 from clew.system.plural import plural
 from clew.wire.layout import claude_dir
@@ -50,7 +50,7 @@ def _refuse(options: Namespace) -> None:
 
 def _deliver(root: str, state: str, options: Namespace) -> int:
     token = Path(options.token_file).expanduser().read_text().strip() if options.token_file else ""
-    sink = sink_at(options.to[0], token)
+    sink = open_sink(options.to[0], token)
     try:
         policy = Policy() if options.reveal or not sink.leaves else Policy(os.urandom(32))
         collector = DirectCollector(root, sink, StateFile(state), policy, options.max_line, options.max_file)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def status(options: Namespace) -> int:
-    from clew.collect.archive.archive_schema import open_to_read
-    from clew.collect.archive.archive_status import health
+    from clew.collect.archive.archive_schema import open_read_only
+    from clew.collect.archive.archive_status import read_status
     from clew.collect.archive.reader import archive_path
-    from clew.collect.archive.sqlite_errors import explained
+    from clew.collect.archive.sqlite_errors import translate_errors
     from clew.collect.install_check import describe_problem
 
     installed = _installed(options)
@@ -28,10 +28,10 @@ def status(options: Namespace) -> int:
     if not options.json:
         for problem in problems:
             print_message(problem)
-    with explained(path):
-        connection = open_to_read(path)
+    with translate_errors(path):
+        connection = open_read_only(path)
         try:
-            found = health(connection, path, thorough=options.scrub)
+            found = read_status(connection, path, thorough=options.scrub)
         finally:
             connection.close()
     if options.json:

@@ -27,13 +27,13 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     from clew.collect.archive.reader import Archive, archive_path
-    from clew.collect.archive.restore_files import plan, restore
-    from clew.collect.archive.sqlite_errors import explained
+    from clew.collect.archive.restore_files import plan_restore, restore
+    from clew.collect.archive.sqlite_errors import translate_errors
 
     to = Path(options.to).expanduser() if options.to else None
-    with explained(archive_path(options.archive)), Archive.open(options.archive) as archive:
+    with translate_errors(archive_path(options.archive)), Archive.open(options.archive) as archive:
         session = _found(archive, options)
-        steps = plan(archive, session, to, generations=options.generations)
+        steps = plan_restore(archive, session, to, generations=options.generations)
         new = [step for step in steps if not step.is_taken]
         made = [] if options.dry_run else list(restore(archive, new, keep_times=to is not None))
     if options.json:
@@ -59,12 +59,12 @@ def run(options: Namespace) -> int:
 
 def _found(archive: Archive, options: Namespace) -> ArchivedFile:
     """The session; one that was only reconstructed cannot be brought back."""
-    from clew.collect.archive.deleted_tree import open_attic
+    from clew.collect.archive.deleted_tree import open_deleted_tree
 
     try:
         return archive.find(options.id)
     except NotFound as missing:
-        attic = open_attic(options.claude_dir)
+        attic = open_deleted_tree(options.claude_dir)
         if attic and any(id.startswith(options.id.lower()) for id in attic.reconstructed):
             command = shell_quoting.clew_command("show", options.id)
             missing.hint = f"It was reconstructed from what was left. Read it with: {command}"

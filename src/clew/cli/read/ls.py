@@ -15,7 +15,7 @@ from clew.cli.read.prompt_rounds import PromptRounds
 from clew.cli.select_session import error_fence, open_tree, read_outlines, report_unlisted_folders
 from clew.cli.text_columns import Column, print_table
 from clew.collect.archive.archived_sessions import ArchivedSessions
-from clew.collect.archive.deleted_tree import Attic, open_attic
+from clew.collect.archive.deleted_tree import DeletedTree, open_deleted_tree
 from clew.conversation.agent_sessions import Agent
 from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
@@ -78,7 +78,7 @@ def _masked(row: Json) -> Json:
 
 def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     paths: dict[str, str] = {}
-    attic = open_attic(options.claude_dir)
+    attic = open_deleted_tree(options.claude_dir)
     shown = 0
     for outline in read_outlines(options, fence) if not options.gone else ():
         row: Json = {}
@@ -98,7 +98,7 @@ def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
         print_message(f"{known} known from the prompt history alone. List them: clew ls --gone")
 
 
-def _gone(options: Namespace, fence: ErrorCollector, attic: Attic | None) -> Iterator[Json]:
+def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) -> Iterator[Json]:
     """The sessions that Claude Code's index, the history of prompts or the archive know, and that have no transcript."""
     is_here = _here(options)
     listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
@@ -135,7 +135,7 @@ def _rounds(outline: Outline) -> Json:
     return {"rounds": len(found), "round_kinds": kinds, "inputs": inputs}
 
 
-def _kept(outline: Outline, attic: Attic | None) -> Json:
+def _kept(outline: Outline, attic: DeletedTree | None) -> Json:
     """Where a session is that is not on the disk any more."""
     if attic is None or not outline.file.path.is_relative_to(attic.folder):
         return {}

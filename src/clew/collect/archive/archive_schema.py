@@ -1,9 +1,9 @@
-"""The schema of the archive: one SQLite file that outlives what was collected.
+"""Create and open the archive: a SQLite file with every line of every session.
 
-A **file** is a path below a root. Each time it turns out to be another file than the one that was read, it begins a new
-**generation**; the older ones stay. A generation is a sequence of **occurrences**, each a **content** at an offset: a line
-without its newline, or a whole side file. A content is kept once, however often it occurs. Rows and offsets are written
-in one transaction, and a commit is on the disk before it returns.
+A **file** is a path below a root. Each time its earlier content turns out to have changed, a new **generation**
+begins; older generations stay. A generation is a sequence of **occurrences**, each a **content** at an offset: a
+line without its newline, or a whole side file. A content is stored once, however often it occurs. Rows and offsets
+are written in one transaction, and a commit is on the disk before it returns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clew.system.sqlite_file import BUSY_MS, WriteTransaction, run_pragmas
 
 VERSION = 1
 APPLICATION = int.from_bytes(b"clew")
-RAW, DEFLATED, ABSENT = 0, 1, 2  # how a content is packed; an absent one is known by its hash alone
+RAW, DEFLATED, ABSENT = 0, 1, 2  # how a content is packed; of an absent one only the hash is stored
 
 _TABLES = """
 CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -69,8 +69,8 @@ _PRAGMAS = (
 
 
 def open_archive(path: str, *, vfs: str | None = None) -> apsw.Connection:
-    """The archive at a path, made if it is not there: for its owner alone, before anything is in it."""
-    make_private(path)
+    """Open the archive at a path. A new one is created readable by its owner only, before it has any content."""
+    create_private(path)
     connection = apsw.Connection(path, vfs=vfs)
     connection.set_busy_timeout(BUSY_MS)
     try:
@@ -89,27 +89,27 @@ def _prepare(connection: apsw.Connection) -> None:
     run_pragmas(connection, _PRAGMAS)
 
 
-def open_to_read(path: str) -> apsw.Connection:
-    """The archive as it is; nothing is made. Raises FileNotFoundError."""
+def open_read_only(path: str) -> apsw.Connection:
+    """Open an existing archive for queries. Raises FileNotFoundError if there is none."""
     if not os.path.exists(path):
-        raise FileNotFoundError(2, "There is no archive; make one with: clew collect", path)
+        raise FileNotFoundError(2, "There is no archive; create one with: clew collect", path)
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)  # readers of a WAL need its index
     connection.set_busy_timeout(BUSY_MS)
     if connection.pragma("application_id") != APPLICATION or connection.pragma("user_version") != VERSION:
         connection.close()
-        raise StoreError(f"{path} is no archive of this version of clew.", "version", False)
+        raise StoreError(f"{path} is not an archive of this version of clew.", "version", False)
     connection.execute("PRAGMA query_only=1")
     return connection
 
 
-def make_private(path: str) -> None:
-    """An empty file for its owner alone, and its folder, if they are not there."""
+def create_private(path: str) -> None:
+    """Create an empty file that only its owner can read, and its folder, unless they exist."""
     Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         return
-    if sys.platform != "win32":  # the name is to outlive a loss of power too
+    if sys.platform != "win32":  # make the directory entry survive a power failure
         folder = os.open(Path(path).parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -117,9 +117,11 @@ def make_private(path: str) -> None:
             os.close(folder)
 
 
-def private_key(path: str) -> bytes:
-    """The key of an archive, made when it is first asked for; without it the proofs fail, and all is read again."""
-    make_private(path)
+def load_key(path: str) -> bytes:
+    """Return the key of an archive, creating it at first use; without it no fingerprint matches and all files are
+    read again.
+    """
+    create_private(path)
     with open(path, "r+b") as file:
         key = file.read(32)
         if len(key) < 32:
@@ -132,11 +134,13 @@ def private_key(path: str) -> bytes:
 
 
 def _create(connection: apsw.Connection) -> None:
-    found = connection.pragma("user_version")
-    if found == VERSION and connection.pragma("application_id") == APPLICATION:  # another clew was faster
+    version = connection.pragma("user_version")
+    if (
+        version == VERSION and connection.pragma("application_id") == APPLICATION
+    ):  # another process created it meanwhile
         return
-    if found or connection.execute("SELECT count(*) FROM sqlite_schema").get:
-        raise StoreError("The file is no archive of this version of clew, and is left as it is.", "version", False)
+    if version or connection.execute("SELECT count(*) FROM sqlite_schema").get:
+        raise StoreError("The file is not an archive of this version of clew and was not changed.", "version", False)
     connection.execute(_TABLES)
     connection.execute("INSERT INTO about VALUES('host', ?)", (secrets.token_hex(16),))
     connection.pragma("application_id", APPLICATION)

@@ -1,4 +1,4 @@
-"""Health: what the archive holds, what waits, and what is wrong, in numbers."""
+"""Count what the archive contains, what waits for each sink, and what is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import apsw
 
-_ONE = {
+_COUNT_QUERIES = {
     "sessions": "SELECT count(*) FROM file f JOIN generation g ON g.id = f.generation WHERE kind = 'session' AND offset",
     "gone": "SELECT count(*) FROM file WHERE kind = 'session' AND gone IS NOT NULL",
     "files": "SELECT count(*) FROM file",
@@ -24,7 +24,7 @@ _ONE = {
 
 @dataclass(frozen=True, slots=True)
 class ArchiveStatus:
-    """`counts` by name; how often files began anew, by reason; how many records wait for each sink."""
+    """Counts by name; resets of files by reason; the number of records waiting for each sink."""
 
     counts: dict[str, int]
     resets: dict[str, int]
@@ -33,19 +33,19 @@ class ArchiveStatus:
     is_sound: bool | None
 
 
-def health(connection: apsw.Connection, path: str, *, thorough: bool = False) -> ArchiveStatus:
-    """`thorough` also lets SQLite look through the whole file."""
-    counts = {name: int(connection.execute(query).get) for name, query in _ONE.items()}
+def read_status(connection: apsw.Connection, path: str, *, thorough: bool = False) -> ArchiveStatus:
+    """Read the status of an archive. `thorough` also runs SQLite's integrity check."""
+    counts = {name: int(connection.execute(query).get) for name, query in _COUNT_QUERIES.items()}
     resets = "SELECT reason, count(*) FROM generation WHERE reason NOT IN ('new', 'changed') GROUP BY reason"
     waiting = "SELECT name, (SELECT count(*) FROM occurrence o WHERE o.seq > s.seq) FROM sink s"
     return ArchiveStatus(
         counts,
-        _pairs(connection, resets),
-        _pairs(connection, waiting),
+        _read_pairs(connection, resets),
+        _read_pairs(connection, waiting),
         sum(os.path.getsize(f) for f in (path, f"{path}-wal") if os.path.exists(f)),
         connection.execute("PRAGMA integrity_check").get == "ok" if thorough else None,
     )
 
 
-def _pairs(connection: apsw.Connection, query: str) -> dict[str, int]:
+def _read_pairs(connection: apsw.Connection, query: str) -> dict[str, int]:
     return {str(row[0]): int(row[1]) for row in connection.execute(query)}

@@ -1,4 +1,4 @@
-"""Writing to the archive: everything that belongs to a poll, in transactions that hold rows and offsets together."""
+"""Write everything that belongs to a poll, in transactions that contain rows and offsets together."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from clew.collect.read_limits import ReadLimits
 from clew.collect.safe_open import File, read_at
 from clew.errors import Stale
 
-_SHORT = 256  # bytes that are not worth packing
-_EASY = 1  # zlib's level: halves transcripts at 75 MB/s; level 6 gains 4 % at 55 (measured)
+_MIN_PACKED_BYTES = 256  # shorter contents are not compressed
+_ZLIB_LEVEL = 1  # halves transcripts at 75 MB/s; level 6 gains 4 % at 55 MB/s (measured)
 
 CHANGED, RACY, SETTLED = 0, 1, 2
-"""How far the state of a file can be trusted: it changed while it was read; just before it was looked at; not so."""
+"""Whether equal metadata proves that a file is unchanged: it changed during the read; just before it; neither."""
 
 
 class KnownFile(NamedTuple):
@@ -44,8 +44,10 @@ class KnownFile(NamedTuple):
     mark: StoredPosition
 
 
-class Trouble(NamedTuple):
-    """A line that is not one JSON object, or that may not be kept: where, of what kind, why, and what was saved."""
+class QuarantinedLine(NamedTuple):
+    """A line that is not one JSON object, or that may not be stored: its position, kind, reason and what was
+    salvaged.
+    """
 
     offset: int
     length: int
@@ -54,7 +56,7 @@ class Trouble(NamedTuple):
     salvaged: str = "[]"
 
 
-_KNOWN = """
+_KNOWN_FILES = """
 SELECT f.id, f.path, f.kind, f.project, f.session, f.agent, f.dev, f.ino, f.size, f.mtime, f.ctime, f.trust, f.scrubbed,
   f.gone, f.generation, coalesce(g.number, 0), coalesce(g.is_stub, 0),
   coalesce(g.offset, 0), coalesce(g.lines, 0), coalesce(g.chain, x''), coalesce(g.head, x''), coalesce(g.tail, x'')
@@ -63,35 +65,49 @@ FROM file f LEFT JOIN generation g ON g.id = f.generation WHERE f.root = ?
 
 
 def known_files(connection: apsw.Connection, root: int) -> dict[str, KnownFile]:
-    rows = connection.execute(_KNOWN, (root,))
-    return {row[1]: _known(*row) for row in rows}
+    """Return the files of a root, by path."""
+    rows = connection.execute(_KNOWN_FILES, (root,))
+    return {row[1]: _parse_known_file(*row) for row in rows}
 
 
-def _known(*row: Any) -> KnownFile:
+def _parse_known_file(*row: Any) -> KnownFile:
     id, path, kind, project, session, agent = row[:6]
     trust, scrubbed, gone, generation, number, is_stub = row[11:17]
-    state, place = FileState(*row[6:11]), StoredPosition(*row[17:])
+    state, position = FileState(*row[6:11]), StoredPosition(*row[17:])
     return KnownFile(
-        id, path, kind, project, session, agent, state, trust, scrubbed, gone, generation, number, bool(is_stub), place
+        id,
+        path,
+        kind,
+        project,
+        session,
+        agent,
+        state,
+        trust,
+        scrubbed,
+        gone,
+        generation,
+        number,
+        bool(is_stub),
+        position,
     )
 
 
 class ArchiveWriter:
-    """Writes what a poll found; `settle` ends a transaction that has grown large, `close` the last one."""
+    """Writes the result of a poll. `settle` commits a large transaction, `close` the last one."""
 
     def __init__(self, connection: apsw.Connection, key: bytes, policy: Policy, limits: ReadLimits) -> None:
         self.connection = connection
         self.key = key
         self.policy = policy
         self.limits = limits
-        self.troubles = 0
+        self.quarantined = 0
         self._written = 0
 
     def _begin(self) -> None:
         if not self.connection.in_transaction:
             self.connection.execute("BEGIN IMMEDIATE")
 
-    def _do(self, statement: str, values: Sequence[int | str | bytes | None] = ()) -> apsw.Cursor:
+    def _execute(self, statement: str, values: Sequence[int | str | bytes | None] = ()) -> apsw.Cursor:
         self._begin()
         return self.connection.execute(statement, values)
 
@@ -110,73 +126,73 @@ class ArchiveWriter:
 
     # -- files
 
-    def add_file(self, root: int, found: SourceFile, now: int) -> int:
-        names = (root, found.path, found.kind, found.project, found.session, found.agent, now, now)
-        self._do(
+    def add_file(self, root: int, source: SourceFile, now: int) -> int:
+        names = (root, source.path, source.kind, source.project, source.session, source.agent, now, now)
+        self._execute(
             "INSERT INTO file(root, path, kind, project, session, agent, first_seen, scrubbed) VALUES(?,?,?,?,?,?,?,?)",
             names,
         )
         return self.connection.last_insert_rowid()
 
-    def move_file(self, file: KnownFile, found: SourceFile, now: int) -> None:
-        """The file goes on under another path; the old one is remembered."""
-        self._do("INSERT INTO alias VALUES(?, ?, ?)", (file.id, file.path, now))
-        self._do(
+    def move_file(self, file: KnownFile, source: SourceFile, now: int) -> None:
+        """Continue the file under another path, and store the old path as an alias."""
+        self._execute("INSERT INTO alias VALUES(?, ?, ?)", (file.id, file.path, now))
+        self._execute(
             "UPDATE file SET path = ?, project = ?, session = ?, agent = ?, gone = NULL WHERE id = ?",
-            (found.path, found.project, found.session or file.session, found.agent, file.id),
+            (source.path, source.project, source.session or file.session, source.agent, file.id),
         )
 
-    def save_kind(self, file: KnownFile, found: SourceFile) -> KnownFile:
-        """Correct the kind of a file that an earlier version took for another one."""
-        self._do("UPDATE file SET kind = ?, session = ? WHERE id = ?", (found.kind, found.session, file.id))
-        return file._replace(kind=found.kind, session=found.session)
+    def save_kind(self, file: KnownFile, source: SourceFile) -> KnownFile:
+        """Correct the kind of a file that an earlier version classified differently."""
+        self._execute("UPDATE file SET kind = ?, session = ? WHERE id = ?", (source.kind, source.session, file.id))
+        return file._replace(kind=source.kind, session=source.session)
 
     def save_state(self, file: int, state: FileState, trust: int) -> None:
-        self._do(
+        self._execute(
             "UPDATE file SET dev=?, ino=?, size=?, mtime=?, ctime=?, trust=?, gone=NULL WHERE id=?",
             (*state, trust, file),
         )
 
     def save_scrub(self, file: int, now: int) -> None:
-        self._do("UPDATE file SET scrubbed = ? WHERE id = ?", (now, file))
+        self._execute("UPDATE file SET scrubbed = ? WHERE id = ?", (now, file))
 
     def save_owner(self, file: int, session: str) -> None:
-        self._do("UPDATE file SET session = ? WHERE id = ? AND session = ''", (session, file))
+        self._execute("UPDATE file SET session = ? WHERE id = ? AND session = ''", (session, file))
 
-    def save_gone(self, files: Iterable[int], now: int) -> None:
+    def save_deleted(self, files: Iterable[int], now: int) -> None:
         for file in files:
-            self._do("UPDATE file SET gone = ? WHERE id = ?", (now, file))
+            self._execute("UPDATE file SET gone = ? WHERE id = ?", (now, file))
 
     # -- generations
 
     def begin_generation(self, file: int, number: int, reason: str, now: int) -> int:
-        """A new generation, and the file stands at its beginning, before any of its rows is written."""
-        self._do(
+        """Start a new generation of a file at offset 0, before any of its rows is written."""
+        self._execute(
             "INSERT INTO generation(file, number, reason, began, chain) VALUES(?,?,?,?,?)",
             (file, number, reason, now, self.key),
         )
         generation = self.connection.last_insert_rowid()
-        self._do("UPDATE file SET generation = ?, scrubbed = ? WHERE id = ?", (generation, now, file))
+        self._execute("UPDATE file SET generation = ?, scrubbed = ? WHERE id = ?", (generation, now, file))
         return generation
 
-    def save_place(self, generation: int, place: ReadPosition) -> None:
-        self._do(
+    def save_position(self, generation: int, position: ReadPosition) -> None:
+        self._execute(
             "UPDATE generation SET offset=?, lines=?, chain=?, head=?, tail=?, rest=x'' WHERE id=?",
-            (*seal_position(place, self.key), generation),
+            (*seal_position(position, self.key), generation),
         )
 
-    def save_rest(self, generation: int, rest: bytes, mtime: int) -> None:
-        kept = self.policy.withhold(rest, "unfinished").data if rest and self.policy.key else rest
-        self._do("UPDATE generation SET rest = ?, mtime = ? WHERE id = ?", (kept, mtime, generation))
+    def save_unfinished(self, generation: int, unfinished: bytes, mtime: int) -> None:
+        stored = self.policy.withhold(unfinished, "unfinished").data if unfinished and self.policy.key else unfinished
+        self._execute("UPDATE generation SET rest = ?, mtime = ? WHERE id = ?", (stored, mtime, generation))
 
-    def make_stub(self, generation: int) -> None:
-        """A stub is kept and not delivered."""
-        self._do("UPDATE generation SET is_stub = 1 WHERE id = ?", (generation,))
+    def mark_stub(self, generation: int) -> None:
+        """Mark a generation as a stub: it is stored but not delivered."""
+        self._execute("UPDATE generation SET is_stub = 1 WHERE id = ?", (generation,))
 
-    def wake_stub(self, generation: int) -> None:
-        """What was a stub goes on: its line is to be delivered after all, so it takes its turn anew."""
-        self._do("UPDATE generation SET is_stub = 0 WHERE id = ?", (generation,))
-        self._do(
+    def unmark_stub(self, generation: int) -> None:
+        """Deliver a former stub after all: its line gets a new sequence number after all others."""
+        self._execute("UPDATE generation SET is_stub = 0 WHERE id = ?", (generation,))
+        self._execute(
             "UPDATE occurrence SET seq = (SELECT max(seq) + 1 FROM occurrence) WHERE generation = ?", (generation,)
         )
 
@@ -185,106 +201,108 @@ class ArchiveWriter:
     def add_lines(
         self,
         generation: int,
-        place: ReadPosition,
+        position: ReadPosition,
         lines: Sequence[bytes],
         hashes: Sequence[bytes],
-        bad: Sequence[Trouble],
+        damage: Sequence[QuarantinedLine],
     ) -> None:
-        """Lines behind a place, given without their newlines; `hashes` are those of the lines as they stand there."""
-        offset, number = place.offset, place.lines
-        damaged = {trouble.offset: trouble for trouble in bad}
+        """Add lines, without their newlines, after a position; `hashes` are those of the unmasked lines."""
+        offset, number = position.offset, position.lines
+        damaged = {line_damage.offset: line_damage for line_damage in damage}
         rows = []
-        for line, hash, kept in zip(lines, hashes, self._kept(lines, offset, damaged), strict=True):
+        for line, hash, masked in zip(lines, hashes, self._mask_lines(lines, offset, damaged), strict=True):
             number += 1
             length = len(line) + 1
             if self.policy.key is None:
-                content = self._content(hash, kept)
+                content = self._store_content(hash, masked)
             else:
-                if kept.withheld and offset not in damaged:
-                    self.quarantine(generation, [Trouble(offset, length, "withheld", kept.withheld)])
-                content = self._content(sha256(kept.data).digest(), kept)
+                if masked.withheld and offset not in damaged:
+                    self.quarantine(generation, [QuarantinedLine(offset, length, "withheld", masked.withheld)])
+                content = self._store_content(sha256(masked.data).digest(), masked)
             rows.append((generation, offset, number, length, content))
             offset += length
-        self._occurrences(rows)
-        self.quarantine(generation, bad)
+        self._add_occurrences(rows)
+        self.quarantine(generation, damage)
 
-    def _kept(self, lines: Sequence[bytes], offset: int, damaged: Mapping[int, Trouble]) -> Iterator[MaskedBytes]:
-        """What may be kept of each line; with secrets masked, nothing of a damaged one."""
+    def _mask_lines(
+        self, lines: Sequence[bytes], offset: int, damaged: Mapping[int, QuarantinedLine]
+    ) -> Iterator[MaskedBytes]:
+        """Yield what may be stored of each line; if secrets are masked, nothing of a damaged one."""
         if self.policy.key is None or not damaged:
             yield from self.policy.mask_lines(lines)
             return
         for line in lines:
-            trouble = damaged.get(offset)
-            yield self.policy.withhold(line, trouble.reason) if trouble else self.policy.mask_line(line)
+            line_damage = damaged.get(offset)
+            yield self.policy.withhold(line, line_damage.reason) if line_damage else self.policy.mask_line(line)
             offset += len(line) + 1
 
-    def add_whole(self, generation: int, data: bytes) -> None:
-        kept = self.policy.mask_document(data)
-        if kept.withheld:
-            self.quarantine(generation, [Trouble(0, len(data), "withheld", kept.withheld)])
-        content = self._content(sha256(kept.data).digest(), kept)
-        self._occurrences([(generation, 0, 1, len(data), content)])
+    def add_document(self, generation: int, data: bytes) -> None:
+        masked = self.policy.mask_document(data)
+        if masked.withheld:
+            self.quarantine(generation, [QuarantinedLine(0, len(data), "withheld", masked.withheld)])
+        content = self._store_content(sha256(masked.data).digest(), masked)
+        self._add_occurrences([(generation, 0, 1, len(data), content)])
 
-    def add_long(self, generation: int, number: int, line: LongLine, file: File) -> None:
-        """A line that is too long to be held, copied as a stream and compared with what was measured."""
+    def add_long_line(self, generation: int, number: int, line: LongLine, file: File) -> None:
+        """Add a line that is too long to hold in memory, copied as a stream and verified by its hash."""
         size = line.length - 1
-        kept = MaskedBytes(b"")
+        masked = MaskedBytes(b"")
         if self.policy.key is not None:
-            kept = self.policy.withhold(line.hash, "it is too long to be looked through")
-            content = self._content(sha256(kept.data).digest(), kept)
+            masked = self.policy.withhold(line.hash, "it is too long to be looked through")
+            content = self._store_content(sha256(masked.data).digest(), masked)
         elif size > self.limits.max_stored:
-            kept = MaskedBytes(b"", withheld="it is too long to be kept")
-            content = self._find(line.hash) or self._row(line.hash, size, ABSENT, kept, None)
+            masked = MaskedBytes(b"", withheld="it is too long to be kept")
+            content = self._find_content(line.hash) or self._insert_content(line.hash, size, ABSENT, masked, None)
         else:
-            content = self._find(line.hash) or self._stream(line, size, file)
-        if kept.withheld:
-            self.quarantine(generation, [Trouble(line.offset, line.length, "withheld", kept.withheld)])
-        self._occurrences([(generation, line.offset, number, line.length, content)])
+            content = self._find_content(line.hash) or self._store_stream(line, size, file)
+        if masked.withheld:
+            self.quarantine(generation, [QuarantinedLine(line.offset, line.length, "withheld", masked.withheld)])
+        self._add_occurrences([(generation, line.offset, number, line.length, content)])
 
-    def quarantine(self, generation: int, troubles: Iterable[Trouble]) -> None:
-        for trouble in troubles:
-            self.troubles += 1
-            self._do("INSERT INTO quarantine VALUES(?,?,?,?,?,?)", (generation, *trouble))
+    def quarantine(self, generation: int, lines: Iterable[QuarantinedLine]) -> None:
+        for line in lines:
+            self.quarantined += 1
+            self._execute("INSERT INTO quarantine VALUES(?,?,?,?,?,?)", (generation, *line))
 
-    def _occurrences(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+    def _add_occurrences(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
         self._begin()
         self.connection.executemany(
             "INSERT INTO occurrence(generation, offset, number, length, content) VALUES(?,?,?,?,?)", rows
         )
 
-    def _content(self, hash: bytes, kept: MaskedBytes) -> int:
-        found = self._find(hash)
-        if found is not None:
-            return found
-        data, packing = kept.data, RAW
-        if len(data) >= _SHORT and len(packed := zlib.compress(data, _EASY)) < len(data):
+    def _store_content(self, hash: bytes, masked: MaskedBytes) -> int:
+        existing = self._find_content(hash)
+        if existing is not None:
+            return existing
+        data, packing = masked.data, RAW
+        if len(data) >= _MIN_PACKED_BYTES and len(packed := zlib.compress(data, _ZLIB_LEVEL)) < len(data):
             data, packing = packed, DEFLATED
-        return self._row(hash, len(kept.data), packing, kept, data)
+        return self._insert_content(hash, len(masked.data), packing, masked, data)
 
-    def _find(self, hash: bytes) -> int | None:
-        found = self._do("SELECT id FROM content WHERE hash = ?", (hash,)).fetchone()
-        return None if found is None else int(found[0])
+    def _find_content(self, hash: bytes) -> int | None:
+        row = self._execute("SELECT id FROM content WHERE hash = ?", (hash,)).fetchone()
+        return None if row is None else int(row[0])
 
-    def _row(self, hash: bytes, size: int, packing: int, kept: MaskedBytes, data: bytes | None) -> int:
+    def _insert_content(self, hash: bytes, size: int, packing: int, masked: MaskedBytes, data: bytes | None) -> int:
         self._written += len(data or b"")
-        self._do(
+        self._execute(
             "INSERT INTO content(hash, size, packing, rules, masked, data) VALUES(?,?,?,?,?,?)",
-            (hash, size, packing, kept.rules, kept.masked, data),
+            (hash, size, packing, masked.rules, masked.masked, data),
         )
         return self.connection.last_insert_rowid()
 
-    def _stream(self, line: LongLine, size: int, file: File) -> int:
-        """Undone as a whole if the file changed under the copy."""
-        self._do("SAVEPOINT stream")
-        is_whole = False
+    def _store_stream(self, line: LongLine, size: int, file: File) -> int:
+        """Copy a long line into the archive. Raises Stale, and undoes the copy, if the file changed meanwhile."""
+        self._execute("SAVEPOINT stream")
+        is_complete = False
         try:
             statement = "INSERT INTO content(hash, size, packing, rules, masked, data) VALUES(?,?,?,0,0,zeroblob(?))"
-            self._do(statement, (line.hash, size, RAW, size))
+            self._execute(statement, (line.hash, size, RAW, size))
             row = self.connection.last_insert_rowid()
-            is_whole = self._copy(line, size, file, row) == line.hash
+            is_complete = self._copy(line, size, file, row) == line.hash
         finally:
-            self._do("RELEASE stream" if is_whole else "ROLLBACK TO stream")
-        if not is_whole:
+            self._execute("RELEASE stream" if is_complete else "ROLLBACK TO stream")
+        if not is_complete:
             raise Stale(str(file.name))
         self._written += size
         return row

@@ -1,6 +1,6 @@
-"""What the archive keeps of the sessions of one folder, for searches that also find what is gone from the disk.
+"""Look up archived and reconstructed sessions of one folder, for searches that include deleted ones.
 
-Nothing heavy is imported before there is something to read: a search makes one of these each time.
+Heavy modules are imported only if there is something to read: every search creates one of these.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from clew.system.environment import cache_home, claude_home, data_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clew.collect.archive.deleted_tree import Attic
+    from clew.collect.archive.deleted_tree import DeletedTree
 
 _SESSIONS = """
 SELECT f.session, f.gone FROM file f JOIN root r ON r.id = f.root JOIN generation g ON g.id = f.generation
@@ -23,23 +23,25 @@ WHERE f.kind = 'session' AND r.path = ? AND g.offset + length(g.rest) > 0
 
 
 class ArchivedSessions:
-    """The archived and reconstructed sessions of a folder of Claude Code. Nothing is read before it is needed."""
+    """The archived and reconstructed sessions of a Claude Code folder, read on first use."""
 
     def __init__(self, root: str | os.PathLike[str] | None) -> None:
         self._root = os.path.realpath(claude_home(root))
-        self._attics: list[Attic | None] = []
+        self._tree_cache: list[DeletedTree | None] = []
         self._sessions: dict[str, int | None] | None = None
 
     @property
     def folder(self) -> str:
-        """The folder in which their transcripts are laid out again; empty if there is none."""
-        attic = self._attic()
-        return str(attic.folder) if attic and (attic.archived or attic.reconstructed) else ""
+        """Return the folder with their restored transcripts; empty if there is none."""
+        tree = self._tree()
+        return str(tree.folder) if tree and (tree.archived or tree.reconstructed) else ""
 
     def find(self, session: str) -> tuple[str, int | None]:
-        """How a session is kept ("archive", "reconstructed" or ""), and when its transcript was first missing."""
-        attic = self._attic()
-        if attic and session in attic.reconstructed:
+        """Return how a session is stored ("archive", "reconstructed" or ""), and when its transcript was first
+        missing.
+        """
+        tree = self._tree()
+        if tree and session in tree.reconstructed:
             return "reconstructed", None
         if self._sessions is None:
             self._sessions = self._read()
@@ -47,20 +49,20 @@ class ArchivedSessions:
             return "", None
         return "archive", self._sessions[session.lower()]
 
-    def _attic(self) -> Attic | None:
-        if not self._attics:
-            self._attics.append(self._open_attic())
-        return self._attics[0]
+    def _tree(self) -> DeletedTree | None:
+        if not self._tree_cache:
+            self._tree_cache.append(self._open_tree())
+        return self._tree_cache[0]
 
-    def _open_attic(self) -> Attic | None:
+    def _open_tree(self) -> DeletedTree | None:
         if not os.path.isdir(os.path.join(cache_home(), "attic")):
             return None
-        from clew.collect.archive.deleted_tree import open_attic
+        from clew.collect.archive.deleted_tree import open_deleted_tree
 
-        return open_attic(self._root)
+        return open_deleted_tree(self._root)
 
     def _read(self) -> dict[str, int | None]:
-        """Each session of the archive, with the time in seconds since when its transcript is gone, if that is known."""
+        """Return each archived session, with the time in seconds since when its transcript is missing, if known."""
         if not os.path.exists(os.path.join(data_home(), "archive", "archive.db")):
             return {}
         from clew.collect.archive.reader import Archive

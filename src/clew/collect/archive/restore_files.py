@@ -1,4 +1,4 @@
-"""Restoring: files out of the archive, exactly as they were, and never over a file that is there."""
+"""Restore files from the archive byte for byte, never over an existing file."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import NamedTuple
 from clew.collect.archive.reader import Archive, ArchivedFile
 from clew.wire.session_writer import create_exactly
 
-_APART = ("history", "index", "stats")  # not one session's
+_SHARED_KINDS = ("history", "index", "stats")  # these belong to many sessions
 
 
 class RestoreStep(NamedTuple):
-    """A file to write, and whether something stands there already."""
+    """A file to write, and whether its path already exists."""
 
     file: ArchivedFile
     target: Path
     is_taken: bool
 
 
-def plan(archive: Archive, session: ArchivedFile, to: Path | None, *, generations: bool = False) -> list[RestoreStep]:
-    """What restoring a session would write: it and its belongings, where they were or below another folder.
+def plan_restore(
+    archive: Archive, session: ArchivedFile, to: Path | None, *, generations: bool = False
+) -> list[RestoreStep]:
+    """Plan the restore of a session and its side files, at their original paths or below another folder.
 
-    With `generations` the older states of the session come too, as `<id>.generation-<n>.jsonl`.
+    With `generations`, older states of the session are included as `<id>.generation-<n>.jsonl`.
     """
     base = to if to is not None else Path(session.root)
     files = [(session, session.path), *((file, file.path) for file in archive.belongings(session))]
@@ -34,14 +36,15 @@ def plan(archive: Archive, session: ArchivedFile, to: Path | None, *, generation
     return [
         RestoreStep(file, target, os.path.lexists(target))
         for file, path in files
-        if file.kind not in _APART and (target := base / path)
+        if file.kind not in _SHARED_KINDS and (target := base / path)
     ]
 
 
 def restore(archive: Archive, steps: list[RestoreStep], *, keep_times: bool) -> Iterator[Path]:
-    """Write what is not there, the session last: once it is there, so is what belongs to it.
+    """Write the files that do not exist yet, the session last: if it exists, so do its side files.
 
-    Old times are kept only away from the folder of Claude Code, which would delete an old session at its next start.
+    Old modification times are kept only outside of the Claude Code folder, because Claude Code deletes old sessions
+    at its next start.
     """
     for step in reversed(steps):
         if not step.is_taken:

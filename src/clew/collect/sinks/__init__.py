@@ -1,14 +1,14 @@
 """Where collected lines are delivered: files, HTTP, OpenTelemetry, PostgreSQL, Delta Lake.
 
 Modules:
-    address     Addresses: which sink is meant by what a person writes behind `--to`.
-    http        A sink behind HTTP: batches in an envelope, packed with gzip.
-    jsonl       A sink that is a file of JSON lines, for whatever reads those.
+    address     Create the sink and the deliveries for an address given with `--to`.
+    http        Send batches of records in a JSON envelope over HTTP, compressed with gzip.
+    jsonl       Append records to a file of JSON lines.
     lake/       Deliver to Delta Lake tables, and query them with DuckDB or Spark.
     otlp/       Deliver sessions as OpenTelemetry spans.
-    outbox      The outbox: the archive itself, and for each sink a cursor behind what it has accepted.
-    parquet     A sink that is a folder of Parquet files, one for each batch, for whatever reads those.
+    outbox      Deliver archived records to sinks in batches, with a cursor per sink and retries.
+    parquet     Write each batch of records as one Parquet file in a folder.
     postgres/   Deliver to PostgreSQL, and query it.
-    record      Records: what a sink is given: a line, where it stood, and to whom it belongs.
-    state_file  The state file: for each file how far it was delivered, in the form that other collectors keep too.
+    record      The record that a sink receives: a line, its position, and the session it belongs to.
+    state_file  A cursor in a JSON state file that other collectors use too: how far each file was delivered.
 """

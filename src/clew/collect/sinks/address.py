@@ -1,4 +1,4 @@
-"""Addresses: which sink is meant by what a person writes behind `--to`."""
+"""Create the sink and the deliveries for an address given with `--to`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ OTLP = ("otlp+https://", "otlp+http://")
 LAKE = ("delta:", "s3://")
 
 
-def sink_at(address: str, token: str = "") -> Sink[Any]:
-    """The sink at an address: `postgresql://…`, `otlp+https://…`, `https://…`, or a file that ends in `.jsonl`."""
+def open_sink(address: str, token: str = "") -> Sink[Any]:
+    """Create the sink for `postgresql://…`, `otlp+https://…`, `https://…`, a lake, or a file ending in `.jsonl`."""
     if address.startswith(POSTGRES):
         from clew.collect.sinks.postgres.connection import PostgresConnection
         from clew.collect.sinks.postgres.tables import PostgresLines
@@ -41,7 +41,7 @@ def sink_at(address: str, token: str = "") -> Sink[Any]:
     if address.startswith(LAKE):
         from clew.collect.sinks.lake.sink import LakeLines
 
-        return LakeLines(lake_at(address, token))
+        return LakeLines(open_lake(address, token))
     if address.startswith("parquet:"):
         from clew.collect.sinks.parquet import ParquetFiles
 
@@ -50,16 +50,16 @@ def sink_at(address: str, token: str = "") -> Sink[Any]:
         return HttpSink(address, token)
     if address.endswith(".jsonl"):
         return JsonLines(str(Path(address).expanduser().absolute()))
-    unknown = StoreError(f"{address} is no place that records can go to.", "unknown", False)
+    unknown = StoreError(f"{address} is not a sink address.", "unknown", False)
     unknown.hint = (
         "Write postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, "
-        "or the name of a file that ends in .jsonl."
+        "or a file name that ends in .jsonl."
     )
     raise unknown
 
 
-def lake_at(address: str, secret: str = "") -> Lake:
-    """The lake at an address, for whoever the environment or a secret says."""
+def open_lake(address: str, secret: str = "") -> Lake:
+    """Open the lake at an address, with credentials of the environment or a secret `KEY:SECRET`."""
     from clew.collect.sinks.lake.delta_tables import Lake
     from clew.system.environment import cloud_options
 
@@ -76,20 +76,24 @@ def deliveries(
     reveal: bool = False,
     max_line: int = 0,
 ) -> Iterator[list[Delivery[Any]]]:
-    """The deliveries for each address. Secrets are masked for what may leave the machine, unless all is to be revealed."""
+    """Yield the deliveries for each address. Secrets are masked for sinks outside this machine unless `reveal` is
+    set.
+    """
     sinks: list[Sink[Any]] = []
     try:
-        sinks.extend(sink_at(address, token) for address in addresses)
-        yield [delivery for sink in sinks for delivery in _deliveries(collector, sink, state, reveal, max_line)]
+        sinks.extend(open_sink(address, token) for address in addresses)
+        yield [delivery for sink in sinks for delivery in _deliveries_of(collector, sink, state, reveal, max_line)]
     finally:
         for sink in sinks:
             sink.close()
 
 
-def _deliveries(
+def _deliveries_of(
     collector: Collector, sink: Sink[Any], state: str | None, reveal: bool, max_line: int
 ) -> Iterator[Delivery[Any]]:
-    """Its lines, and for a store that can be asked what they amount to; for OpenTelemetry the spans alone."""
+    """Yield the delivery of its lines, and for a store that can be queried that of its facts; for OpenTelemetry only
+    spans.
+    """
     connection = collector.connection
     policy = Policy(collector.key) if sink.leaves and not reveal else Policy()
     if sink.name.startswith(OTLP):
@@ -105,9 +109,9 @@ def _deliveries(
         from clew.facts.prices import load
 
         if isinstance(sink, LakeLines):
-            sums = LakeFacts(sink.lake)
+            fact_sink = LakeFacts(sink.lake)
             yield Delivery(sink, LakeLineCursor(connection, sink.name), connection, policy)
-            yield Delivery(sums, LakeFactCursor(connection, sums.name, load()), connection, policy)
+            yield Delivery(fact_sink, LakeFactCursor(connection, fact_sink.name, load()), connection, policy)
         return
     cursor: Cursor[Record] = SequenceCursor(connection, sink.name)
     if state is not None:

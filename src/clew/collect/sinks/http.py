@@ -1,10 +1,10 @@
-"""A sink behind HTTP: batches in an envelope, packed with gzip.
+"""Send batches of records in a JSON envelope over HTTP, compressed with gzip.
 
-    {"clew": 1, "source": "claude_code", "host": …, "first": 17, "last": 42, "records": [{…}, …]}
+{"clew": 1, "source": "claude_code", "host": …, "first": 17, "last": 42, "records": [{…}, …]}
 
-`host`, `first` and `last` name a batch, and are its `Idempotency-Key` too. An answer of 200 to 299 accepts it. 408, 425, 429
-and 500 to 599, or none at all, mean later; 400, 413 and 422 mean that a record in it cannot be taken; all others that this
-sender cannot deliver here. Nothing is followed elsewhere.
+`host`, `first` and `last` identify a batch and are its `Idempotency-Key`. A response of 200 to 299 accepts it. 408,
+425, 429, 500 to 599 or no response mean that it is sent again later; 400, 413 and 422 that a record in it cannot be
+accepted; any other that this sender cannot deliver here. Redirects are not followed.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from clew.system.credential_transport import HINT, is_protected
 from clew.version import __version__
 from clew.wire.json_codec import encode
 
-_LATER = (408, 425, 429)
-_UNTAKEN = (400, 413, 422)
+_RETRY_STATUS = (408, 425, 429)
+_POISON_STATUS = (400, 413, 422)
 _TIMEOUT = 10.0
 _VERSION = 1
-_NONE: Mapping[str, str] = {}
+_NO_HEADERS: Mapping[str, str] = {}
 
 
 class _Unavailable(StoreError):
-    """The other side is down or busy; `retry_after` is how long it asked to be left alone."""
+    """The server is down or busy; `retry_after` is the number of seconds that it asked to wait."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message, "unavailable", True)
         self.retry_after = retry_after
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Secrets are masked, and still nobody else is sent what was meant for one."""
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Refuses redirects, so that records are only sent to the configured server."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
@@ -48,13 +48,18 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class HttpPost:
-    """Posts to one address, packed with gzip, and with a token if there is one."""
+class HttpPoster:
+    """Posts gzip-compressed bodies to one address, with a token if there is one."""
 
     def __init__(
-        self, address: str, type: str, token: str = "", timeout: float = _TIMEOUT, headers: Mapping[str, str] = _NONE
+        self,
+        address: str,
+        type: str,
+        token: str = "",
+        timeout: float = _TIMEOUT,
+        headers: Mapping[str, str] = _NO_HEADERS,
     ) -> None:
-        self.name = _name(address, bool(token or headers))
+        self.name = _public_name(address, bool(token or headers))
         self.address = address
         self.timeout = timeout
         self._headers = {
@@ -64,63 +69,66 @@ class HttpPost:
             **({"Authorization": f"Bearer {token}"} if token else {}),
             **headers,
         }
-        self._opener = urllib.request.build_opener(_Stay)
+        self._opener = urllib.request.build_opener(_NoRedirects)
 
     def send(self, body: bytes, **headers: str) -> bytes:
-        """What was answered. Raises StoreError."""
+        """Post a body and return the response. Raises StoreError."""
         packed = gzip.compress(body, 6, mtime=0)
         request = urllib.request.Request(self.address, packed, {**self._headers, **headers}, method="POST")
         try:
-            with self._opener.open(request, timeout=self.timeout) as answer:
-                return bytes(answer.read())
+            with self._opener.open(request, timeout=self.timeout) as response:
+                return bytes(response.read())
         except urllib.error.HTTPError as error:
             with error:
-                raise self._refusal(error) from None
+                raise self._status_error(error) from None
         except (OSError, http.client.HTTPException) as error:
             raise _Unavailable(f"{self.name} does not answer: {error}.") from None
 
-    def _refusal(self, error: urllib.error.HTTPError) -> StoreError:
-        said = f"{self.name} answered {error.code} {error.reason}."
-        if error.code in _LATER or error.code >= 500:
-            return _Unavailable(said, _seconds(error.headers.get("Retry-After")))
-        return StoreError(said, POISON if error.code in _UNTAKEN else "refused", False)
+    def _status_error(self, error: urllib.error.HTTPError) -> StoreError:
+        message = f"{self.name} answered {error.code} {error.reason}."
+        if error.code in _RETRY_STATUS or error.code >= 500:
+            return _Unavailable(message, _parse_seconds(error.headers.get("Retry-After")))
+        return StoreError(message, POISON if error.code in _POISON_STATUS else "refused", False)
 
     def close(self) -> None:
         self._opener.close()
 
 
 class HttpSink:
-    """Posts envelopes."""
+    """Posts records in envelopes."""
 
     leaves = True
 
     def __init__(self, address: str, token: str = "", timeout: float = _TIMEOUT) -> None:
-        self._post = HttpPost(address, "application/json", token, timeout)
+        self._post = HttpPoster(address, "application/json", token, timeout)
         self.name = self._post.name
 
     def write(self, records: Sequence[Record]) -> None:
         host, first, last = records[0].host, records[0].seq, records[-1].seq
         envelope = {"clew": _VERSION, "source": "claude_code", "host": host, "first": first, "last": last}
-        body = encode({**envelope, "records": [each.to_json() for each in records]})
+        body = encode({**envelope, "records": [record.to_json() for record in records]})
         self._post.send(body, **{"Idempotency-Key": f"{host}-{first}-{last}"})
 
     def close(self) -> None:
         self._post.close()
 
 
-def _name(address: str, has_token: bool) -> str:
-    """The address as it may be shown and kept: without what stands behind a question mark, where keys are given."""
+def _public_name(address: str, has_token: bool) -> str:
+    """Return the address as it may be shown and stored: without the query, which may contain keys.
+
+    Raises StoreError for an address with credentials, or if a token would be sent unencrypted.
+    """
     parts = urlsplit(address)
     if parts.username or parts.password:
-        refused = StoreError(f"The address of {parts.hostname} holds a name or a password.", "refused", False)
-        refused.hint = "Leave it out, and use --token-file."
+        refused = StoreError(f"The address of {parts.hostname} contains a user name or a password.", "refused", False)
+        refused.hint = "Remove it and use --token-file."
         raise refused
     if has_token and not is_protected(address):
-        refused = StoreError(f"The token would be sent to {parts.hostname} in the clear.", "refused", False)
+        refused = StoreError(f"The token would be sent to {parts.hostname} unencrypted.", "refused", False)
         refused.hint = HINT
         raise refused
     return parts._replace(query="", fragment="").geturl()
 
 
-def _seconds(text: str | None) -> float | None:
+def _parse_seconds(text: str | None) -> float | None:
     return float(text) if text and text.isdigit() else None

@@ -1,4 +1,4 @@
-"""A sink that is a file of JSON lines, for whatever reads those."""
+"""Append records to a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import os
 from collections.abc import Sequence
 from io import FileIO
 
-from clew.collect.archive.archive_schema import make_private
+from clew.collect.archive.archive_schema import create_private
 from clew.collect.sinks.record import Record
 from clew.errors import StoreError
 from clew.wire.json_codec import encode
 
-_STEP = 1 << 16
-_RECORD = b'{"seq":'  # how each begins
+_BLOCK_BYTES = 1 << 16
+_RECORD_START = b'{"seq":'  # every record begins with it
 
 
 class JsonLines:
-    """Appends to one file, which is opened for each batch and may be moved away between them.
+    """Appends to one file, which is opened for each batch and may be moved away in between.
 
-    A crash may have left the beginning of a batch in it, and a torn line: the line is taken back, and when the batch
-    comes again it goes on behind the last record that is there.
+    After a crash the file may end with part of a batch and a torn line. The torn line is removed, and when the batch
+    is sent again, only the records after the last complete one are appended.
     """
 
     leaves = True
@@ -31,17 +31,17 @@ class JsonLines:
 
     def write(self, records: Sequence[Record]) -> None:
         try:
-            make_private(self.path)
+            create_private(self.path)
             with open(self.path, "r+b", buffering=0) as file:
                 self._append(file, records)
         except OSError as error:
             raise StoreError(f"{self.path}: {error.strerror}.", "io", True) from error
 
     def _append(self, file: FileIO, records: Sequence[Record]) -> None:
-        last = self._mend(file)
-        names = [(each.host, each.seq) for each in records]
+        last = self._remove_torn_line(file)
+        names = [(record.host, record.seq) for record in records]
         start = names.index(last) + 1 if last in names else 0
-        data = memoryview(b"".join(encode(each.to_json()) + b"\n" for each in records[start:]))
+        data = memoryview(b"".join(encode(record.to_json()) + b"\n" for record in records[start:]))
         file.seek(0, os.SEEK_END)
         while data:
             data = data[file.write(data) :]
@@ -50,31 +50,31 @@ class JsonLines:
     def close(self) -> None:
         """Nothing stays open."""
 
-    def _mend(self, file: FileIO) -> tuple[str, int] | None:
-        """Take back a line that a crash left unfinished; the name of the last whole one."""
+    def _remove_torn_line(self, file: FileIO) -> tuple[str, int] | None:
+        """Remove an unfinished last line; return (host, seq) of the last complete record."""
         size = end = file.seek(0, os.SEEK_END)
-        held = b""
-        while end > 0 and held.count(b"\n") < 2:
-            start = max(0, end - _STEP)
+        buffer = b""
+        while end > 0 and buffer.count(b"\n") < 2:
+            start = max(0, end - _BLOCK_BYTES)
             file.seek(start)
-            held, end = file.read(end - start) + held, start
-        whole = held.rfind(b"\n") + 1
-        last = held[:whole].removesuffix(b"\n").rpartition(b"\n")[2]
-        name = self._name(last) if last else None
-        if not _RECORD.startswith(held[whole:][: len(_RECORD)]):
-            raise self._stranger()
-        if end + whole < size:
-            file.truncate(end + whole)
+            buffer, end = file.read(end - start) + buffer, start
+        complete = buffer.rfind(b"\n") + 1
+        last = buffer[:complete].removesuffix(b"\n").rpartition(b"\n")[2]
+        name = self._parse_record_name(last) if last else None
+        if not _RECORD_START.startswith(buffer[complete:][: len(_RECORD_START)]):
+            raise self._foreign_content_error()
+        if end + complete < size:
+            file.truncate(end + complete)
         return name
 
-    def _name(self, line: bytes) -> tuple[str, int]:
+    def _parse_record_name(self, line: bytes) -> tuple[str, int]:
         try:
             value = json.loads(line)
             return str(value["host"]), int(value["seq"])
         except (ValueError, KeyError, TypeError):
-            raise self._stranger() from None
+            raise self._foreign_content_error() from None
 
-    def _stranger(self) -> StoreError:
-        stranger = StoreError(f"{self.path} holds other things than records.", "refused", False)
-        stranger.hint = "Name another file."
-        return stranger
+    def _foreign_content_error(self) -> StoreError:
+        error = StoreError(f"{self.path} contains lines that are not records.", "refused", False)
+        error.hint = "Use another file."
+        return error

@@ -1,7 +1,7 @@
-"""The outbox: the archive itself, and for each sink a cursor behind what it has accepted.
+"""Deliver archived records to sinks in batches, with a cursor per sink and retries.
 
-A sink that is down keeps nothing from being collected. A cursor moves only behind what was accepted, so a batch whose
-outcome is unknown is sent again: records have names that last, and a sink keeps one of each.
+A sink that is down does not stop the collection. A cursor only moves past accepted records, so a batch with an
+unknown outcome is sent again: records have stable names, and a sink keeps one of each.
 """
 
 from __future__ import annotations
@@ -15,57 +15,59 @@ import apsw
 
 from clew.collect.discovery import DELIVERED_KINDS
 from clew.collect.masking import Policy
-from clew.collect.sinks.record import COLUMNS, Record, records
+from clew.collect.sinks.record import COLUMNS, Record, read_records
 from clew.errors import StoreError
 
-ROWS = 500
-BYTES = 4 << 20
-POISON = "poison"  # the kind of error that one record of a batch may cause
-_FIRST, _LONGEST = 1.0, 300.0  # seconds to wait after a failure
+BATCH_ROWS = 500
+BATCH_BYTES = 4 << 20
+POISON = "poison"  # the kind of error that a single record of a batch may cause
+_FIRST_WAIT, _MAX_WAIT = 1.0, 300.0  # seconds to wait after a failure
 
 DELIVERABLE = f"g.is_stub = 0 AND f.kind IN ({', '.join(repr(kind) for kind in DELIVERED_KINDS)})"
 
 
-class Turned(Protocol):
-    """What can be delivered has a turn in the archive."""
+class Sequenced(Protocol):
+    """Something with a sequence number in the archive."""
 
     @property
     def seq(self) -> int: ...
 
 
-Item = TypeVar("Item", bound=Turned)
-Given = TypeVar("Given", bound=Turned, contravariant=True)
+Item = TypeVar("Item", bound=Sequenced)
+Accepted = TypeVar("Accepted", bound=Sequenced, contravariant=True)
 
 
-class Sink(Protocol[Given]):
-    """Somewhere that records go, or what is made of them.
+class Sink(Protocol[Accepted]):
+    """A destination for records, or for values derived from them.
 
-    `leaves` says that it is beyond this machine, or may come to be: secrets are masked.
+    `leaves` is True if it is, or may come to be, outside this machine: secrets are masked.
     """
 
     name: str
     leaves: bool
 
-    def write(self, batch: Sequence[Given], /) -> None:
-        """All of them, or StoreError: `retryable`, or of the kind POISON if a record cannot be taken."""
+    def write(self, batch: Sequence[Accepted], /) -> None:
+        """Accept the whole batch or raise StoreError: `retryable`, or of the kind POISON if a record cannot be
+        accepted.
+        """
 
     def close(self) -> None: ...
 
 
 class Cursor(Protocol[Item]):
-    """How far a sink is."""
+    """How far a sink has accepted the archive."""
 
     def batches(self, policy: Policy) -> Iterator[list[Item]]:
-        """What it has not accepted."""
+        """Yield what the sink has not accepted."""
 
     def accept(self, batch: Sequence[Item]) -> None:
-        """Remember that it has these."""
+        """Record that the sink accepted a batch."""
 
 
 class SequenceCursor:
-    """A cursor in the archive: a number that only grows."""
+    """A cursor in the archive: a sequence number that only grows."""
 
-    def __init__(self, connection: apsw.Connection, sink: str, rows: int = ROWS, size: int = BYTES) -> None:
+    def __init__(self, connection: apsw.Connection, sink: str, rows: int = BATCH_ROWS, size: int = BATCH_BYTES) -> None:
         self.connection = connection
         self.sink = sink
         self.rows = rows
@@ -80,8 +82,8 @@ class SequenceCursor:
         last = int(self.connection.execute("SELECT max(seq) FROM occurrence").get or 0)
         query = f"SELECT {COLUMNS} WHERE o.seq > ? AND o.seq <= ? AND {DELIVERABLE} ORDER BY o.seq LIMIT {self.rows}"
         while rows := self.connection.execute(query, (self.position, last)).fetchall():
-            yield from bounded(records(host, rows, policy), self.rows, self.size)
-        if last > self.position:  # over what no sink is given
+            yield from split_batches(read_records(host, rows, policy), self.rows, self.size)
+        if last > self.position:  # skip what is never delivered
             self.move(last)
 
     def accept(self, batch: Sequence[Record]) -> None:
@@ -94,22 +96,24 @@ class SequenceCursor:
         )
 
 
-def bounded(records: Iterator[Record], rows: int = ROWS, most: int = BYTES) -> Iterator[list[Record]]:
-    """Records in batches that have an end, in number and in bytes."""
+def split_batches(
+    records: Iterator[Record], rows: int = BATCH_ROWS, max_bytes: int = BATCH_BYTES
+) -> Iterator[list[Record]]:
+    """Yield records in batches that are limited in number and in bytes."""
     batch: list[Record] = []
     size = 0
-    for each in records:
-        if batch and (size + len(each.raw or b"") > most or len(batch) >= rows):
+    for record in records:
+        if batch and (size + len(record.raw or b"") > max_bytes or len(batch) >= rows):
             yield batch
             batch, size = [], 0
-        batch.append(each)
-        size += len(each.raw or b"")
+        batch.append(record)
+        size += len(record.raw or b"")
     if batch:
         yield batch
 
 
 class DeliveryOutcome(NamedTuple):
-    """What a delivery came to. `error` is why it stopped before the end."""
+    """The result of a delivery. `error` is why it stopped before the end."""
 
     sink: str
     sent: int
@@ -119,7 +123,7 @@ class DeliveryOutcome(NamedTuple):
 
 @dataclass(slots=True)
 class Delivery(Generic[Item]):
-    """A sink with its cursor and its patience. After failures it is left alone for longer and longer."""
+    """A sink with its cursor and its retry state. The wait after a failure doubles each time."""
 
     sink: Sink[Item]
     cursor: Cursor[Item]
@@ -131,25 +135,29 @@ class Delivery(Generic[Item]):
     _rejected: int = field(default=0, init=False)
 
     def run(self, now: float, is_enough: Callable[[], bool] = lambda: False) -> DeliveryOutcome | None:
-        """Send what is waiting, batch by batch until it is enough; None if it is too early after a failure."""
+        """Send what is waiting, batch by batch, until `is_enough`; None if it is too early after a failure."""
         if now < self.not_before:
             return None
         sent = self._rejected = 0
         try:
             for batch in self.cursor.batches(self.policy):
-                sent += self._send(batch)
+                sent += self._send_batch(batch)
                 self.cursor.accept(batch)
                 if is_enough():
                     break
         except StoreError as error:
             self.failures += 1
-            self.not_before = now + self._patience(error)
+            self.not_before = now + self._retry_delay(error)
             return DeliveryOutcome(self.sink.name, sent, self._rejected, error)
         self.failures = 0
         return DeliveryOutcome(self.sink.name, sent, self._rejected, None)
 
-    def _send(self, batch: Sequence[Item]) -> int:
-        """Send a batch; if one record in it is poison, find it by halves and put it aside."""
+    def _send_batch(self, batch: Sequence[Item]) -> int:
+        """Send a batch. If a record in it is poison, find it by bisection and reject it alone.
+
+        For example, if the third of [a, b, c, d] is poison: [a, b] is accepted, [c, d] fails, [c] is rejected, [d]
+        is accepted.
+        """
         try:
             self.sink.write(batch)
         except StoreError as error:
@@ -159,7 +167,7 @@ class Delivery(Generic[Item]):
                 self._reject(batch[0], str(error))
                 return 0
             middle = len(batch) // 2
-            return self._send(batch[:middle]) + self._send(batch[middle:])
+            return self._send_batch(batch[:middle]) + self._send_batch(batch[middle:])
         return len(batch)
 
     def _reject(self, poison: Item, reason: str) -> None:
@@ -169,8 +177,8 @@ class Delivery(Generic[Item]):
             (self.sink.name, poison.seq, reason),
         )
 
-    def _patience(self, error: StoreError) -> float:
-        """Twice as long after each failure, with some chance in it; or as long as the other side asked for."""
-        wait = min(_LONGEST, _FIRST * 2.0 ** min(self.failures - 1, 20))
-        asked = getattr(error, "retry_after", None)
-        return max(float(asked or 0.0), wait * (0.5 + self.chance() / 2))
+    def _retry_delay(self, error: StoreError) -> float:
+        """Return the wait after a failure: doubled each time, with jitter, and at least what the server asked for."""
+        wait = min(_MAX_WAIT, _FIRST_WAIT * 2.0 ** min(self.failures - 1, 20))
+        requested = getattr(error, "retry_after", None)
+        return max(float(requested or 0.0), wait * (0.5 + self.chance() / 2))

@@ -1,7 +1,7 @@
-"""A sink that is a folder of Parquet files, one for each batch, for whatever reads those.
+"""Write each batch of records as one Parquet file in a folder.
 
-A file is named by the host and the first line in it. A batch that comes again begins with the same line, holds as much or
-more, and takes the place of the file: nothing is there twice.
+A file is named after the host and its first record. A batch that is sent again begins with the same record, contains
+as much or more, and replaces the file: nothing is stored twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.collect.archive.archive_schema import make_private
+from clew.collect.archive.archive_schema import create_private
 from clew.collect.sinks.lake.delta_tables import table_of
 from clew.collect.sinks.record import Record
 from clew.collect.sql.line_rows import LINE, line_row
@@ -25,7 +25,7 @@ except ImportError:
 
 
 class ParquetFiles:
-    """Writes each file whole, under a name that no reader looks at, and gives it its own name then."""
+    """Writes each file completely under a temporary name, then renames it."""
 
     leaves = True
 
@@ -34,19 +34,19 @@ class ParquetFiles:
         self.folder = folder
 
     def write(self, records: Sequence[Record]) -> None:
-        rows = [line_row(each) for each in records]
+        rows = [line_row(record) for record in records]
         days = [str(row[list(LINE.columns).index("day")]) for row in rows]
         path = str(Path(self.folder) / f"{records[0].host}-{records[0].seq:012}.parquet")
-        half = f"{path}.half"
+        temporary = f"{path}.half"
         try:
-            Path(half).unlink(missing_ok=True)
-            make_private(half)
+            Path(temporary).unlink(missing_ok=True)
+            create_private(temporary)
             parquet.write_table(
-                table_of(LINE.name, rows, days, [each.raw for each in records]), half, compression="zstd"
+                table_of(LINE.name, rows, days, [record.raw for record in records]), temporary, compression="zstd"
             )
-            with open(half, "rb") as file:
+            with open(temporary, "rb") as file:
                 os.fsync(file.fileno())
-            Path(half).replace(path)
+            Path(temporary).replace(path)
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror or error}.", "io", True) from error
 

@@ -1,4 +1,4 @@
-"""Records: what a sink is given: a line, where it stood, and to whom it belongs."""
+"""The record that a sink receives: a line, its position, and the session it belongs to."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from clew.collect.archive.archive_schema import ABSENT, DEFLATED
 from clew.collect.discovery import is_replaced_kind
 from clew.collect.masking import Policy
 
-_BATCH = 64 << 10  # bytes of lines as they are kept
+_BATCH_BYTES = 64 << 10  # bytes of lines as they are stored
 
 
 class Record(NamedTuple):
-    """(host, file, generation, offset) names it for ever; `seq` is its turn in this archive and only grows."""
+    """A line. (host, file, generation, offset) identify it for ever; `seq` is its number in this archive and only
+    grows.
+    """
 
     seq: int
     host: str
@@ -41,8 +43,8 @@ class Record(NamedTuple):
         return self.offset + self.length
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON sinks write it; bytes that are no text are in base64."""
-        found: dict[str, Any] = {
+        """Return the JSON form for sinks; bytes that are not UTF-8 are in base64."""
+        fields: dict[str, Any] = {
             "seq": self.seq,
             "host": self.host,
             "file": self.path,
@@ -57,14 +59,14 @@ class Record(NamedTuple):
             "hash": self.hash,
         }
         if self.masked:
-            found["masked"] = self.masked
+            fields["masked"] = self.masked
         if self.withheld:
-            found["withheld"] = self.withheld
+            fields["withheld"] = self.withheld
         try:
-            found["raw"] = self.raw.decode() if self.raw is not None else None
+            fields["raw"] = self.raw.decode() if self.raw is not None else None
         except UnicodeDecodeError:
-            found["raw_base64"] = b64encode(self.raw or b"").decode()
-        return found
+            fields["raw_base64"] = b64encode(self.raw or b"").decode()
+        return fields
 
 
 COLUMNS = """
@@ -75,31 +77,31 @@ JOIN content c ON c.id = o.content
 """
 
 
-def records(host: str, rows: Iterable[Sequence[Any]], policy: Policy) -> Iterator[Record]:
-    """Rows of these columns, with what the policy of their sink lets through, which many are asked together."""
-    several: list[Sequence[Any]] = []
+def read_records(host: str, rows: Iterable[Sequence[Any]], policy: Policy) -> Iterator[Record]:
+    """Yield the records of rows with these columns, masked by the policy in batches."""
+    batch: list[Sequence[Any]] = []
     size = 0
     for row in rows:
-        several.append(row)
+        batch.append(row)
         size += len(row[14] or b"")
-        if size >= _BATCH:
-            yield from _records(host, several, policy)
-            several, size = [], 0
-    yield from _records(host, several, policy)
+        if size >= _BATCH_BYTES:
+            yield from _mask_batch(host, batch, policy)
+            batch, size = [], 0
+    yield from _mask_batch(host, batch, policy)
 
 
-def _records(host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Iterator[Record]:
-    told = [(row, is_replaced_kind(row[2]), _raw(row[13], row[14])) for row in rows]
-    lines = policy.mask_lines([raw for _, is_file, raw in told if raw is not None and not is_file])
-    for row, is_file, raw in told:
+def _mask_batch(host: str, rows: Sequence[Sequence[Any]], policy: Policy) -> Iterator[Record]:
+    sources = [(row, is_replaced_kind(row[2]), _unpack(row[13], row[14])) for row in rows]
+    lines = policy.mask_lines([raw for _, is_file, raw in sources if raw is not None and not is_file])
+    for row, is_file, raw in sources:
         names = (row[0], host, *row[1:12], row[12].hex())
         if raw is None:
-            yield Record._make((*names, None, 0, "it is too long to be kept"))
+            yield Record._make((*names, None, 0, "it is too long to be stored"))
         else:
-            kept = policy.mask_document(raw) if is_file else next(lines)
-            yield Record._make((*names, kept.data, kept.masked, kept.withheld))
+            masked = policy.mask_document(raw) if is_file else next(lines)
+            yield Record._make((*names, masked.data, masked.masked, masked.withheld))
 
 
-def _raw(packing: int, data: bytes) -> bytes | None:
-    """What was kept of a line, if anything was."""
+def _unpack(packing: int, data: bytes) -> bytes | None:
+    """Return the stored bytes of a line; None if only its hash is stored."""
     return None if packing == ABSENT else zlib.decompress(data) if packing == DEFLATED else data

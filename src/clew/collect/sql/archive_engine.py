@@ -14,7 +14,7 @@ from zlib import crc32
 import apsw
 import apsw.ext
 
-from clew.collect.archive.archive_schema import make_private, open_to_read
+from clew.collect.archive.archive_schema import create_private, open_read_only
 from clew.collect.masking import Policy
 from clew.collect.sql.fact_rows import changed_since, facts_of
 from clew.collect.sql.fact_tables import TABLES, FactTable, FileFacts
@@ -100,7 +100,7 @@ class SqliteEngine:
 @contextmanager
 def archive_engine(archive: str, progress: Progress | None = None, timeout: float = inf) -> Iterator[SqliteEngine]:
     """The facts of an archive, as new as it is. Raises FileNotFoundError if there is none."""
-    source = open_to_read(archive)
+    source = open_read_only(archive)
     try:
         connection = refreshed(source, cache_path(archive), load(), progress)
     finally:
@@ -139,11 +139,11 @@ def _opened(path: str, made_by: str) -> apsw.Connection:
     """An empty one if there is none, or one that was made otherwise; in memory where none can be written."""
     mark = crc32(f"{made_by}\n{_TEXT}".encode()) & 0x7FFFFFFF
     try:
-        make_private(path)
+        create_private(path)
         return _made(path, mark)
     except DAMAGE:
         Path(path).unlink()
-        make_private(path)
+        create_private(path)
         return _made(path, mark)
     except (OSError, apsw.CantOpenError, apsw.ReadOnlyError):
         return _made(":memory:", mark)

@@ -13,7 +13,7 @@ import apsw
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import DELIVERABLE
-from clew.collect.sinks.record import COLUMNS, records
+from clew.collect.sinks.record import COLUMNS, read_records
 from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TURN, FileFacts, Value
 from clew.conversation.replies import Call, Reply, reply_key
 from clew.conversation.session import Session
@@ -60,7 +60,7 @@ def facts_of(connection: apsw.Connection, host: str, file: Changed, policy: Poli
     """The rows of a file. Secrets are masked in its lines, so that nothing made of them holds any."""
     query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
     rows = connection.execute(query, (file.generation,))
-    lines = [line.raw or b"" for line in records(host, rows, policy)]
+    lines = [line.raw or b"" for line in read_records(host, rows, policy)]
     return _Maker(host, file, b"".join(line + b"\n" for line in lines), prices).facts(len(lines))
 
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from math import inf
 
 from clew.collect.archive.reader import archive_path
-from clew.collect.archive.sqlite_errors import explained
-from clew.collect.sinks.address import LAKE, POSTGRES, lake_at
+from clew.collect.archive.sqlite_errors import translate_errors
+from clew.collect.sinks.address import LAKE, POSTGRES, open_lake
 from clew.collect.sql.archive_engine import Progress, archive_engine
 from clew.collect.sql.query_result import QueryEngine
 from clew.errors import StoreError
@@ -30,7 +30,7 @@ def engine_at(
     """
     if store is None:
         path = archive_path(archive)
-        with explained(path), archive_engine(path, progress, timeout) as found:
+        with translate_errors(path), archive_engine(path, progress, timeout) as found:
             yield found
         return
     if store.startswith(LAKE):
@@ -56,11 +56,11 @@ def _lake_engine(store: str, password: str, engine: str, timeout: float) -> Iter
     if engine == "spark":
         from clew.collect.sinks.lake.spark_engine import SparkEngine
 
-        yield SparkEngine(lake_at(store, password))
+        yield SparkEngine(open_lake(store, password))
         return
     from clew.collect.sinks.lake.duckdb_engine import DuckEngine
 
-    asked = DuckEngine(lake_at(store, password), timeout)
+    asked = DuckEngine(open_lake(store, password), timeout)
     try:
         yield asked
     finally:

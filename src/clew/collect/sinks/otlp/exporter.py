@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from clew.collect.sinks.http import HttpPost
+from clew.collect.sinks.http import HttpPoster
 from clew.collect.sinks.otlp.attribute_names import PROJECT, SCHEMA
 from clew.collect.sinks.otlp.span_cursor import SentSpan
 from clew.collect.sinks.otlp.spans import Span, Value, failed
@@ -46,7 +46,7 @@ class OtlpSink:
         parts = urlsplit(address.removeprefix("otlp+"))
         path = parts.path if parts.path.rstrip("/").endswith(_PATH) else parts.path.rstrip("/") + _PATH
         where = parts._replace(path=path, query="").geturl()
-        self._post = HttpPost(where, "application/x-protobuf", token, headers=_headers(headers))
+        self._post = HttpPoster(where, "application/x-protobuf", token, headers=_headers(headers))
         self.name = f"otlp+{self._post.name}"
         self.content = parse_qs(parts.query).get("content") == ["yes"]
 

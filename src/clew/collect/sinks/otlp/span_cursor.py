@@ -15,8 +15,8 @@ import msgspec
 
 from clew.collect.masking import Policy
 from clew.collect.sinks.otlp.spans import Span, SpanSource, spans
-from clew.collect.sinks.outbox import DELIVERABLE, ROWS, SequenceCursor
-from clew.collect.sinks.record import COLUMNS, records
+from clew.collect.sinks.outbox import BATCH_ROWS, DELIVERABLE, SequenceCursor
+from clew.collect.sinks.record import COLUMNS, read_records
 from clew.conversation.session import Session
 from clew.facts.prices import Prices
 from clew.facts.token_usage import usage
@@ -92,7 +92,7 @@ class SpanCursor:
                 continue
             found = self._spans(file, since, policy)
             self._rests_until[file.file] = began + _REST * (self.clock() - began)
-            yield from (found[start : start + ROWS] for start in range(0, len(found), ROWS))
+            yield from (found[start : start + BATCH_ROWS] for start in range(0, len(found), BATCH_ROWS))
         if is_complete and last > self.place.position:
             with WriteTransaction(self.connection):
                 self.place.move(last)
@@ -140,7 +140,7 @@ class SpanCursor:
 
     def _source(self, host: str, file: _SpanFile, policy: Policy) -> SpanSource:
         query = f"SELECT {COLUMNS} WHERE o.generation = ? ORDER BY o.offset"
-        lines = list(records(host, self.connection.execute(query, (file.generation,)), policy))
+        lines = list(read_records(host, self.connection.execute(query, (file.generation,)), policy))
         data = b"".join((line.raw or b"") + b"\n" for line in lines)
         conversation = Session(data)
         named = file.session or conversation.id
@@ -159,7 +159,7 @@ class SpanCursor:
 
     def _meta(self, host: str, session: str, agent: str, policy: Policy) -> AgentMeta:
         query = f"{_OF_SESSION} = 'meta' AND f.agent = ?"
-        for line in records(host, self.connection.execute(query, (session, agent)), policy):
+        for line in read_records(host, self.connection.execute(query, (session, agent)), policy):
             try:
                 return msgspec.json.decode(line.raw or b"", type=AgentMeta)
             except msgspec.DecodeError:  # it is being written
@@ -170,7 +170,7 @@ class SpanCursor:
         """The call whose result names the agent; older versions tell it nowhere else."""
         lines: dict[int, list[bytes]] = {}
         query = f"{_OF_SESSION} IN ('session', 'agent') ORDER BY o.offset"
-        for line in records(host, self.connection.execute(query, (session,)), policy):
+        for line in read_records(host, self.connection.execute(query, (session,)), policy):
             lines.setdefault(line.file, []).append(line.raw or b"")
         for of_file in lines.values():
             for call in Session(b"".join(line + b"\n" for line in of_file)).calls:
