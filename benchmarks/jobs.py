@@ -183,14 +183,14 @@ def open_to_turns(path: str) -> Callable[[], int]:
 def first_screen(path: str) -> Callable[[], int]:
     """The first forty lines of `clew show`."""
     from clew.conversation.load import read
-    from clew.view.progressive import opening
-    from clew.view.row_terminal import lines
+    from clew.view.progressive import progressive_rows
+    from clew.view.row_terminal import plain_lines
     from clew.view.rows import ViewOptions
 
     def run() -> int:
         session = read(path)
         screen = io.StringIO()
-        made = (line for row in opening(session, ViewOptions()) for line in lines(row))
+        made = (line for row in progressive_rows(session, ViewOptions()) for line in plain_lines(row))
         screen.writelines(f"{line}\n" for line in islice(made, 40))
         return screen.getvalue().count("\n")
 

@@ -19,9 +19,9 @@ from benchmarks.measure import Line, Note, cpu_of, start_of, transcripts
 from clew.facts.searchable_text import words
 from clew.index.assemble import fold_repeats, group_by_session, rank_sessions
 from clew.index.fts_match import find_matches
-from clew.index.query_syntax import parse
+from clew.index.query_syntax import parse_query
 from clew.index.session_index import Index
-from clew.index.tokenizer import is_wide, tokens
+from clew.index.tokenizer import is_wide, tokenize
 from clew.wire.bulk_scan import scan
 
 ROUNDS = 3
@@ -117,7 +117,7 @@ def samples(root: Path, seed: int = 1) -> dict[str, list[str]]:
     paths = transcripts(root)
     texts = [text for path in rng.sample(paths, min(len(paths), 300)) for text in _texts(path)]
     rng.shuffle(texts)
-    cuts = [cut for text in texts[:20_000] if len(cut := tokens(text)) > 3]
+    cuts = [cut for text in texts[:20_000] if len(cut := tokenize(text)) > 3]
     count = Counter(word for cut in cuts for word in set(cut) if len(word) > 2)
     order = [word for word, _ in count.most_common()]
     common, rare = order[:SAMPLE], [word for word in order if count[word] == 1]
@@ -185,7 +185,7 @@ def ranking(index: Index, asked: dict[str, list[str]]) -> Iterator[Line]:
 
 
 def overlap(index: Index, text: str, limit: int, now: float) -> float:
-    query = parse(text)
+    query = parse_query(text)
     every, seen = (
         {
             one.session

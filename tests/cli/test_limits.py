@@ -18,7 +18,7 @@ from clew.chat.hooks.runner import Hook
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import talk
 from clew.errors import BadQuery
-from clew.index.query_syntax import parse
+from clew.index.query_syntax import parse_query
 from clew.system.regex_deadline import Pattern
 from tests.cli.conftest import NOW, Run
 from tests.cost import Cost, measure
@@ -100,7 +100,7 @@ def test_a_query_that_is_too_long_says_so_and_what_to_do() -> None:
         ("tool:*a*a*a*a*a", "at most 4 stars"),
     ):
         with pytest.raises(BadQuery, match=re.escape(reason)) as caught:
-            parse(text)
+            parse_query(text)
         assert len(str(caught.value)) < 500
 
 

@@ -108,7 +108,7 @@ def test_recalls_that_are_not_there(clew: Run, demo: DemoSummary) -> None:
     assert clew("recall", "load", "7") == (
         1,
         "",
-        "clew: No recall answers to '7'.\nList what there is with: clew recall list\n",
+        "clew: No recall answers to '7'.\nList the recalls with: clew recall list\n",
     )
     assert clew("recall", "load")[0] == clew("recall", "save")[0] == clew("recall", "export", "")[0] == 2
 
@@ -117,11 +117,11 @@ def test_a_file_that_is_no_recall_is_shown_as_one(clew: Run, claude: Path) -> No
     (claude / "recalls").mkdir(parents=True)
     (claude / "recalls" / "odd.json").write_text('{"kind": "\x1b[31m')
     code, out, _ = clew("recall")
-    assert code == 0 and "odd" in out and "unreadable: it is no recall" in out and "\x1b" not in out
+    assert code == 0 and "odd" in out and "unreadable: not a recall" in out and "\x1b" not in out
     code, _, err = clew("recall", "load", "odd")
-    assert code == 2 and "it is no recall" in err
+    assert code == 2 and "not a recall" in err
     [row] = map(json.loads, clew("recall", "--json")[1].splitlines())
-    assert row["problem"].startswith("it is no recall")
+    assert row["problem"].startswith("not a recall")
 
 
 @pytest.mark.req("R226")

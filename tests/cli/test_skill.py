@@ -13,7 +13,7 @@ import pytest
 from clew.cli.commands import COMMANDS
 from clew.cli.run_command import build_parser
 from clew.cli.serve import skill
-from clew.index.query_syntax import NAMES, parse
+from clew.index.query_syntax import FILTER_NAMES, parse_query
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -74,8 +74,8 @@ def test_the_skill_is_true() -> None:
     language = body.split("Query language:\n\n", 1)[1].split("\n\n", 1)[0].splitlines()
     assert len(language) == 17
     queries = [re.split(r"\s{3,}", line.strip())[0] for line in language]
-    assert all(parse(f"x {query}") for query in queries)
-    assert set(re.findall(r"(\w+):", " ".join(queries))) <= set(NAMES)
+    assert all(parse_query(f"x {query}") for query in queries)
+    assert set(re.findall(r"(\w+):", " ".join(queries))) <= set(FILTER_NAMES)
     assert "claude -r ID" in body and "data" in body
 
 

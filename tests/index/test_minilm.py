@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from clew.errors import ClewError
-from clew.index.semantic.minilm import CHECKSUMS, SIZE, MiniLm, model_folder, verify
-from clew.index.semantic.wordpiece import LONGEST, MOST
+from clew.index.semantic.minilm import CHECKSUMS, SIZE, MiniLm, model_folder, verify_files
+from clew.index.semantic.wordpiece import MAX_PIECES, MAX_STRETCHES
 
 JUDGED = {  # by sentence-transformers 6.2.0 on torch 2.13.0, in a byte for each number
     "Where does the cent go?": (
@@ -84,7 +84,7 @@ def test_a_long_text_is_cut_between_words_and_loses_none(model: MiniLm) -> None:
     made = list(model.words.stretches(text))
     assert len(made) > 2
     assert " ".join(text[one.start : one.stop] for one in made).split() == text.split()
-    assert all(len(one.pieces) <= LONGEST + 2 for one in made)
+    assert all(len(one.pieces) <= MAX_PIECES + 2 for one in made)
 
 
 def test_a_text_is_cut_between_paragraphs_where_it_can_be(model: MiniLm) -> None:
@@ -93,10 +93,10 @@ def test_a_text_is_cut_between_paragraphs_where_it_can_be(model: MiniLm) -> None
 
 
 def test_of_a_pasted_text_the_beginning_counts(model: MiniLm) -> None:
-    assert len(list(model.words.stretches("apple pear " * 10_000))) == MOST
+    assert len(list(model.words.stretches("apple pear " * 10_000))) == MAX_STRETCHES
     assert list(model.words.stretches(" \n ")) == []
     (one,) = model.words.stretches("-" * 5000)  # one word of more pieces than the model takes
-    assert len(one.pieces) == LONGEST + 2
+    assert len(one.pieces) == MAX_PIECES + 2
 
 
 def test_embeddings_are_those_of_the_library(model: MiniLm) -> None:
@@ -159,7 +159,7 @@ def test_a_model_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_verified_model_is_not_read_again(copy: Path, tmp_path: Path) -> None:
     stamp = tmp_path / "model.verified"
-    verify(str(copy), str(stamp))
+    verify_files(str(copy), str(stamp))
     before = stamp.stat().st_ino
-    verify(str(copy), str(stamp))
+    verify_files(str(copy), str(stamp))
     assert stamp.stat().st_ino == before  # it was not written again

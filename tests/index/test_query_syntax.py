@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import BadQuery
-from clew.index.query_syntax import NAMES, Query, parse
-from clew.index.sql_filters import conditions
+from clew.index.query_syntax import FILTER_NAMES, Query, parse_query
+from clew.index.sql_filters import build_conditions
 
 PARTS = st.sampled_from(
     [
@@ -32,7 +32,7 @@ PARTS = st.sampled_from(
         "7d",
         " ",
     ]
-    + [f"{name}:" for name in NAMES]
+    + [f"{name}:" for name in FILTER_NAMES]
 )
 ANY = (
     st.text() | st.lists(PARTS | st.text(max_size=5)).map("".join) | st.lists(PARTS | st.text(max_size=5)).map(" ".join)
@@ -48,7 +48,7 @@ def engine() -> apsw.Connection:
 
 def understood(text: str, typing: bool = False) -> Query | None:
     try:
-        return parse(text, typing=typing)
+        return parse_query(text, typing=typing)
     except BadQuery as error:
         assert 0 <= error.at <= len(text)
         assert error.reason
@@ -62,7 +62,7 @@ def test_any_text_is_a_query_or_a_bad_one(engine: apsw.Connection, text: str, ty
     if query and query.clauses:
         engine.execute("SELECT * FROM t WHERE t MATCH ?", (query.match,)).fetchall()
     if query:
-        conditions(query, lambda: ())
+        build_conditions(query, lambda: ())
 
 
 @given(st.text(st.characters(exclude_characters='"', codec="utf-8"), max_size=20))
@@ -92,7 +92,7 @@ def test_a_phrase_is_literal(text: str) -> None:
     ],
 )
 def test_what_is_asked_of_the_engine(text: str, match: str) -> None:
-    assert parse(text).match == match
+    assert parse_query(text).match == match
 
 
 @pytest.mark.parametrize(
@@ -112,37 +112,37 @@ def test_what_is_asked_of_the_engine(text: str, match: str) -> None:
 )
 def test_a_bad_query_says_where(text: str, at: int) -> None:
     with pytest.raises(BadQuery) as caught:
-        parse(text)
+        parse_query(text)
     assert caught.value.at == at
 
 
 @pytest.mark.parametrize("text", ['a "b', "a OR", "a project:", "a -", "a in:"])
 def test_what_is_still_being_typed_is_not_bad_yet(text: str) -> None:
-    assert parse(text, typing=True).clauses or text.endswith("in:")
+    assert parse_query(text, typing=True).clauses or text.endswith("in:")
 
 
 def test_the_last_word_is_a_beginning_while_it_is_typed() -> None:
-    assert parse("retry back", typing=True).match == '("retry") AND ("back"*)'
-    assert parse("retry back ", typing=True).match == '("retry") AND ("back")'
-    assert parse('"retry back"', typing=True).match == '("retry back")'
-    assert parse('"retry ba', typing=True).match == '("retry ba"*)'
+    assert parse_query("retry back", typing=True).match == '("retry") AND ("back"*)'
+    assert parse_query("retry back ", typing=True).match == '("retry") AND ("back")'
+    assert parse_query('"retry back"', typing=True).match == '("retry back")'
+    assert parse_query('"retry ba', typing=True).match == '("retry ba"*)'
 
 
 def test_fields_take_values_in_quotes_and_lists() -> None:
-    query = parse('x project:"my site" in:(prompt|reply) tool:Bash tool:Edit -model:haiku')
+    query = parse_query('x project:"my site" in:(prompt|reply) tool:Bash tool:Edit -model:haiku')
     assert query.filters == {
         "project": ["my site"],
         "in": ["prompt", "reply"],
         "tool": ["Bash", "Edit"],
         "-model": ["haiku"],
     }
-    assert query.places == ("prompt", "reply")
+    assert query.fields == ("prompt", "reply")
 
 
 @pytest.mark.req("R214")
 def test_thinking_is_searched_when_asked_for() -> None:
-    assert "thinking" not in parse("x").places
-    assert parse("x in:thinking").places == ("thinking",)
-    assert parse("x role:assistant").places == ("reply", "thinking", "input")
-    assert parse("x -in:result").places == ("title", "prompt", "reply", "input", "todo", "plan")
-    assert parse("x role:assistant in:reply").places == ("reply",)
+    assert "thinking" not in parse_query("x").fields
+    assert parse_query("x in:thinking").fields == ("thinking",)
+    assert parse_query("x role:assistant").fields == ("reply", "thinking", "input")
+    assert parse_query("x -in:result").fields == ("title", "prompt", "reply", "input", "todo", "plan")
+    assert parse_query("x role:assistant in:reply").fields == ("reply",)

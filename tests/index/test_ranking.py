@@ -8,8 +8,8 @@ import pytest
 
 from clew.index.assemble import fold_repeats, group_by_session, rank_sessions
 from clew.index.fts_match import MAX_REPLIES, find_matches
-from clew.index.query_syntax import parse
-from clew.index.ranking import HALF_LIFE, MOST, WEIGHT, passage_score, session_score
+from clew.index.query_syntax import parse_query
+from clew.index.ranking import FIELD_WEIGHTS, HALF_LIFE, MAX_MATCHES, passage_score, session_score
 from clew.index.session_index import Index
 from tests.index.helper import NOW, Claude, ident, prompt, reply, result
 
@@ -17,14 +17,14 @@ DAY = 86_400
 
 
 def test_fields_weigh_titles_and_prompts_above_replies_above_tool_text() -> None:
-    order = sorted(WEIGHT, key=lambda field: -WEIGHT[field])
+    order = sorted(FIELD_WEIGHTS, key=lambda field: -FIELD_WEIGHTS[field])
     assert order[:3] == ["title", "prompt", "reply"]
-    assert max(WEIGHT["input"], WEIGHT["result"]) < WEIGHT["reply"]
+    assert max(FIELD_WEIGHTS["input"], FIELD_WEIGHTS["result"]) < FIELD_WEIGHTS["reply"]
 
 
 def test_relevance_grows_towards_the_weight_of_the_field() -> None:
-    assert passage_score("reply", 1.0) == WEIGHT["reply"]
-    assert passage_score("reply", 0.2) < passage_score("reply", 0.7) < WEIGHT["reply"]
+    assert passage_score("reply", 1.0) == FIELD_WEIGHTS["reply"]
+    assert passage_score("reply", 0.2) < passage_score("reply", 0.7) < FIELD_WEIGHTS["reply"]
 
 
 @pytest.mark.req("R218")
@@ -46,7 +46,7 @@ def test_newer_denser_and_deeper_is_better() -> None:
 def test_what_is_old_never_vanishes_and_the_future_is_now() -> None:
     assert session_score(1.0, 1e12, 1, 0, False) == pytest.approx(0.4 * 1.15)
     assert session_score(1.0, -1e6, 1, 1, False) == session_score(1.0, 0.0, 1, 1, False)
-    assert session_score(1.0, 0.0, MOST, 1, False) == session_score(1.0, 0.0, 9 * MOST, 1, False)
+    assert session_score(1.0, 0.0, MAX_MATCHES, 1, False) == session_score(1.0, 0.0, 9 * MAX_MATCHES, 1, False)
 
 
 @pytest.mark.req("R218")
@@ -78,7 +78,7 @@ def test_an_old_prompt_is_not_drowned_by_newer_replies(claude: Claude) -> None:
 @pytest.mark.req("R218")
 @pytest.mark.parametrize("text", ["the", "a*", "order total", '"the same"', "fix is:error", "in:reply test", "日本"])
 def test_the_order_is_that_of_ranking_all_matches(demo: Index, text: str) -> None:
-    query = parse(text)
+    query = parse_query(text)
     everything = group_by_session(demo.shards, find_matches(demo.shards, query), None).values()
     expected = fold_repeats(demo.shards, rank_sessions(everything, NOW), 50, NOW)
     found = [one for one in demo.search(query, 50, now=NOW) if not one.is_scattered]

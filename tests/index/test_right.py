@@ -13,7 +13,7 @@ from clew.facts.searchable_text import words
 from clew.index.base64_filter import strip_base64
 from clew.index.session_index import Index
 from clew.index.snippet import LONG_OUTPUT
-from clew.index.tokenizer import is_wide, tokens
+from clew.index.tokenizer import is_wide, tokenize
 from clew.wire.entry import entries, read
 
 Place = tuple[str, int, str]
@@ -31,7 +31,7 @@ class Reading:
             for entry in entries(read(path, finished=True)):
                 for said in words(entry):
                     if said.field in FIELDS:
-                        cut = tokens(strip_base64(said.text))
+                        cut = tokenize(strip_base64(said.text))
                         for word in cut:
                             self.by_word[word].add(len(self.pieces))
                         self.pieces.append(((str(path), entry.offset, said.field), said.text, cut))
@@ -55,7 +55,7 @@ def _holds(words: list[str], asked: list[str]) -> bool:
 
 def found(index: Index, query: str) -> set[Place]:
     """What is found in the transcripts themselves; pieces of long outputs beside them have higher parts."""
-    return {(p.path, p.offset, p.field) for p in index.every(query + EVERYWHERE) if p.part < LONG_OUTPUT}
+    return {(p.path, p.offset, p.field) for p in index.iter_passages(query + EVERYWHERE) if p.part < LONG_OUTPUT}
 
 
 def sampled(reading: Reading, seed: int, count: int) -> Iterator[tuple[str, set[Place]]]:
@@ -73,17 +73,17 @@ def sampled(reading: Reading, seed: int, count: int) -> Iterator[tuple[str, set[
         yield f"{cut[at]} {cut[-1]}", reading.both(cut[at], cut[-1])
         if len(cut[at]) > 3:
             yield cut[at][:3] + "*", reading.beginning(cut[at][:3])
-        symbols = [part for part in text.split() if not part.isalnum() and len(tokens(part)) > 1 and part[-1] != "*"]
+        symbols = [part for part in text.split() if not part.isalnum() and len(tokenize(part)) > 1 and part[-1] != "*"]
         symbols = [part for part in symbols if '"' not in part and ":" not in part and not part.startswith("-")]
         if symbols:
             symbol = rng.choice(symbols)
-            yield symbol, reading.find(tokens(symbol))
+            yield symbol, reading.find(tokenize(symbol))
         wide = [i for i in range(len(text) - 1) if is_wide(text[i]) and is_wide(text[i + 1])]
         if wide:
             start = rng.choice(wide)
             part = text[start : start + rng.choice((2, 3))].split()[0]
-            if tokens(part) and '"' not in part:
-                yield f'"{part}"', reading.find(tokens(part))
+            if tokenize(part) and '"' not in part:
+                yield f'"{part}"', reading.find(tokenize(part))
 
 
 def compare(index: Index, reading: Reading, seed: int, count: int) -> int:
@@ -149,7 +149,7 @@ def test_every_needle_of_a_generated_tree_is_found(tmp_path: Path) -> None:
             if needle.kind == "quoted":
                 passages = [p for r in index.grep(needle.text, filters=EVERYWHERE.strip()) for p in r.passages]
             else:
-                passages = list(index.every(f'"{needle.text}"{EVERYWHERE}'))
+                passages = list(index.iter_passages(f'"{needle.text}"{EVERYWHERE}'))
             field = fields.get(needle.field, needle.field)
             assert {(p.path, p.offset) for p in passages} == expected, needle
             assert {p.field for p in passages} == {field}, needle

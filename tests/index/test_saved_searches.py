@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clew.errors import Ambiguous, NotFound
 from clew.index.results import SearchResult
-from clew.index.saved_searches import Recall, find, recall, save, saved, slug
+from clew.index.saved_searches import Recall, find_saved, list_saved, make_recall, save_recall, slug
 from clew.index.snippet import Passage
 from clew.wire.layout import Tree
 
@@ -28,15 +28,15 @@ def found(title: str = "Roses", text: str = "Prune the roses.") -> SearchResult:
 
 
 def made(query: str = "roses", days: int = 0) -> Recall:
-    return recall(query, [found()], NOW + timedelta(days=days))
+    return make_recall(query, [found()], NOW + timedelta(days=days))
 
 
 @pytest.mark.req("R225")
 def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
-    path = save(tree, made())
+    path = save_recall(tree, made())
     assert path == tmp_path / "recalls" / "roses.json"
-    assert find(tree, "roses").recall == made()
+    assert find_saved(tree, "roses").recall == made()
     value = json.loads(path.read_text())
     assert (value["clew"], value["kind"], value["query"], value["saved"]) == (
         1,
@@ -50,29 +50,31 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
 
 def test_the_newest_is_first_and_damage_last(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
-    assert saved(tree) == []
+    assert list_saved(tree) == []
     for name, days in (("old", 0), ("new", 2), ("middle", 1)):
-        save(tree, made(days=days), name)
+        save_recall(tree, made(days=days), name)
     for name, data in (("torn", b'{"query": "a'), ("foreign", b"[1]"), ("odd", b"\xff"), ("other", b'{"kind": "x"}')):
         (tmp_path / "recalls" / f"{name}.json").write_bytes(data)
     (tmp_path / "recalls" / "folder.json").mkdir()
-    there = saved(tree)
+    there = list_saved(tree)
     assert [each.name for each in there] == ["new", "middle", "old", "foreign", "odd", "other", "torn"]
-    assert all(each.reason.startswith("it is no recall: ") for each in there[3:])
+    assert all(each.reason.startswith("not a recall: ") for each in there[3:])
 
 
 def test_by_name_number_or_beginning(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
-    save(tree, made(), "rose bed")
-    save(tree, made(days=1), "rose hip")
-    save(tree, made(days=2), "2")
-    assert find(tree, "Rose Bed").name == find(tree, "rose-b").name == find(tree, "3").name == "rose-bed"
-    assert find(tree, "2").name == "2"  # a name comes before a number
+    save_recall(tree, made(), "rose bed")
+    save_recall(tree, made(days=1), "rose hip")
+    save_recall(tree, made(days=2), "2")
+    assert (
+        find_saved(tree, "Rose Bed").name == find_saved(tree, "rose-b").name == find_saved(tree, "3").name == "rose-bed"
+    )
+    assert find_saved(tree, "2").name == "2"  # a name comes before a number
     with pytest.raises(Ambiguous, match="'rose' stands for 2 recalls"):
-        find(tree, "rose")
+        find_saved(tree, "rose")
     for asked in ("tulip", "9", "0"):
         with pytest.raises(NotFound):
-            find(tree, asked)
+            find_saved(tree, asked)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +102,6 @@ def test_secrets_are_masked_and_times_that_are_none_are_left_out() -> None:
     token = "gh" + "p_" + "Demo" * 9
     odd = found(f"Use {token}", f"with {token}")
     odd.started = 10**15
-    kept = recall(f"token {token}", [odd], NOW)
+    kept = make_recall(f"token {token}", [odd], NOW)
     assert token not in str(kept) and kept.results[0].started is None
     assert kept.results[0].title == "Use [REDACTED:github-token]"

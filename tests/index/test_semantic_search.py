@@ -18,7 +18,7 @@ from clew.errors import ClewError
 from clew.index.semantic import semantic_search
 from clew.index.semantic.vectors import Lock, digest_of
 from clew.index.session_index import Index
-from clew.index.tokenizer import tokens
+from clew.index.tokenizer import tokenize
 from tests.index.helper import NOW, Claude, append, call, custom, ident, prompt, reply, result, thinking
 
 RAIN = "Do not water the garden when rain is forecast."
@@ -34,7 +34,7 @@ def embedded(claude: Claude) -> Index:
 
 def rows(index: Index) -> list[tuple[Any, ...]]:
     """What the file of vectors holds, whatever numbers its rows have."""
-    base = index._meanings().vectors.base
+    base = index._load_semantic().vectors.base
     found = base.execute(
         "SELECT s.path, s.inode, s.offset, s.mark, s.is_whole, t.offset, t.part, t.start, t.stop, t.digest, t.vector"
         " FROM source s LEFT JOIN stretch t ON t.source=s.id"
@@ -84,9 +84,9 @@ def test_a_paraphrase_without_a_common_word_finds_the_session(story: Index, aske
     first = story.search(asked, now=NOW, semantic=True)[0]
     assert first.title == title
     assert first.similarity is not None
-    assert first.similarity > semantic_search.FLOOR
+    assert first.similarity > semantic_search.MIN_SIMILARITY
     assert first.passages[0].similarity == first.similarity
-    assert not {word for word in tokens(asked) if len(word) > 3} & set(tokens(first.passages[0].text))
+    assert not {word for word in tokenize(asked) if len(word) > 3} & set(tokenize(first.passages[0].text))
     assert first.session not in [found.session for found in story.search(asked)]
     assert all(passage.text for passage in first.passages)
 
@@ -103,7 +103,7 @@ def test_sessions_come_once_and_best_first(story: Index) -> None:
 
 
 def test_the_orders_are_fused_by_rank() -> None:
-    fused = semantic_search.fused(["a", "b", "c"], ["d", "b", "a"])
+    fused = semantic_search.fuse_rankings(["a", "b", "c"], ["d", "b", "a"])
     assert {session: score for score, session in fused} == {
         "a": pytest.approx(1 / 61 + 1 / 63),
         "b": pytest.approx(1 / 62 + 1 / 62),
@@ -111,7 +111,7 @@ def test_the_orders_are_fused_by_rank() -> None:
         "d": pytest.approx(1 / 61),
     }
     assert [session for _, session in fused] == ["a", "b", "d", "c"]
-    assert [session for _, session in semantic_search.fused(["x"], ["y"])] == ["x", "y"]
+    assert [session for _, session in semantic_search.fuse_rankings(["x"], ["y"])] == ["x", "y"]
 
 
 def test_words_and_meaning_together_come_first(claude: Claude) -> None:
@@ -170,10 +170,10 @@ def test_titles_prompts_and_last_replies_are_embedded_and_nothing_else(claude: C
         *(prompt("Another prompt"), reply("Another last word")),
     )
     with embedded(claude) as index:
-        vectors = index._meanings().vectors
+        vectors = index._load_semantic().vectors
         texts = ("A title", "A prompt", "The last word", "Another prompt", "Another last word")
         assert vectors.base.execute("SELECT count(*) FROM stretch").get == len(texts)
-        words = index._meanings().model().words
+        words = index._load_semantic().model().words
         expected = {digest_of(one.pieces) for text in texts for one in words.stretches(text)}
         assert {digest for (digest,) in vectors.base.execute("SELECT digest FROM stretch")} == expected
 
@@ -269,7 +269,7 @@ def test_a_damaged_file_of_vectors_is_made_anew(claude: Claude, damage: bytes) -
 def test_vectors_of_another_version_are_made_anew(claude: Claude) -> None:
     claude.write("a", prompt(RAIN))
     with embedded(claude) as index:
-        index._meanings().vectors.base.pragma("user_version", 99)
+        index._load_semantic().vectors.base.pragma("user_version", 99)
     with claude.open() as index:
         done = index.embed()
         assert (done.texts, done.reason) == (1, "another version")
@@ -279,7 +279,7 @@ def test_vectors_of_another_version_are_made_anew(claude: Claude) -> None:
 def test_damage_that_a_search_finds_is_mended(claude: Claude) -> None:
     claude.write("a", *(prompt(f"{number} {RAIN}") for number in range(40)))
     with embedded(claude) as index:
-        index._meanings().vectors.base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        index._load_semantic().vectors.base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         path = Path(index.folder) / "meaning.db"
     raw = path.read_bytes()
     path.write_bytes(raw[:8192] + b"\xff" * (len(raw) - 8192))
@@ -301,10 +301,10 @@ def test_a_budget_is_kept_and_the_newest_comes_first(claude: Claude) -> None:
         assert done.texts == 0
         heard: list[tuple[int, int]] = []
         while not (done := index.embed(budget=0.2, progress=lambda now, total: heard.append((now, total)))).is_complete:
-            paths = index._meanings().vectors.base.execute("SELECT path FROM source ORDER BY id").fetchall()
+            paths = index._load_semantic().vectors.base.execute("SELECT path FROM source ORDER BY id").fetchall()
             assert paths[0][0] == str(claude.path("s0"))
         assert heard[0][1] == 45
-        assert index._meanings().vectors.base.execute("SELECT count(*) FROM source WHERE is_whole").get == 3
+        assert index._load_semantic().vectors.base.execute("SELECT count(*) FROM source WHERE is_whole").get == 3
 
 
 def test_one_process_embeds_at_a_time_and_the_other_does_not_wait(claude: Claude) -> None:
@@ -354,7 +354,7 @@ def test_kills_in_the_middle_leave_the_vectors_of_one_go(claude: Claude, tmp_pat
     assert cut_short
     with claude.refreshed() as index:
         assert index.embed().is_complete
-        assert index._meanings().vectors.base.execute("PRAGMA integrity_check").get == "ok"
+        assert index._load_semantic().vectors.base.execute("PRAGMA integrity_check").get == "ok"
         assert_equal(rows(index), fresh(claude, tmp_path / "fresh"))
 
 

@@ -95,7 +95,7 @@ def test_by_default_only_tools_are_searched_beside_what_was_said(claude: Claude)
     )
     assert claude.search("wombat in:prompt,reply") == []
     with claude.refreshed() as index:
-        fields = sorted(p.field for p in index.every("wombat"))
+        fields = sorted(p.field for p in index.iter_passages("wombat"))
     assert fields == ["input", "result"]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.index.base64_filter import MIN_RUN, has_run, prepare_text, strip_base64
-from clew.index.tokenizer import TOKENIZER, spaced, tokens
+from clew.index.tokenizer import TOKENIZER, separate_wide, tokenize
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
 LIKELY = st.text(st.sampled_from("aZ0_.-()/\\\"' \n\té日本語ｶ한국ไทยβß́️👍\ue000"), max_size=40)
@@ -27,18 +27,18 @@ def stored(text: str) -> list[str]:
 
 @given(TEXT | LIKELY)
 def test_words_are_cut_as_the_engine_cuts_them(text: str) -> None:
-    assert tokens(text) == stored(text)
+    assert tokenize(text) == stored(text)
 
 
 @given(st.text(max_size=60))
 def test_any_text_can_be_cut_and_stored(text: str) -> None:
-    assert isinstance(tokens(text), list)
+    assert isinstance(tokenize(text), list)
     prepare_text(text).encode()
 
 
 @given(LIKELY | TEXT)
 def test_what_is_stored_is_spaced_as_what_is_asked(text: str) -> None:
-    assert prepare_text(text) == spaced(text)
+    assert prepare_text(text) == separate_wide(text)
 
 
 @given(st.integers(0, 600), st.text(st.sampled_from("ab /\n+é"), max_size=300), st.text(max_size=20))
@@ -51,7 +51,7 @@ def test_a_run_is_seen_wherever_it_stands(length: int, before: str, after: str) 
 
 def test_threads_may_cut_words_at_once() -> None:
     found: list[int] = []
-    work = [threading.Thread(target=lambda: found.append(len(tokens("é wörd " * 20_000)))) for _ in range(4)]
+    work = [threading.Thread(target=lambda: found.append(len(tokenize("é wörd " * 20_000)))) for _ in range(4)]
     for thread in work:
         thread.start()
     for thread in work:

@@ -13,7 +13,7 @@ from clew.cli import main
 from clew.conversation.load import read
 from clew.demo.demo_tree import DemoSummary, write_demo
 from clew.demo.talk import bash, talk, task
-from clew.index.surrounding_turns import context
+from clew.index.surrounding_turns import turns_around
 from clew.mcp.quoted_text import LONGEST, MARK, NOTE, back, page, quote
 from clew.mcp.session_tools import TOOLS, McpToolError, call
 from clew.wire.layout import Tree
@@ -187,14 +187,14 @@ def test_the_turn_that_holds_a_byte(tree: Tree) -> None:
     session = read(told.write(tree.root))
     place = next(e for e in session.entries if "r4" in e.raw.decode() and e.results).offset
     for offset in (place, place + 10):
-        found = context(session, offset, 1)
+        found = turns_around(session, offset, 1)
         assert found and [turn.text for turn in found.turns] == ["q3", "q4", "q5"] and found.turn.text == "q4"
         assert [turn.text for turn in found.before] == ["q3", "q4"] and len(found.before[-1].entries) < len(
             found.turn.entries
         )
-    first = context(session, -1, 0)
+    first = turns_around(session, -1, 0)
     assert first and [turn.text for turn in first.turns] == ["q1"]
-    last = context(session, 10**9, 2)
+    last = turns_around(session, 10**9, 2)
     assert last and [turn.text for turn in last.turns] == ["q5", "q6", "q7"]
     answer = call(tree, "context", {"id": session.id, "offset": place, "around": 0})
     assert f"Turns 4-4 of {session.id}; the passage is in turn 4." in answer and "❯ q4" in answer
@@ -204,14 +204,14 @@ def test_a_passage_on_a_branch_that_was_left(tree: Tree) -> None:
     told = talk().user("q1").reply("a1").user("the old way").reply("a2").rewind(to=1).user("the new way").reply("a3")
     session = read(told.write(tree.root))
     entry = next(e for e in session.entries if e.text == "the old way")
-    found = context(session, entry.offset, 0)
+    found = turns_around(session, entry.offset, 0)
     assert found and found.turn.text == "the old way" and found.branch is not None
     assert "which the conversation left" in call(tree, "context", {"id": session.id, "offset": entry.offset})
     assert "1 branch that" in call(tree, "read_session", {"id": session.id})
 
 
 def test_a_session_where_nobody_speaks(tree: Tree) -> None:
-    assert context(read(talk().title("empty").write(tree.root)), 0, 1) is None
+    assert turns_around(read(talk().title("empty").write(tree.root)), 0, 1) is None
 
 
 def test_a_passage_of_an_agent_by_its_path(tree: Tree) -> None:

@@ -22,7 +22,7 @@ from tests.mutations import Patch, violates
 
 @violates("R353", "a search ignores the branch that it is narrowed to")
 def branch_is_ignored(patch: Patch) -> None:
-    @patch.wrap(sql_filters._on_file)
+    @patch.wrap(sql_filters._file_condition)
     def wrong(original, name, value, parents):
         return original(name, "*" if name == "branch" else value, parents)
 

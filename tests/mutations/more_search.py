@@ -53,14 +53,14 @@ def agents_are_resumed(patch: Patch) -> None:
 
 @violates("R219", "dates do not filter")
 def dates_are_ignored(patch: Patch) -> None:
-    @patch.wrap(sql_filters._one)
+    @patch.wrap(sql_filters._condition)
     def wrong(original, name, *args):
         return ("1", [], True) if name in ("since", "until") else original(name, *args)
 
 
 @violates("R220", "projects do not filter")
 def projects_are_ignored(patch: Patch) -> None:
-    @patch.wrap(sql_filters._project)
+    @patch.wrap(sql_filters._project_condition)
     def wrong(original, value):
         return "1", []
 
@@ -128,14 +128,14 @@ def capitals_are_not_found(patch: Patch) -> None:
 
 @violates("R225", "the newest recall is not listed")
 def newest_recall_is_not_listed(patch: Patch) -> None:
-    @patch.wrap(saved_searches.saved)
+    @patch.wrap(saved_searches.list_saved)
     def wrong(original, tree):
         return original(tree)[1:]
 
 
 @violates("R225", "a loaded recall has lost its quotes")
 def quotes_are_not_loaded(patch: Patch) -> None:
-    @patch.wrap(saved_searches._read)
+    @patch.wrap(saved_searches._read_saved)
     def wrong(original, path):
         found = original(path)
         if found.recall is None:
@@ -146,7 +146,7 @@ def quotes_are_not_loaded(patch: Patch) -> None:
 
 @violates("R225", "recalls are saved beside the folder recalls/")
 def recalls_are_saved_elsewhere(patch: Patch) -> None:
-    @patch.wrap(saved_searches.save)
+    @patch.wrap(saved_searches.save_recall)
     def wrong(original, tree, *args):
         path = original(tree, *args)
         return path.rename(tree.root / path.name)
@@ -161,14 +161,14 @@ def replies_are_split(patch: Patch) -> None:
 
 @violates("R237", "the JSON of a session has no turns")
 def json_has_no_turns(patch: Patch) -> None:
-    @patch.wrap(turn_json.document)
+    @patch.wrap(turn_json.session_document)
     def wrong(original, *args):
         return iter(list(original(*args))[:1])
 
 
 @violates("R237", "Markdown has only what was asked, not what was answered")
 def markdown_has_no_replies(patch: Patch) -> None:
-    @patch.wrap(row_markdown.pieces)
+    @patch.wrap(row_markdown.markdown_pieces)
     def wrong(original, rows):
         return original(row for row in rows if row.kind != "reply")
 

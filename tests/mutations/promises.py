@@ -59,7 +59,7 @@ def subtypes_have_no_fields(patch: Patch) -> None:
 
 @violates("R076", "a local command is printed with its tags")
 def commands_are_printed_raw(patch: Patch) -> None:
-    patch.item(rows._NOTICES, "local_command", rows._notice)
+    patch.item(rows._NOTICES, "local_command", rows._notice_text)
 
 
 @violates("R076", "an entry of an unknown subtype is not typed")

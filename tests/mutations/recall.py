@@ -66,12 +66,12 @@ def titles_of_the_index_are_not_searched(patch: Patch) -> None:
 
 @violates("R212", "the quiet search leaves replies out")
 def replies_are_not_talk(patch: Patch) -> None:
-    patch.item(query_syntax.GROUPS, "talk", ("title", "prompt"))
+    patch.item(query_syntax.FIELD_GROUPS, "talk", ("title", "prompt"))
 
 
 @violates("R213", "the quiet search finds what tools were asked and said")
 def tools_are_talk(patch: Patch) -> None:
-    patch.item(query_syntax.GROUPS, "talk", ("title", "prompt", "reply", "input", "result"))
+    patch.item(query_syntax.FIELD_GROUPS, "talk", ("title", "prompt", "reply", "input", "result"))
 
 
 @violates("R215", "what agents said ranks like what a session said")
@@ -119,7 +119,7 @@ def deduplicated_messages_are_empty(patch: Patch) -> None:
 
 @violates("R215", "the quiet search finds agents")
 def agents_are_not_left_out(patch: Patch) -> None:
-    @patch.wrap(query_syntax.parse)
+    @patch.wrap(query_syntax.parse_query)
     def wrong(original, text, **options):
         made = original(text, **options)
         made.filters.pop("-is", None)

@@ -12,7 +12,7 @@ from tests.mutations import Patch, violates
 
 @violates("R214", "thinking cannot be asked for")
 def thinking_is_never_searched(patch: Patch) -> None:
-    @patch.wrap(query_syntax.Query.places)
+    @patch.wrap(query_syntax.Query.fields)
     def wrong(original, self):
         return tuple(place for place in original(self) if place != "thinking")
 
@@ -33,7 +33,7 @@ def calls_are_not_shown(patch: Patch) -> None:
 
 @violates("R234", "compactions are not marked")
 def compactions_are_not_marked(patch: Patch) -> None:
-    @patch.wrap(rows._asides)
+    @patch.wrap(rows._other_rows)
     def wrong(original, found, scene):
         return iter(()) if found.is_boundary else original(found, scene)
 

@@ -115,7 +115,7 @@ def asking_session_is_found(patch: Patch) -> None:
 
 @violates("R231", "progress of a call is not shown")
 def progress_is_not_shown(patch: Patch) -> None:
-    @patch.wrap(rows._so_far)
+    @patch.wrap(rows._progress_output)
     def wrong(original, call):
         return ""
 

@@ -14,9 +14,9 @@ import pytest
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
 from clew.demo.talk import bash, talk
-from clew.view.header import about
-from clew.view.html_page import page
-from clew.view.playback.frames import frames, player_rows
+from clew.view.header import describe_session
+from clew.view.html_page import render_page
+from clew.view.playback.frames import player_rows, time_frames
 from clew.view.playback.player_page import player_page
 from clew.view.row_html import fragments
 from clew.view.rows import ViewOptions, rows
@@ -64,9 +64,9 @@ def test_no_payload_runs_or_loads_anything(tab: Page, tmp_path: Path) -> None:
     for number, payload in enumerate(PAYLOADS):
         session = Session(everywhere(payload, number).bytes())
         made += fragments(rows(session, session.turns, WHOLE), f"p{number}-")
-    head = about(Session(everywhere("".join(PAYLOADS[:20])).bytes()), None)
+    head = describe_session(Session(everywhere("".join(PAYLOADS[:20])).bytes()), None)
     path = tmp_path / "payloads.html"
-    path.write_text("".join(page(head, made, enumerate(PAYLOADS))), encoding="utf-8", errors="replace")
+    path.write_text("".join(render_page(head, made, enumerate(PAYLOADS))), encoding="utf-8", errors="replace")
     loaded: list[str] = []
     tab.on("request", lambda request: loaded.append(request.url))
     tab.goto(path.as_uri())
@@ -82,7 +82,9 @@ def test_a_page_folds_and_is_dark_on_request(tab: Page, tmp_path: Path) -> None:
     session = Session(talk().user("dig").reply("ok", call=bash("ls")).result("spade").user("sow").reply("done").bytes())
     path = tmp_path / "page.html"
     outline = [(turn.number, turn.text) for turn in session.turns]
-    path.write_text("".join(page(about(session, None), fragments(rows(session, session.turns, WHOLE)), outline)))
+    path.write_text(
+        "".join(render_page(describe_session(session, None), fragments(rows(session, session.turns, WHOLE)), outline))
+    )
     tab.goto(path.as_uri())
     assert not tab.get_by_text("spade").is_visible()
     tab.get_by_text("Bash").click()
@@ -102,7 +104,9 @@ def test_a_page_folds_and_is_dark_on_request(tab: Page, tmp_path: Path) -> None:
 def test_a_page_reads_without_scripts(browser: Browser, tmp_path: Path) -> None:
     session = Session(talk().user("dig").reply("ok", call=bash("ls")).result("spade").bytes())
     path = tmp_path / "page.html"
-    path.write_text("".join(page(about(session, None), fragments(rows(session, session.turns, WHOLE)))))
+    path.write_text(
+        "".join(render_page(describe_session(session, None), fragments(rows(session, session.turns, WHOLE))))
+    )
     context = browser.new_context(java_script_enabled=False)
     tab = context.new_page()
     tab.goto(path.as_uri())
@@ -117,8 +121,8 @@ def test_an_index_searches_from_a_file(tab: Page, tmp_path: Path) -> None:
     words, made = WordIndex(), []
     for number, text in enumerate(("Dig the beds", "Sow the seeds", "修复日本語の種")):
         session = Session(talk(seed=number).user(text).reply("ok").bytes())
-        list(words.passing(rows(session, session.turns, ViewOptions()), number))
-        made.append(Exported(about(session, None), f"{number}.html"))
+        list(words.index_rows(rows(session, session.turns, ViewOptions()), number))
+        made.append(Exported(describe_session(session, None), f"{number}.html"))
     path = tmp_path / "index.html"
     path.write_text("".join(index_page("All", made, words)), encoding="utf-8")
     tab.goto(path.as_uri())
@@ -132,7 +136,9 @@ def test_an_index_searches_from_a_file(tab: Page, tmp_path: Path) -> None:
 def player(session: Session, path: Path) -> str:
     """A page that plays a session; where it lies."""
     shown = player_rows(session, session.turns, WHOLE, is_whole=True)
-    path.write_text("".join(player_page(about(session, None), frames(shown))), encoding="utf-8", errors="replace")
+    path.write_text(
+        "".join(player_page(describe_session(session, None), time_frames(shown))), encoding="utf-8", errors="replace"
+    )
     return path.as_uri()
 
 
@@ -178,7 +184,9 @@ def test_the_docs_show_a_page(tab: Page, tmp_path: Path) -> None:
     session = Session(next((tmp_path / "claude").rglob(f"{demo.sessions['planned']}.jsonl")))
     path = tmp_path / "page.html"
     options = ViewOptions(details=True, thinking=True)
-    path.write_text("".join(page(about(session, None), fragments(rows(session, session.turns, options)))), "utf-8")
+    path.write_text(
+        "".join(render_page(describe_session(session, None), fragments(rows(session, session.turns, options)))), "utf-8"
+    )
     tab.set_viewport_size({"width": 860, "height": 900})
     tab.goto(path.as_uri())
     assert tab.evaluate("document.documentElement.scrollWidth") == 860

@@ -12,10 +12,10 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import bash, talk
-from clew.view.header import about
-from clew.view.mask_rows import MaskCount, masked
-from clew.view.playback.asciicast import HEIGHT, WIDTH, cast
-from clew.view.playback.frames import SPEEDS, Frame, Playing, frames, player_rows
+from clew.view.header import describe_session
+from clew.view.mask_rows import MaskCount, mask_rows
+from clew.view.playback.asciicast import HEIGHT, WIDTH, asciicast_lines
+from clew.view.playback.frames import SPEEDS, Frame, Playing, player_rows, time_frames
 from clew.view.playback.player_page import player_page
 from clew.view.rows import Row, ViewOptions
 from clew.wire.json_codec import decode
@@ -30,7 +30,7 @@ def session() -> Session:
 
 def played(found: Session, max_idle: float = 2.0, thinking: bool = False) -> list[Frame]:
     rows = player_rows(found, found.turns, ViewOptions(thinking=thinking), is_whole=True)
-    return list(frames(masked(rows), max_idle))
+    return list(time_frames(mask_rows(rows), max_idle))
 
 
 @pytest.mark.req("R230")
@@ -49,9 +49,9 @@ def test_the_pace_is_that_of_the_session_without_the_lunch_break() -> None:
     seconds = (0.0, 0.5, 3600.0, 3599.0, 3601.0)
     rows = [Row("reply", str(at), time=start + timedelta(seconds=at)) for at in seconds]
     rows.insert(2, Row("note", "without a time"))
-    found = list(frames(rows, 2.0))
+    found = list(time_frames(rows, 2.0))
     assert [frame.at for frame in found] == [0.0, 0.5, 0.5, 2.5, 2.5, 3.5]
-    assert [frame.at for frame in frames(rows, 0.0)] == [0.0] * 6
+    assert [frame.at for frame in time_frames(rows, 0.0)] == [0.0] * 6
 
 
 def test_time_passes_at_the_chosen_speed() -> None:
@@ -109,7 +109,7 @@ def screen_after(events: list[bytes]) -> list[str]:
 
 def test_a_cast_is_played_by_a_real_terminal_and_by_asciinema(tmp_path: Path) -> None:
     made = session()
-    lines = list(cast(played(made), made.title, made.started))
+    lines = list(asciicast_lines(played(made), made.title, made.started))
     head = decode(lines[0])
     assert (head["version"], head["width"], head["height"]) == (2, WIDTH, HEIGHT)
     times = [decode(line)[0] for line in lines[1:]]
@@ -131,7 +131,7 @@ def test_a_cast_is_played_by_a_real_terminal_and_by_asciinema(tmp_path: Path) ->
 def test_hostile_text_drives_no_terminal() -> None:
     bad = "\x1b]0;owned\x07\x1b[2J\x1b[?1049h\x1bP+q\x1b\\\x9b31m\u202e\x07 end"
     made = Session(talk().user(bad).reply(bad, call=bash(bad)).result(bad).bytes())
-    lines = list(cast(played(made), bad, None))
+    lines = list(asciicast_lines(played(made), bad, None))
     said = "".join(decode(line)[2] for line in lines[1:])
     for code in ("\x1b]", "\x1b[2J", "\x1b[?", "\x1bP", "\x9b", "\u202e", "\x07"):
         assert code not in said
@@ -142,15 +142,15 @@ def test_secrets_are_masked_in_recordings() -> None:
     key = "sk-ant-api03-" + "Zk3" * 30 + "-AA"
     made = Session(talk().user(f"use {key}").reply(f"It is {key}.").bytes())
     tally = MaskCount()
-    head = about(made, tally)
+    head = describe_session(made, tally)
     assert key not in "".join(player_page(head, played(made)))
-    assert key.encode() not in b"".join(cast(played(made), head.title, None))
+    assert key.encode() not in b"".join(asciicast_lines(played(made), head.title, None))
     assert tally.secrets
 
 
 def test_a_page_holds_no_markup_of_a_transcript_and_loads_nothing() -> None:
     made = Session(everywhere("".join(PAYLOADS[:40])).bytes())
-    text = "".join(player_page(about(made, None), played(made)))
+    text = "".join(player_page(describe_session(made, None), played(made)))
     assert "default-src 'none'" in text
     start, stop = text.index('<main class="player">'), text.index("</main>")
     found = tags(text[start:stop] + "</main>", {**FRAGMENT, "main": (), "div": ("data-at", "data-turn")})

@@ -11,12 +11,12 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import talk
-from clew.view.header import About, about
-from clew.view.html_page import asset, page
+from clew.view.header import About, describe_session
+from clew.view.html_page import read_asset, render_page
 from clew.view.mask_rows import MaskCount
 from clew.view.row_html import fragments
 from clew.view.rows import ViewOptions, rows
-from clew.view.static_site import Exported, WordIndex, file_name, index_page, index_text
+from clew.view.static_site import Exported, WordIndex, file_name, index_markdown, index_page
 from tests.view.markup import FRAGMENT, tags
 from tests.view.payloads import PAYLOADS, everywhere
 
@@ -37,7 +37,7 @@ PAGE = {
 def whole(session: Session) -> str:
     outline = ((turn.number, turn.text) for turn in session.turns)
     made = fragments(rows(session, session.turns, ViewOptions(details=True)))
-    return "".join(page(about(session, None), made, outline))
+    return "".join(render_page(describe_session(session, None), made, outline))
 
 
 def body(made: str) -> str:
@@ -46,7 +46,7 @@ def body(made: str) -> str:
     text, _, end = rest.partition("</body>")
     assert end == "\n</html>\n"
     for name in ("page.js", "search.js"):
-        text = text.replace(f"<script>{asset(name)}</script>\n", "")
+        text = text.replace(f"<script>{read_asset(name)}</script>\n", "")
     return text
 
 
@@ -55,7 +55,7 @@ def test_no_payload_becomes_markup_above_a_page_or_in_its_head(number: int) -> N
     payload = PAYLOADS[number]
     made = whole(Session(everywhere(payload, number).bytes()))
     tags(body(made), PAGE)
-    head = made.partition("<body>")[0].replace(f"<style>{asset('style.css')}</style>", "")
+    head = made.partition("<body>")[0].replace(f"<style>{read_asset('style.css')}</style>", "")
     assert re.findall(r"<(\w+)", head) == ["html", "head", *["meta"] * 5, "title"]
 
 
@@ -63,8 +63,8 @@ def test_no_payload_becomes_markup_above_a_page_or_in_its_head(number: int) -> N
 def test_no_payload_becomes_markup_in_an_index(number: int) -> None:
     payload = PAYLOADS[number]
     session = Session(everywhere(payload, number).bytes())
-    words, head = WordIndex(), about(session, None)
-    assert list(words.passing(rows(session, session.turns, ViewOptions()), 0))
+    words, head = WordIndex(), describe_session(session, None)
+    assert list(words.index_rows(rows(session, session.turns, ViewOptions()), 0))
     name = file_name(head, ".html")
     assert re.fullmatch(r"2026-01-05-[a-z0-9-]+\.html", name)
     made = body("".join(index_page(payload, [Exported(head, name)], words)))
@@ -78,7 +78,7 @@ def test_a_page_allows_its_own_style_and_script_by_their_hashes_and_loads_nothin
     made = whole(Session(talk().user("dig").reply("ok").bytes()))
     policy = re.findall(r'Content-Security-Policy" content="([^"]*)"', made)[0]
     for name, kind in (("style.css", "style-src"), ("page.js", "script-src")):
-        digest = base64.b64encode(hashlib.sha256(asset(name).encode()).digest()).decode()
+        digest = base64.b64encode(hashlib.sha256(read_asset(name).encode()).digest()).decode()
         assert f"{kind} 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'; img-src data:;") and "unsafe" not in policy
     assert made.index("Content-Security-Policy") < made.index("<style>")
@@ -96,16 +96,16 @@ def test_a_page_has_a_title_an_outline_and_works_without_scripts() -> None:
 def test_what_stands_above_a_session_is_masked() -> None:
     told = talk(cwd=f"/home/{TOKEN}", branch=TOKEN).user(f"use {TOKEN}").reply("ok", model=TOKEN)
     tally = MaskCount()
-    made = about(Session(told.bytes()), tally)
+    made = describe_session(Session(told.bytes()), tally)
     assert TOKEN not in repr(made) and tally.secrets == 4
-    assert TOKEN in repr(about(Session(told.bytes()), None))
+    assert TOKEN in repr(describe_session(Session(told.bytes()), None))
 
 
 def test_the_index_finds_words_by_session() -> None:
     words = WordIndex()
     for number, text in enumerate(("Dig the beds", "Sow the seeds", "x" * 100)):
         session = Session(talk().user(text).reply("ok").bytes())
-        assert [row.kind for row in words.passing(rows(session, session.turns, ViewOptions()), number)] == [
+        assert [row.kind for row in words.index_rows(rows(session, session.turns, ViewOptions()), number)] == [
             "prompt",
             "reply",
         ]
@@ -128,7 +128,7 @@ def test_a_file_is_named_in_letters_that_every_system_takes(title: str, name: st
 
 
 def test_an_index_in_markdown() -> None:
-    head = about(Session(talk().user("dig [x](y)").reply("ok").bytes()), None)
-    assert "".join(index_text("All *", [Exported(head, "a.md")])) == (
+    head = describe_session(Session(talk().user("dig [x](y)").reply("ok").bytes()), None)
+    assert "".join(index_markdown("All *", [Exported(head, "a.md")])) == (
         "# All \\*\n\n- 2026-01-05: [dig \\[x\\](y)](a.md)\n"
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.view.markdown_html import prose, rendered
+from clew.view.markdown_html import markdown_to_html, render_with_markdown_it
 from tests.view.markup import tags
 
 WORDS = (
@@ -81,9 +81,9 @@ def flat(html: str) -> str:
 @given(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(BREAKS)), max_size=6))
 def test_what_is_made_quickly_is_what_markdown_means(parts: list[tuple[str, str]]) -> None:
     text = "".join(word + end for word, end in parts).strip("\n")
-    made = prose(text)
+    made = markdown_to_html(text)
     tags(made)
-    assert flat(made) == flat(rendered(text))
+    assert flat(made) == flat(render_with_markdown_it(text))
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_what_is_made_quickly_is_what_markdown_means(parts: list[tuple[str, str]
     ],
 )
 def test_what_becomes_of_what(text: str, html: str | None) -> None:
-    made = prose(text)
+    made = markdown_to_html(text)
     assert made == html if html is not None else '<th class="right">a</th>' in made and "style" not in made
 
 
 def test_very_long_text_is_shown_as_it_was_written() -> None:
-    assert prose("*x* <b> " * 40_000).startswith('<pre class="text">*x* &lt;b&gt; ')
+    assert markdown_to_html("*x* <b> " * 40_000).startswith('<pre class="text">*x* &lt;b&gt; ')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.view.mask_rows import MaskCount, masked
+from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.rows import Row
 
 KEY = "sk-ant-api03-" + "aB3dE5fG7hJ9" * 3
@@ -18,7 +18,7 @@ def test_the_first_rows_do_not_wait_for_those_behind_them() -> None:
             asked.append(number)
             yield Row("reply", "x" * 1024)
 
-    found = masked(rows())
+    found = mask_rows(rows())
     next(found)
     assert len(asked) == 1
     next(found)
@@ -28,7 +28,7 @@ def test_the_first_rows_do_not_wait_for_those_behind_them() -> None:
 def test_secrets_are_masked_wherever_they_stand_among_many_rows() -> None:
     rows = [Row("result", f"line {n}\nkey {KEY}" if n % 7 == 0 else f"line {n} " * n) for n in range(300)]
     tally = MaskCount()
-    found = list(masked(rows, tally))
+    found = list(mask_rows(rows, tally))
     assert tally.secrets == len(range(0, 300, 7))
     assert not any(KEY in row.text for row in found)
     assert [row is given for row, given in zip(found, rows, strict=True)] == [n % 7 != 0 for n in range(300)]
@@ -36,6 +36,6 @@ def test_secrets_are_masked_wherever_they_stand_among_many_rows() -> None:
 
 def test_a_secret_that_a_colour_hides_or_a_fact_holds_is_masked() -> None:
     rows = [Row("result", KEY[:20] + "\x1b[31m" + KEY[20:]), Row("call", "run", facts={"tool": KEY, "failed": True})]
-    first, second = masked(rows)
+    first, second = mask_rows(rows)
     assert first.text == "[REDACTED:anthropic-key]"
     assert second.facts == {"tool": "[REDACTED:anthropic-key]", "failed": True}

@@ -11,7 +11,7 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
-from clew.view.progressive import HEAD, LARGE, opening
+from clew.view.progressive import HEAD_BYTES, MIN_BYTES, progressive_rows
 from clew.view.rows import Row, ViewOptions, rows
 from clew.wire.layout import session_at
 
@@ -28,7 +28,7 @@ def longer(told: Talk, turns: int, size: int = len(BULK)) -> Talk:
 
 def put(told: Talk, root: Path) -> Session:
     path = told.write(root)
-    assert path.stat().st_size > LARGE
+    assert path.stat().st_size > MIN_BYTES
     return Session(path, file=session_at(path))
 
 
@@ -38,7 +38,7 @@ def plain(found: Iterable[Row]) -> list[tuple[str, str, int]]:
 
 def test_the_first_rows_come_before_the_file_is_read(tmp_path: Path) -> None:
     session = put(longer(talk(), 120), tmp_path)
-    first = list(islice(opening(session, ViewOptions()), 5))
+    first = list(islice(progressive_rows(session, ViewOptions()), 5))
     assert [row.kind for row in first] == ["prompt", "reply", "call", "result", "call"]
     assert "items" not in vars(session) and "entries" not in vars(session)
 
@@ -46,10 +46,10 @@ def test_the_first_rows_come_before_the_file_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [900, len(BULK)])
 def test_a_straight_conversation_is_the_same_as_without_an_opening(tmp_path: Path, size: int) -> None:
     session = put(longer(longer(talk(), 40, size), 120), tmp_path)
-    assert plain(opening(session, ViewOptions())) == plain(rows(session, session.turns, ViewOptions()))
+    assert plain(progressive_rows(session, ViewOptions())) == plain(rows(session, session.turns, ViewOptions()))
     for depth in ("prompts", "full"):
         wish = ViewOptions(depth=depth, thinking=True)
-        assert plain(opening(session, wish)) == plain(rows(session, session.turns, wish))
+        assert plain(progressive_rows(session, wish)) == plain(rows(session, session.turns, wish))
 
 
 def test_a_turn_longer_than_the_head_is_said_once(tmp_path: Path) -> None:
@@ -57,15 +57,15 @@ def test_a_turn_longer_than_the_head_is_said_once(tmp_path: Path) -> None:
     for number in range(260):
         told = told.reply(f"step {number}", call=bash(f"cat {number}")).result(BULK)
     session = put(told.reply("done"), tmp_path)
-    assert plain(opening(session, ViewOptions())) == plain(rows(session, session.turns, ViewOptions()))
+    assert plain(progressive_rows(session, ViewOptions())) == plain(rows(session, session.turns, ViewOptions()))
 
 
 def test_when_the_first_turns_were_left_a_row_says_so(tmp_path: Path) -> None:
     told = longer(talk().user("first").reply("a").user("second").reply("b"), 10)
     session = put(longer(told.rewind(to=2).user("other").reply("c"), 120), tmp_path)
-    found = list(opening(session, ViewOptions()))
+    found = list(progressive_rows(session, ViewOptions()))
     note = next(row for row in found if row.kind == "note")
-    assert note.text.startswith("Here the conversation went back to turn 1. The ")
+    assert note.text.startswith("Here the conversation was rewound to turn 1. The ")
     assert note.text.endswith(" turns above are on a branch that was left.")
     after = found[found.index(note) + 1 :]
     assert plain(after) == plain(rows(session, session.turns[1:], ViewOptions()))
@@ -74,8 +74,8 @@ def test_when_the_first_turns_were_left_a_row_says_so(tmp_path: Path) -> None:
 
 def test_when_all_of_the_first_turns_were_left_a_row_says_that(tmp_path: Path) -> None:
     session = put(longer(longer(talk(), 10).rewind(to=1).user("anew").reply("c"), 120), tmp_path)
-    note = next(row for row in opening(session, ViewOptions()) if row.kind == "note")
-    assert note.text.startswith("Here the conversation began anew. The ")
+    note = next(row for row in progressive_rows(session, ViewOptions()) if row.kind == "note")
+    assert note.text.startswith("Here the conversation was restarted. The ")
 
 
 @pytest.mark.req("R196")
@@ -84,11 +84,11 @@ def test_agents_of_the_first_turns_are_shown(tmp_path: Path) -> None:
     child = talk(seed=2).user("count").reply(call=task("Deeper", "deeper")).agent(0, grand).reply("four")
     told = talk().user("how many?").reply(call=task("Count", "count")).agent(0, child).reply("four beds")
     session = put(longer(told, 120), tmp_path)
-    first = list(islice(opening(session, ViewOptions()), 9))
+    first = list(islice(progressive_rows(session, ViewOptions()), 9))
     assert [row.depth for row in first if row.kind == "agent"] == [1, 2]
     assert "items" not in vars(session)
-    assert plain(opening(session, ViewOptions())) == plain(rows(session, session.turns, ViewOptions()))
-    assert all(row.kind != "agent" for row in opening(session, ViewOptions(agents=False)))
+    assert plain(progressive_rows(session, ViewOptions())) == plain(rows(session, session.turns, ViewOptions()))
+    assert all(row.kind != "agent" for row in progressive_rows(session, ViewOptions(agents=False)))
 
 
 def test_agents_inside_the_file_are_shown_too(tmp_path: Path) -> None:
@@ -96,16 +96,16 @@ def test_agents_inside_the_file_are_shown_too(tmp_path: Path) -> None:
     child = old(seed=2).user("count").reply("four")
     told = old().user("how many?").reply(call=task("Count", "count")).agent(0, child).reply("four beds")
     session = put(longer(told, 120), tmp_path)
-    found = plain(islice(opening(session, ViewOptions()), 6))
+    found = plain(islice(progressive_rows(session, ViewOptions()), 6))
     assert ("agent", "Count", 1) in found and ("reply", "four", 1) in found
 
 
 def test_a_first_line_longer_than_the_head_is_no_matter(tmp_path: Path) -> None:
-    session = put(longer(talk().user("x" * (HEAD + 10)).reply("a"), 120), tmp_path)
-    assert plain(opening(session, ViewOptions())) == plain(rows(session, session.turns, ViewOptions()))
+    session = put(longer(talk().user("x" * (HEAD_BYTES + 10)).reply("a"), 120), tmp_path)
+    assert plain(progressive_rows(session, ViewOptions())) == plain(rows(session, session.turns, ViewOptions()))
 
 
 def test_a_small_file_and_bytes_have_no_opening(tmp_path: Path) -> None:
     told = talk().reply("early").user("go").reply("late")
-    assert [row.text for row in opening(Session(told.bytes()), ViewOptions())] == ["early", "go", "late"]
-    assert list(opening(Session(b""), ViewOptions())) == []
+    assert [row.text for row in progressive_rows(Session(told.bytes()), ViewOptions())] == ["early", "go", "late"]
+    assert list(progressive_rows(Session(b""), ViewOptions())) == []

@@ -12,7 +12,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, read, talk, task, todo
 from clew.view.attachments import Picture
 from clew.view.row_html import fragments
-from clew.view.rows import Row, ViewOptions, first_rows, rows
+from clew.view.rows import Row, ViewOptions, preamble_rows, rows
 from tests.view.markup import tags
 from tests.view.payloads import PAYLOADS, everywhere
 
@@ -23,7 +23,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
 def html(said: Talk | Session, **wish: Any) -> str:
     session = said if isinstance(said, Session) else Session(said.bytes())
     options = ViewOptions(**{"details": True, **wish})
-    return "".join(fragments([*first_rows(session, options), *rows(session, session.turns, options)]))
+    return "".join(fragments([*preamble_rows(session, options), *rows(session, session.turns, options)]))
 
 
 def garden() -> Talk:

@@ -10,8 +10,8 @@ from markdown_it import MarkdownIt
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, talk, task, todo
-from clew.view.header import about
-from clew.view.row_markdown import fenced, harmless, markdown, pieces
+from clew.view.header import describe_session
+from clew.view.row_markdown import defuse_markdown, fence_text, markdown_document, markdown_pieces
 from clew.view.rows import ViewOptions, rows
 from tests.view.markup import FRAGMENT, tags
 from tests.view.payloads import PAYLOADS, everywhere
@@ -23,7 +23,7 @@ READER = MarkdownIt("commonmark", {"html": True, "xhtmlOut": False}).enable(["ta
 
 def text(said: Talk | Session, **wish: Any) -> str:
     session = said if isinstance(said, Session) else Session(said.bytes())
-    return "".join(pieces(rows(session, session.turns, ViewOptions(**{"details": True, **wish}))))
+    return "".join(markdown_pieces(rows(session, session.turns, ViewOptions(**{"details": True, **wish}))))
 
 
 def read(made: str) -> list[str]:
@@ -38,7 +38,9 @@ def read(made: str) -> list[str]:
 @pytest.mark.parametrize("number", range(len(PAYLOADS)))
 def test_no_payload_becomes_html_in_any_place(number: int, tmp_path: Any) -> None:
     session = Session(everywhere(PAYLOADS[number], number).write(tmp_path))
-    made = "".join(markdown(about(session, None), rows(session, session.turns, WHOLE), front_matter=False))
+    made = "".join(
+        markdown_document(describe_session(session, None), rows(session, session.turns, WHOLE), front_matter=False)
+    )
     assert {"details", "summary", "h1", "h2"} <= set(read(made))
     assert "img" not in read(made)
 
@@ -88,16 +90,16 @@ def test_an_agent_is_folded_inside_its_call(tmp_path: Any) -> None:
     ],
 )
 def test_raw_html_is_escaped_and_code_is_not(said: str, shown: str) -> None:
-    assert harmless(said) == shown
+    assert defuse_markdown(said) == shown
 
 
 def test_a_fence_is_longer_than_any_inside() -> None:
-    assert fenced("````\nx") == "`````\n````\nx\n`````\n\n"
+    assert fence_text("````\nx") == "`````\n````\nx\n`````\n\n"
 
 
 def test_front_matter_is_a_property_a_line() -> None:
     session = Session(talk(branch='x"\n- y').user("go").reply("ok").title('A: "b"\n---').bytes())
-    made = "".join(markdown(about(session, None), (), front_matter=True))
+    made = "".join(markdown_document(describe_session(session, None), (), front_matter=True))
     head = made.split("---\n")[1].splitlines()
     assert head[0] == 'title: "A: \\"b\\" ---"' and head[1] == 'created: "2026-01-05T09:00:00.000Z"'
     assert all(re.fullmatch(r'[a-z]+: (?:".*"|\[claude-code\])', line) for line in head)

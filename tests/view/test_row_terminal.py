@@ -13,8 +13,8 @@ import pytest
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, plan, task, todo, tool, write
 from clew.demo.talk import talk as begin
-from clew.view.progressive import opening
-from clew.view.row_terminal import lines, print_rows
+from clew.view.progressive import progressive_rows
+from clew.view.row_terminal import plain_lines, print_rows
 from clew.view.rows import Row, ViewOptions, rows
 from clew.wire.layout import session_at
 
@@ -29,7 +29,7 @@ def show(tmp_path: Path) -> Show:
     def shown(told: Talk, **wish: Any) -> str:
         path = told.write(tmp_path / str(len(list(tmp_path.iterdir()))))
         screen = io.StringIO()
-        print_rows(opening(Session(path, file=session_at(path)), ViewOptions(**wish)), screen, colour=False)
+        print_rows(progressive_rows(Session(path, file=session_at(path)), ViewOptions(**wish)), screen, colour=False)
         return screen.getvalue()
 
     return shown
@@ -320,6 +320,6 @@ def test_a_failure_and_an_agent_have_colours_of_their_own(monkeypatch: pytest.Mo
 
 
 def test_every_kind_of_row_has_lines() -> None:
-    assert list(lines(Row("compaction"))) == ["──── compacted (unknown) ────"]
-    assert list(lines(Row("todo", "dig", facts={"status": "cancelled"}))) == ["    ☐ dig"]
-    assert list(lines(Row("unheard-of", "text", 1))) == ["  │ text"]
+    assert list(plain_lines(Row("compaction"))) == ["──── compacted (unknown) ────"]
+    assert list(plain_lines(Row("todo", "dig", facts={"status": "cancelled"}))) == ["    ☐ dig"]
+    assert list(plain_lines(Row("unheard-of", "text", 1))) == ["  │ text"]

@@ -9,7 +9,7 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, read, talk
-from clew.view.rows import DEPTHS, Row, ViewOptions, first_rows, rest_rows, rows
+from clew.view.rows import DEPTHS, Row, ViewOptions, preamble_rows, remaining_rows, rows
 
 
 def told(said: Talk, **wish: Any) -> list[Row]:
@@ -57,9 +57,9 @@ def test_only_the_turns_asked_for() -> None:
 def test_the_rest_of_a_turn_is_what_was_not_shown_yet() -> None:
     session = Session(garden().bytes())
     turn = session.turns[0]
-    after = list(rest_rows(session, turn, 4, ViewOptions()))
+    after = list(remaining_rows(session, turn, 4, ViewOptions()))
     assert kinds(after) == ["reply"] and after[0].text == "b"
-    assert list(rest_rows(session, turn, len(turn.entries), ViewOptions())) == []
+    assert list(remaining_rows(session, turn, len(turn.entries), ViewOptions())) == []
 
 
 @pytest.mark.req("R233")
@@ -94,7 +94,7 @@ def test_a_call_without_an_id_is_passed_over() -> None:
 
 def test_what_comes_before_the_first_prompt_is_apart() -> None:
     session = Session(talk(step=DENSE).reply("early").user("go").reply("late").bytes())
-    assert [r.text for r in first_rows(session, ViewOptions())] == ["early"]
+    assert [r.text for r in preamble_rows(session, ViewOptions())] == ["early"]
     assert [r.text for r in rows(session, session.turns, ViewOptions())] == ["go", "late"]
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.view.mask_rows import masked
-from clew.view.row_terminal import lines, print_rows
+from clew.view.mask_rows import mask_rows
+from clew.view.row_terminal import plain_lines, print_rows
 from clew.view.rows import Row
-from clew.view.sanitize import ago, clean, columns, duration, one_line, size, tokens
-from clew.view.truncate import WIDEST, cut
+from clew.view.sanitize import clean, columns, format_age, format_duration, format_size, format_tokens, one_line
+from clew.view.truncate import MAX_LINE, truncate
 
 TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 ALLOWED = {"\n", "\t"}
@@ -62,7 +62,7 @@ def test_nothing_that_drives_a_terminal_is_left_and_cleaning_again_changes_nothi
 )
 def test_no_row_drives_a_terminal(text: str, kind: str) -> None:
     facts = {"status": text, "kind": text, "model": text}
-    assert all(is_harmless(line) for line in lines(Row(kind, text, 1, limit=3, facts=facts)))
+    assert all(is_harmless(line) for line in plain_lines(Row(kind, text, 1, limit=3, facts=facts)))
 
 
 def test_a_megabyte_of_openings_is_cleaned_in_no_time() -> None:
@@ -86,27 +86,27 @@ def test_letters_of_the_east_are_two_columns_wide() -> None:
 @pytest.mark.req("R235")
 def test_a_colour_in_the_middle_of_a_secret_does_not_hide_it() -> None:
     torn = f"{TOKEN[:9]}\x1b[0m{TOKEN[9:]}"
-    (row,) = masked([Row("result", f"found {torn} here")])
+    (row,) = mask_rows([Row("result", f"found {torn} here")])
     assert row.text == "found [REDACTED:github-token] here"
 
 
 @pytest.mark.req("R235")
 def test_a_secret_is_masked_before_the_text_is_cut() -> None:
-    wide = "x" * (WIDEST - 20) + " " + TOKEN
+    wide = "x" * (MAX_LINE - 20) + " " + TOKEN
     key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEAx7Ab3Qz9Lm\n" * 20 + "-----END RSA PRIVATE KEY-----"
     for text, limit in ((wide, 3), (key, 2), (f"+{key}".replace("\n", "\n+"), 2)):
         out = io.StringIO()
-        print_rows(masked([Row("result", text, limit=limit)]), out, colour=False)
+        print_rows(mask_rows([Row("result", text, limit=limit)]), out, colour=False)
         assert "ghp_" not in out.getvalue() and "MIIE" not in out.getvalue()
     call = Row("call", "Bash " + "y" * 140 + " " + TOKEN, limit=6)
-    assert not any("ghp_" in line for row in masked([call]) for line in lines(row))
+    assert not any("ghp_" in line for row in mask_rows([call]) for line in plain_lines(row))
 
 
 def test_a_text_is_cut_to_lines_of_bearable_length() -> None:
-    assert cut("\na\nb\nc\n", 2) == ("a\nb", 1)
-    assert cut("a\nb", None) == ("a\nb", 0)
-    assert cut("x" * (WIDEST + 1), 1).text == "x" * WIDEST + "…"
-    assert cut("", 3) == ("", 0)
+    assert truncate("\na\nb\nc\n", 2) == ("a\nb", 1)
+    assert truncate("a\nb", None) == ("a\nb", 0)
+    assert truncate("x" * (MAX_LINE + 1), 1).text == "x" * MAX_LINE + "…"
+    assert truncate("", 3) == ("", 0)
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,11 @@ def test_a_text_is_cut_to_lines_of_bearable_length() -> None:
 )
 def test_times_in_few_letters(gap: timedelta, shown: str) -> None:
     now = datetime(2026, 6, 1, tzinfo=UTC)
-    assert ago(now - gap, now) == shown
+    assert format_age(now - gap, now) == shown
 
 
 def test_numbers_in_few_letters() -> None:
-    assert [size(n) for n in (0, 999, 1000, 9_950, 13_600_000, 2_000_000_000)] == [
+    assert [format_size(n) for n in (0, 999, 1000, 9_950, 13_600_000, 2_000_000_000)] == [
         "0 B",
         "999 B",
         "1.0 kB",
@@ -137,6 +137,13 @@ def test_numbers_in_few_letters() -> None:
         "14 MB",
         "2.0 GB",
     ]
-    assert [tokens(n) for n in (999, 1000, 155_000, 1_200_000)] == ["999", "1.0k", "155.0k", "1.2M"]
-    assert [duration(s) for s in (1.4, 59, 60, 61, 3600, 7322)] == ["1s", "59s", "1m00s", "1m01s", "1h00m", "2h02m"]
-    assert ago(None) == "?"
+    assert [format_tokens(n) for n in (999, 1000, 155_000, 1_200_000)] == ["999", "1.0k", "155.0k", "1.2M"]
+    assert [format_duration(s) for s in (1.4, 59, 60, 61, 3600, 7322)] == [
+        "1s",
+        "59s",
+        "1m00s",
+        "1m01s",
+        "1h00m",
+        "2h02m",
+    ]
+    assert format_age(None) == "?"

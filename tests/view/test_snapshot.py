@@ -13,12 +13,12 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
-from clew.view.header import about
-from clew.view.mask_rows import MaskCount, masked
+from clew.view.header import describe_session
+from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.row_html import fragments
-from clew.view.row_markdown import markdown
+from clew.view.row_markdown import markdown_document
 from clew.view.row_terminal import print_rows
-from clew.view.rows import Row, ViewOptions, first_rows, rows
+from clew.view.rows import Row, ViewOptions, preamble_rows, rows
 
 FOLDER = Path(__file__).with_name("snapshots")
 STORIES = ("sensor", "bad-day", "moved", "images", "research", "secrets", "languages", "planned", "agents", "workflow")
@@ -33,7 +33,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> list[Session]:
 
 
 def told(session: Session) -> Iterator[Row]:
-    return masked(chain(first_rows(session, OPTIONS), rows(session, session.turns, OPTIONS)))
+    return mask_rows(chain(preamble_rows(session, OPTIONS), rows(session, session.turns, OPTIONS)))
 
 
 def terminal(session: Session) -> str:
@@ -43,11 +43,11 @@ def terminal(session: Session) -> str:
 
 
 def as_markdown(session: Session) -> str:
-    return "".join(markdown(about(session, MaskCount()), told(session)))
+    return "".join(markdown_document(describe_session(session, MaskCount()), told(session)))
 
 
 def as_html(session: Session) -> str:
-    return f"<h1>{about(session, MaskCount()).title}</h1>\n" + "".join(fragments(told(session)))
+    return f"<h1>{describe_session(session, MaskCount()).title}</h1>\n" + "".join(fragments(told(session)))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, edit, read, talk, task
-from clew.view.turn_json import document, session_json, turn_json
+from clew.view.turn_json import session_document, session_json, turn_json
 from clew.wire.json_codec import encode
 from clew.wire.layout import session_at
 
@@ -18,7 +18,7 @@ TOKEN = "ghp_" + "Ab3dEf6hIj" * 3 + "KLMNOP"
 
 
 def exported(told: Talk, **wish: Any) -> list[dict[str, Any]]:
-    return list(document(Session(told.bytes()), **wish))
+    return list(session_document(Session(told.bytes()), **wish))
 
 
 @pytest.mark.req("R237")
@@ -81,7 +81,7 @@ def test_agents_are_nested_at_their_calls(tmp_path: Path) -> None:
         .reply("ok")
         .write(tmp_path)
     )
-    _, turn = document(Session(path, file=session_at(path)))
+    _, turn = session_document(Session(path, file=session_at(path)))
     (agent,) = turn["replies"][0]["calls"][0]["agents"]
     assert (agent["type"], agent["description"], agent["turns"][0]["prompt"]) == ("Explore", "Count", "count")
     assert agent["totals"]["status"] == "completed" and agent["totals"]["totalToolUseCount"] == 1
@@ -130,5 +130,5 @@ def test_parts_can_be_exported_alone_and_any_letter_is_json() -> None:
 
 
 def test_an_empty_session_is_exported_as_such() -> None:
-    (only,) = document(Session(b""))
+    (only,) = session_document(Session(b""))
     assert (only["turns"], only["started"], only["title"]) == (0, None, "")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
-from clew.view.turn_tree import TreeRow, shape, totals
+from clew.view.turn_tree import TreeRow, count_rows, tree_rows
 
 
 def drawn(told: Talk) -> tuple[TreeRow, ...]:
-    return shape(Session(told.bytes()))
+    return tree_rows(Session(told.bytes()))
 
 
 def kinds(rows: tuple[TreeRow, ...]) -> list[str]:
@@ -84,7 +84,7 @@ def test_a_branch_that_was_left_stands_on_a_lane_of_its_own_before_the_active_on
     assert [r.branch for r in rows] == [2, 2, 1, 1, 2]
     assert [r.facts["rewound_to"] for r in rows] == [None, None, None, None, 2]
     assert [r.facts["is_end"] for r in rows] == [False, False, False, True, True]
-    assert totals(rows) == {"turns": 5, "branches": 2, "agents": 0, "compactions": 0, "problems": 0}
+    assert count_rows(rows) == {"turns": 5, "branches": 2, "agents": 0, "compactions": 0, "problems": 0}
 
 
 @pytest.mark.req("R141")
@@ -165,7 +165,7 @@ def sent_out(version: str = "2.1.232") -> Talk:
 
 
 def test_agents_hang_below_the_turn_of_their_call_and_theirs_below_them(tmp_path: Path) -> None:
-    rows = shape(read(sent_out().write(tmp_path)))
+    rows = tree_rows(read(sent_out().write(tmp_path)))
     assert [(r.kind, r.text, r.twigs) for r in rows] == [
         ("turn", "How many?", ()),
         ("agent", "Find", (False,)),
@@ -198,7 +198,7 @@ def test_an_agent_whose_call_is_not_known_stands_at_its_time(tmp_path: Path) -> 
     (folder / "agent-abc.jsonl").write_bytes(
         stray + line("assistant", "t", "gone", "ok", isSidechain=True) + b"{torn\n"
     )
-    rows = shape(read(path))
+    rows = tree_rows(read(path))
     assert found(rows, "agent") == [("Stray", "two")]
     assert found(rows, "problem") == [("the parent gone is not in the file", "two"), ("damaged (unreadable)", "two")]
 
@@ -206,7 +206,7 @@ def test_an_agent_whose_call_is_not_known_stands_at_its_time(tmp_path: Path) -> 
 def test_an_agent_file_has_a_shape_of_its_own(tmp_path: Path) -> None:
     sent_out().write(tmp_path)
     (one, _) = sorted(tmp_path.rglob("agent-*.jsonl"), key=lambda p: -p.stat().st_size)
-    rows = shape(read(one))
+    rows = tree_rows(read(one))
     assert [(text, number) for text, number, _, _ in turns(rows)] == [("find them", 1)]
     assert rows[0].facts["calls"] == 1
 
@@ -247,12 +247,12 @@ def test_results_without_a_call_and_entries_that_are_there_twice() -> None:
     told = told.user(stray, uuid="x-1")
     assert [text for text, _ in found(drawn(told), "problem")] == [
         f"the uuid {str(TWO.data()[3]['uuid'])[:8]} is used 2 times",
-        "a result that answers no call",
+        "a result without a call",
     ]
 
 
 def test_damage_before_the_first_prompt_comes_before_all() -> None:
-    rows = shape(Session(b"\0\0\0\n" + TWO.bytes()))
+    rows = tree_rows(Session(b"\0\0\0\n" + TWO.bytes()))
     assert kinds(rows) == ["problem", "turn", "turn"]
     assert (rows[0].rails, rows[0].twigs, rows[0].line) == ((), (False,), 1)
 
@@ -267,14 +267,14 @@ def test_progress_is_no_turn_and_breaks_none() -> None:
 @pytest.mark.req("R148")
 def test_prompts_that_are_their_own_ancestors_are_drawn_once() -> None:
     data = line("user", "a", "b", "first") + line("user", "b", "a", "second") + line("user", "c", "a", "third")
-    rows = shape(Session(data))
+    rows = tree_rows(Session(data))
     assert sorted(text for text, _, _, _ in turns(rows)) == ["first", "second", "third"]
     assert [text for text, _ in found(rows, "problem")] == ["2 entries are their own ancestors"]
 
 
 def test_nothing_is_no_picture() -> None:
-    assert shape(Session(b"")) == ()
-    assert totals(()) == {"turns": 0, "branches": 0, "agents": 0, "compactions": 0, "problems": 0}
+    assert tree_rows(Session(b"")) == ()
+    assert count_rows(()) == {"turns": 0, "branches": 0, "agents": 0, "compactions": 0, "problems": 0}
 
 
 def goes_on(rows: tuple[TreeRow, ...], index: int, lane: int) -> bool:
@@ -294,7 +294,7 @@ def test_whatever_the_parents_every_prompt_is_drawn_once_and_the_lanes_join(link
     for index, (parent, is_reply) in enumerate(links):
         above = None if parent < 0 else f"u{parent}"
         data += line("assistant" if is_reply else "user", f"u{index}", above, f"t{index}")
-    rows = shape(Session(data))
+    rows = tree_rows(Session(data))
     wanted = [f"t{index}" for index, (_, is_reply) in enumerate(links) if not is_reply]
     assert sorted(text for text, _, _, _ in turns(rows)) == sorted(wanted)
     for index, row in enumerate(rows):

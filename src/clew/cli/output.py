@@ -15,15 +15,16 @@ from typing import Any, TextIO
 from clew.system.control_characters import clean_name, escape_json_bytes
 from clew.system.plural import plural
 from clew.version import JSON_SCHEMA
-from clew.view.sanitize import ago, clean, one_line, size
+from clew.view.sanitize import clean, format_age, format_size, one_line
 from clew.wire.json_codec import encode
 from clew.wire.timestamps import moment
 
 __all__ = [
     "add_common_options",
-    "ago",
     "clean",
     "clean_name",
+    "format_age",
+    "format_size",
     "is_terminal",
     "one_line",
     "parse_count",
@@ -33,7 +34,6 @@ __all__ = [
     "print_data",
     "print_json",
     "print_message",
-    "size",
 ]
 
 

@@ -11,7 +11,7 @@ from clew.chat.tools.tool import CallResult, Json
 from clew.facts.tool_catalog import diff, objects
 from clew.system.plural import plural
 from clew.view.rows import Row
-from clew.view.sanitize import duration, tokens
+from clew.view.sanitize import format_duration, format_tokens
 
 LINES = 6  # of an output
 FEW = 3
@@ -84,8 +84,8 @@ def _agent(detail: Json) -> str:
     if not isinstance(count, int):
         return ""
     words = [plural(count, "call")]
-    words += [f"{tokens(used)} tokens"] if isinstance(used, int) else []
-    words += [duration(took / 1000)] if isinstance(took, int) else []
+    words += [f"{format_tokens(used)} tokens"] if isinstance(used, int) else []
+    words += [format_duration(took / 1000)] if isinstance(took, int) else []
     return f"Done ({' · '.join(words)})"
 
 

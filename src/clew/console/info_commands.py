@@ -17,7 +17,7 @@ from clew.conversation.load import read
 from clew.system.environment import user_home
 from clew.system.plural import plural
 from clew.view.rows import Row
-from clew.view.sanitize import one_line, tokens
+from clew.view.sanitize import format_tokens, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ async def cost(at: At) -> Done:
     for model, spent in tally.by_model.items():
         counts = [("in", "inputTokens"), ("out", "outputTokens"), ("cached", "cacheReadInputTokens")]
         counts.append(("to the cache", "cacheCreationInputTokens"))
-        told = ", ".join(f"{tokens(spent[name])} {word}" for word, name in counts if spent[name])
+        told = ", ".join(f"{format_tokens(spent[name])} {word}" for word, name in counts if spent[name])
         pairs.append((model, f"${spent['costUSD']:.4f}  {told}"))
     pairs.append(("in all", f"${tally.dollars:.4f}" + ("" if tally.is_priced else ", without what has no price")))
     at.tell("Cost since this console began", pairs)
@@ -105,12 +105,12 @@ async def context(at: At) -> Done:
 
     dialogue, window = at.session.engine.dialogue, at.session.engine.window
     pairs: list[tuple[object, object]] = [
-        ("in all", f"{tokens(dialogue.size)} of {tokens(window)} tokens ({dialogue.size / window:.0%})")
+        ("in all", f"{format_tokens(dialogue.size)} of {format_tokens(window)} tokens ({dialogue.size / window:.0%})")
     ]
     if dialogue.journal.path.exists():
         found = await asyncio.to_thread(lambda: weighed(read(dialogue.journal.path)))
-        pairs.append(("instructions and tools", tokens(found.scale.base)))
-        pairs += [(name, tokens(s.tokens)) for name, s in found.shares.items() if s.tokens and name != UNSENT]
+        pairs.append(("instructions and tools", format_tokens(found.scale.base)))
+        pairs += [(name, format_tokens(s.tokens)) for name, s in found.shares.items() if s.tokens and name != UNSENT]
     at.tell("Context", pairs)
     return None
 
@@ -153,7 +153,7 @@ async def memory(at: At) -> Done:
     found = Memories(
         wishes.options.cwd, wishes.options.claude, Path(user_home()), wishes.is_trusted, wishes.sources
     ).first()
-    pairs = [(f"{m.scope}", f"{m.path} ({tokens(len(m.text) // 4)} tokens)") for m in found]
+    pairs = [(f"{m.scope}", f"{m.path} ({format_tokens(len(m.text) // 4)} tokens)") for m in found]
     at.tell("Memory", pairs or [("none", f"write {wishes.options.cwd / 'CLAUDE.md'}")])
     return None
 

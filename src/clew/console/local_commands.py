@@ -16,7 +16,7 @@ from clew.conversation.session_listing import Outline
 from clew.models import plan_model
 from clew.system import shell_quoting
 from clew.system.plural import plural
-from clew.view.sanitize import ago, one_line
+from clew.view.sanitize import format_age, one_line
 from clew.wire.layout import Project, slugs
 
 __all__ = ["AT_ONCE", "COMMANDS", "At", "ConsoleCommand", "Done", "Leave", "Open", "known"]
@@ -45,7 +45,7 @@ async def _resume(at: At) -> Done:
     if not outlines:
         at.say("There is no other session of this folder.")
         return None
-    options = [Option(one_line(o.title) or o.id[:8], o.id, f"{ago(o.when)} · {o.id[:8]}") for o in outlines]
+    options = [Option(one_line(o.title) or o.id[:8], o.id, f"{format_age(o.when)} · {o.id[:8]}") for o in outlines]
     chosen = await at.face.choose(Menu("Go on with which session?", options, is_sought=True))
     if chosen is None:
         return None
@@ -87,9 +87,9 @@ async def _leave(at: At) -> Done:
 
 
 async def _export(at: At) -> Done:
-    from clew.view.header import about
-    from clew.view.mask_rows import MaskCount, masked
-    from clew.view.row_markdown import markdown
+    from clew.view.header import describe_session
+    from clew.view.mask_rows import MaskCount, mask_rows
+    from clew.view.row_markdown import markdown_document
     from clew.view.rows import ViewOptions, rows
     from clew.view.static_site import file_name
     from clew.wire.session_writer import place
@@ -99,10 +99,10 @@ async def _export(at: At) -> Done:
         at.say("There is nothing to export yet.")
         return None
     session, tally = read(path), MaskCount()
-    head = about(session, tally)
+    head = describe_session(session, tally)
     target = at.wishes.options.cwd / (at.arguments or file_name(head, ".md"))
-    shown = masked(rows(session, session.turns, ViewOptions(lines=None, diff_lines=None)), tally)
-    place(target, (f"{piece}\n".encode() for piece in markdown(head, shown)))
+    shown = mask_rows(rows(session, session.turns, ViewOptions(lines=None, diff_lines=None)), tally)
+    place(target, (f"{piece}\n".encode() for piece in markdown_document(head, shown)))
     at.say(f"Exported to {target}" + (f", {plural(tally.secrets, 'secret')} masked." if tally.secrets else "."))
     return None
 

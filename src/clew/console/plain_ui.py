@@ -19,7 +19,7 @@ from clew.system.plural import plural
 from clew.view.approval_text import code, escape, escape_line
 from clew.view.rows import Row
 from clew.view.sanitize import clean, one_line
-from clew.view.truncate import cut
+from clew.view.truncate import truncate
 
 if TYPE_CHECKING:
     from clew.console.controller import Controller
@@ -54,7 +54,7 @@ def told(row: Row) -> str:
         return f"Compacted, from {row.facts.get('before')} tokens to {row.facts.get('after')}."
     if row.kind == "todo":
         return f"Todo, {_STATES.get(str(row.facts.get('status')), 'to do')}: {one_line(row.text)}"
-    shown, more = cut(clean(row.text), row.limit)
+    shown, more = truncate(clean(row.text), row.limit)
     state = " (failed)" if row.kind == "call" and row.facts.get("failed") else ""
     rest = f"\n{plural(more, 'more line')}" if more else ""
     return f"{_WORDS.get(row.kind, '')}{shown}{state}{rest}"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from clew.console.colours import PAINT
 from clew.system.plural import plural
-from clew.view.row_labels import shrunk, sign, took
+from clew.view.row_labels import compaction_label, duration_label, todo_sign
 from clew.view.rows import Row
 from clew.view.sanitize import clean, one_line
-from clew.view.truncate import cut
+from clew.view.truncate import truncate
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -119,7 +119,7 @@ def _plan(painter: Painter, row: Row) -> Iterator[str]:
 
 def _thinking(painter: Painter, row: Row) -> Iterator[str]:
     yield ""
-    shown, more = cut(clean(row.text), row.limit)
+    shown, more = truncate(clean(row.text), row.limit)
     yield from painter.lines(_text(shown, "thought"), painter.styled("✻ ", "sign"))
     if more:
         yield painter.styled(f"  … {plural(more, 'more line')}", "hint")
@@ -138,13 +138,13 @@ def _call(painter: Painter, row: Row) -> Iterator[str]:
     name, _, about = one_line(row.text).partition(" ")
     dot = "failed" if row.facts.get("failed") else "open" if row.facts.get("open") else "done"
     yield from call_title(painter, name, about, dot)
-    if time := took(row):
+    if time := duration_label(row):
         yield painter.styled(f"  took {time}", "hint")
 
 
 def _result(painter: Painter, row: Row) -> Iterator[str]:
     sign_style = "sign.failed" if row.kind == "failure" else "sign"
-    shown, more = cut(clean(row.text), row.limit)
+    shown, more = truncate(clean(row.text), row.limit)
     yield from painter.lines(_text(shown or "(no output)"), painter.styled("  ⎿  ", sign_style))
     if more:
         yield painter.styled(f"     … +{plural(more, 'line')}", "hint")
@@ -152,7 +152,7 @@ def _result(painter: Painter, row: Row) -> Iterator[str]:
 
 def _diff(painter: Painter, row: Row) -> Iterator[str]:
     """A diff with the numbers of its lines."""
-    shown, more = cut(clean(row.text), row.limit)
+    shown, more = truncate(clean(row.text), row.limit)
     old = new = 0
     for line in shown.split("\n"):
         if found := _HUNK.match(line):
@@ -175,12 +175,15 @@ def _diff(painter: Painter, row: Row) -> Iterator[str]:
 def _todo(painter: Painter, row: Row) -> Iterator[str]:
     status = row.facts.get("status")
     style = f"todo.{status}" if status in ("completed", "in_progress") else ""
-    yield from painter.lines(_text(row.text, style), f"     {sign(row)} ")
+    yield from painter.lines(_text(row.text, style), f"     {todo_sign(row)} ")
 
 
 def _compaction(painter: Painter, row: Row) -> Iterator[str]:
     yield ""
-    yield painter.styled("✻ ", "sign.warning") + f"Compacted ({row.facts.get('trigger') or 'unknown'}{shrunk(row)})"
+    yield (
+        painter.styled("✻ ", "sign.warning")
+        + f"Compacted ({row.facts.get('trigger') or 'unknown'}{compaction_label(row)})"
+    )
 
 
 def _agent(painter: Painter, row: Row) -> Iterator[str]:
@@ -193,7 +196,7 @@ def _marked(
     def paint(painter: Painter, row: Row) -> Iterator[str]:
         if before:
             yield ""
-        shown, more = cut(clean(row.text), row.limit)
+        shown, more = truncate(clean(row.text), row.limit)
         yield from painter.lines(_text(shown, text_style), painter.styled(mark, style) if mark.strip() else mark)
         if more:
             yield painter.styled(f"{' ' * len(mark)}… +{plural(more, 'line')}", "hint")

@@ -16,7 +16,7 @@ from clew.conversation.load import read
 from clew.errors import ClewError, NotFound
 from clew.system.plural import plural
 from clew.view.rows import Row
-from clew.view.sanitize import ago, one_line
+from clew.view.sanitize import format_age, one_line
 
 BOTH, CONVERSATION, CODE = "both", "conversation", "code"
 UNDO = "undo"
@@ -68,7 +68,7 @@ def _undoing(session: ChatSession) -> RewindPlan | None:
 
 
 def _option(place: RewindPoint) -> Option:
-    when = ago(place.time) if isinstance(place.time, datetime) else ""
+    when = format_age(place.time) if isinstance(place.time, datetime) else ""
     return Option(one_line(place.text) or "(no text)", place, when)
 
 

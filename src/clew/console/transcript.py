@@ -16,7 +16,7 @@ from clew.console.render import Painter, call_title
 from clew.facts.tool_catalog import subject, tool_name
 from clew.system.plural import plural
 from clew.view.rows import Row
-from clew.view.sanitize import clean, duration, one_line, tokens
+from clew.view.sanitize import clean, format_duration, format_tokens, one_line
 
 SPINNER = "·✢✳✶✻✽✻✶✳✢"
 _SPEED = 8  # pictures of the spinner in a second
@@ -125,7 +125,7 @@ class Transcript:
         for error in told.errors:
             self.put(Row("error", error))
         if told.milliseconds >= 60_000:
-            self.put(Row("about", f"took {duration(told.milliseconds / 1000)}"))
+            self.put(Row("about", f"took {format_duration(told.milliseconds / 1000)}"))
 
     # -- a reply as it comes
 
@@ -173,7 +173,7 @@ class Transcript:
             if text.strip() and self.is_verbose:
                 self.put(Row("thinking", text))
             elif text.strip():
-                self.put(Row("thinking", f"Thought for {duration(seconds)}" if seconds >= 1 else "Thought"))
+                self.put(Row("thinking", f"Thought for {format_duration(seconds)}" if seconds >= 1 else "Thought"))
         elif block.get("type") == "tool_use" and isinstance(block.get("input"), dict):
             self.call(str(block["id"]), str(block["name"]), block["input"])
         self._reset_block()
@@ -230,7 +230,7 @@ class Transcript:
         more = max(call.lines - _LAST_LINES, 0)
         seconds = self.clock() - call.began if call.began is not None else 0
         if seconds >= 2:
-            words = [f"+{plural(more, 'line')}" if more else "", duration(seconds)]
+            words = [f"+{plural(more, 'line')}" if more else "", format_duration(seconds)]
             words.append("ctrl+b to put it aside" if call.name == "Bash" else "")
             yield painter.styled("     " + " · ".join(w for w in words if w), "quiet")
 
@@ -238,7 +238,10 @@ class Transcript:
         assert self.began is not None
         seconds = self.clock() - self.began
         sign = SPINNER[int(seconds * _SPEED) % len(SPINNER)]
-        facts = [duration(seconds), f"↓ {tokens(self._received // 4)} tokens" if self._received >= 40 else ""]
+        facts = [
+            format_duration(seconds),
+            f"↓ {format_tokens(self._received // 4)} tokens" if self._received >= 40 else "",
+        ]
         facts.append("esc to interrupt")
         told = " · ".join(fact for fact in facts if fact)
         return painter.styled(f"{sign} ", "sign.agent") + f"{self.doing}… " + painter.styled(f"({told})", "quiet")

@@ -17,20 +17,20 @@ Modules:
                        history.
     long_outputs       Index long tool outputs, which are stored in files next to the transcript.
     parallel_build     Read changed transcripts into the shards; large builds use one process per shard.
-    query_syntax       The query: what a person typed, as a value.
-    ranking            Ranking: which session is meant, as one formula.
-    refresh            Refreshing: bring a shard up to date with the transcripts.
-    results            Results: what a refresh and a search answer.
-    saved_searches     Recalls: what a search found, kept for later in a file that anybody can read.
+    query_syntax       Parse a search query into terms, clauses and filters.
+    ranking            Score passages and sessions with one formula.
+    refresh            Update a shard with new, changed, moved and deleted transcripts.
+    results            Result types of refreshing, embedding and searching.
+    saved_searches     Save search results as recalls: JSON files that people and programs can read.
     semantic/          Search by meaning: sentence vectors beside the index.
-    session_facts      Learning: what the entries of a file say of its session, carried on as the file grows.
-    session_index      Searching: the index as it is used.
+    session_facts      Collect the facts of a session (titles, times, models, rounds) from its entries,
+                       incrementally.
+    session_index      The search index: open, refresh and query it.
     snippet            Passages: the place in a transcript where a match is, cut out of its line.
-    spelling           Typing errors: when nothing is found, the words of the index that are nearest to those that
-                       were asked for.
-    sql_filters        Filters: the conditions of a query in SQL.
-    surrounding_turns  Context: the turns around a place in a transcript.
-    tokenizer          Text for the index: how words are cut, the same for what is stored and for what is asked.
-    work_items         Todo lists, tasks and plans in the index: one row of `file` and one piece for each, beside
-                       those of their session.
+    spelling           Correct typing errors: replace words that are not in the index by the most similar ones.
+    sql_filters        Translate query filters into SQL conditions, so that a LIMIT counts only passages that pass
+                       them.
+    surrounding_turns  Find the turns around a position in a transcript.
+    tokenizer          Split text into words, in the same way for indexing and for queries.
+    work_items         Index todo lists, tasks and plans: one row of `file` and one piece for each.
 """

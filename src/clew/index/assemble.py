@@ -8,7 +8,7 @@ from clew.index.query_syntax import INPUTS
 from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
 from clew.index.snippet import Passage, cut, marks, text_at
-from clew.index.sql_filters import conditions
+from clew.index.sql_filters import build_conditions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -238,9 +238,9 @@ def _load_passages(
 
 def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
     if passage.field in SIDE_FIELDS:
-        from clew.index.work_items import side_text
+        from clew.index.work_items import read_side_text
 
-        passage.text, passage.marks = cut(side_text(passage.path, passage.field), query.terms)
+        passage.text, passage.marks = cut(read_side_text(passage.path, passage.field), query.terms)
         return
     if passage.offset < 0:
         passage.kind, passage.text, passage.marks = _best_title(result, query)
@@ -291,7 +291,7 @@ def recent_sessions(
     shards: Sequence[apsw.Connection], query: Query, limit: int, without: str | None, now: float
 ) -> list[SearchResult]:
     """Return the newest sessions that pass the filters and contain at least one message."""
-    filters = conditions(query, lambda: sessions_with_agents(shards))
+    filters = build_conditions(query, lambda: sessions_with_agents(shards))
     statement = (
         f"SELECT {_FACT_COLUMNS} FROM file f WHERE f.agent='' AND f.messages>0 AND f.session<>? AND {filters.on_files}"
         " ORDER BY f.ended DESC LIMIT ?"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from clew.index.tokenizer import WIDE
+from clew.index.tokenizer import WIDE_RANGES
 
 MIN_RUN = 256  # longer than any word or digest
 _BASE64_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
-_WIDE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in WIDE) + "]")
+_WIDE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in WIDE_RANGES) + "]")
 _RUN = re.compile(rf"(data:[^,\s]{{0,80}};base64,)?[A-Za-z0-9+/_-]{{{MIN_RUN},}}={{0,2}}")
 
 

@@ -19,11 +19,18 @@ from clew.index.fts_match import sessions_with_agents
 from clew.index.long_outputs import LongOutputs
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS, Clause, Query, Term, round_range
 from clew.index.results import SearchResult
-from clew.index.session_facts import Indexed, SessionFacts, input_number, note_round, seconds, tools_of
+from clew.index.session_facts import (
+    IndexedEntry,
+    SessionFacts,
+    epoch_seconds,
+    input_number,
+    match_results,
+    update_round,
+)
 from clew.index.session_index import Index
 from clew.index.snippet import BEFORE, WIDTH, Passage
-from clew.index.sql_filters import conditions
-from clew.index.work_items import OFFSET, side_text
+from clew.index.sql_filters import build_conditions
+from clew.index.work_items import SIDE_OFFSET, read_side_text
 from clew.system.file_errors import ErrorCollector
 from clew.system.regex_deadline import Pattern
 from clew.wire.bulk_scan import scan
@@ -134,7 +141,7 @@ def grep(index: Index, pattern_text: str, regex: bool, query: Query, without: st
 def _filtered_files(index: Index, query: Query) -> dict[str, str]:
     """Return {path: session} of the files that pass the filters on files; filters on passages are applied later."""
     with_words = Query("", [Clause([Term("a")])], query.filters)  # filters mean something else in a query without words
-    filters = conditions(with_words, lambda: sessions_with_agents(index.shards))
+    filters = build_conditions(with_words, lambda: sessions_with_agents(index.shards))
     statement = f"SELECT f.path, f.session FROM file f WHERE {filters.on_files}"
     return {path: session for shard in index.shards for path, session in shard.execute(statement, filters.file_values)}
 
@@ -166,9 +173,9 @@ def _set_rounds(passages: Sequence[Passage], file: TranscriptFile) -> None:
     facts = SessionFacts(file.session)
     rounds: dict[int, tuple[int, str]] = {}
     with ErrorCollector().catch(file.path):
-        for piece in scan(file.path, finished=True, shape=Indexed):
+        for piece in scan(file.path, finished=True, shape=IndexedEntry):
             for entry, offset in zip(piece.spoken, piece.offsets, strict=True):
-                note_round(entry, facts, bool(file.agent))
+                update_round(entry, facts, bool(file.agent))
                 if offset in offsets:
                     number = input_number(entry)
                     rounds[offset] = facts.round, INPUTS[number - 1] if number else ""
@@ -192,7 +199,7 @@ def _unindexed_result(session: str, file: TranscriptFile) -> SearchResult:
 
 def scan_file(file: TranscriptFile, pattern: ScanPattern, query: Query) -> Iterator[Passage]:
     """Yield a passage for each piece of a file whose text matches."""
-    fields = set(query.places)
+    fields = set(query.fields)
     calls = SessionFacts(file.session)
     rounds: dict[int, RoundInput] = {}
     needs_all = any(
@@ -201,13 +208,13 @@ def scan_file(file: TranscriptFile, pattern: ScanPattern, query: Query) -> Itera
     if not file.path.endswith(".jsonl"):
         field = "plan" if file.folder == "plans" else "todo"
         if field in fields and _is_in_round((0, 0, 0), query):
-            side_item = Words(field, side_text(file.path, field))
-            yield from _match_text(file, side_item, (OFFSET, 0), file.mtime_ns // 10**9, (pattern, query))
+            side_item = Words(field, read_side_text(file.path, field))
+            yield from _match_text(file, side_item, (SIDE_OFFSET, 0), file.mtime_ns // 10**9, (pattern, query))
         return
     try:
         for buffer, at in pieces(file.path, size=READ_SIZE):
             for line, offset in [(buffer, at)] if needs_all else _candidate_lines(buffer, at, pattern):
-                for piece in scan(line, finished=True, shape=Indexed):
+                for piece in scan(line, finished=True, shape=IndexedEntry):
                     for entry, start in zip(piece.spoken, piece.offsets, strict=True):
                         yield from _scan_entry(file, entry, offset + start, (pattern, query, fields, calls, rounds))
         if "result" in fields:
@@ -222,19 +229,19 @@ def _scan_long_outputs(
     """Yield the matches in long outputs, which are stored next to the transcript."""
     calls = SessionFacts(file.session)
     outputs: LongOutputs | None = None
-    for piece in scan(file.path, finished=True, shape=Indexed, holding=b'"tool_use'):
+    for piece in scan(file.path, finished=True, shape=IndexedEntry, holding=b'"tool_use'):
         for entry, at in zip(piece.spoken, piece.offsets, strict=True):
             session = file.session or entry.session_id or ""
             outputs = outputs or LongOutputs(file.path, session)
             if not outputs.names:
                 return
-            tools = [name for name, _ in tools_of(entry, calls, at)]
+            tools = [name for name, _ in match_results(entry, calls, at)]
             results = [item for item in words(entry) if item.field == "result"]
             for position, part, text in outputs.pieces(entry):
                 is_in_round = _is_in_round(rounds.get(at, _RESULT_INPUT), query)
                 if is_in_round and position < len(results) and position < len(tools):
                     output = Words("result", text, tools[position], results[position].failed)
-                    yield from _match_text(file, output, (at, part), seconds(entry.timestamp), (pattern, query))
+                    yield from _match_text(file, output, (at, part), epoch_seconds(entry.timestamp), (pattern, query))
 
 
 def _candidate_lines(buffer: bytes, at: int, pattern: ScanPattern) -> Iterator[tuple[bytes, int]]:
@@ -255,14 +262,14 @@ def _candidate_lines(buffer: bytes, at: int, pattern: ScanPattern) -> Iterator[t
 
 def _scan_entry(
     file: TranscriptFile,
-    entry: Indexed,
+    entry: IndexedEntry,
     offset: int,
     scan_state: tuple[ScanPattern, Query, set[str], SessionFacts, dict[int, RoundInput]],
 ) -> Iterator[Passage]:
     pattern, query, fields, calls, rounds = scan_state
-    note_round(entry, calls, bool(file.agent))
+    update_round(entry, calls, bool(file.agent))
     round_input = rounds[offset] = (calls.round, calls.round_class, input_number(entry))
-    called_tools = tools_of(entry, calls, offset)
+    called_tools = match_results(entry, calls, offset)
     tools = iter(called_tools)
     for part, item in enumerate(words(entry, [name for name, _ in called_tools])):
         tool = item.tool or (next(tools, ("", -1))[0] if item.field == "result" else "")
@@ -270,7 +277,7 @@ def _scan_entry(
             continue
         piece = Words(item.field, item.text, tool, item.failed)
         if _is_in_round(round_input, query):
-            yield from _match_text(file, piece, (offset, part), seconds(entry.timestamp), (pattern, query))
+            yield from _match_text(file, piece, (offset, part), epoch_seconds(entry.timestamp), (pattern, query))
 
 
 def _match_text(

@@ -21,7 +21,7 @@ def find_scattered(
     """Return the sessions in which each clause matches somewhere, except those in `known`."""
     excluded = [clause for clause in query.clauses if clause.negated]
     common: dict[str, SessionMatches] | None = None
-    for clause in query.wanted:
+    for clause in query.positive_clauses:
         by_session = group_by_session(
             shards,
             find_matches(shards, _query_with_clause(query, clause, excluded), MATCHES_PER_WORD, now, weighed=False),

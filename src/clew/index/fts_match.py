@@ -7,8 +7,8 @@ seldom wins. The benchmark measures how seldom.
 from __future__ import annotations
 
 from clew.index.index_schema import FIELDS, SPOKEN_FIELDS
-from clew.index.ranking import UNWEIGHED, WEIGHT, density, recency
-from clew.index.sql_filters import conditions
+from clew.index.ranking import DEFAULT_RELEVANCE, FIELD_WEIGHTS, density, recency
+from clew.index.sql_filters import build_conditions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MAX_TOOL_TEXTS = 1_000
 FEW_TOOL_TEXTS = 200  # limit of tool texts if titles, prompts and replies have enough matches
 ENOUGH_SPOKEN = 20
 MAX_FILES = 120  # files with matches that are ranked, the best
-_HALF_WEIGHTS = [WEIGHT[name] / 2 for name in FIELDS]
+_HALF_WEIGHTS = [FIELD_WEIGHTS[name] / 2 for name in FIELDS]
 
 
 class FileMatches:
@@ -56,7 +56,7 @@ def find_matches(
 
     Unless `weighed`, every match gets the default relevance.
     """
-    where, values = conditions(query, lambda: sessions_with_agents(shards)).on_pieces
+    where, values = build_conditions(query, lambda: sessions_with_agents(shards)).on_pieces
     tables = _tables(query)
     results: list[FileMatches] = []
     for number, shard in enumerate(shards):
@@ -64,7 +64,7 @@ def find_matches(
         spoken = 0
         for table, match, limit in tables:
             has_enough = table == "done" and spoken >= ENOUGH_SPOKEN and now is not None
-            if has_enough and query.is_growing:
+            if has_enough and query.has_prefix:
                 break
             is_weighed = weighed and (table == "said" or (match and not spoken))
             relevance = f"bm25({table})" if is_weighed else "0.0"
@@ -88,7 +88,7 @@ def _tables(query: Query) -> list[tuple[str, tuple[str, ...], int]]:
     """Return (table, match expression, limit) for each kind of piece to search, the weightiest first."""
     if not query.clauses:
         return [("piece", (), MAX_TOOL_TEXTS)]
-    fields = query.places
+    fields = query.fields
     prompt_columns, reply_columns = (
         [name for name in names if name in fields] for names in (SPOKEN_FIELDS[:2], SPOKEN_FIELDS[2:])
     )
@@ -106,7 +106,7 @@ def _tables(query: Query) -> list[tuple[str, tuple[str, ...], int]]:
 def _add_matches(rows: list[Any], shard: int, by_file: dict[int, FileMatches]) -> None:
     """Add matches to their files; relevance is relative to the best match of the same kind."""
     best = min([row[4] for row in rows], default=0.0)
-    part, base = (1 / best, 1.0) if best else (0.0, 1 + UNWEIGHED)
+    part, base = (1 / best, 1.0) if best else (0.0, 1 + DEFAULT_RELEVANCE)
     spoken_fields = len(SPOKEN_FIELDS)
     match = FileMatches(shard, -1)
     for number, file, field, when, relevance in rows:

@@ -73,7 +73,7 @@ def add_gone(
     """
     moment = time.time() if now is None else now
     candidates = _search_archive(query, limit, archive, refresh, semantic, moment)
-    if query.wanted:
+    if query.positive_clauses:
         candidates += _search_lists(index, query, without, moment, semantic)
     else:
         from clew.index.known_sessions import list_metadata
@@ -87,7 +87,7 @@ def add_gone(
         return results
     merged = [*([] if results.instead else results), *new]
     results.instead = ""
-    if query.clauses or query.is_about_pieces:
+    if query.clauses or query.filters_passages:
         merged.sort(key=lambda result: (result.is_scattered, -result.score, result.session))
     else:
         merged.sort(key=lambda result: -(result.ended or 0))
@@ -196,7 +196,7 @@ def _search_lists(index: Index, query: Query, without: str | None, now: float, s
 
 def _may_match(root: str, query: Query) -> bool:
     """Return whether the bytes of one of the lists contain a word of each clause."""
-    needles = [[term.words[0].encode() for term in clause.terms if term.words] for clause in query.wanted]
+    needles = [[term.words[0].encode() for term in clause.terms if term.words] for clause in query.positive_clauses]
     for path in _list_files(root):
         try:
             with open(path, "rb") as file:

@@ -22,15 +22,15 @@ from clew.index.index_schema import FIELDS, FIRST_ROW, SPOKEN_FIELDS
 from clew.index.long_outputs import LongOutputs
 from clew.index.session_facts import (
     COLUMNS,
-    Indexed,
+    IndexedEntry,
     SessionFacts,
-    facts_of,
+    epoch_seconds,
+    facts_from_row,
     input_number,
-    learn,
-    node_of,
-    note_round,
-    seconds,
-    tools_of,
+    match_results,
+    node_id,
+    update_facts,
+    update_round,
 )
 from clew.wire.bulk_scan import scan
 from clew.wire.layout import is_warmup
@@ -79,7 +79,7 @@ class _FileRow:
     pending_summaries: dict[int, tuple[int, str]] = field(
         default_factory=dict
     )  # by the node of an entry that may follow
-    chosen: int = -1  # where the chosen summary is
+    summary_offset: int = -1  # where the chosen summary is
     textless_nodes: set[int] = field(default_factory=set)  # entries without pieces, which a summary may refer to
 
 
@@ -150,7 +150,7 @@ class IndexWriter:
                 file, transcript, (row, titles_before), state, 0, block
             )  # if it grows, it is read from the start
             return
-        for piece in scan(file, offset=offset, finished=True, shape=Indexed):
+        for piece in scan(file, offset=offset, finished=True, shape=IndexedEntry):
             for entry, entry_offset in zip(piece.spoken, piece.offsets, strict=True):
                 self._add_entry(entry, entry_offset, row, bool(transcript.agent), block)
                 outputs = outputs or self._long_outputs(transcript, row)
@@ -184,7 +184,7 @@ class IndexWriter:
         if row is None:
             return None
         file_id, inode, size, mtime, offset, mark, title, *facts = row
-        return _FileRow(file_id, (inode, size, mtime), offset, mark, title is not None, facts_of(tuple(facts)))
+        return _FileRow(file_id, (inode, size, mtime), offset, mark, title is not None, facts_from_row(tuple(facts)))
 
     def _insert_file(self, transcript: TranscriptFile) -> _FileRow:
         self.shard.execute(
@@ -193,17 +193,17 @@ class IndexWriter:
         return _FileRow(self.shard.last_insert_rowid(), (0, -1, -1), 0, b"", False, SessionFacts(transcript.session))
 
     def _add_entry(
-        self, entry: Indexed, offset: int, row: _FileRow, is_agent: bool, block: list[tuple[Any, ...]]
+        self, entry: IndexedEntry, offset: int, row: _FileRow, is_agent: bool, block: list[tuple[Any, ...]]
     ) -> None:
         """Add the pieces of an entry to the block, and its facts to those of the session."""
         facts = row.facts
-        when = seconds(entry.timestamp)
-        learn(entry, facts, when, is_agent)
-        note_round(entry, facts, is_agent)
+        when = epoch_seconds(entry.timestamp)
+        update_facts(entry, facts, when, is_agent)
+        update_round(entry, facts, is_agent)
         round_columns = (facts.round, facts.round_class, input_number(entry))
-        node = node_of(entry.uuid)
+        node = node_id(entry.uuid)
         facts.root = facts.root or node
-        called_tools = tools_of(entry, facts, offset)
+        called_tools = match_results(entry, facts, offset)
         tools = iter(called_tools)
         before = len(block)
         for part, item in enumerate(words(entry, [name for name, _ in called_tools])):
@@ -235,7 +235,7 @@ class IndexWriter:
             if self._contains_leaf(entry.leaf, row, block):
                 _choose_summary(row, summary)
             else:
-                row.pending_summaries[node_of(entry.leaf)] = summary
+                row.pending_summaries[node_id(entry.leaf)] = summary
         elif node and node in row.pending_summaries:
             _choose_summary(row, row.pending_summaries.pop(node))
 
@@ -245,7 +245,7 @@ class IndexWriter:
         return LongOutputs(transcript.path, session) if session else None
 
     def _add_long_outputs(
-        self, outputs: LongOutputs, entry: Indexed, offset: int, file_row: _FileRow, block: list[tuple[Any, ...]]
+        self, outputs: LongOutputs, entry: IndexedEntry, offset: int, file_row: _FileRow, block: list[tuple[Any, ...]]
     ) -> None:
         """Add the pieces of long outputs, with the tool, time and node of the results that stand for them."""
         result_rows = [row for row in block[-_MAX_RESULTS:] if row[1] == offset and row[3] == _RESULT]
@@ -277,7 +277,7 @@ class IndexWriter:
 
     def _contains_leaf(self, leaf: str | None, file_row: _FileRow, block: list[tuple[Any, ...]]) -> bool:
         """Return whether the entry that a summary refers to is in the same file."""
-        node = node_of(leaf)
+        node = node_id(leaf)
         return node != 0 and (
             node in file_row.textless_nodes
             or any(row[7] == node for row in block)
@@ -364,8 +364,8 @@ class IndexWriter:
 
 def _choose_summary(row: _FileRow, summary: tuple[int, str]) -> None:
     """Use a summary as title unless one further down in the file was chosen."""
-    if summary[0] > row.chosen:
-        row.chosen, row.facts.summary = summary
+    if summary[0] > row.summary_offset:
+        row.summary_offset, row.facts.summary = summary
 
 
 def _has_only_grown(file: BinaryIO, row: _FileRow, state: tuple[int, int, int]) -> bool:

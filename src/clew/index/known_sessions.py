@@ -18,7 +18,7 @@ from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
 from clew.index.session_index import Index
 from clew.index.snippet import Passage, cut
-from clew.index.tokenizer import tokens
+from clew.index.tokenizer import tokenize
 from clew.system.file_errors import ErrorCollector
 from clew.wire.layout import Tree
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
@@ -100,7 +100,7 @@ TextMatcher = Callable[[str], tuple[str, Marks] | None]  # returns a snippet and
 
 def search_metadata(index: Index, query: Query, without: str | None, now: float) -> Iterator[SearchResult]:
     """Yield the sessions whose title or prompts in a list contain all words of a query."""
-    if query.wanted:
+    if query.positive_clauses:
         yield from _search(
             index, query, without, now, lambda t: cut(t, query.terms) if _matches_query(t, query) else None
         )
@@ -123,7 +123,7 @@ def match_metadata(
 
 def list_metadata(index: Index, query: Query, without: str | None, now: float) -> tuple[list[SearchResult], list[str]]:
     """Return the gone sessions of the index that pass the filters, and the ids of those in the history."""
-    if query.is_about_pieces or not _is_answerable(query):
+    if query.filters_passages or not _is_answerable(query):
         return [], []
     known = [
         session
@@ -144,7 +144,7 @@ def _search(index: Index, query: Query, without: str | None, now: float, match: 
         for field, text in (("title", known.title), ("prompt", known.first_prompt)):
             is_new = field == "title" or not known.has_file  # prompts of existing transcripts are in the index
             is_candidate = (
-                is_new and field in query.places and known.session != without and _passes_filters(known, query)
+                is_new and field in query.fields and known.session != without and _passes_filters(known, query)
             )
             if is_candidate and text and (snippet := match(text)):
                 yield _result(index, known, field, snippet, now)
@@ -161,7 +161,7 @@ def _root(index: Index) -> Path:
 
 
 def _matches_query(text: str, query: Query) -> bool:
-    words = tokens(text)
+    words = tokenize(text)
     return all(
         any(_contains_phrase(words, term.words, term.is_prefix) for term in clause.terms) != clause.negated
         for clause in query.clauses

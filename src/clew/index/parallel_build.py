@@ -11,7 +11,7 @@ from subprocess import Popen
 
 from clew.index.changed_files import ChangedFiles, compare_files
 from clew.index.index_schema import open_shard, shard_number
-from clew.index.refresh import IDLE, merge, update
+from clew.index.refresh import MERGE_SECONDS, merge_segments, update_shard
 from clew.index.results import Refreshed
 from clew.index.session_index import Index
 from clew.system.subprocesses import start_clew
@@ -54,15 +54,15 @@ def _build_sequentially(
         left = len(states) - number
         deadline = None if end is None else time.monotonic() + max(0.0, end - time.monotonic()) / left
         report = (lambda now, before=read: progress(before + now, total)) if progress else None
-        counts = update(shard, state, deadline, report)
+        counts = update_shard(shard, state, deadline, report)
         read += counts.bytes
         done.files += counts.files
         done.pieces += counts.pieces
         done.is_complete = done.is_complete and counts.is_complete
         done.skipped += counts.skipped
         if counts.pieces or counts.removed:
-            small = time.monotonic() + IDLE
-            merge(shard, (None if end is None else deadline) if counts.bytes >= MIN_BYTES else small)
+            small = time.monotonic() + MERGE_SECONDS
+            merge_segments(shard, (None if end is None else deadline) if counts.bytes >= MIN_BYTES else small)
     return done
 
 
@@ -116,10 +116,10 @@ def build_shard(root: str, folder: str, budget: str, number: str) -> int:
     shard, _ = open_shard(os.path.join(folder, f"{number}.db"))
     missed: list[str] = []
     files = [f for f in walk(root, missed) if shard_number(f.session, f.path) == int(number)]
-    counts = update(
+    counts = update_shard(
         shard, compare_files(shard, files, not missed), deadline, lambda done: print(done, 0, 0, 0, flush=True)
     )
-    merge(shard, deadline)
+    merge_segments(shard, deadline)
     shard.close()
     print(counts.bytes, counts.files, counts.pieces, int(counts.is_complete), flush=True)
     return 0

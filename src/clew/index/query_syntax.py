@@ -1,40 +1,43 @@
-"""The query: what a person typed, as a value.
+"""Parse a search query into terms, clauses and filters.
 
-    retry backoff            both words, in one passage or else in one session
+retry backoff            both words, in one passage or else in one session
     "exact phrase"           words in sequence; code symbols such as foo_bar.baz() are such sequences by themselves
-    back*                    words that begin so (the last word always, while it is being typed)
-    -word                    not this one          a OR b      either
+    back*                    words with this prefix (always the last word while it is being typed)
+    -word                    not this word         a OR b      either
     project: branch: model: tool: file: role: since: until: in: is: has: id: input: round:
-    in:talk                  what people and the model said to each other: no tools, no agents; in:all is everything
+    in:talk                  the conversation of user and model: no tools, no agents; in:all is everything
 
-Every other character is literal. A query that cannot be understood says where and why. Nothing heavy is imported here.
+Every other character is literal. An invalid query raises BadQuery with position and reason. This module must stay
+fast to import.
 """
 
 from __future__ import annotations
 
 from clew.errors import BadQuery
-from clew.index.tokenizer import tokens
+from clew.index.tokenizer import tokenize
 
-NAMES = (
+FILTER_NAMES = (
     *("project", "branch", "model", "tool", "file", "role", "since", "until", "in", "is", "has", "id"),
     *("input", "round"),
 )
-PLACES = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
-TALK = ("title", "prompt", "reply")  # what `in:talk` stands for; agents are left out besides
-ALL = tuple(place for place in PLACES if place != "thinking")
-GROUPS = {"talk": TALK, "all": ALL}
-_CHOOSING = frozenset({"in", "role", "tool", "file", "input"})  # filters that say themselves where to look
-ROLES = {"user": ("prompt",), "assistant": ("reply", "thinking", "input"), "tool": ("input", "result")}
+SEARCH_FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
+TALK_FIELDS = ("title", "prompt", "reply")  # what `in:talk` stands for; it also excludes agents
+ALL_FIELDS = tuple(place for place in SEARCH_FIELDS if place != "thinking")
+FIELD_GROUPS = {"talk": TALK_FIELDS, "all": ALL_FIELDS}
+_FIELD_FILTERS = frozenset(
+    {"in", "role", "tool", "file", "input"}
+)  # filters that choose fields, and so replace a default choice
+ROLE_FIELDS = {"user": ("prompt",), "assistant": ("reply", "thinking", "input"), "tool": ("input", "result")}
 INPUTS = ("ide_selection", "ide_opened_file", "tool_result", "text")
 ROUND_KINDS = ("first", "new", "continue", "resume", "result")
 COMPLEXITIES = ("high", "medium", "low")
-LONGEST = 2000  # characters of a query
-MOST = 100  # words, phrases and filters in one
-LONGEST_PHRASE = 400  # words in one phrase; a run of CJK characters is one too
-STARS = 4  # of a filter: each multiplies the work
-_CLOSED = {
-    "in": (*PLACES, *GROUPS),
-    "role": tuple(ROLES),
+MAX_QUERY = 2000  # characters
+MAX_TERMS = 100  # words, phrases and filters in one
+MAX_PHRASE = 400  # words; a run of CJK characters is a phrase too
+MAX_STARS = 4  # in one filter; each multiplies the work
+_ALLOWED_VALUES = {
+    "in": (*SEARCH_FIELDS, *FIELD_GROUPS),
+    "role": tuple(ROLE_FIELDS),
     "is": ("error", "agent"),
     "has": ("agent",),
     "input": INPUTS,
@@ -42,23 +45,23 @@ _CLOSED = {
 
 
 class Term:
-    """Words in sequence; the last may be a beginning."""
+    """Words in sequence; the last one may be a prefix."""
 
     __slots__ = ("is_prefix", "text", "words")
 
     def __init__(self, text: str, is_prefix: bool = False) -> None:
         self.text = text
-        self.words = tuple(tokens(text))
+        self.words = tuple(tokenize(text))
         self.is_prefix = is_prefix
 
     @property
     def match(self) -> str:
-        """The term in the language of the full-text engine; words hold no character that it would read."""
+        """The term in the FTS5 query language; tokenized words contain none of its special characters."""
         return f'"{" ".join(self.words)}"' + ("*" if self.is_prefix else "")
 
 
 class Clause:
-    """Terms of which one must be there, or none if it is `negated`."""
+    """Alternative terms of which one must match, or none if the clause is `negated`."""
 
     __slots__ = ("negated", "terms")
 
@@ -72,7 +75,7 @@ class Clause:
 
 
 class Query:
-    """A query: clauses that must all hold, and filters by name."""
+    """Clauses that must all match, and filters by name."""
 
     __slots__ = ("clauses", "filters", "text")
 
@@ -82,46 +85,46 @@ class Query:
         self.filters = filters
 
     @property
-    def wanted(self) -> list[Clause]:
+    def positive_clauses(self) -> list[Clause]:
         return [clause for clause in self.clauses if not clause.negated]
 
     @property
-    def places(self) -> tuple[str, ...]:
-        """The fields that are searched: those named by in: and role:, else all but thinking."""
-        given = self.filters.get
-        named = set(given("in", ())) or set(PLACES)
-        spoken = {place for role in given("role", ()) for place in ROLES[role]}
-        unnamed = {place for role in given("-role", ()) for place in ROLES[role]} | set(given("-in", ()))
-        if not spoken and "in" not in self.filters:
-            unnamed.add("thinking")
-        return tuple(place for place in PLACES if place in named & (spoken or named) - unnamed)
+    def fields(self) -> tuple[str, ...]:
+        """The fields to search: those named by in: and role:, else all except thinking."""
+        values_of = self.filters.get
+        named = set(values_of("in", ())) or set(SEARCH_FIELDS)
+        by_role = {field for role in values_of("role", ()) for field in ROLE_FIELDS[role]}
+        excluded = {field for role in values_of("-role", ()) for field in ROLE_FIELDS[role]} | set(values_of("-in", ()))
+        if not by_role and "in" not in self.filters:
+            excluded.add("thinking")
+        return tuple(field for field in SEARCH_FIELDS if field in named & (by_role or named) - excluded)
 
     @property
-    def is_about_pieces(self) -> bool:
-        """Whether the filters ask for passages of a kind, and not only for sessions."""
+    def filters_passages(self) -> bool:
+        """Whether the filters select passages, and not only sessions."""
         return any(name.lstrip("-") in ("tool", "file", "role", "in", "is", "input", "round") for name in self.filters)
 
     @property
-    def is_growing(self) -> bool:
-        """Whether the beginning of a word is looked for."""
+    def has_prefix(self) -> bool:
+        """Whether a term is a prefix."""
         return any(term.is_prefix for term in self.terms)
 
     @property
     def match(self) -> str:
-        """All clauses in the language of the full-text engine."""
-        positive = " AND ".join(clause.match for clause in self.wanted)
+        """All clauses in the FTS5 query language."""
+        positive = " AND ".join(clause.match for clause in self.positive_clauses)
         negative = " OR ".join(clause.match for clause in self.clauses if clause.negated)
         return f"({positive}) NOT ({negative})" if negative and positive else positive
 
     @property
     def terms(self) -> list[Term]:
-        """The terms to mark in a passage."""
-        return [term for clause in self.wanted for term in clause.terms]
+        """The terms to mark in a snippet."""
+        return [term for clause in self.positive_clauses for term in clause.terms]
 
     def with_default(self, default: Query) -> Query:
-        """With the filters of another query where this one does not choose them itself."""
+        """Return this query with the filters of a default query that it does not set itself."""
         names = {name.lstrip("-") for name in self.filters}
-        is_choosing = bool(names & _CHOOSING) or "error" in self.filters.get("is", ())
+        is_choosing = bool(names & _FIELD_FILTERS) or "error" in self.filters.get("is", ())
         added = {
             name: values
             for name, values in default.filters.items()
@@ -133,125 +136,132 @@ class Query:
 _SHORTER = "search for a part of it"
 
 
-def parse(text: str, *, typing: bool = False) -> Query:
-    """Understand a query. With `typing` it may still be growing: its last word is a beginning. Raises BadQuery."""
-    if len(text) > LONGEST:
-        raise BadQuery(text, LONGEST, f"A query has at most {LONGEST} characters, and this one {len(text)}; {_SHORTER}")
+def parse_query(text: str, *, typing: bool = False) -> Query:
+    """Parse a query. With `typing` it may be incomplete, and its last word is a prefix. Raises BadQuery."""
+    if len(text) > MAX_QUERY:
+        raise BadQuery(
+            text, MAX_QUERY, f"A query has at most {MAX_QUERY} characters, and this one {len(text)}; {_SHORTER}"
+        )
     clauses: list[Clause] = []
     filters: dict[str, list[str]] = {}
-    joins = False
-    empty = None
-    pieces = _cut(text, typing)
-    if len(pieces) > MOST:
+    follows_or = False
+    empty_position = None
+    pieces = _split_query(text, typing)
+    if len(pieces) > MAX_TERMS:
         raise BadQuery(
-            text, pieces[MOST][0], f"A query has at most {MOST} words, and this one {len(pieces)}; {_SHORTER}"
+            text, pieces[MAX_TERMS][0], f"A query has at most {MAX_TERMS} words, and this one {len(pieces)}; {_SHORTER}"
         )
-    for index, (at, negated, name, value, quoted) in enumerate(pieces):
+    for index, (position, negated, name, value, quoted) in enumerate(pieces):
         is_last = index + 1 == len(pieces)
         if name:
             if value or not (typing and is_last):
-                _filter(filters, text, at, name, value, negated)
+                _add_filter(filters, text, position, name, value, negated)
             continue
         if value == "OR" and not quoted and not negated:
             if (not clauses or is_last or pieces[index + 1][2]) and not (typing and is_last):
-                raise BadQuery(text, at, "OR needs a word on both sides")
-            joins = True
+                raise BadQuery(text, position, "OR needs a word on both sides")
+            follows_or = True
             continue
-        grows = typing and is_last and not text[-1:].isspace() and not (quoted and text.endswith('"'))
-        term = Term(value.rstrip("*"), grows or (not quoted and value.endswith("*")))
-        if len(term.words) > LONGEST_PHRASE:
-            raise BadQuery(text, at, f"A phrase has at most {LONGEST_PHRASE} words; {_SHORTER}")
+        is_growing = typing and is_last and not text[-1:].isspace() and not (quoted and text.endswith('"'))
+        term = Term(value.rstrip("*"), is_growing or (not quoted and value.endswith("*")))
+        if len(term.words) > MAX_PHRASE:
+            raise BadQuery(text, position, f"A phrase has at most {MAX_PHRASE} words; {_SHORTER}")
         if not term.words:
-            empty = at if empty is None else empty
-        elif joins and not negated and clauses and not clauses[-1].negated:
+            empty_position = position if empty_position is None else empty_position
+        elif follows_or and not negated and clauses and not clauses[-1].negated:
             clauses[-1].terms.append(term)
         else:
             clauses.append(Clause([term], negated))
-        joins = False
-    _check(text, clauses, filters, empty)
+        follows_or = False
+    _check_words(text, clauses, filters, empty_position)
     return Query(text, clauses, filters)
 
 
-def _check(text: str, clauses: list[Clause], filters: dict[str, list[str]], empty: int | None) -> None:
+def _check_words(text: str, clauses: list[Clause], filters: dict[str, list[str]], empty_position: int | None) -> None:
     if clauses and all(clause.negated for clause in clauses):
-        raise BadQuery(text, 0, "A query needs a word that is to be found, besides those that are not")
-    if empty is not None and not clauses and not filters:
-        raise BadQuery(text, empty, "There is no letter or digit to look for; try --substring or --regex")
+        raise BadQuery(text, 0, "A query needs at least one word that is not excluded")
+    if empty_position is not None and not clauses and not filters:
+        raise BadQuery(text, empty_position, "The query has no letters or digits; try --substring or --regex")
 
 
-def _cut(text: str, typing: bool) -> list[tuple[int, bool, str, str, bool]]:
-    """(where, negated, filter's name, value, quoted) for each part of a query."""
-    found = []
-    at, size = 0, len(text)
-    while at < size:
-        if text[at].isspace():
-            at += 1
+def _split_query(text: str, typing: bool) -> list[tuple[int, bool, str, str, bool]]:
+    """Return (position, negated, filter name, value, quoted) for each part of a query."""
+    parts = []
+    position, size = 0, len(text)
+    while position < size:
+        if text[position].isspace():
+            position += 1
             continue
-        start = at
-        negated = text[at] == "-" and at + 1 < size and not text[at + 1].isspace() and text[at + 1] != "-"
-        at += negated
-        name = _name(text, at)
-        at += len(name) + 1 if name else 0
-        value, at, quoted = _value(text, at, typing)
-        found.append((start, negated, name, value, quoted))
-    return found
+        start = position
+        negated = (
+            text[position] == "-"
+            and position + 1 < size
+            and not text[position + 1].isspace()
+            and text[position + 1] != "-"
+        )
+        position += negated
+        name = _filter_name(text, position)
+        position += len(name) + 1 if name else 0
+        value, position, quoted = _read_value(text, position, typing)
+        parts.append((start, negated, name, value, quoted))
+    return parts
 
 
-def _name(text: str, at: int) -> str:
-    return next((name for name in NAMES if text.startswith(name + ":", at)), "")
+def _filter_name(text: str, position: int) -> str:
+    return next((name for name in FILTER_NAMES if text.startswith(name + ":", position)), "")
 
 
-def _value(text: str, at: int, typing: bool) -> tuple[str, int, bool]:
-    if text.startswith('"', at):
-        end = text.find('"', at + 1)
+def _read_value(text: str, position: int, typing: bool) -> tuple[str, int, bool]:
+    if text.startswith('"', position):
+        end = text.find('"', position + 1)
         if end < 0 and not typing:
-            raise BadQuery(text, at, "The quotation mark is not closed")
+            raise BadQuery(text, position, "The quotation mark is not closed")
         end = len(text) if end < 0 else end
-        return text[at + 1 : end], end + 1, True
-    end = at
+        return text[position + 1 : end], end + 1, True
+    end = position
     while end < len(text) and not text[end].isspace():
         end += 1
-    return text[at:end], end, False
+    return text[position:end], end, False
 
 
-def _filter(filters: dict[str, list[str]], text: str, at: int, name: str, value: str, negated: bool) -> None:
+def _add_filter(filters: dict[str, list[str]], text: str, position: int, name: str, value: str, negated: bool) -> None:
     if not value:
-        raise BadQuery(text, at, f"{name}: needs a value")
-    if value.count("*") > STARS:
-        raise BadQuery(text, at, f"{name}: takes at most {STARS} stars")
+        raise BadQuery(text, position, f"{name}: needs a value")
+    if value.count("*") > MAX_STARS:
+        raise BadQuery(text, position, f"{name}: takes at most {MAX_STARS} stars")
     if name in ("since", "until"):
-        _check_time(text, at, name, value, negated)
-    is_list = name in _CLOSED or name == "round"
+        _check_time(text, position, name, value, negated)
+    is_list = name in _ALLOWED_VALUES or name == "round"
     values = value.strip("()").replace("|", ",").split(",") if is_list else [value]
-    for each in values:
-        if name == "round" and not is_round(each):
-            words = ", ".join((*ROUND_KINDS, *COMPLEXITIES))
-            raise BadQuery(text, at, f"round: takes a number, a range such as 3-7, or one of {words}")
-        if name in _CLOSED and each not in _CLOSED[name]:
-            raise BadQuery(text, at, f"{name}: takes {', '.join(_CLOSED[name])}")
-        filters.setdefault(f"-{name}" if negated else name, []).extend(GROUPS.get(each, (each,)))
-        if each == "talk" and not negated:
+    for item in values:
+        if name == "round" and not is_round_value(item):
+            choices = ", ".join((*ROUND_KINDS, *COMPLEXITIES))
+            raise BadQuery(text, position, f"round: takes a number, a range such as 3-7, or one of {choices}")
+        if name in _ALLOWED_VALUES and item not in _ALLOWED_VALUES[name]:
+            raise BadQuery(text, position, f"{name}: takes {', '.join(_ALLOWED_VALUES[name])}")
+        filters.setdefault(f"-{name}" if negated else name, []).extend(FIELD_GROUPS.get(item, (item,)))
+        if item == "talk" and not negated:
             filters.setdefault("-is", []).append("agent")
 
 
-def _check_time(text: str, at: int, name: str, value: str, negated: bool) -> None:
+def _check_time(text: str, position: int, name: str, value: str, negated: bool) -> None:
     from clew.wire.timestamps import moment
 
     if negated:
-        raise BadQuery(text, at, f"{name}: cannot be turned round; use the other one")
+        raise BadQuery(text, position, f"{name}: cannot be negated; use the other one")
     try:
         moment(value).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise BadQuery(text, at, f"{name}: takes 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00") from None
+        raise BadQuery(text, position, f"{name}: takes 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00") from None
 
 
-def is_round(value: str) -> bool:
-    """Whether a value of `round:` is a kind, a complexity, a number or a range."""
+def is_round_value(value: str) -> bool:
+    """Return whether a value of `round:` is a kind, a complexity, a number or a range."""
     return value in ROUND_KINDS or value in COMPLEXITIES or round_range(value) is not None
 
 
 def round_range(value: str) -> tuple[int, int] | None:
-    """The first and the last round of `3`, `3-7`, `3-` or `-7`; None if it is something else."""
+    """Return the first and the last round of `3`, `3-7`, `3-` or `-7`; None for other values."""
     first, dash, last = value.partition("-")
     if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in (first, last) if part):
         return None

@@ -1,8 +1,8 @@
-"""Refreshing: bring a shard up to date with the transcripts.
+"""Update a shard with new, changed, moved and deleted transcripts.
 
-A file is known by its path, its inode, the bytes consumed and a hash of some before them; one that was rewritten is read
-anew, one that moved keeps its rows, and one that is gone loses them, but only after a whole walk. A kill at any moment
-leaves an index that is right as far as it goes.
+A file is identified by path, inode, the bytes read, and a hash of some bytes before that offset. A rewritten file is
+read again, a moved file keeps its rows, and a deleted file loses them, but only after a complete walk. If the
+process is killed, the index is incomplete but correct.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from clew.index.changed_files import ChangedFiles
 from clew.index.index_writer import Counts, IndexWriter, delete_pieces, fingerprint
 from clew.system.sqlite_file import BUSY_MS, WriteTransaction
 
-STEP = 64  # pages of the full text that are merged at a time, some 25 ms (measured)
-IDLE = 0.02  # seconds of merging after a small refresh
+MERGE_PAGES = 64  # full-text pages merged per step, about 25 ms (measured)
+MERGE_SECONDS = 0.02  # after a small refresh
 
 
-def update(
+def update_shard(
     shard: apsw.Connection,
-    now: ChangedFiles,
+    changes: ChangedFiles,
     deadline: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Counts:
-    """Read what has changed, until a deadline on the monotonic clock; `progress` is told the bytes consumed.
+    """Read changed files until a deadline on the monotonic clock; `progress` receives the bytes read.
 
-    What another process is writing meanwhile is waited for; if it takes too long, the rest is left for the next time.
+    Waits while another process writes; if that takes too long, the remaining files are left for the next refresh.
     """
     counts = Counts()
-    if not now.changed and not now.deleted:
+    if not changes.changed and not changes.deleted:
         return counts
     shard.set_busy_timeout(BUSY_MS if deadline is None else max(1, int(1000 * (deadline - time.monotonic()))))
     writer = IndexWriter(shard, counts, deadline, progress)
     try:
-        _read(writer, now, _moved(shard, now))
-        if counts.is_complete and now.deleted:
-            _remove(shard, now, counts)
+        _read_changed(writer, changes, _find_moved(shard, changes))
+        if counts.is_complete and changes.deleted:
+            _delete_removed(shard, changes, counts)
     except apsw.BusyError:
         counts.is_complete = False
     finally:
@@ -47,8 +47,8 @@ def update(
     return counts
 
 
-def _read(writer: IndexWriter, now: ChangedFiles, moved: dict[str, int]) -> None:
-    for file in now.changed:
+def _read_changed(writer: IndexWriter, changes: ChangedFiles, moved: dict[str, int]) -> None:
+    for file in changes.changed:
         if writer.deadline is not None and time.monotonic() > writer.deadline:
             writer.counts.is_complete = False
             break
@@ -56,30 +56,30 @@ def _read(writer: IndexWriter, now: ChangedFiles, moved: dict[str, int]) -> None
     writer.flush()
 
 
-def _remove(shard: apsw.Connection, now: ChangedFiles, counts: Counts) -> None:
+def _delete_removed(shard: apsw.Connection, changes: ChangedFiles, counts: Counts) -> None:
     with WriteTransaction(shard):
-        for file_id, path in now.deleted.items():
+        for file_id, path in changes.deleted.items():
             if shard.execute("SELECT 1 FROM file WHERE id=? AND path=?", (file_id, path)).get:
                 delete_pieces(shard, file_id)
                 shard.execute("DELETE FROM file WHERE id=?", (file_id,))
                 counts.removed += 1
 
 
-def _moved(shard: apsw.Connection, now: ChangedFiles) -> dict[str, int]:
-    """New paths whose bytes are those of a file that is gone from its old one."""
-    if not now.deleted:
+def _find_moved(shard: apsw.Connection, changes: ChangedFiles) -> dict[str, int]:
+    """Return {new path: file id} of files that were moved: same inode and same content as a deleted one."""
+    if not changes.deleted:
         return {}
     rows = shard.execute("SELECT inode, id, offset, mark FROM file")
-    old = {inode: (i, offset, mark) for inode, i, offset, mark in rows if i in now.deleted}
-    found = {}
-    for file in now.changed:
-        match = old.get(file.inode)
-        if match and file.size >= match[1] and _mark(file.path, match[1]) == match[2]:
-            found[file.path] = match[0]
-    return found
+    deleted_files = {inode: (i, offset, mark) for inode, i, offset, mark in rows if i in changes.deleted}
+    moved = {}
+    for file in changes.changed:
+        match = deleted_files.get(file.inode)
+        if match and file.size >= match[1] and _fingerprint_at(file.path, match[1]) == match[2]:
+            moved[file.path] = match[0]
+    return moved
 
 
-def _mark(path: str, offset: int) -> bytes:
+def _fingerprint_at(path: str, offset: int) -> bytes:
     try:
         with open(path, "rb") as file:
             return fingerprint(file, offset)
@@ -87,14 +87,14 @@ def _mark(path: str, offset: int) -> bytes:
         return b""
 
 
-def merge(shard: apsw.Connection, deadline: float | None) -> None:
-    """Merge the full-text segments in small steps, while there is time: few segments make searches fast."""
+def merge_segments(shard: apsw.Connection, deadline: float | None) -> None:
+    """Merge full-text segments in small steps until the deadline; searches are faster with few segments."""
     for table in ("said", "done"):
         while deadline is None or time.monotonic() < deadline:
             before = shard.total_changes()
             try:
                 with WriteTransaction(shard):
-                    shard.execute(f"INSERT INTO {table}({table}, rank) VALUES('merge', ?)", (STEP,))
+                    shard.execute(f"INSERT INTO {table}({table}, rank) VALUES('merge', ?)", (MERGE_PAGES,))
             except apsw.BusyError:
                 return
             if shard.total_changes() - before < 2:

@@ -1,4 +1,4 @@
-"""Results: what a refresh and a search answer."""
+"""Result types of refreshing, embedding and searching."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from clew.system.plural import plural
 
 
 class Refreshed:
-    """What a refresh did: files read, passages added, and whether everything is in the index now.
+    """The result of a refresh: files read, passages added, and whether the index is complete now.
 
-    `rebuilt` says that an index was there and had to be made again, `reason` why; `left` counts the files not read yet,
-    and `skipped` has the paths of those that cannot be read.
+    `rebuilt` says that an existing index had to be rebuilt, and `reason` why; `left` counts the files not read yet, and
+    `skipped` has the paths of unreadable ones.
     """
 
     __slots__ = ("files", "is_complete", "left", "pieces", "reason", "rebuilt", "skipped")
@@ -24,9 +24,9 @@ class Refreshed:
 
 
 class Embedded:
-    """What an embedding did: texts and passages added, and texts left; `is_elsewhere` says that another process is at it.
+    """The result of embedding: texts and passages added, and texts left; `is_elsewhere` if another process embeds.
 
-    `reason` says why vectors that were there had to be made anew, if they had to be.
+    `reason` says why existing vectors had to be rebuilt.
     """
 
     __slots__ = ("is_elsewhere", "left", "passages", "reason", "texts")
@@ -41,12 +41,11 @@ class Embedded:
 
 
 class SearchResult:
-    """A session that answers a query, with its best passages first; `matches` counts those that were ranked.
+    """A session that matches a query, best passages first; `matches` counts the ranked passages.
 
-    `gone` says where a session is known from whose transcript is gone: index, history, archive, or reconstructed from what
-    was left of it; `gone_since` is when the transcript was first missing, if that is known, and `prompts` what the index or
-    history has of its prompts.
-    `similarity` is that of its passage nearest in meaning, from 0 to 1, if it was searched for by meaning and has one.
+    `gone` is the source of a session whose transcript is gone: index, history, archive or reconstructed; `gone_since` is
+    when the transcript was first missing, if known, and `prompts` what the index or history has of its prompts.
+    `similarity` is that of its nearest passage, from 0 to 1, if it was found by a semantic search.
     """
 
     __slots__ = (
@@ -73,7 +72,7 @@ class SearchResult:
 
     @property
     def command(self) -> str:
-        """The command that resumes it in the folder `cwd`; of one whose transcript is gone, the next step or nothing."""
+        """The command that resumes it in the folder `cwd`; if its transcript is gone, the next step or ""."""
         return next_command(self.session, self.gone)
 
     def __repr__(self) -> str:
@@ -81,9 +80,9 @@ class SearchResult:
 
 
 class SearchResults(list[SearchResult]):
-    """Sessions, best first; `instead` is what was searched for when what was asked for is nowhere.
+    """Sessions, best first; `instead` is the corrected query if the original one has no matches.
 
-    `unlisted` counts the sessions that only the prompt history knows, and that a list without words leaves out.
+    `unlisted` counts the sessions that only the prompt history knows and that a list without words omits.
     """
 
     instead: str = ""
@@ -91,7 +90,7 @@ class SearchResults(list[SearchResult]):
 
 
 def next_command(session: str, gone: str) -> str:
-    """The command that resumes a session; if it is gone, the one that restores or shows it, or nothing."""
+    """Return the command that resumes a session; if it is gone, the one that restores or shows it, or ""."""
     if not gone:
         return shell_quoting.join_command(shell_quoting.resume_arguments(session))
     command = {"archive": "restore", "reconstructed": "show"}.get(gone)

@@ -1,6 +1,6 @@
-"""Recalls: what a search found, kept for later in a file that anybody can read.
+"""Save search results as recalls: JSON files that people and programs can read.
 
-A recall is a source, not a cache: it is made once and never written over. What it quotes is masked before it is kept.
+A recall is a source, not a cache: it is written once and never overwritten. Secrets in it are masked.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from clew.index.results import SearchResult
     from clew.index.snippet import Passage
 
-FORM = 1  # of the file; raised when a field changes its meaning or goes
-LONGEST = 60  # characters of a name
-Tidy = Callable[[str], str]
+FORMAT = 1  # of the file; raised when a field changes its meaning or is removed
+MAX_NAME = 60  # characters of a name
+Sanitizer = Callable[[str], str]
 
 
 class Quote(Struct, frozen=True, omit_defaults=True):
-    """A passage as it was found, and where it stands."""
+    """A passage as it was found, and its position."""
 
     text: str
     field: str = ""
@@ -47,10 +47,10 @@ class Quote(Struct, frozen=True, omit_defaults=True):
     offset: int = -1
 
 
-class Remembered(Struct, frozen=True, omit_defaults=True):
-    """A session that answered, with all that helps to know it again.
+class SavedResult(Struct, frozen=True, omit_defaults=True):
+    """A session that matched, with everything needed to recognize it.
 
-    `gone` says where it was known from if its transcript was gone, and `note` what there was to do about that.
+    `gone` is its source if its transcript was gone, and `note` the next step in that case.
     """
 
     session: str
@@ -68,22 +68,22 @@ class Remembered(Struct, frozen=True, omit_defaults=True):
 
     @property
     def command(self) -> str:
-        """The command that resumes it; if its transcript was gone, the one that restores or shows it, or nothing."""
+        """The command that resumes it; if its transcript was gone, the one that restores or shows it, or ""."""
         return next_command(self.session, self.gone)
 
 
 class Recall(Struct, frozen=True, kw_only=True, rename={"form": "clew"}):
-    """A query, when it was asked, and what it found."""
+    """A query, when it was run, and its results."""
 
-    form: int = FORM
+    form: int = FORMAT
     kind: Literal["recall"] = "recall"
     query: str
     saved: datetime
-    results: tuple[Remembered, ...]
+    results: tuple[SavedResult, ...]
 
 
 class SavedSearch(Struct, frozen=True):
-    """A recall in its file; one that cannot be read has a reason instead."""
+    """A recall and its file; an unreadable one has a reason instead."""
 
     path: Path
     recall: Recall | None
@@ -94,37 +94,41 @@ class SavedSearch(Struct, frozen=True):
         return self.path.stem
 
 
-def remember(result: SearchResult, tidy: Tidy) -> Remembered:
-    """A result as it may be kept or shown: tidied first, since a control code in a secret would hide it, then masked."""
-    return Remembered(
+def save_result(result: SearchResult, sanitize: Sanitizer) -> SavedResult:
+    """Copy a result, sanitized first (a control code inside a secret would hide it) and then masked."""
+    return SavedResult(
         session=result.session,
-        title=_safe(result.title, tidy),
-        project=_safe(result.cwd, tidy),
-        branch=_safe(result.branch, tidy),
+        title=_sanitize_and_mask(result.title, sanitize),
+        project=_sanitize_and_mask(result.cwd, sanitize),
+        branch=_sanitize_and_mask(result.branch, sanitize),
         messages=result.messages,
         matches=result.matches,
-        started=_time(result.started),
-        ended=_time(result.ended),
+        started=_to_datetime(result.started),
+        ended=_to_datetime(result.ended),
         path=_absolute(result.path),
-        quotes=tuple(_quote(passage, tidy) for passage in result.passages),
+        quotes=tuple(_quote(passage, sanitize) for passage in result.passages),
         gone=result.gone,
-        note=_safe(describe_gone(result), tidy) if result.gone else "",
+        note=_sanitize_and_mask(describe_gone(result), sanitize) if result.gone else "",
     )
 
 
-def recall(query: str, results: Iterable[SearchResult], now: datetime, tidy: Tidy = str) -> Recall:
-    """What is to be kept of a search."""
-    found = tuple(remember(result, tidy) for result in results)
-    return Recall(query=_safe(query, tidy), saved=now.astimezone(UTC).replace(microsecond=0), results=found)
+def make_recall(query: str, results: Iterable[SearchResult], now: datetime, sanitize: Sanitizer = str) -> Recall:
+    """Return the recall of a search."""
+    saved_results = tuple(save_result(result, sanitize) for result in results)
+    return Recall(
+        query=_sanitize_and_mask(query, sanitize),
+        saved=now.astimezone(UTC).replace(microsecond=0),
+        results=saved_results,
+    )
 
 
-def save(tree: Tree, made: Recall, name: str = "") -> Path:
-    """Keep a recall; a name that was not asked for is made from the query and gets a number if it is taken."""
+def save_recall(tree: Tree, recall: Recall, name: str = "") -> Path:
+    """Write a recall. Without a name, one is made from the query and numbered if it exists. Raises FileExistsError."""
     folder = tree.recalls_dir(create=True)
-    lines = [line.encode() for line in as_json(made).split("\n")]
+    lines = [line.encode() for line in as_json(recall).split("\n")]
     if name:
         return create(folder / f"{slug(name)}.json", lines)
-    base = slug(made.query)
+    base = slug(recall.query)
     for number in count(1):
         try:
             return create(folder / f"{base}{f'-{number}' if number > 1 else ''}.json", lines)
@@ -133,72 +137,72 @@ def save(tree: Tree, made: Recall, name: str = "") -> Path:
     raise AssertionError("numbers do not end")
 
 
-def saved(tree: Tree) -> list[SavedSearch]:
-    """Every recall, newest first; those that cannot be read are last, with the reason."""
-    found = [_read(path) for path in sorted(tree.recalls_dir().glob("*.json")) if path.is_file()]
-    return sorted(found, key=lambda each: (-each.recall.saved.timestamp() if each.recall else 1.0, each.name))
+def list_saved(tree: Tree) -> list[SavedSearch]:
+    """Return every recall, newest first; unreadable ones are last, with the reason."""
+    searches = [_read_saved(path) for path in sorted(tree.recalls_dir().glob("*.json")) if path.is_file()]
+    return sorted(searches, key=lambda each: (-each.recall.saved.timestamp() if each.recall else 1.0, each.name))
 
 
-def find(tree: Tree, asked: str) -> SavedSearch:
-    """A recall by its name, by its number in the list, or by the beginning of its name."""
-    there = saved(tree)
-    if same := [each for each in there if each.name == asked or each.name == slug(asked)]:
-        return same[0]
-    if asked.isdecimal() and 1 <= int(asked) <= len(there):
-        return there[int(asked) - 1]
-    near = [each for each in there if each.name.startswith(slug(asked))]
-    if len(near) > 1:
-        raise Ambiguous(asked, [each.name for each in near], kind="recalls")
-    if not near:
-        missing = NotFound(asked, "recall", [each.name for each in there if asked.lower() in each.name][:3])
+def find_saved(tree: Tree, name: str) -> SavedSearch:
+    """Return a recall by its name, its number in the list, or a prefix of its name. Raises NotFound and Ambiguous."""
+    searches = list_saved(tree)
+    if exact := [search for search in searches if search.name == name or search.name == slug(name)]:
+        return exact[0]
+    if name.isdecimal() and 1 <= int(name) <= len(searches):
+        return searches[int(name) - 1]
+    matches = [search for search in searches if search.name.startswith(slug(name))]
+    if len(matches) > 1:
+        raise Ambiguous(name, [search.name for search in matches], kind="recalls")
+    if not matches:
+        missing = NotFound(name, "recall", [search.name for search in searches if name.lower() in search.name][:3])
         if not missing.near:
-            missing.hint = "List what there is with: clew recall list"
+            missing.hint = "List the recalls with: clew recall list"
         raise missing
-    return near[0]
+    return matches[0]
 
 
 def slug(text: str) -> str:
-    """A name for a file: letters and figures of any script, with dashes between."""
+    """Return a file name: letters and digits of any script, joined by dashes."""
     words = re.findall(r"[^\W_]+", normalize("NFC", text).lower())
-    return "-".join(words)[:LONGEST].strip("-") or "recall"
+    return "-".join(words)[:MAX_NAME].strip("-") or "recall"
 
 
-def as_json(made: Recall) -> str:
-    """The recall as indented JSON, every letter as it is."""
-    return json.dumps(msgspec.to_builtins(made), ensure_ascii=False, indent=2).encode("utf-8", "replace").decode()
+def as_json(recall: Recall) -> str:
+    """Return the recall as indented JSON without ASCII escapes."""
+    return json.dumps(msgspec.to_builtins(recall), ensure_ascii=False, indent=2).encode("utf-8", "replace").decode()
 
 
-def _read(path: Path) -> SavedSearch:
+def _read_saved(path: Path) -> SavedSearch:
     try:
         return SavedSearch(path, msgspec.json.decode(path.read_bytes(), type=Recall))
     except OSError as error:
-        return SavedSearch(path, None, f"it cannot be read: {error.strerror}")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a wrong type is a DecodeError too
-        return SavedSearch(path, None, f"it is no recall: {error}")
+        return SavedSearch(path, None, f"cannot be read: {error.strerror}")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # ValidationError is a DecodeError too
+        return SavedSearch(path, None, f"not a recall: {error}")
 
 
-def _quote(passage: Passage, tidy: Tidy) -> Quote:
+def _quote(passage: Passage, sanitize: Sanitizer) -> Quote:
     return Quote(
-        text=_safe(passage.text, tidy),
+        text=_sanitize_and_mask(passage.text, sanitize),
         field=passage.field,
-        tool=_safe(passage.tool, tidy),
+        tool=_sanitize_and_mask(passage.tool, sanitize),
         agent=passage.agent,
-        time=_time(passage.time),
+        time=_to_datetime(passage.time),
         path=_absolute(passage.path),
         offset=passage.offset,
     )
 
 
-def _safe(text: str, tidy: Tidy) -> str:
-    return mask(tidy(text))[0]
+def _sanitize_and_mask(text: str, sanitize: Sanitizer) -> str:
+    return mask(sanitize(text))[0]
 
 
 def _absolute(path: str) -> str:
     return os.path.abspath(path) if path else ""
 
 
-def _time(seconds: int | None) -> datetime | None:
-    """A time of the index; one that no calendar holds is none."""
+def _to_datetime(seconds: int | None) -> datetime | None:
+    """Return a timestamp of the index as a datetime; None if it is out of range."""
     try:
         return datetime.fromtimestamp(seconds, UTC) if seconds else None
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""Learning: what the entries of a file say of its session, carried on as the file grows."""
+"""Collect the facts of a session (titles, times, models, rounds) from its entries, incrementally."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS
 from clew.wire.entry import BaseEntry
 from clew.wire.timestamps import instant
 
-LONGEST = 200  # characters of a first prompt
-OPEN = 64  # calls that wait for their result, the newest
+MAX_PROMPT = 200  # characters of the first prompt
+MAX_OPEN_CALLS = 64  # calls without a result that are remembered, the newest
 
 
-class Indexed(BaseEntry, frozen=True, gc=False, eq=False):
-    """What an index wants of an entry beyond its words."""
+class IndexedEntry(BaseEntry, frozen=True, gc=False, eq=False):
+    """The fields of an entry that are indexed in addition to its text."""
 
     cwd: str | None = None
     branch: str | None = renamed(default=None, name="gitBranch")
     session_id: str | None = renamed(default=None, name="sessionId")
-    custom: str | None = renamed(default=None, name="customTitle")
-    made: str | None = renamed(default=None, name="aiTitle")
+    custom_title: str | None = renamed(default=None, name="customTitle")
+    ai_title: str | None = renamed(default=None, name="aiTitle")
     last: str | None = renamed(default=None, name="lastPrompt")
     summary: str | None = None
     leaf: str | None = renamed(default=None, name="leafUuid")
@@ -35,11 +35,11 @@ class Indexed(BaseEntry, frozen=True, gc=False, eq=False):
 
 @dataclass
 class SessionFacts:
-    """The columns of a file's row that come from its entries, in the order of `COLUMNS`."""
+    """The columns of a row of `file` that come from the entries, in the order of `COLUMNS`."""
 
     session: str
-    custom: str | None = None
-    made: str | None = None
+    custom_title: str | None = None
+    ai_title: str | None = None
     last: str | None = None
     summary: str | None = None
     first: str | None = None
@@ -58,12 +58,21 @@ class SessionFacts:
 
     @property
     def titles(self) -> str:
-        """What a search for a title looks at: those that were given. A prompt in their stead is found as a prompt."""
-        return "\n".join(title for title in dict.fromkeys((self.custom, self.made, self.summary)) if title)
+        """The titles that are searchable as titles. Prompts used as a title are found as prompts."""
+        return "\n".join(title for title in dict.fromkeys((self.custom_title, self.ai_title, self.summary)) if title)
 
     def row(self) -> tuple[str | int | None, ...]:
         return (
-            *(self.session, self.custom, self.made, self.last, self.summary, self.first, self.command, self.cwd),
+            *(
+                self.session,
+                self.custom_title,
+                self.ai_title,
+                self.last,
+                self.summary,
+                self.first,
+                self.command,
+                self.cwd,
+            ),
             *("\n".join(self.branches), "\n".join(self.models), self.started, self.ended, self.messages),
             "\n".join(f"{call}\t{tool}\t{at}" for call, (tool, at) in self.open.items()),
             *(self.root, self.round, self.round_class, self.spoken),
@@ -76,8 +85,8 @@ COLUMNS = (
 )
 
 
-def facts_of(row: tuple[object, ...]) -> SessionFacts:
-    """The facts in a row."""
+def facts_from_row(row: tuple[object, ...]) -> SessionFacts:
+    """Return the facts stored in a row."""
     facts = SessionFacts(*row)  # type: ignore[arg-type]
     branches, models, waiting = (str(value) for value in (facts.branches, facts.models, facts.open))
     facts.branches = branches.split("\n") if branches else []
@@ -87,35 +96,37 @@ def facts_of(row: tuple[object, ...]) -> SessionFacts:
     return facts
 
 
-def learn(entry: Indexed, facts: SessionFacts, when: int | None, is_agent: bool) -> None:
-    """Add what one entry says. Summaries are not learned here: most in a file speak of another one."""
+def update_facts(entry: IndexedEntry, facts: SessionFacts, when: int | None, is_agent: bool) -> None:
+    """Add the facts of one entry. Summaries are handled elsewhere: most of those in a file belong to another
+    session.
+    """
     kind = entry.type
     if kind == "assistant":
         facts.messages += 1
         model = entry.message.model if entry.message else None
         if model and model not in facts.models and model != "<synthetic>":
-            facts.models.append(_clean(model))
+            facts.models.append(_row_text(model))
     elif kind == "user":
         facts.messages += 1
         if facts.first is None and starts_turn(entry, is_agent):
-            _begin(entry, facts)
-    elif entry.custom or entry.made or entry.last:
-        facts.custom = _line(entry.custom) or facts.custom
-        facts.made = _line(entry.made) or facts.made
-        facts.last = _line(entry.last) or facts.last
+            _set_first_prompt(entry, facts)
+    elif entry.custom_title or entry.ai_title or entry.last:
+        facts.custom_title = _single_line(entry.custom_title) or facts.custom_title
+        facts.ai_title = _single_line(entry.ai_title) or facts.ai_title
+        facts.last = _single_line(entry.last) or facts.last
     if when is not None:
         facts.started = when if facts.started is None else min(facts.started, when)
         facts.ended = when if facts.ended is None else max(facts.ended, when)
     if entry.branch and entry.branch not in facts.branches:
-        facts.branches.append(_clean(entry.branch))
+        facts.branches.append(_row_text(entry.branch))
     if facts.cwd is None and entry.cwd:
-        facts.cwd = entry.cwd.encode("utf-8", "replace").decode().replace("\0", "")  # whole: `cd` is printed with it
+        facts.cwd = entry.cwd.encode("utf-8", "replace").decode().replace("\0", "")  # not shortened: printed after `cd`
     if not facts.session and entry.session_id:
-        facts.session = _clean(entry.session_id)
+        facts.session = _row_text(entry.session_id)
 
 
-def note_round(entry: Indexed, facts: SessionFacts, is_agent: bool) -> None:
-    """Note which round an entry stands in, as `session.rounds` counts them."""
+def update_round(entry: IndexedEntry, facts: SessionFacts, is_agent: bool) -> None:
+    """Set the round that an entry belongs to, counted like `session.rounds`."""
     if entry.type not in ("user", "assistant", "attachment") or (entry.is_sidechain and not is_agent):
         return
     marks = marks_of(entry, entry.parent, entry.permission_mode, is_agent)
@@ -123,75 +134,75 @@ def note_round(entry: Indexed, facts: SessionFacts, is_agent: bool) -> None:
     if marks is not None and divider.add(marks, None):
         facts.round = divider.number
         features = features_of(entry, marks, facts.round)
-        facts.round_class = _class_of(features, features.kind(marks.pause(instant(facts.spoken or None))))
+        facts.round_class = _round_class(features, features.kind(marks.pause(instant(facts.spoken or None))))
     if isinstance(entry.timestamp, str) and (marks is not None or entry.type != "attachment"):
-        facts.spoken = _clean(entry.timestamp) if instant(entry.timestamp) else facts.spoken
+        facts.spoken = _row_text(entry.timestamp) if instant(entry.timestamp) else facts.spoken
 
 
-def _class_of(features: Features, kind: str) -> int:
-    """The kind and the complexity of a round as one number, each counted from 1; 0 for none."""
+def _round_class(features: Features, kind: str) -> int:
+    """Return kind and complexity of a round as one number: 4 × kind + complexity, each counted from 1, 0 for none."""
     complexity = COMPLEXITIES.index(features.complexity) + 1 if features.complexity else 0
     return 4 * (ROUND_KINDS.index(kind) + 1) + complexity
 
 
-def input_number(entry: Indexed) -> int:
-    """The kind of input of a user message, counted from 1; 0 for everything else."""
+def input_number(entry: IndexedEntry) -> int:
+    """Return the kind of input of a user message, counted from 1; 0 for other entries."""
     is_input = entry.type == "user" or speaker(entry) == "prompt"
     return INPUTS.index(input_kind(entry)) + 1 if is_input else 0
 
 
-def _begin(entry: Indexed, facts: SessionFacts) -> None:
-    """The first thing a person said; a command only if there is nothing else."""
-    text = _line(strip_base64(prompt_text(entry)))
+def _set_first_prompt(entry: IndexedEntry, facts: SessionFacts) -> None:
+    """Set the first prompt; a command counts only if there is no prompt."""
+    text = _single_line(strip_base64(prompt_text(entry)))
     if not text:
         return
-    if len(text) > LONGEST:
-        text = text[:LONGEST].rstrip() + "…"
+    if len(text) > MAX_PROMPT:
+        text = text[:MAX_PROMPT].rstrip() + "…"
     if speaker(entry) == "prompt":
         facts.first = text
     elif facts.command is None:
         facts.command = text
 
 
-def tools_of(entry: Indexed, facts: SessionFacts, at: int) -> list[tuple[str, int]]:
-    """The tools whose results an entry holds, in the order of their pieces, each with the offset of its call.
+def match_results(entry: IndexedEntry, facts: SessionFacts, offset: int) -> list[tuple[str, int]]:
+    """Return (tool, offset of the call) for each result with text in an entry, in order.
 
-    Calls wait here for their results; `at` is the offset of the entry.
+    Calls are remembered in `facts.open` until their result arrives; `offset` is that of the entry.
     """
     content = entry.message.content if entry.message else None
     if not isinstance(content, list):
         return []
-    found = []
+    tools = []
     for block in content:
         kind = block.type
         if kind == "tool_use" and block.id and block.name:
-            facts.open[_clean(block.id)] = (_clean(block.name), at)
-            while len(facts.open) > OPEN:
+            facts.open[_row_text(block.id)] = (_row_text(block.name), offset)
+            while len(facts.open) > MAX_OPEN_CALLS:
                 del facts.open[next(iter(facts.open))]
         elif kind == "tool_result" and (block.content if isinstance(block.content, str) else block.result_text):
-            found.append(facts.open.pop(_clean(block.tool_use_id or ""), ("", -1)))
-    return found
+            tools.append(facts.open.pop(_row_text(block.tool_use_id or ""), ("", -1)))
+    return tools
 
 
-def _line(text: str | None) -> str:
-    return _clean(" ".join(text.split())) if text else ""
+def _single_line(text: str | None) -> str:
+    return _row_text(" ".join(text.split())) if text else ""
 
 
-def _clean(text: str) -> str:
-    """Text that a row can hold: no lone surrogates, and no character that rows are cut at."""
+def _row_text(text: str) -> str:
+    """Return text that a row can store: no lone surrogates and no separators of lists in a column."""
     if text.isascii() and text.isprintable():
         return text
     text = text.encode("utf-8", "replace").decode()
     return text.replace("\n", " ").replace("\t", " ").replace("\0", "")
 
 
-def seconds(timestamp: str | int | float | None) -> int | None:
+def epoch_seconds(timestamp: str | int | float | None) -> int | None:
     moment = instant(timestamp)
     return int(moment.timestamp()) if moment else None
 
 
-def node_of(uuid: str | None) -> int:
-    """A small stand-in for a uuid: forks repeat entries, and repetitions are to be known again."""
+def node_id(uuid: str | None) -> int:
+    """Return a number for a uuid, by which entries repeated in forks are recognized."""
     if not uuid:
         return 0
     try:

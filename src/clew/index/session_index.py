@@ -1,11 +1,10 @@
-"""Searching: the index as it is used.
+"""The search index: open, refresh and query it.
 
-    with Index.open() as index:
+with Index.open() as index:
         index.refresh(budget=1.0)
         for result in index.search("retry backoff tool:Bash since:30d", limit=5): ...
 
-This path imports nothing heavy, so that a search is answered in the time that Python takes to start; reading what is new
-loads the rest.
+Searching imports nothing heavy, so that it takes little more than the start of Python; refreshing imports the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import apsw
 from clew.errors import BadQuery, ClewError, StoreError
 from clew.index.changed_files import are_side_files_current, compare_files
 from clew.index.index_schema import MEMORY, SHARDS, index_folder, open_shard, reset, shard_number, temporary_folder
-from clew.index.query_syntax import Query, parse
+from clew.index.query_syntax import Query, parse_query
 from clew.index.results import Refreshed, SearchResult, SearchResults
 from clew.system.environment import cache_home, claude_home
 from clew.system.sqlite_file import DAMAGE, UNUSABLE
@@ -36,18 +35,18 @@ if TYPE_CHECKING:
     from clew.index.snippet import Passage
     from clew.wire.tree_walk import TranscriptFile
 
-MAPPED = 128 << 20  # bytes of a shard that are not copied to be read, which takes a new process a third of a search
+MMAP_BYTES = 128 << 20  # of a shard; copying instead takes a third of the search in a new process
 
 
 class Index:
     """The index over one folder of Claude Code."""
 
     def __init__(self, root: str, folder: str, default: str = "") -> None:
-        """Open the index in a folder; where that cannot be written, a temporary one, and `unusable` says why.
+        """Open the index in a folder; if it is not writable, use a temporary one, and `unusable` says why.
 
-        `default` are filters of every search for words that does not choose them itself.
+        `default` are filters for searches with words that do not set them.
         """
-        self.default = _filters(default)
+        self.default = _parse_default(default)
         self.root = root
         self.folder = folder
         self.unusable = ""
@@ -58,26 +57,26 @@ class Index:
         try:
             self._open()
         except UNUSABLE as error:
-            self._move(error)
+            self._use_temporary_folder(error)
 
-    def _move(self, error: BaseException) -> None:
-        """Go on in a temporary folder, which lasts as long as this process, or else in memory."""
+    def _use_temporary_folder(self, error: BaseException) -> None:
+        """Continue in a temporary folder, which lasts as long as this process, or else in memory."""
         if self.unusable:
-            raise _failure(error) from None
+            raise _store_error(error) from None
         self.unusable = f"The cache in {self.folder} cannot be used ({_reason(error)})"
         self.close()
         self.folder = temporary_folder(self.root)
         try:
             self._open()
-        except UNUSABLE as further:
-            raise _failure(further) from None
+        except UNUSABLE as second_error:
+            raise _store_error(second_error) from None
 
     def _open(self) -> None:
-        """Open the shards; `reason` says why one that was there had to be made again."""
+        """Open the shards; `reason` says why an existing one was rebuilt."""
         reasons = []
         for number in range(SHARDS):
             shard, why = open_shard(os.path.join(self.folder, f"{number}.db") if self.folder else MEMORY)
-            shard.pragma("mmap_size", MAPPED)
+            shard.pragma("mmap_size", MMAP_BYTES)
             self.shards.append(shard)
             reasons.append(why)
         self.is_new = self.is_new or any(reasons)
@@ -90,7 +89,7 @@ class Index:
         cache: str | os.PathLike[str] | None = None,
         default: str | None = None,
     ) -> Index:
-        """The index of a folder of Claude Code. Without a `default` the user's settings decide. Raises ClewError."""
+        """Open the index of a folder of Claude Code. Without `default` the user's settings apply. Raises ClewError."""
         root = os.path.abspath(claude_home(claude))
         folder = index_folder(root, os.fspath(cache) if cache is not None else cache_home())
         return cls(root, folder, search_default() if default is None else default)
@@ -112,14 +111,14 @@ class Index:
             self._semantic = None
 
     def refresh(self, budget: float | None = None, progress: Callable[[int, int], None] | None = None) -> Refreshed:
-        """Read what has changed since the last time, for at most `budget` seconds; `progress` hears (done, all) bytes."""
+        """Read changes since the last refresh, for at most `budget` seconds; `progress` receives (done, all) bytes."""
         try:
             done = self._refresh(budget, progress)
         except DAMAGE:
-            self._make_anew()
+            self._rebuild()
             done = self._refresh(budget, progress)
         except UNUSABLE as error:
-            self._move(error)
+            self._use_temporary_folder(error)
             done = self.refresh(budget, progress)
         done.rebuilt, done.reason = bool(self.reason), self.reason
         if done.is_complete:
@@ -133,19 +132,19 @@ class Index:
             groups[shard_number(file.session, file.path)].append(file)
         states = [compare_files(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
         done = Refreshed(is_complete=not missed)
-        if any(one.changed or one.deleted for one in states):
+        if any(changes.changed or changes.deleted for changes in states):
             from clew.index.parallel_build import build
 
             done = build(self, states, budget, progress)
-        found = walk_side(self.root)
-        if not are_side_files_current(self.shards, found):
+        side_files = walk_side(self.root)
+        if not are_side_files_current(self.shards, side_files):
             from clew.index.work_items import refresh_side_files
 
-            done.pieces += refresh_side_files(self.shards, self.root, found)
+            done.pieces += refresh_side_files(self.shards, self.root, side_files)
         return done
 
-    def _make_anew(self) -> None:
-        """Empty all shards of an index that is damaged."""
+    def _rebuild(self) -> None:
+        """Empty and reopen all shards of a damaged index."""
         for shard in self.shards:
             reset(shard)
         self.close()
@@ -153,16 +152,16 @@ class Index:
         self.reason = "damaged"
 
     def embed(self, budget: float | None = None, progress: Callable[[int, int], None] | None = None) -> Embedded:
-        """Bring the vectors for searching by meaning up to date; `progress` hears (done, all) texts. Raises ClewError.
+        """Update the vectors for semantic search; `progress` receives (done, all) texts. Raises ClewError.
 
-        They follow the index, which is to be refreshed before. What is done is kept, however it ends.
+        Refresh the index first, since they are based on it. Finished batches are kept if it is interrupted.
         """
         try:
-            return self._meanings().embed(budget, progress)
+            return self._load_semantic().embed(budget, progress)
         except UNUSABLE as error:
-            raise _failure(error) from None
+            raise _store_error(error) from None
 
-    def _meanings(self) -> Semantic:
+    def _load_semantic(self) -> Semantic:
         if self._semantic is None:
             from clew.index.semantic.semantic_search import Semantic
 
@@ -178,23 +177,23 @@ class Index:
         now: float | None = None,
         semantic: bool = False,
     ) -> SearchResults:
-        """The best sessions for a query; `without` is one to leave out, as the session that asks.
+        """Return the best sessions for a query; `without` is a session to leave out, such as the one that searches.
 
-        With filters alone it is the newest that pass them. `semantic` finds also what was said in other words, in what has
-        been embedded. Raises BadQuery, and ClewError where `semantic` is not installed.
+        A query of filters alone returns the newest sessions. `semantic` also finds passages with the same meaning in
+        other words, if they are embedded. Raises BadQuery, and ClewError if `semantic` is not installed.
         """
-        query = parse(text) if isinstance(text, str) else text
+        query = parse_query(text) if isinstance(text, str) else text
         query = query.with_default(self.default) if query.clauses else query
         moment = time.time() if now is None else now
         if semantic:
             try:
-                return self._meanings().search(query, limit, without, moment)
+                return self._load_semantic().search(query, limit, without, moment)
             except UNUSABLE as error:
-                raise _failure(error) from None
+                raise _store_error(error) from None
         try:
             return self._search(query, limit, without, moment)
         except DAMAGE:
-            self._make_anew()
+            self._rebuild()
             self.refresh()
             return self._search(query, limit, without, moment)
 
@@ -202,39 +201,39 @@ class Index:
         from clew.index import assemble
         from clew.index.fts_match import find_matches
 
-        if not query.clauses and not query.is_about_pieces:
+        if not query.clauses and not query.filters_passages:
             return SearchResults(assemble.recent_sessions(self.shards, query, limit, without, now))
-        found = assemble.group_by_session(self.shards, find_matches(self.shards, query, 10 * limit, now), without)
-        ranked = assemble.fold_repeats(self.shards, assemble.rank_sessions(found.values(), now), limit, now)
-        if len(ranked) < limit and len(query.wanted) > 1:
+        by_session = assemble.group_by_session(self.shards, find_matches(self.shards, query, 10 * limit, now), without)
+        ranked = assemble.fold_repeats(self.shards, assemble.rank_sessions(by_session.values(), now), limit, now)
+        if len(ranked) < limit and len(query.positive_clauses) > 1:
             from clew.index.cross_passage import find_scattered
 
-            more = find_scattered(self.shards, query, found, without, now)
+            more = find_scattered(self.shards, query, by_session, without, now)
             ranked = assemble.fold_repeats(
-                self.shards, assemble.rank_sessions([*found.values(), *more], now), limit, now
+                self.shards, assemble.rank_sessions([*by_session.values(), *more], now), limit, now
             )
-        answer = SearchResults(assemble.describe_sessions(self.shards, ranked, query))
-        if not answer and query.clauses:
-            from clew.index.spelling import mended
+        results = SearchResults(assemble.describe_sessions(self.shards, ranked, query))
+        if not results and query.clauses:
+            from clew.index.spelling import correct_query
 
-            instead = mended(self.shards, query)
-            if instead is not None:
-                answer = self._search(instead, limit, without, now)
-                answer.instead = instead.text
-        return answer
+            corrected = correct_query(self.shards, query)
+            if corrected is not None:
+                results = self._search(corrected, limit, without, now)
+                results.instead = corrected.text
+        return results
 
-    def every(self, text: str | Query) -> Iterator[Passage]:
-        """Every match of a query that has words, unranked, not folded and without text. Raises BadQuery."""
+    def iter_passages(self, text: str | Query) -> Iterator[Passage]:
+        """Yield every match of a query with words, unranked, including repetitions, without text. Raises BadQuery."""
         from clew.index.assemble import iter_passages
 
-        return iter_passages(self.shards, parse(text) if isinstance(text, str) else text)
+        return iter_passages(self.shards, parse_query(text) if isinstance(text, str) else text)
 
     def recent(self, limit: int = 10, filters: str = "", *, without: str | None = None) -> SearchResults:
-        """The newest sessions, those that pass some filters such as `project:. since:7d`."""
+        """Return the newest sessions that pass filters such as `project:. since:7d`."""
         return self.search(filters, limit, without=without)
 
     def session(self, session: str) -> SearchResult | None:
-        """What the index knows of a session."""
+        """Return what the index knows about a session."""
         from clew.index.assemble import find_session
 
         return find_session(self.shards, session)
@@ -242,33 +241,33 @@ class Index:
     def grep(
         self, pattern: str, *, regex: bool = False, filters: str | Query = "", without: str | None = None
     ) -> Iterator[SearchResult]:
-        """Sessions, newest first, whose text holds a substring or answers a regular expression. Raises BadQuery."""
+        """Yield sessions, newest first, that match a substring or a regular expression. Raises BadQuery."""
         from clew.index.byte_scan import grep
 
-        query = (parse(filters) if isinstance(filters, str) else filters).with_default(self.default)
+        query = (parse_query(filters) if isinstance(filters, str) else filters).with_default(self.default)
         return grep(self, pattern, regex, query, without)
 
     def context(self, passage: Passage, turns: int = 1) -> list[Turn]:
-        """The turn that a passage stands in, with some on either side."""
+        """Return the turn of a passage, with some turns before and after."""
         from clew.conversation.load import read
-        from clew.index.surrounding_turns import context
+        from clew.index.surrounding_turns import turns_around
 
-        found = context(read(passage.path), passage.offset, turns)
-        return [turn for turn in found.turns if turn.number or turn is found.turn] if found else []
+        window = turns_around(read(passage.path), passage.offset, turns)
+        return [turn for turn in window.turns if turn.number or turn is window.turn] if window else []
 
 
-def _filters(default: str) -> Query:
-    """Filters for every search, as a query. Raises ClewError if they are none."""
+def _parse_default(default: str) -> Query:
+    """Parse the default filters. Raises ClewError if they are not filters."""
     try:
-        query = parse(default)
+        query = parse_query(default)
     except BadQuery as error:
-        raise ClewError(f"The default of searches, {default!r}, is not valid: {error.reason}.") from None
+        raise ClewError(f"The default search filters {default!r} are not valid: {error.reason}.") from None
     if query.clauses:
-        raise ClewError(f"The default of searches, {default!r}, may hold filters only, such as in:talk.")
+        raise ClewError(f"The default search filters {default!r} contain words; use filters only, such as in:talk.")
     return query
 
 
-def _failure(error: BaseException) -> StoreError:
+def _store_error(error: BaseException) -> StoreError:
     is_full = isinstance(error, apsw.FullError)
     return StoreError(f"The index cannot be used: {_reason(error)}.", type(error).__name__, retryable=is_full)
 

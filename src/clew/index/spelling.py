@@ -1,4 +1,4 @@
-"""Typing errors: when nothing is found, the words of the index that are nearest to those that were asked for."""
+"""Correct typing errors: replace words that are not in the index by the most similar ones."""
 
 from __future__ import annotations
 
@@ -14,84 +14,83 @@ if TYPE_CHECKING:
     import apsw
 
 BUDGET = 0.15  # seconds
-MANY = 64
+BATCH = 64
 SHORTEST, LONGEST = 4, 40  # letters of a word that may be mistyped
-_LETTERS = "etaoinsrhldcumfpgwybvkxjqz0123456789"
-_CHANCE = {"said": 4, "done": 1}  # what people say is more likely meant than what tools say
+_BY_FREQUENCY = "etaoinsrhldcumfpgwybvkxjqz0123456789"
+_TABLE_WEIGHTS = {"said": 4, "done": 1}  # words of users and the model are likelier than those of tools
 
 
-def mended(shards: Sequence[apsw.Connection], query: Query) -> Query | None:
-    """The query with every word that is nowhere in the index replaced by its nearest; None if there is none near."""
+def correct_query(shards: Sequence[apsw.Connection], query: Query) -> Query | None:
+    """Replace every word that is not in the index by the nearest one; None if a word has none or nothing changed."""
     deadline = time.monotonic() + BUDGET
     clauses, is_changed = [], False
     for clause in query.clauses:
         terms = []
         for term in clause.terms:
             words = list(term.words)
-            for at, word in enumerate(words):
-                is_prefix = term.is_prefix and at == len(words) - 1
-                if clause.negated or is_prefix or _count(shards, word):
+            for position, word in enumerate(words):
+                is_prefix = term.is_prefix and position == len(words) - 1
+                if clause.negated or is_prefix or _count_matches(shards, word):
                     continue
-                near = nearest(shards, word, deadline)
+                near = nearest_word(shards, word, deadline)
                 if near is None:
                     return None
-                words[at], is_changed = near, True
+                words[position], is_changed = near, True
             terms.append(Term(" ".join(words), term.is_prefix))
         clauses.append(Clause(terms, clause.negated))
-    return Query(_told(clauses, query), clauses, query.filters) if is_changed else None
+    return Query(_format_query(clauses, query), clauses, query.filters) if is_changed else None
 
 
-def nearest(shards: Sequence[apsw.Connection], word: str, deadline: float) -> str | None:
-    """The commonest word that is one slip away; else, for long words, one that is two away and begins alike."""
+def nearest_word(shards: Sequence[apsw.Connection], word: str, deadline: float) -> str | None:
+    """Return the commonest word one edit away; else, for long words, one two edits away with the same first letters."""
     if not SHORTEST <= len(word) <= LONGEST:
         return None
-    best = _best(shards, _slips(word), deadline)
+    best = _most_common(shards, _single_edits(word), deadline)
     if best is None and len(word) >= 2 * SHORTEST:
         deadline += BUDGET
-        best = _best(shards, _alike(shards, word, deadline), deadline)
+        best = _most_common(shards, _similar_words(shards, word, deadline), deadline)
     return best
 
 
-def _best(shards: Sequence[apsw.Connection], words: Iterable[str], deadline: float) -> str | None:
-    """The commonest of some words; many are asked for at a time, as most are none."""
+def _most_common(shards: Sequence[apsw.Connection], words: Iterable[str], deadline: float) -> str | None:
+    """Return the commonest of some words. Queries many at a time, because most do not occur."""
     best = (0, "")
-    waiting = iter(words)
-    while time.monotonic() < deadline and (several := list(islice(waiting, MANY))):
-        if _count(shards, '" OR "'.join(several), 1):
-            best = max(best, *((_count(shards, word), word) for word in several))
+    candidates = iter(words)
+    while time.monotonic() < deadline and (batch := list(islice(candidates, BATCH))):
+        if _count_matches(shards, '" OR "'.join(batch), 1):
+            best = max(best, *((_count_matches(shards, word), word) for word in batch))
     return best[1] or None
 
 
-def _count(shards: Sequence[apsw.Connection], word: str, most: int = 50) -> int:
-    """How often a word occurs, up to a bound; 0 if it does not."""
+def _count_matches(shards: Sequence[apsw.Connection], word: str, limit: int = 50) -> int:
+    """Return how often a word occurs, up to a limit; 0 if it does not."""
     count = 0
     for shard in shards:
-        for table, chance in _CHANCE.items():
+        for table, weight in _TABLE_WEIGHTS.items():
             statement = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
-            count += chance * int(shard.execute(statement, (f'"{word}"', most)).get)
+            count += weight * int(shard.execute(statement, (f'"{word}"', limit)).get)
     return count
 
 
-def _slips(word: str) -> Iterator[str]:
-    """What one slip of the fingers makes of a word, as it is asked for: two letters swapped, one missing, another, or
-    one too many."""
+def _single_edits(word: str) -> Iterator[str]:
+    """Yield the words one edit away, likeliest first: two letters swapped, one missing, one replaced, one added."""
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     swapped = (a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1)
     missing = (a + b[1:] for a, b in cuts if b)
-    other = (a + c + b[1:] for a, b in cuts if b for c in _LETTERS)
-    added = (a + c + b for a, b in cuts for c in _LETTERS)
-    seen = {word}
-    for made in chain(swapped, missing, other, added):
-        if made not in seen:
-            seen.add(made)
-            yield made
+    replaced = (a + c + b[1:] for a, b in cuts if b for c in _BY_FREQUENCY)
+    added = (a + c + b for a, b in cuts for c in _BY_FREQUENCY)
+    yielded = {word}
+    for variant in chain(swapped, missing, replaced, added):
+        if variant not in yielded:
+            yielded.add(variant)
+            yield variant
 
 
-def _alike(shards: Sequence[apsw.Connection], word: str, deadline: float) -> list[str]:
-    """Words of the index with the same three letters in front that are two slips away."""
-    found: set[str] = set()
+def _similar_words(shards: Sequence[apsw.Connection], word: str, deadline: float) -> list[str]:
+    """Return words of the index with the same first three letters that are two edits away."""
+    words: set[str] = set()
     for shard in shards:
-        for table in _CHANCE:
+        for table in _TABLE_WEIGHTS:
             shard.execute(
                 f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_word USING fts5vocab(main, {table}, instance)"
             )
@@ -101,13 +100,15 @@ def _alike(shards: Sequence[apsw.Connection], word: str, deadline: float) -> lis
                 term = shard.execute(statement, (term + "\1", word[:3] + "\U0010ffff")).get
                 if term is None:
                     break
-                if abs(len(term) - len(word)) <= 2 and distance(term, word) <= 2:
-                    found.add(term)
-    return list(found)
+                if abs(len(term) - len(word)) <= 2 and edit_distance(term, word) <= 2:
+                    words.add(term)
+    return list(words)
 
 
-def distance(one: str, two: str) -> int:
-    """How many letters must be put in, taken out, changed or swapped with their neighbour."""
+def edit_distance(one: str, two: str) -> int:
+    """Return the number of insertions, deletions, replacements and swaps of neighbours that turn one word into the
+    other.
+    """
     before: list[int] = []
     row = list(range(len(two) + 1))
     for i, a in enumerate(one, 1):
@@ -120,8 +121,8 @@ def distance(one: str, two: str) -> int:
     return row[-1]
 
 
-def _told(clauses: list[Clause], query: Query) -> str:
-    """The query as it could have been typed."""
+def _format_query(clauses: list[Clause], query: Query) -> str:
+    """Return the query as it could have been typed."""
     parts = []
     for clause in clauses:
         terms = [f'"{term.text}"' if len(term.words) > 1 else term.text for term in clause.terms]

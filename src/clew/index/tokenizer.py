@@ -1,8 +1,8 @@
-"""Text for the index: how words are cut, the same for what is stored and for what is asked.
+"""Split text into words, in the same way for indexing and for queries.
 
-A word is what SQLite's unicode61 tokenizer makes of it: letters and digits, without regard to case. Scripts that are written
-without spaces are cut into single characters, and a query for several of them asks for their sequence; so any part of such
-a run is found.
+A word is what SQLite's unicode61 tokenizer makes of it: letters and digits, ignoring case. Scripts without spaces
+are split into single characters, and a query for several of them matches their sequence; so any part of a run is
+found.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import apsw
 
 TOKENIZER = "unicode61 remove_diacritics 0"
-_ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
-WIDE = (
+_ASCII_FOLD = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
+WIDE_RANGES = (
     (0x1100, 0x11FF),  # Hangul letters
     (0x2E80, 0x303F),  # radicals, marks
     (0x3040, 0x30FF),  # kana
@@ -29,33 +29,33 @@ WIDE = (
     (0x1000, 0x109F),  # Burmese
     (0x1780, 0x17FF),  # Khmer
 )
-_held: list[apsw.FTS5Tokenizer] = []
+_tokenizer: list[apsw.FTS5Tokenizer] = []
 
 
 def is_wide(character: str) -> bool:
-    """Whether a character belongs to a script that is written without spaces."""
+    """Return whether a character belongs to a script without spaces."""
     code = ord(character)
-    return code >= 0x0E00 and any(first <= code <= last for first, last in WIDE)
+    return code >= 0x0E00 and any(first <= code <= last for first, last in WIDE_RANGES)
 
 
-def spaced(text: str) -> str:
-    """Text with such characters set apart; other text comes back as it is, at once."""
+def separate_wide(text: str) -> str:
+    """Put spaces around wide characters. Returns other text unchanged."""
     if text.isascii():
         return text
     wide = {c for c in set(text) if is_wide(c)}
     return text.translate({ord(c): f" {c} " for c in wide}) if wide else text
 
 
-def tokens(text: str) -> list[str]:
-    """The words of a text, as the tokenizer cuts and folds them."""
+def tokenize(text: str) -> list[str]:
+    """Return the words of a text, split and folded by the tokenizer."""
     if text.isascii():
-        return text.translate(_ASCII).split()
-    return [word for _, _, word in _cut(spaced(text).encode("utf-8", "replace"))]
+        return text.translate(_ASCII_FOLD).split()
+    return [word for _, _, word in _run_tokenizer(separate_wide(text).encode("utf-8", "replace"))]
 
 
-def _cut(raw: bytes) -> list[tuple[int, int, str]]:
-    """The tokenizer itself; making it takes longer than using it, so it is kept."""
-    if not _held:
+def _run_tokenizer(raw: bytes) -> list[tuple[int, int, str]]:
+    """Run the FTS5 tokenizer. It is cached, because creating it takes longer than using it."""
+    if not _tokenizer:
         name, *arguments = TOKENIZER.split()
-        _held.append(apsw.Connection(":memory:").fts5_tokenizer(name, arguments))
-    return _held[0](raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)  # type: ignore[return-value]
+        _tokenizer.append(apsw.Connection(":memory:").fts5_tokenizer(name, arguments))
+    return _tokenizer[0](raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)  # type: ignore[return-value]

@@ -1,7 +1,7 @@
-"""Todo lists, tasks and plans in the index: one row of `file` and one piece for each, beside those of their session.
+"""Index todo lists, tasks and plans: one row of `file` and one piece for each.
 
-They are small, change as a whole, and are read again whenever their size or time differs. A plan that no transcript names
-has a row and no piece.
+They are small, change completely, and are read again whenever size or time differs. A plan that no transcript names
+has a row but no piece.
 """
 
 from __future__ import annotations
@@ -20,86 +20,104 @@ from clew.wire.layout import Tree
 from clew.wire.tree_walk import TranscriptFile, walk_side
 from clew.wire.work_files import plan_file, plan_owners, read_todo_list
 
-OFFSET = -2  # of pieces that stand in no transcript; titles have -1
-_COPIED = ("folder", "cwd", "branches", "models", "started", "ended")
+SIDE_OFFSET = -2  # of pieces outside transcripts; titles have -1
+_SESSION_COLUMNS = ("folder", "cwd", "branches", "models", "started", "ended")
 
 
 @dataclass(frozen=True, slots=True)
 class _SideFile:
-    """A file, the field of its text, its session (none for a plan that no transcript names), and its text."""
+    """A side file, the field of its text, its session ("" for a plan that no transcript names), and its text."""
 
-    found: TranscriptFile
+    file: TranscriptFile
     field: str
     session: str
     text: str
 
     @property
     def when(self) -> int:
-        return self.found.mtime_ns // 10**9
+        return self.file.mtime_ns // 10**9
 
 
-def refresh_side_files(shards: Sequence[apsw.Connection], root: str, found: Sequence[TranscriptFile]) -> int:
-    """Bring the rows of side files up to date with what was found; how many pieces were written."""
-    there = {file.path: (file.size, file.mtime_ns) for file in found}
+def refresh_side_files(shards: Sequence[apsw.Connection], root: str, files: Sequence[TranscriptFile]) -> int:
+    """Update the rows of side files. Return how many pieces were written."""
+    on_disk = {file.path: (file.size, file.mtime_ns) for file in files}
     statement = "SELECT path, size, mtime, id FROM file WHERE side<>''"
     known = {(number, *row) for number, shard in enumerate(shards) for row in shard.execute(statement)}
-    kept = {path for _, path, size, mtime, _ in known if there.get(path) == (size, mtime)}
-    new = list(_read(root, [file for file in found if file.path not in kept]))
+    unchanged = {path for _, path, size, mtime, _ in known if on_disk.get(path) == (size, mtime)}
+    new = list(_read_side_files(root, [file for file in files if file.path not in unchanged]))
     written = 0
     for number, shard in enumerate(shards):
-        gone = [id for where, path, _, _, id in known if where == number and path not in kept]
-        mine = [one for one in new if shard_number(one.session, one.found.path) == number]
+        stale_ids = [id for row_shard, path, _, _, id in known if row_shard == number and path not in unchanged]
+        shard_files = [side_file for side_file in new if shard_number(side_file.session, side_file.file.path) == number]
         try:
-            written += _write(shard, gone, mine) if gone or mine else 0
-        except apsw.BusyError:  # another process writes; the next refresh does it
+            written += _write(shard, stale_ids, shard_files) if stale_ids or shard_files else 0
+        except apsw.BusyError:  # another process is writing; the next refresh tries again
             continue
     return written
 
 
-def _write(shard: apsw.Connection, gone: Sequence[int], new: Sequence[_SideFile]) -> int:
+def _write(shard: apsw.Connection, stale_ids: Sequence[int], new: Sequence[_SideFile]) -> int:
     with WriteTransaction(shard):
-        for id in gone:
+        for id in stale_ids:
             delete_pieces(shard, id)
             shard.execute("DELETE FROM file WHERE id=?", (id,))
-        for one in new:
-            _insert(shard, one)
+        for side_file in new:
+            _insert(shard, side_file)
     return len(new)
 
 
-def _insert(shard: apsw.Connection, one: _SideFile) -> None:
-    """A row with the project, branches and times of its session, and its text as one piece if it has a session."""
-    statement = f"SELECT {', '.join(_COPIED)} FROM file WHERE session=? AND side='' AND agent=''"
-    about = shard.execute(statement, (one.session,)).fetchone() or ("", None, "", "", one.when, one.when)
-    shard.execute(
-        f"INSERT OR REPLACE INTO file(path, session, agent, side, inode, size, mtime, offset, mark, {', '.join(_COPIED)})"
-        " VALUES(?,?,?,?,0,?,?,0,x'',?,?,?,?,?,?)",
-        (one.found.path, one.session, one.found.agent, one.field, one.found.size, one.found.mtime_ns, *about),
+def _insert(shard: apsw.Connection, side_file: _SideFile) -> None:
+    """Insert a row with project, branches and times of its session; and its text as one piece if it has a session."""
+    statement = f"SELECT {', '.join(_SESSION_COLUMNS)} FROM file WHERE session=? AND side='' AND agent=''"
+    session_values = shard.execute(statement, (side_file.session,)).fetchone() or (
+        "",
+        None,
+        "",
+        "",
+        side_file.when,
+        side_file.when,
     )
-    if not one.session or not one.text:
+    shard.execute(
+        "INSERT OR REPLACE INTO file(path, session, agent, side, inode, size, mtime, offset, mark,"
+        f" {', '.join(_SESSION_COLUMNS)})"
+        " VALUES(?,?,?,?,0,?,?,0,x'',?,?,?,?,?,?)",
+        (
+            side_file.file.path,
+            side_file.session,
+            side_file.file.agent,
+            side_file.field,
+            side_file.file.size,
+            side_file.file.mtime_ns,
+            *session_values,
+        ),
+    )
+    if not side_file.session or not side_file.text:
         return
     file = shard.last_insert_rowid()
     number = int(shard.execute("SELECT coalesce(max(id), 0) FROM piece").get or 0) + 1
-    field = FIELDS.index(one.field)
-    shard.execute("INSERT INTO piece VALUES(?,?,?,0,?,0,0,?,0,0,0,0)", (number, file, OFFSET, field, one.when))
-    shard.execute("INSERT INTO done(rowid, text) VALUES(?, ?)", (number, prepare_text(one.text)))
+    field = FIELDS.index(side_file.field)
+    shard.execute(
+        "INSERT INTO piece VALUES(?,?,?,0,?,0,0,?,0,0,0,0)", (number, file, SIDE_OFFSET, field, side_file.when)
+    )
+    shard.execute("INSERT INTO done(rowid, text) VALUES(?, ?)", (number, prepare_text(side_file.text)))
 
 
-def _read(root: str, found: Sequence[TranscriptFile]) -> Iterator[_SideFile]:
+def _read_side_files(root: str, files: Sequence[TranscriptFile]) -> Iterator[_SideFile]:
     tree = Tree(Path(root))
-    for file in found:
+    for file in files:
         if file.folder != "plans":
             yield _SideFile(file, "todo", file.session, read_todo_list(file).text)
-    plans = {file.path: plan_file(file) for file in found if file.folder == "plans"}
+    plans = {file.path: plan_file(file) for file in files if file.folder == "plans"}
     if plans:
         owners = plan_owners(plans.values(), (file for project in tree.projects() for file in project.sessions()))
-        for file in found:
+        for file in files:
             if plan := plans.get(file.path):
                 session = owners.get(plan.path.stem) or owners.get(plan.name) or ""
                 yield _SideFile(file, "plan", session, plan.text)
 
 
-def side_text(path: str, field: str) -> str:
-    """The text of a side file again; "" if it is gone."""
+def read_side_text(path: str, field: str) -> str:
+    """Read the text of a side file again; "" if it is gone."""
     file = next((file for file in walk_side(str(Path(path).parent.parent)) if file.path == path), None)
     if file is None:
         return ""

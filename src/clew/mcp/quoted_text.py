@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from clew.facts.secrets.mask_secrets import mask
-from clew.view.mask_rows import masked
-from clew.view.row_terminal import lines
+from clew.view.mask_rows import mask_rows
+from clew.view.row_terminal import plain_lines
 from clew.view.rows import Row
 from clew.view.sanitize import clean, one_line
 
@@ -52,7 +52,7 @@ def _parts(line: str) -> Iterator[str]:
 
 def quoted_rows(rows: Iterable[Row]) -> list[str]:
     """Rows of a session as quoted lines."""
-    return [part for row in masked(rows) for line in lines(row) for part in quote(line)]
+    return [part for row in mask_rows(rows) for line in plain_lines(row) for part in quote(line)]
 
 
 def page(found: list[str], start: int, room: int = LONGEST) -> QuotedPage:

@@ -20,8 +20,8 @@ from clew.conversation.turns import Turn
 from clew.errors import READ_ERRORS, UNEXPECTED_ERRORS, ClewError, NotFound, Refused
 from clew.index.known_sessions import list_gone_sessions
 from clew.index.results import next_command
-from clew.index.saved_searches import Remembered, remember
-from clew.index.surrounding_turns import Around, context
+from clew.index.saved_searches import SavedResult, save_result
+from clew.index.surrounding_turns import TurnWindow, turns_around
 from clew.mcp import tool_arguments
 from clew.mcp.quoted_text import LONGEST, QuotedPage, back, page, quote, quoted_rows, safe, text
 from clew.mcp.usage_tool import count_usage, projects_of
@@ -31,7 +31,7 @@ from clew.system.plural import noun, plural
 from clew.view.round_labels import describe_round, round_json
 from clew.view.rows import ViewOptions, rows
 from clew.view.sanitize import clean, one_line
-from clew.view.surrounding_rows import around_rows, is_shown
+from clew.view.surrounding_rows import around_rows, visibility
 from clew.wire.layout import Tree
 from clew.wire.lookup import find_session
 from clew.wire.timestamps import moment
@@ -92,16 +92,16 @@ def _hint(error: ClewError) -> str:
 
 def search_sessions(tree: Tree, asked: tool_arguments.SearchSessions) -> str:
     from clew.index.gone_sessions import add_gone
-    from clew.index.query_syntax import parse
+    from clew.index.query_syntax import parse_query
     from clew.index.session_index import Index
 
     with Index.open(tree.root) as index:
         done = index.refresh(None if index.is_new else BUDGET)
         wanted = asked.cursor + asked.limit
-        query, without = parse(asked.query), current_session()
+        query, without = parse_query(asked.query), current_session()
         found = index.search(query, wanted + 1, without=without)
         add_gone(index, query, found, wanted + 1, archive=ArchivedSessions(tree.root), without=without)
-    results = [remember(result, clean) for result in found[asked.cursor : wanted]]
+    results = [save_result(result, clean) for result in found[asked.cursor : wanted]]
     if not results:
         raise NotFound(asked.query, "session" if not asked.cursor else "further session")
     blocks = [_block(result) for result in results]
@@ -118,7 +118,7 @@ def search_sessions(tree: Tree, asked: tool_arguments.SearchSessions) -> str:
     return _listed(f"Sessions {{}} that match {safe(asked.query)!r}, best first.", blocks, asked, more, tail)
 
 
-def _block(result: Remembered) -> list[str]:
+def _block(result: SavedResult) -> list[str]:
     """A session that was found, in a few lines: how to go on with it, what it is, and the passages."""
     dates = " to ".join(dict.fromkeys(f"{t:%Y-%m-%d}" for t in (result.started, result.ended) if t))
     facts = (result.project, result.branch and f"branch {result.branch}", plural(result.messages, "message"), dates)
@@ -252,7 +252,7 @@ def read_context(tree: Tree, asked: tool_arguments.ContextArguments) -> str:
         return _messages_around(session, asked)
     if asked.offset < 0:
         raise Refused(["context needs either an offset or a place"])
-    found = context(session, asked.offset, asked.around)
+    found = turns_around(session, asked.offset, asked.around)
     if found is None:
         raise NotFound(str(asked.offset), "turn")
     wanted = ViewOptions(depth=asked.depth, lines=None if asked.depth == "full" else 6)
@@ -269,7 +269,7 @@ def read_context(tree: Tree, asked: tool_arguments.ContextArguments) -> str:
 def _messages_around(session: Session, asked: tool_arguments.ContextArguments) -> str:
     """The messages around a line or uuid."""
     wanted = ViewOptions(depth=asked.depth, lines=None if asked.depth == "full" else 6)
-    found = session.around(asked.place, asked.messages, is_shown(wanted))
+    found = session.around(asked.place, asked.messages, visibility(wanted))
     numbers = [entry.line.number for entry in found.entries]
     where = f" of the agent {one_line(found.agent)}" if found.agent else ""
     where += f", on branch {found.branch}, which the conversation left" if found.branch else ""
@@ -277,7 +277,7 @@ def _messages_around(session: Session, asked: tool_arguments.ContextArguments) -
     return _paged(head, page(quoted_rows(around_rows(found, wanted)), max(0, asked.cursor)))
 
 
-def _where(session: Session, found: Around) -> str:
+def _where(session: Session, found: TurnWindow) -> str:
     branch = f", on branch {found.branch}, which the conversation left" if found.branch is not None else ""
     first, last = found.turns[0].number, found.turns[-1].number
     return f"Turns {first}-{last} of {session.id}; the passage is in turn {found.turn.number}{branch}."

@@ -20,9 +20,9 @@ from clew.tui.reader_screen import ReaderScreen
 from clew.tui.search_thread import Building, SearchFailure, SearchFound, SearchLocation, SearchThread
 from clew.tui.session_item import SessionItem, as_sentence
 from clew.version import JSON_SCHEMA
-from clew.view.row_terminal import lines
+from clew.view.row_terminal import plain_lines
 from clew.view.rows import ViewOptions
-from clew.view.turn_json import document
+from clew.view.turn_json import session_document
 from clew.wire.layout import session_at
 from clew.wire.session_writer import create
 
@@ -148,7 +148,7 @@ class Browser(App[ResumeCommand]):
                 text = reader.text()
             else:
                 made = session_rows(_session(hit), ViewOptions(), None, self.reveal)
-                text = "\n".join(line for row in made for line in lines(row))
+                text = "\n".join(line for row in made for line in plain_lines(row))
         except OSError as error:
             self.notify(f"{hit.path}: {error.strerror}", severity="error", markup=False)
             return
@@ -186,7 +186,7 @@ class Browser(App[ResumeCommand]):
             if name is None:
                 return
             try:
-                values = ({"clew": JSON_SCHEMA, **value} for value in document(_session(hit), not self.reveal))
+                values = ({"clew": JSON_SCHEMA, **value} for value in session_document(_session(hit), not self.reveal))
                 made = create(Path(name).expanduser(), values)
                 self.notify(f"Wrote {made}", markup=False)
             except OSError as error:

@@ -13,9 +13,9 @@ from textual.message import Message
 from clew.conversation.branches import Branch
 from clew.conversation.session import Session
 from clew.tui.session_item import SessionItem
-from clew.view.mask_rows import masked
-from clew.view.progressive import opening
-from clew.view.rows import Row, ViewOptions, first_rows, rows
+from clew.view.mask_rows import mask_rows
+from clew.view.progressive import progressive_rows
+from clew.view.rows import Row, ViewOptions, preamble_rows, rows
 from clew.wire.line import MAX_LINE
 
 FIRST = 80  # rows in the first batch: more than a screen
@@ -67,28 +67,28 @@ class Load:
 def session_rows(session: Session, options: ViewOptions, branch: Branch | None, reveal: bool) -> Iterator[Row]:
     """What the reader shows of a session, or of another branch of it."""
     if branch is None or branch.is_active:
-        made = opening(session, options)
+        made = progressive_rows(session, options)
     else:
         made = rows(session, session.turns_of(branch), options)
-    return made if reveal else masked(made)
+    return made if reveal else mask_rows(made)
 
 
 def preview_rows(hit: SessionItem, reveal: bool) -> Iterator[Row]:
     """The conversation around the best passage of a hit, or its beginning; a large file is not read for it."""
     if not hit.path:  # its transcript is gone
         left = iter([Row("prompt", hit.prompts)] if hit.prompts else [])
-        return left if reveal else masked(left)
+        return left if reveal else mask_rows(left)
     best = hit.passages[0] if hit.passages and hit.passages[0].offset >= 0 else None
     session = Session(_window(Path(best.path), best.offset) if best else _window(Path(hit.path), 0))
     options = ViewOptions(depth="calls" if best else "replies", lines=6, agents=False, thinking=bool(best))
 
     def made() -> Iterator[Row]:
-        yield from first_rows(session, options)
+        yield from preamble_rows(session, options)
         yield from rows(session, session.turns, options)
 
     limit = None if best else PREVIEW
     found = islice(made(), limit)
-    return found if reveal else masked(found)
+    return found if reveal else mask_rows(found)
 
 
 def _window(path: Path, offset: int) -> bytes:

@@ -23,7 +23,7 @@ from clew.tui.row_text import RowState, height
 from clew.tui.row_widget import RowView
 from clew.tui.session_item import SessionItem, shown, words
 from clew.tui.virtual_list import Virtual
-from clew.view.row_terminal import lines
+from clew.view.row_terminal import plain_lines
 from clew.view.rows import DEPTHS, Row, ViewOptions
 from clew.view.sanitize import clean
 from clew.wire.layout import session_at
@@ -322,7 +322,7 @@ class ReaderScreen(Screen[None]):
 
     def text(self) -> str:
         """The session as plain text, as the screen shows it but with nothing folded."""
-        return "\n".join(line for row in self.view.rows for line in lines(replace(row, limit=None)))
+        return "\n".join(line for row in self.view.rows for line in plain_lines(replace(row, limit=None)))
 
 
 def _is_at(row: Row, time: int | None) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from clew.tui.line_wrap import fit, wrap
-from clew.view.round_labels import badge
-from clew.view.row_terminal import lines
+from clew.view.round_labels import round_badge
+from clew.view.row_terminal import plain_lines
 from clew.view.rows import Row
 from clew.view.sanitize import one_line
 
@@ -62,7 +62,7 @@ def height(row: Row, width: int, state: RowState) -> int:
 
 def _wrapped(row: Row, front: str, room: int, state: RowState) -> list[ScreenLine]:
     shown = replace(row, depth=0, limit=None if state.whole else row.limit)
-    made = list(lines(shown))
+    made = list(plain_lines(shown))
     text = "\n".join(made[1:] if row.kind == "prompt" else made)
     mark = _MARK.match(text)
     hang = mark.end() if mark else 2 if row.kind in _PLAIN else 0
@@ -85,7 +85,7 @@ def _fold(row: Row, front: str, room: int, state: RowState) -> Iterator[ScreenLi
     """A call or an agent: one line while it is closed, all of its text when it is open."""
     is_open = state.fold == "open"
     style = "failed" if row.facts.get("failed") else row.kind
-    text = "\n".join(lines(replace(row, depth=0, limit=None))).strip("\n")[2:]
+    text = "\n".join(plain_lines(replace(row, depth=0, limit=None))).strip("\n")[2:]
     if not is_open:
         name = one_line(row.text)
         before, _, behind = one_line(text).rpartition(name) if name else ("", "", one_line(text))
@@ -98,7 +98,7 @@ def _fold(row: Row, front: str, room: int, state: RowState) -> Iterator[ScreenLi
 
 def _rule(row: Row, room: int) -> str:
     when = row.time.astimezone().strftime("%Y-%m-%d %H:%M") if row.time else ""
-    told = badge(row.facts)
+    told = round_badge(row.facts)
     number = row.facts.get("number")
     parts = " · ".join(part for part in (f"turn {number}" if number else "", told) if part)
     name = f" {parts} " if parts else ""

@@ -15,7 +15,7 @@ from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.conversation.session_listing import newest_conversations
 from clew.errors import BadQuery, ClewError
 from clew.index.gone_sessions import add_gone
-from clew.index.query_syntax import Query, parse
+from clew.index.query_syntax import Query, parse_query
 from clew.index.session_index import Index
 from clew.tui.session_item import SessionItem, of_outline, of_result
 from clew.wire.layout import Tree, claude_dir
@@ -128,11 +128,11 @@ class SearchThread:
 
     def _one(self, index: Index, number: int, text: str) -> None:
         try:
-            query = parse(text, typing=True)
+            query = parse_query(text, typing=True)
             if not self.is_built and not query.clauses and not query.filters:
                 self._outlines(number)
                 return
-            limit = BEST if query.clauses or query.is_about_pieces else NEWEST
+            limit = BEST if query.clauses or query.filters_passages else NEWEST
             now = self._clock().timestamp()
             results = index.search(query, limit, now=now)
             archive = ArchivedSessions(self._place.claude)
@@ -195,6 +195,6 @@ class SearchThread:
 def understood(text: str) -> Query | None:
     """A query that is still being typed, if it can be understood."""
     try:
-        return parse(text, typing=True)
+        return parse_query(text, typing=True)
     except BadQuery:
         return None

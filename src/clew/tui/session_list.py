@@ -13,7 +13,7 @@ from clew.tui.line_wrap import fit
 from clew.tui.row_text import Span, overlaid
 from clew.tui.session_item import SessionItem, kind, passage, shown
 from clew.tui.virtual_list import Virtual
-from clew.view.sanitize import ago
+from clew.view.sanitize import format_age
 
 WIDE = 76  # columns from which the branch has a place in the line
 PROJECT, BRANCH, WHEN = 16, 18, 4  # the widest that these columns get
@@ -74,7 +74,7 @@ class HitList(Virtual):
         if width >= WIDE:
             branch = min(self._branch, width // 8)
             about += "  " + _padded(fit(shown(hit.branch, True), branch), branch)
-        about += f" {ago(hit.when, self._clock()).rjust(WHEN)} "
+        about += f" {format_age(hit.when, self._clock()).rjust(WHEN)} "
         gone = "gone  " if hit.gone else ""
         room = width - cell_len(about) - 1 - len(gone)
         title = shown(hit.title, self.reveal) or "(no prompt)"

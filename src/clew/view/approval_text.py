@@ -94,7 +94,7 @@ def code(letter: str) -> str:
 
 def _escape_one_line(line: str) -> str:
     if _PLAIN.fullmatch(line):
-        hidden = {found.start() for found in _CODE.finditer(line)}
+        hidden = {match.start() for match in _CODE.finditer(line)}
     else:
         hidden = {index for index, letter in enumerate(line) if _is_hidden(letter)}
         hidden |= {index for index, letter in enumerate(line) if letter == "\\" and _CODE.match(line, index)}

@@ -1,4 +1,4 @@
-"""Details of a session that a page has room for: what a call was given, pictures, and what a turn took."""
+"""Call inputs, pictures and turn totals, which pages show in addition to the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clew.facts.tool_catalog import TOOLS
 from clew.wire.content_block import Block
 from clew.wire.json_codec import as_text, decode_readable, encode
 
-LONG = 160  # characters of the line that names a call; longer values are told as its input
+MAX_LABEL = 160  # characters of the line that names a call; longer values are shown as its input
 _STARTS = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
     "image/jpeg": (b"\xff\xd8\xff",),
@@ -23,7 +23,7 @@ _STARTS = {
 
 
 class Picture(NamedTuple):
-    """An image or document of a message. `data` is base64, as it stands in the file, and not yet checked."""
+    """An image or document of a message. `data` is base64 as in the file, not validated."""
 
     kind: str
     media_type: str
@@ -31,36 +31,36 @@ class Picture(NamedTuple):
 
     @property
     def uri(self) -> str | None:
-        """A `data:` address, if it is base64 all through and begins as a picture of a type that cannot hold a script."""
-        found = self.data.replace("\n", "")
+        """A `data:` URI if the data is valid base64 of an image type that cannot contain scripts; else None."""
+        encoded = self.data.replace("\n", "")
         try:
-            first = binascii.a2b_base64(found[:32], strict_mode=True)
-            binascii.a2b_base64(found, strict_mode=True)
+            first = binascii.a2b_base64(encoded[:32], strict_mode=True)
+            binascii.a2b_base64(encoded, strict_mode=True)
         except (ValueError, binascii.Error):
             return None
         kind = next((kind for kind, starts in _STARTS.items() if first.startswith(starts)), None)
         if kind is None or (kind == "image/webp" and first[8:12] != b"WEBP"):
             return None
-        return f"data:{kind};base64,{found}"
+        return f"data:{kind};base64,{encoded}"
 
     @property
     def size(self) -> int:
-        """Bytes of what the data stands for."""
+        """The size of the decoded data in bytes."""
         return len(self.data) * 3 // 4 - self.data.count("=", -2)
 
 
-def picture(block: Block) -> Picture | None:
-    """The picture of a block of a prompt."""
+def block_picture(block: Block) -> Picture | None:
+    """Return the picture of a prompt block."""
     return _picture(block.type, decode_readable(block.source))
 
 
-def pictures(content: Any) -> Iterator[Picture]:
-    """The pictures in the content of a tool result."""
+def result_pictures(content: Any) -> Iterator[Picture]:
+    """Yield the pictures of a tool result."""
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and part.get("type") in ("image", "document"):
-            found = _picture(as_text(part["type"]), part.get("source"))
-            if found:
-                yield found
+            picture = _picture(as_text(part["type"]), part.get("source"))
+            if picture:
+                yield picture
 
 
 def _picture(kind: str, source: Any) -> Picture | None:
@@ -68,33 +68,33 @@ def _picture(kind: str, source: Any) -> Picture | None:
     return Picture(kind, as_text(source.get("media_type") or ""), data) if isinstance(data, str) else None
 
 
-def took(turn: Turn) -> dict[str, Any]:
-    """What a turn took: its seconds, the tokens its replies wrote, and those of the last prompt sent."""
+def turn_totals(turn: Turn) -> dict[str, Any]:
+    """Return the seconds of a turn, the tokens its replies wrote, and the context size of its last request."""
     counts = [count(tokens) for reply in turn.replies if (tokens := reply.tokens) and not reply.is_synthetic]
-    facts: dict[str, Any] = {"seconds": turn.seconds}
+    totals: dict[str, Any] = {"seconds": turn.seconds}
     if counts:
-        facts |= {"output": total(counts).output, "context": counts[-1].prompt}
-    return facts
+        totals |= {"output": total(counts).output, "context": counts[-1].prompt}
+    return totals
 
 
-def given(call: Call, everything: bool) -> str:
-    """The input of a call, as far as the line that names it does not tell it: what is long, or all the rest."""
+def input_details(call: Call, everything: bool) -> str:
+    """Return the input of a call that its label does not show: long values, or with `everything` all other values."""
     known = TOOLS.get(call.name)
     named = known.named_by if known else ()
-    told = {key: _text(value) for key, value in call.input.items()}
-    wanted = {key: text for key, text in told.items() if _is_long(text) or (everything and key not in named)}
-    if len(wanted) == 1 and set(wanted) <= set(named):
-        return next(iter(wanted.values()))
-    return _listed(wanted)
+    texts = {key: _value_text(value) for key, value in call.input.items()}
+    shown = {key: text for key, text in texts.items() if _is_long(text) or (everything and key not in named)}
+    if len(shown) == 1 and set(shown) <= set(named):
+        return next(iter(shown.values()))
+    return _format_values(shown)
 
 
 def _is_long(text: str) -> bool:
-    return len(text) > LONG or "\n" in text
+    return len(text) > MAX_LABEL or "\n" in text
 
 
-def _listed(values: Mapping[str, str]) -> str:
+def _format_values(values: Mapping[str, str]) -> str:
     return "\n".join(f"{key}:\n{text}" if "\n" in text else f"{key}: {text}" for key, text in values.items())
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return value if isinstance(value, str) else encode(value).decode("utf-8", "replace")

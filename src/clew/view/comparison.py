@@ -1,4 +1,4 @@
-"""Comparisons: two ways that a conversation went, and what each made of the files."""
+"""Compare two paths of a conversation, and what each did to the files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.facts.unified_diff import unified
 
 @dataclass(frozen=True)
 class ConversationPath:
-    """The turns from the beginning of a session to a place in it. `root` is the folder that its files are named from."""
+    """The turns from the start of a session to a position in it. File names are relative to `root`."""
 
     name: str
     session: Session
@@ -25,18 +25,22 @@ class ConversationPath:
     root: str = ""
 
     def states(self, turns: int) -> dict[str, FileContent]:
-        """Each file that was changed in the first so many turns, as they left it."""
-        return {path: change.after for path, change in self._named(self._work(self.turns[:turns])).items()}
+        """Return the content of each file that the first `turns` turns changed."""
+        return {path: change.after for path, change in self._relative_changes(self._work(self.turns[:turns])).items()}
 
-    def changes(self, behind: int = 0) -> dict[str, FileChange]:
-        """What the turns behind the first so many made of each file, their agents' work included."""
-        return self._named(self._work(self.turns[behind:]), self.states(behind))
+    def changes(self, skip: int = 0) -> dict[str, FileChange]:
+        """Return the file changes after the first `skip` turns, including those of agents."""
+        return self._relative_changes(self._work(self.turns[skip:]), self.states(skip))
 
-    def _named(self, work: Iterator[Call], known: Mapping[str, FileContent] | None = None) -> dict[str, FileChange]:
-        """Files below the root under their names from there, so that two folders can be compared."""
+    def _relative_changes(
+        self, work: Iterator[Call], known: Mapping[str, FileContent] | None = None
+    ) -> dict[str, FileChange]:
+        """Return changes with names relative to the root, so that two folders can be compared."""
         root = f"{self.root.rstrip('/')}/"
-        found = changes(work, {name if name.startswith("/") else root + name: s for name, s in (known or {}).items()})
-        return {path.removeprefix(root): change for path, change in found.items()}
+        absolute = changes(
+            work, {name if name.startswith("/") else root + name: s for name, s in (known or {}).items()}
+        )
+        return {path.removeprefix(root): change for path, change in absolute.items()}
 
     def _work(self, turns: Sequence[Turn]) -> Iterator[Call]:
         for turn in turns:
@@ -51,14 +55,14 @@ class ConversationPath:
 
 @dataclass(frozen=True)
 class FileDifference:
-    """A file that the two ways left in different states."""
+    """A file that the two paths left in different states."""
 
     path: str
     left: FileContent
     right: FileContent
 
     def lines(self, left: str, right: str) -> list[str]:
-        """As a unified diff; empty if nothing tells what one of them held."""
+        """Return a unified diff; [] if one of the contents is unknown."""
         if UNKNOWN in (self.left, self.right):
             return []
         a, b = ((state.text or "").splitlines() for state in (self.left, self.right))
@@ -72,35 +76,35 @@ class Comparison:
 
     @cached_property
     def shared(self) -> int:
-        """How many turns both begin with."""
+        """The number of turns that both paths start with."""
         pairs = zip(self.left.turns, self.right.turns, strict=False)
-        return sum(1 for _ in takewhile(lambda pair: _is_same(*pair), pairs))
+        return sum(1 for _ in takewhile(lambda pair: _is_same_turn(*pair), pairs))
 
     @cached_property
     def differences(self) -> tuple[FileDifference, ...]:
-        """The files in which they differ. A file that one way left alone is as it was where they part."""
+        """The files that differ. A file that one path did not change has its content at the fork."""
         left, right = self.left.changes(self.shared), self.right.changes(self.shared)
-        parted = self.left.states(self.shared)
-        found = []
+        at_fork = self.left.states(self.shared)
+        differences = []
         for path, change in {**left, **right}.items():
-            start = parted.get(path, change.before)
+            start = at_fork.get(path, change.before)
             ends = [side[path].after if path in side else start for side in (left, right)]
             if ends[0] != ends[1] or ends[0] == UNKNOWN:
-                found.append(FileDifference(path, *ends))
-        return tuple(found)
+                differences.append(FileDifference(path, *ends))
+        return tuple(differences)
 
 
-def _is_same(a: Turn, b: Turn) -> bool:
-    """Whether a turn is in both, or in one as a copy: a copy may have other uuids, but never other replies."""
+def _is_same_turn(a: Turn, b: Turn) -> bool:
+    """Return whether two turns are equal or copies: a copy may have other uuids, but has the same replies."""
     return a.text == b.text and [r.id for r in a.replies] == [r.id for r in b.replies]
 
 
-def way(session: Session, place: str = "") -> ConversationPath:
-    """The way to a place in a session, or to where it goes on. Raises NotFound."""
-    name = f"{session.id[:8]}@{place}" if place else session.id[:8]
-    return ConversationPath(name, session, session.turns_to(locate_entry(session, place)), session.cwd or "")
+def conversation_path(session: Session, position: str = "") -> ConversationPath:
+    """Return the path to a position in a session, or to its end. Raises NotFound."""
+    name = f"{session.id[:8]}@{position}" if position else session.id[:8]
+    return ConversationPath(name, session, session.turns_to(locate_entry(session, position)), session.cwd or "")
 
 
 def diff(left: Session, right: Session) -> Comparison:
     """Compare two sessions: the turns that they share, and the files that they left in different states."""
-    return Comparison(way(left), way(right))
+    return Comparison(conversation_path(left), conversation_path(right))

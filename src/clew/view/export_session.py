@@ -9,13 +9,13 @@ from typing import Literal
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.version import JSON_SCHEMA
-from clew.view.header import About, about, shown
-from clew.view.html_page import page
-from clew.view.mask_rows import MaskCount, masked
+from clew.view.header import About, describe_session, masked_line
+from clew.view.html_page import render_page
+from clew.view.mask_rows import MaskCount, mask_rows
 from clew.view.row_html import fragments
-from clew.view.row_markdown import markdown
-from clew.view.rows import Row, ViewOptions, first_rows, rows
-from clew.view.turn_json import document
+from clew.view.row_markdown import markdown_document
+from clew.view.rows import Row, ViewOptions, preamble_rows, rows
+from clew.view.turn_json import session_document
 from clew.wire.json_codec import encode
 
 Format = Literal["markdown", "html", "json", "jsonl"]
@@ -41,7 +41,7 @@ def export(
         raise ValueError("The file as it is contains its secrets too. Pass reveal=True to export it.")
     counter = None if reveal else MaskCount()
     options = view_options(depth, thinking=thinking, agents=agents)
-    parts = export_parts(session, format, about(session, counter), options, counter, turns=turns)
+    parts = export_parts(session, format, describe_session(session, counter), options, counter, turns=turns)
     return b"".join(parts).decode("utf-8", "replace")
 
 
@@ -73,15 +73,15 @@ def export_parts(
     if format == "jsonl":
         return (item.raw for item in session.items)
     if format == "json":
-        values = document(session, counter is not None, turns, counter)
+        values = session_document(session, counter is not None, turns, counter)
         return (encode({"clew": JSON_SCHEMA, **value}) + b"\n" for value in values)
     chosen = session.turns if turns is None else turns
-    body = chain(first_rows(session, options) if turns is None else (), rows(session, chosen, options))
-    shown_rows = pass_rows(body if counter is None else masked(body, counter))
+    body = chain(preamble_rows(session, options) if turns is None else (), rows(session, chosen, options))
+    shown_rows = pass_rows(body if counter is None else mask_rows(body, counter))
     if format == "markdown":
-        return map(_encode_text, markdown(header, shown_rows, front_matter))
-    outline = ((turn.number, shown(turn.text, None if counter is None else MaskCount())) for turn in chosen)
-    return map(_encode_text, page(header, fragments(shown_rows), outline))
+        return map(_encode_text, markdown_document(header, shown_rows, front_matter))
+    outline = ((turn.number, masked_line(turn.text, None if counter is None else MaskCount())) for turn in chosen)
+    return map(_encode_text, render_page(header, fragments(shown_rows), outline))
 
 
 def _encode_text(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""About: what is said of a session above it, in words that hold no secret."""
+"""The header of a session: title, start and other facts, with secrets masked."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from clew.conversation.session import Session
 from clew.facts.token_usage import usage
 from clew.system.plural import plural
 from clew.view.mask_rows import MaskCount
-from clew.view.sanitize import one_line, tokens
+from clew.view.sanitize import format_tokens, one_line
 
-NOTHING = "(no prompt)"
+NO_PROMPT = "(no prompt)"
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The title, when it began, and the rest as pairs of a name and words."""
+    """The title, the start, and other facts as (name, text) pairs."""
 
     id: str
     title: str
@@ -24,23 +24,23 @@ class About:
     told: tuple[tuple[str, str], ...]
 
 
-def about(session: Session, tally: MaskCount | None) -> About:
-    """What is to be said of a session; `tally` masks it, and without one nothing is masked."""
+def describe_session(session: Session, tally: MaskCount | None) -> About:
+    """Return the header of a session; `tally` masks and counts secrets, and without one nothing is masked."""
     spent = usage(session).total
-    told = {
+    facts = {
         "cwd": session.cwd or "",
         "branch": session.branch_name or "",
         "model": ", ".join(session.models),
         "turns": plural(len(session.turns), "turn"),
-        "tokens": f"{tokens(spent.output)} tokens written" if spent.output else "",
+        "tokens": f"{format_tokens(spent.output)} tokens written" if spent.output else "",
         "version": f"Claude Code {', '.join(session.versions)}" if session.versions else "",
         "slug": session.slug or "",
         "id": session.id,
     }
-    said = {name: shown(text, tally) for name, text in told.items() if text}
-    return About(session.id, shown(session.title, tally) or NOTHING, session.started, tuple(said.items()))
+    masked = {name: masked_line(text, tally) for name, text in facts.items() if text}
+    return About(session.id, masked_line(session.title, tally) or NO_PROMPT, session.started, tuple(masked.items()))
 
 
-def shown(text: str, tally: MaskCount | None) -> str:
-    """Words on one line."""
+def masked_line(text: str, tally: MaskCount | None) -> str:
+    """Return text on one line, masked if there is a tally."""
     return one_line(tally.mask(text) if tally else text)

@@ -1,9 +1,9 @@
-"""Pages: what stands around fragments, in one file that loads nothing and reads without scripts.
+"""Wrap HTML fragments in a page: one file that loads nothing and works without scripts.
 
-    text = "".join(page(about, fragments(rows), outline))
+text = "".join(render_page(about, fragments(rows), outline))
 
-The page forbids itself everything (a policy in its head) but its own style and script, each named by its hash, and pictures
-inside the file. The script only folds, prints and changes between light and dark.
+A content security policy forbids everything except the page's own style and script, each named by its hash, and
+embedded pictures. The script only folds, prints and switches between light and dark.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from pathlib import Path
 from clew.system.plural import plural
 from clew.version import __version__
 from clew.view.header import About
-from clew.view.row_html import moment
+from clew.view.row_html import time_tag
 from clew.view.sanitize import one_line
 
 _FOLDER = Path(__file__).with_name("asset")
 _BUTTONS = {"open": "Open all", "close": "Close all", "theme": "Light/dark"}
 
 
-def asset(name: str) -> str:
-    """The text of a file that pages need: `style.css`, `page.js`, `search.js`."""
+def read_asset(name: str) -> str:
+    """Return the text of a file in `asset/`: `style.css`, `page.js`, `search.js`."""
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-def page(about: About, body: Iterable[str], outline: Iterable[tuple[int, str]] = ()) -> Iterator[str]:
-    """A page of a session, in pieces as they come; `outline` are the turns that it links to, with their prompts."""
-    yield from opened(about.title, ("page.js",))
-    yield heading(about.title, tuple(_BUTTONS), _about(about) + _outline(list(outline)))
+def render_page(about: About, body: Iterable[str], outline: Iterable[tuple[int, str]] = ()) -> Iterator[str]:
+    """Yield the page of a session in parts; `outline` lists the turns to link to, with their prompts."""
+    yield from page_start(about.title, ("page.js",))
+    yield heading(about.title, tuple(_BUTTONS), _about_line(about) + _outline_list(list(outline)))
     yield "<main>\n"
     yield from body
     yield "</main>\n"
-    yield from closed(("page.js",))
+    yield from page_end(("page.js",))
 
 
-def opened(title: str, scripts: Iterable[str]) -> Iterator[str]:
-    """The beginning of a page, up to its body."""
-    style = asset("style.css")
-    allowed = " ".join(_hash(asset(name)) for name in scripts) or "'none'"
+def page_start(title: str, scripts: Iterable[str]) -> Iterator[str]:
+    """Yield the start of a page, up to its body."""
+    style = read_asset("style.css")
+    allowed = " ".join(_hash(read_asset(name)) for name in scripts) or "'none'"
     policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {allowed}; "
         "base-uri 'none'; form-action 'none'"
@@ -63,14 +63,15 @@ def opened(title: str, scripts: Iterable[str]) -> Iterator[str]:
 
 
 def heading(title: str, buttons: Iterable[str], below: str = "") -> str:
-    """What stands above all: a title, and the buttons that the script then shows."""
-    made = "".join(f'<button type="button" data-does="{name}">{_BUTTONS[name]}</button>\n' for name in buttons)
-    return f'<header>\n<div class="tools" hidden>\n{made}</div>\n<h1>{escape(one_line(title))}</h1>\n{below}</header>\n'
+    """Return the page header: title and buttons, which the script shows."""
+    button_html = "".join(f'<button type="button" data-does="{name}">{_BUTTONS[name]}</button>\n' for name in buttons)
+    tools = f'<div class="tools" hidden>\n{button_html}</div>'
+    return f"<header>\n{tools}\n<h1>{escape(one_line(title))}</h1>\n{below}</header>\n"
 
 
-def closed(scripts: Iterable[str]) -> Iterator[str]:
-    """The end of a page, with its scripts."""
-    yield from (f"<script>{asset(name)}</script>\n" for name in scripts)
+def page_end(scripts: Iterable[str]) -> Iterator[str]:
+    """Yield the end of a page, with its scripts."""
+    yield from (f"<script>{read_asset(name)}</script>\n" for name in scripts)
     yield "</body>\n</html>\n"
 
 
@@ -78,13 +79,13 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _about(about: About) -> str:
+def _about_line(about: About) -> str:
     parts = [escape(one_line(value)) for _, value in about.told]
-    when = moment(about.started).strip()
+    when = time_tag(about.started).strip()
     return f'<p class="about">{" · ".join(part for part in (when, *parts) if part)}</p>\n'
 
 
-def _outline(turns: Sequence[tuple[int, str]]) -> str:
+def _outline_list(turns: Sequence[tuple[int, str]]) -> str:
     if len(turns) < 2:
         return ""
     items = "".join(

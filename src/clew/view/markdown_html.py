@@ -1,8 +1,8 @@
-"""Prose: Markdown as people and models write it, as HTML that can hold no markup of theirs.
+"""Convert Markdown to HTML that contains no markup from the transcript.
 
-markdown-it makes it, with raw HTML off. Links go to the web or to mail and nowhere else, pictures become links (a page loads
-nothing), headings stand below those of the page. Plain paragraphs and fenced code, which are most of a session, are made
-here: markdown-it is slow at them.
+markdown-it renders it, with raw HTML off. Links may only lead to the web or to mail, pictures become links (a page
+loads nothing), and headings are lowered by two levels. Plain paragraphs and fenced code, which are most of a
+session, are rendered here, because markdown-it is slow at them.
 """
 
 from __future__ import annotations
@@ -24,103 +24,105 @@ if TYPE_CHECKING:
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^`\n]*)$")
 _SAFE = re.compile(r"(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
 _BLANK = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)*")
-# Words on a line of which the signs mean the same wherever they stand: plain letters, code, and bold that ends in letters.
+# Text whose markup does not depend on its surroundings: plain letters, `code`, and **bold** that ends in letters.
 _LETTER = r"[^\W_]"
 _PLAIN = r"[^*_`\[\]\\<&|~\n]"
 _CODE = r"(?<!`)`[^`\s](?:[^`\n]*[^`\s])?`(?!`)"
 _BOLD = rf"(?<!\*)\*\*{_LETTER}(?:{_PLAIN}*{_LETTER})?\*\*(?!\*)"
-_WORDS = rf"(?!\s|[#>=+-]|\d+[.)])(?:{_PLAIN}++|(?<={_LETTER})_+(?={_LETTER})|{_CODE}|{_BOLD})++"
-_PARAGRAPH = re.compile(rf"{_WORDS}(?:\n{_WORDS})*+")
-_HEADING = re.compile(rf"(#{{1,6}}) ({_WORDS})(?<![# ])")
-_LIST = re.compile(rf"(?:(?:- {_WORDS}\n?)++|(?:(\d{{1,9}})\. {_WORDS}\n?)(?:\d{{1,9}}\. {_WORDS}\n?)*+)(?<!\n)")
+_SIMPLE_TEXT = rf"(?!\s|[#>=+-]|\d+[.)])(?:{_PLAIN}++|(?<={_LETTER})_+(?={_LETTER})|{_CODE}|{_BOLD})++"
+_PARAGRAPH = re.compile(rf"{_SIMPLE_TEXT}(?:\n{_SIMPLE_TEXT})*+")
+_HEADING = re.compile(rf"(#{{1,6}}) ({_SIMPLE_TEXT})(?<![# ])")
+_LIST = re.compile(
+    rf"(?:(?:- {_SIMPLE_TEXT}\n?)++|(?:(\d{{1,9}})\. {_SIMPLE_TEXT}\n?)(?:\d{{1,9}}\. {_SIMPLE_TEXT}\n?)*+)(?<!\n)"
+)
 _ITEM = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
 _MARKED = re.compile(r"(`)([^`]+)`|\*\*([^*]+)\*\*")
-_GOES_ON = re.compile(r"\s|[-*+] |\d+[.)] ")
-DEEPEST = 20  # nested lists and quotes
-LONGEST = 200_000  # characters; what is longer is shown as it was written
+_CONTINUES_LIST = re.compile(r"\s|[-*+] |\d+[.)] ")
+MAX_NESTING = 20  # of lists and quotes
+MAX_MARKDOWN = 200_000  # characters; longer text is shown unrendered
 
 
-def prose(text: str) -> str:
-    """Markdown as HTML."""
+def markdown_to_html(text: str) -> str:
+    """Return Markdown as HTML."""
     text = clean(text).strip("\n")
-    if len(text) > LONGEST:
+    if len(text) > MAX_MARKDOWN:
         return f'<pre class="text">{escape(text)}</pre>'
-    return "".join(_parts(text))
+    return "".join(_render_parts(text))
 
 
-def _parts(text: str) -> Iterator[str]:
-    for is_code, part in _split(text):
+def _render_parts(text: str) -> Iterator[str]:
+    for is_code, part in _split_fences(text):
         if is_code:
             yield f"<pre><code>{escape(part)}</code></pre>"
         else:
-            yield from _paragraphs(part.strip("\n"))
+            yield from _render_paragraphs(part.strip("\n"))
 
 
-def _split(text: str) -> Iterator[tuple[bool, str]]:
-    """Fenced code at the margin, and what stands between it."""
+def _split_fences(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield (is code, text) for fenced code at the margin and the text between."""
     if "```" not in text and "~~~" not in text:
         yield False, text
         return
-    kept: list[str] = []
+    lines: list[str] = []
     fence = ""
     for line in text.split("\n"):
-        found = _FENCE.match(line)
-        if fence and found and found[1].startswith(fence) and not found[2].strip():
-            yield True, "\n".join(kept)
-            kept, fence = [], ""
-        elif not fence and found:
-            yield False, "\n".join(kept)
-            kept, fence = [], found[1]
+        fence_match = _FENCE.match(line)
+        if fence and fence_match and fence_match[1].startswith(fence) and not fence_match[2].strip():
+            yield True, "\n".join(lines)
+            lines, fence = [], ""
+        elif not fence and fence_match:
+            yield False, "\n".join(lines)
+            lines, fence = [], fence_match[1]
         else:
-            kept.append(line)
-    yield bool(fence), "\n".join(kept)
+            lines.append(line)
+    yield bool(fence), "\n".join(lines)
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    """Text between blank lines, quickly where that is safe; what is not is rendered together, as it stands."""
+def _render_paragraphs(text: str) -> Iterator[str]:
+    """Render text between blank lines by the quick path where that is safe; the others together with markdown-it."""
     starts = [0, *(gap.end() for gap in _BLANK.finditer(text))]
     stops = [*(gap.start() for gap in _BLANK.finditer(text)), len(text)]
-    waiting = -1
+    slow_start = -1
     for number, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-        goes_on = number + 1 < len(starts) and _GOES_ON.match(text, starts[number + 1])
-        made = _quick(text[start:stop], waiting < 0 and not goes_on)
-        if made is None:
-            waiting = start if waiting < 0 else waiting
+        continues = number + 1 < len(starts) and _CONTINUES_LIST.match(text, starts[number + 1])
+        quick = _render_quick(text[start:stop], slow_start < 0 and not continues)
+        if quick is None:
+            slow_start = start if slow_start < 0 else slow_start
             continue
-        if waiting >= 0:
-            yield rendered(text[waiting : stops[number - 1]])
-            waiting = -1
-        yield made
-    if waiting >= 0 and text[waiting:].strip():
-        yield rendered(text[waiting:])
+        if slow_start >= 0:
+            yield render_with_markdown_it(text[slow_start : stops[number - 1]])
+            slow_start = -1
+        yield quick
+    if slow_start >= 0 and text[slow_start:].strip():
+        yield render_with_markdown_it(text[slow_start:])
 
 
-def _quick(part: str, is_alone: bool) -> str | None:
-    """A paragraph, a heading or a flat list, as markdown-it would make it; None if it had better."""
+def _render_quick(part: str, is_alone: bool) -> str | None:
+    """Return the HTML of a simple paragraph, heading or flat list, equal to markdown-it's; None for anything else."""
     if "  \n" in part or part.endswith(" "):
         return None
     if _PARAGRAPH.fullmatch(part):
-        return f"<p>{_inline(part)}</p>\n"
-    if found := _HEADING.fullmatch(part):
-        level = min(6, len(found[1]) + 2)
-        return f"<h{level}>{_inline(found[2])}</h{level}>\n"
-    if is_alone and (found := _LIST.fullmatch(part)):
-        items = "".join(f"<li>{_inline(_ITEM.sub('', item, 1))}</li>\n" for item in part.split("\n"))
-        start = f' start="{int(found[1])}"' if found[1] and int(found[1]) != 1 else ""
-        return f"<ol{start}>\n{items}</ol>\n" if found[1] else f"<ul>\n{items}</ul>\n"
+        return f"<p>{_render_inline(part)}</p>\n"
+    if match := _HEADING.fullmatch(part):
+        level = min(6, len(match[1]) + 2)
+        return f"<h{level}>{_render_inline(match[2])}</h{level}>\n"
+    if is_alone and (match := _LIST.fullmatch(part)):
+        items = "".join(f"<li>{_render_inline(_ITEM.sub('', item, 1))}</li>\n" for item in part.split("\n"))
+        start = f' start="{int(match[1])}"' if match[1] and int(match[1]) != 1 else ""
+        return f"<ol{start}>\n{items}</ol>\n" if match[1] else f"<ul>\n{items}</ul>\n"
     return None
 
 
-def _inline(text: str) -> str:
-    return _MARKED.sub(_marked, escape(text)) if "`" in text or "**" in text else escape(text)
+def _render_inline(text: str) -> str:
+    return _MARKED.sub(_inline_tag, escape(text)) if "`" in text or "**" in text else escape(text)
 
 
-def _marked(found: re.Match[str]) -> str:
-    return f"<code>{found[2]}</code>" if found[1] else f"<strong>{found[3]}</strong>"
+def _inline_tag(match: re.Match[str]) -> str:
+    return f"<code>{match[2]}</code>" if match[1] else f"<strong>{match[3]}</strong>"
 
 
-def rendered(text: str) -> str:
-    """Markdown as HTML, all of it by markdown-it."""
+def render_with_markdown_it(text: str) -> str:
+    """Render Markdown with markdown-it only."""
     return str(_renderer().render(text))
 
 
@@ -128,50 +130,50 @@ def rendered(text: str) -> str:
 def _renderer() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    made = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False, "maxNesting": DEEPEST}).enable(
+    renderer = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False, "maxNesting": MAX_NESTING}).enable(
         ["table", "strikethrough"]
     )
-    made.validateLink = lambda url: bool(_SAFE.fullmatch(url))  # type: ignore[method-assign]
-    made.add_render_rule("link_open", _link)
-    made.add_render_rule("image", _image)
-    made.add_render_rule("heading_open", _heading)
-    made.add_render_rule("heading_close", _heading)
-    made.add_render_rule("th_open", _cell)
-    made.add_render_rule("td_open", _cell)
-    made.add_render_rule("fence", _code)
-    made.add_render_rule("code_block", _code)
-    return made
+    renderer.validateLink = lambda url: bool(_SAFE.fullmatch(url))  # type: ignore[method-assign]
+    renderer.add_render_rule("link_open", _link_rule)
+    renderer.add_render_rule("image", _image_rule)
+    renderer.add_render_rule("heading_open", _heading_rule)
+    renderer.add_render_rule("heading_close", _heading_rule)
+    renderer.add_render_rule("th_open", _cell_rule)
+    renderer.add_render_rule("td_open", _cell_rule)
+    renderer.add_render_rule("fence", _code_rule)
+    renderer.add_render_rule("code_block", _code_rule)
+    return renderer
 
 
 Environment = MutableMapping[str, Any]
 
 
-def _link(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
-    return anchor(str(tokens[at].attrGet("href") or ""))
+def _link_rule(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
+    return link_tag(str(tokens[at].attrGet("href") or ""))
 
 
-def anchor(url: str) -> str:
-    """The opening tag of a link that tells the other side nothing."""
+def link_tag(url: str) -> str:
+    """Return the opening tag of a link that sends no referrer."""
     return f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">'
 
 
-def _image(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
+def _image_rule(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
     text = escape(tokens[at].content or "picture")
     is_linked = sum(token.nesting for token in tokens[:at] if token.type in ("link_open", "link_close"))
-    return text if is_linked else f"{anchor(str(tokens[at].attrGet('src') or ''))}{text}</a>"
+    return text if is_linked else f"{link_tag(str(tokens[at].attrGet('src') or ''))}{text}</a>"
 
 
-def _heading(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
+def _heading_rule(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
     token = tokens[at]
     level = min(6, int(token.tag[1]) + 2)
     return f"<h{level}>" if token.nesting > 0 else f"</h{level}>\n"
 
 
-def _cell(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
-    """A cell of a table; where its text stands is a class, since a page may forbid styles."""
+def _cell_rule(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
+    """Render a table cell; its alignment is a class, since a page may forbid inline styles."""
     side = str(tokens[at].attrGet("style") or "").removeprefix("text-align:")
     return f'<{tokens[at].tag} class="{side}">' if side in ("center", "right") else f"<{tokens[at].tag}>"
 
 
-def _code(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
+def _code_rule(_: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Environment) -> str:
     return f"<pre><code>{escape(tokens[at].content)}</code></pre>\n"

@@ -1,4 +1,4 @@
-"""Masked rows: secrets do not reach the screen unless they are asked for."""
+"""Mask secrets in rows before they are printed."""
 
 from __future__ import annotations
 
@@ -9,54 +9,56 @@ from clew.facts.secrets.mask_secrets import mask, may_hold
 from clew.view.rows import Row
 from clew.view.sanitize import clean
 
-_SPOKEN = ("kind", "model", "tool", "trigger")  # facts that printers show, as strings out of the file
-_SHORT = 8  # characters; no secret has fewer
-_FIRST, _MOST = 1 << 10, 1 << 18  # characters of the first batch, and of the largest
+_TEXT_FACTS = ("kind", "model", "tool", "trigger")  # facts with text from the file that printers show
+_MIN_SECRET = 8  # characters of the shortest secret
+_FIRST_BATCH, _MAX_BATCH = 1 << 10, 1 << 18  # characters
 
 
 @dataclass(slots=True)
 class MaskCount:
-    """How many secrets were masked on the way out."""
+    """Counts the masked secrets."""
 
     secrets: int = 0
 
     def mask(self, text: str) -> str:
-        """Text without its secrets. It is cleaned first: a colour in the middle of a key must not hide it."""
-        made, found = mask(clean(text))
-        if not found:
+        """Return text without secrets. It is sanitized first, since a colour code inside a key would hide it."""
+        masked_text, secrets = mask(clean(text))
+        if not secrets:
             return text
-        self.secrets += len(found)
-        return made
+        self.secrets += len(secrets)
+        return masked_text
 
 
-def masked(rows: Iterable[Row], tally: MaskCount | None = None) -> Iterator[Row]:
-    """The rows without their secrets."""
+def mask_rows(rows: Iterable[Row], tally: MaskCount | None = None) -> Iterator[Row]:
+    """Yield the rows without their secrets."""
     tally = tally or MaskCount()
-    for several in _batches(rows):
-        held = may_hold([[clean(text) for text in (row.text, *_said(row).values())] for row in several])
-        for row, is_suspect in zip(several, held, strict=True):
-            yield _masked(row, tally) if is_suspect else row
+    for batch in _batches(rows):
+        suspects = may_hold([[clean(text) for text in (row.text, *_text_facts(row).values())] for row in batch])
+        for row, is_suspect in zip(batch, suspects, strict=True):
+            yield _mask_row(row, tally) if is_suspect else row
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows that are looked through together: few at first, so that these are not kept waiting, then ever more."""
-    several: list[Row] = []
-    size, limit = 0, _FIRST
+    """Yield rows in batches: small ones first, so that output starts immediately, then growing ones."""
+    batch: list[Row] = []
+    size, limit = 0, _FIRST_BATCH
     for row in rows:
-        several.append(row)
+        batch.append(row)
         size += len(row.text)
         if size >= limit:
-            yield several
-            several, size, limit = [], 0, min(2 * limit, _MOST)
-    if several:
-        yield several
+            yield batch
+            batch, size, limit = [], 0, min(2 * limit, _MAX_BATCH)
+    if batch:
+        yield batch
 
 
-def _said(row: Row) -> dict[str, str]:
-    """The facts of a row that may hold a secret."""
-    return {name: told for name in _SPOKEN if isinstance(told := row.facts.get(name), str) and len(told) >= _SHORT}
+def _text_facts(row: Row) -> dict[str, str]:
+    """Return the facts of a row that may contain a secret."""
+    return {
+        name: text for name in _TEXT_FACTS if isinstance(text := row.facts.get(name), str) and len(text) >= _MIN_SECRET
+    }
 
 
-def _masked(row: Row, tally: MaskCount) -> Row:
-    facts = {name: tally.mask(told) for name, told in _said(row).items()}
+def _mask_row(row: Row, tally: MaskCount) -> Row:
+    facts = {name: tally.mask(text) for name, text in _text_facts(row).items()}
     return replace(row, text=tally.mask(row.text), facts={**row.facts, **facts})

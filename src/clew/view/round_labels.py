@@ -1,4 +1,4 @@
-"""Rounds as JSON values and in a few words, the same in every command and page."""
+"""Rounds as JSON and as short labels, the same in all commands and pages."""
 
 from __future__ import annotations
 
@@ -10,57 +10,57 @@ from clew.conversation.rounds import Round
 from clew.conversation.turns import Turn
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.system.plural import plural
-from clew.view.sanitize import duration
+from clew.view.sanitize import format_duration
 from clew.wire.timestamps import stamp
 
 Json = dict[str, Any]
 
 
 def round_fields(turn: Turn) -> Json:
-    """The fields of a turn that say which round it begins. They are null for a turn that was made without its session."""
-    found = turn.round
+    """Return the JSON fields of a turn about its round; null for a turn without a session."""
+    round = turn.round
     return {
-        "round": found.number if found else None,
-        "round_kind": found.kind if found else None,
+        "round": round.number if round else None,
+        "round_kind": round.kind if round else None,
         "input": turn.input,
-        "complexity": found.complexity if found else None,
+        "complexity": round.complexity if round else None,
     }
 
 
-def round_json(each: Round, turn: int | None, mask: bool = True) -> Json:
-    """A round with its marks and features; `turn` is the number of the turn that it begins."""
+def round_json(round: Round, turn: int | None, mask: bool = True) -> Json:
+    """Return a round as JSON, with its features; `turn` is the number of the turn that it starts."""
     value = {
         "kind": "round",
-        "round": each.number,
-        "round_kind": each.kind,
-        "round_type": each.type,
-        "input": each.input,
-        "complexity": each.complexity,
+        "round": round.number,
+        "round_kind": round.kind,
+        "round_type": round.type,
+        "input": round.input,
+        "complexity": round.complexity,
         "turn": turn,
-        "uuid": each.entry.uuid,
-        "line": each.entry.line.number,
-        "time": stamp(each.time) if each.time else None,
-        "seconds": each.seconds,
-        "pause": each.pause,
-        "permission_mode": each.permission_mode,
-        "parent": each.entry.parent,
-        "is_short": each.features.is_short,
-        "is_active": each.is_active,
-        "slug": each.slug,
-        "text": each.text,
-        "replies": len(each.replies),
-        "calls": len(each.calls),
-        "tools": dict(Counter(call.name for call in each.calls)),
-        "thinking": each.thinking,
-        "agents": each.agents,
-        "errors": each.errors,
+        "uuid": round.entry.uuid,
+        "line": round.entry.line.number,
+        "time": stamp(round.time) if round.time else None,
+        "seconds": round.seconds,
+        "pause": round.pause,
+        "permission_mode": round.permission_mode,
+        "parent": round.entry.parent,
+        "is_short": round.features.is_short,
+        "is_active": round.is_active,
+        "slug": round.slug,
+        "text": round.text,
+        "replies": len(round.replies),
+        "calls": len(round.calls),
+        "tools": dict(Counter(call.name for call in round.calls)),
+        "thinking": round.thinking,
+        "agents": round.agents,
+        "errors": round.errors,
     }
     return dict(mask_data(value)[0]) if mask else value
 
 
 def describe_round(value: Mapping[str, Any]) -> str:
-    """The features of a round (the fields of `round_json`) in a few words, such as `after 2h05m, 3 calls, 1 error`."""
-    parts = [f"after {duration(value['pause'])}"] if value["round_kind"] == "resume" else []
+    """Describe the features of a round (the fields of `round_json`), such as `after 2h05m, 3 calls, 1 error`."""
+    parts = [f"after {format_duration(value['pause'])}"] if value["round_kind"] == "resume" else []
     parts += [
         plural(count, name)
         for name, count in (("call", value["calls"]), ("agent", value["agents"]), ("error", value["errors"]))
@@ -71,8 +71,8 @@ def describe_round(value: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def badge(facts: Mapping[str, Any]) -> str:
-    """The round of a turn in a heading, such as `round 3 · resume · ide_selection`; empty if it is not known."""
+def round_badge(facts: Mapping[str, Any]) -> str:
+    """Return the label of a turn's round, such as `round 3 · resume · ide_selection`; "" if it is unknown."""
     if not facts.get("round"):
         return ""
     parts = [f"round {facts['round']}", str(facts.get("round_kind") or "")]

@@ -1,4 +1,4 @@
-"""The terminal: rows as text, with colour where there is a terminal and without where there is none."""
+"""Print rows as text, with colours on a terminal."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from clew.system.control_characters import clean_name
 from clew.system.plural import plural
-from clew.view.row_labels import shrunk, sign, took
+from clew.view.row_labels import compaction_label, duration_label, todo_sign
 from clew.view.rows import Row
-from clew.view.sanitize import clean, one_line, tokens
-from clew.view.truncate import cut
+from clew.view.sanitize import clean, format_tokens, one_line
+from clew.view.truncate import truncate
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -52,15 +52,15 @@ _MARK = {
     "summary": "  ",
     "plan": "  ",
 }
-_ONE_LINE = ("title", "about", "agent", "compaction", "todo", "call")  # rows that no text may break
-_LONGEST_CALL = 160  # characters of a call, unless all of it is asked for; a heredoc is a line here
+_ONE_LINE = ("title", "about", "agent", "compaction", "todo", "call")  # kinds of rows on one line
+_MAX_CALL = 160  # characters of a call unless everything is shown; a heredoc is one line here
 
 
 def print_rows(rows: Iterable[Row], file: TextIO, colour: bool) -> None:
-    """Print rows as they come: the first is on the screen before the last is made."""
+    """Print rows as they are made: the first is visible before the last exists."""
     if not colour:
         for row in rows:
-            file.writelines(f"{line}\n" for line in lines(row))
+            file.writelines(f"{line}\n" for line in plain_lines(row))
         return
     console = _console(file)
     for row in rows:
@@ -68,15 +68,15 @@ def print_rows(rows: Iterable[Row], file: TextIO, colour: bool) -> None:
             console.print(part, soft_wrap=row.kind in ("diff", "result", "failure"))
 
 
-def painted(row: Row, width: int, colour: bool) -> str:
-    """A row as it looks on a terminal of a width, with its newlines."""
+def render_row(row: Row, width: int, colour: bool) -> str:
+    """Return a row as it looks on a terminal of a width, with newlines."""
     if not colour:
-        return "".join(f"{line}\n" for line in lines(row))
+        return "".join(f"{line}\n" for line in plain_lines(row))
     from rich.console import Console
 
-    drawn = StringIO()
+    output = StringIO()
     console = Console(
-        file=drawn,
+        file=output,
         width=width,
         force_terminal=True,
         color_system="standard",
@@ -87,68 +87,68 @@ def painted(row: Row, width: int, colour: bool) -> str:
     )
     for part in _renderables(row):
         console.print(part)
-    return drawn.getvalue()
+    return output.getvalue()
 
 
-def lines(row: Row) -> Iterator[str]:
-    """A row as plain lines."""
+def plain_lines(row: Row) -> Iterator[str]:
+    """Yield a row as plain lines."""
     indent = "  │ " * row.depth
     if row.kind == "prompt":
         yield ""
     mark = _MARK.get(row.kind, "")
     lead = " " * len(mark) if row.facts.get("is_continued") else mark
-    shown, more = cut(_text(row), row.limit, row.facts.get("beyond", 0))
+    shown, more = truncate(_row_text(row), row.limit, row.facts.get("beyond", 0))
     for index, line in enumerate(shown.split("\n")):
         yield f"{indent}{lead if index == 0 else ' ' * len(mark)}{line}".rstrip()
     if more:
         yield f"{indent}{' ' * len(mark)}… {plural(more, 'more line')}"
 
 
-def _text(row: Row) -> str:
-    head = _HEADS.get(row.kind)
+def _row_text(row: Row) -> str:
+    head = _FORMATTERS.get(row.kind)
     text = head(row) if head else row.text
     return clean_name(text) if row.kind in _ONE_LINE else clean(text)
 
 
-def _prompt(row: Row) -> str:
+def _prompt_text(row: Row) -> str:
     images = row.facts.get("images") or 0
-    seen = f"  [{plural(images, 'image')}]" if images else ""
-    return (row.text or "(no text)") + seen
+    suffix = f"  [{plural(images, 'image')}]" if images else ""
+    return (row.text or "(no text)") + suffix
 
 
-def _call(row: Row) -> str:
+def _call_text(row: Row) -> str:
     state = "  FAILED" if row.facts.get("failed") else "  (no result)" if row.facts.get("open") else ""
-    time = took(row)
-    text = one_line(row.text, 0 if row.limit is None else _LONGEST_CALL)
+    time = duration_label(row)
+    text = one_line(row.text, 0 if row.limit is None else _MAX_CALL)
     return text + (f"  {time}" if time else "") + state
 
 
-def _agent(row: Row) -> str:
+def _agent_text(row: Row) -> str:
     kind, model = row.facts.get("kind"), row.facts.get("model")
     used = row.facts.get("totalTokens")
-    spent = f"{tokens(used)} tokens" if isinstance(used, int) else ""
+    spent = f"{format_tokens(used)} tokens" if isinstance(used, int) else ""
     parts = [p for p in (str(kind or ""), str(model or ""), spent) if p]
     return f"agent {row.text}" + (f"  ({', '.join(parts)})" if parts else "")
 
 
-def _compaction(row: Row) -> str:
-    return f"──── compacted ({row.facts.get('trigger') or 'unknown'}{shrunk(row)}) ────"
+def _compaction_text(row: Row) -> str:
+    return f"──── compacted ({row.facts.get('trigger') or 'unknown'}{compaction_label(row)}) ────"
 
 
-def _todo(row: Row) -> str:
-    return f"    {sign(row)} {row.text}"
+def _todo_text(row: Row) -> str:
+    return f"    {todo_sign(row)} {row.text}"
 
 
-_HEADS: dict[str, Callable[[Row], str]] = {
-    "prompt": _prompt,
-    "call": _call,
-    "agent": _agent,
-    "compaction": _compaction,
-    "todo": _todo,
+_FORMATTERS: dict[str, Callable[[Row], str]] = {
+    "prompt": _prompt_text,
+    "call": _call_text,
+    "agent": _agent_text,
+    "compaction": _compaction_text,
+    "todo": _todo_text,
 }
 
 
-# -- with colour
+# -- colours
 
 
 def _console(file: TextIO) -> Console:
@@ -167,10 +167,10 @@ def _renderables(row: Row) -> Iterator[RenderableType]:
         return
     if row.kind == "prompt":
         yield Text("")
-    for line in lines(row):
+    for line in plain_lines(row):
         if row.kind == "prompt" and not line:
             continue
-        yield _styled(row, line)
+        yield _styled_line(row, line)
 
 
 def _markdown(text: str) -> RenderableType:
@@ -179,7 +179,7 @@ def _markdown(text: str) -> RenderableType:
     return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
 
 
-def _styled(row: Row, line: str) -> Text:
+def _styled_line(row: Row, line: str) -> Text:
     from rich.text import Text
 
     if row.kind == "prompt":

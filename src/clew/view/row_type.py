@@ -1,4 +1,4 @@
-"""Rows: what every printer prints."""
+"""The row type, which all printers print."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing to show. `depth` counts agents inside agents; `facts` holds what a printer may want besides the text.
+    """One item to show. `depth` is the nesting of agents; `facts` are data for printers in addition to the text.
 
-    The text is whole; `limit` is how many lines of it a printer shows. To cut is the last thing done to a text, since
-    half a secret looks like none.
+    The text is complete; `limit` is how many lines a printer shows. Text is truncated last, after masking, since
+    half a secret does not look like one.
     """
 
     kind: str

@@ -1,7 +1,4 @@
-"""The document: a session as a flat list of rows with a depth and a budget, and no markup.
-
-Every printer (terminal, Markdown and HTML) prints the same rows, so what is shown is decided here, once.
-"""
+"""Convert a session to a flat list of rows, which all printers (terminal, Markdown, HTML) print."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from clew.view.attachments import Picture
 from clew.view.call_output import output_rows
 from clew.view.round_labels import round_fields
 from clew.view.row_type import Row as Row
-from clew.view.sanitize import duration
+from clew.view.sanitize import format_duration
 from clew.wire.entry import Entry
 from clew.wire.entry_types import ApiFailure, Compaction, LocalCommand, Notice, ProgressDetail, TurnDuration, tag_text
 from clew.wire.json_codec import as_text
@@ -32,9 +29,9 @@ DEPTHS = ("prompts", "replies", "calls", "full")
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """What to show. `lines` is how much of a result, `diff_lines` how much of a diff; None is all of it.
+    """What to show. `lines` limits results, `diff_lines` diffs; None means no limit.
 
-    `details` is what a page has room for and a terminal has not: inputs of calls, pictures, and what each turn took.
+    `details` adds what pages show: inputs of calls, pictures, and totals of turns.
     """
 
     depth: str = "calls"
@@ -52,7 +49,7 @@ class ViewOptions:
 
 @dataclass(frozen=True)
 class ViewScope:
-    """Whose entries are being shown: a session, or an agent inside it."""
+    """The session or agent whose entries are shown."""
 
     session: Session
     options: ViewOptions
@@ -70,73 +67,75 @@ def rows(
     options: ViewOptions,
     agents: Callable[[Call], Sequence[Agent]] | None = None,
 ) -> Iterator[Row]:
-    """The rows of some turns of a session; `agents` finds those of a call if the session's own do not serve."""
-    scene = ViewScope(session, options, (agents or session.agents_for) if options.agents else _nobody)
+    """Yield the rows of some turns; `agents` finds the agents of a call if not `session.agents_for`."""
+    scope = ViewScope(session, options, (agents or session.agents_for) if options.agents else _no_agents)
     for turn in turns:
-        yield from turn_rows(turn, scene)
+        yield from turn_rows(turn, scope)
 
 
-def first_rows(session: Session, options: ViewOptions) -> Iterator[Row]:
-    """What stands before the first prompt: a file may begin with a compaction, or have lost its beginning."""
-    scene = ViewScope(session, options, session.agents_for if options.agents else _nobody)
-    yield from entry_rows(session.preamble, scene)
+def preamble_rows(session: Session, options: ViewOptions) -> Iterator[Row]:
+    """Yield the rows before the first prompt: a file may start with a compaction, or have lost its start."""
+    scope = ViewScope(session, options, session.agents_for if options.agents else _no_agents)
+    yield from entry_rows(session.preamble, scope)
 
 
-def rest_rows(session: Session, turn: Turn, shown: int, options: ViewOptions) -> Iterator[Row]:
-    """The rows of a turn whose first entries have been shown already."""
-    scene = ViewScope(session, options, session.agents_for if options.agents else _nobody)
-    yield from entry_rows(turn.entries[shown:], scene)
+def remaining_rows(session: Session, turn: Turn, shown: int, options: ViewOptions) -> Iterator[Row]:
+    """Yield the rows of a turn after its first `shown` entries."""
+    scope = ViewScope(session, options, session.agents_for if options.agents else _no_agents)
+    yield from entry_rows(turn.entries[shown:], scope)
 
 
-def _nobody(_: Call) -> Sequence[Agent]:
+def _no_agents(_: Call) -> Sequence[Agent]:
     return ()
 
 
-def turn_rows(turn: Turn, scene: ViewScope) -> Iterator[Row]:
+def turn_rows(turn: Turn, scope: ViewScope) -> Iterator[Row]:
     images = turn.images
     facts = {"number": turn.number, "kind": turn.kind, "uuid": turn.prompt.uuid, "images": len(images)}
     facts |= round_fields(turn)
-    if scene.options.details:
-        facts |= attachments.took(turn)
-    yield Row("prompt", turn.text, scene.depth, turn.time, facts=facts)
-    if scene.options.details:
-        yield from _picture_rows(map(attachments.picture, images), scene.depth)
-    yield from entry_rows(turn.entries[1:], scene)
+    if scope.options.details:
+        facts |= attachments.turn_totals(turn)
+    yield Row("prompt", turn.text, scope.depth, turn.time, facts=facts)
+    if scope.options.details:
+        yield from _picture_rows(map(attachments.block_picture, images), scope.depth)
+    yield from entry_rows(turn.entries[1:], scope)
 
 
-def entry_rows(entries: Iterable[Entry], scene: ViewScope) -> Iterator[Row]:
-    """What came of a prompt: replies in the order of their first lines, with the calls where they were made."""
+def entry_rows(entries: Iterable[Entry], scope: ViewScope) -> Iterator[Row]:
+    """Yield the rows of entries after a prompt: replies in the order of their first lines, calls where they were
+    made.
+    """
     group = list(entries)
-    if scene.options.level == 0:
-        yield from (row for entry in group for row in _asides(entry, scene) if row.kind in ("queued", "compaction"))
+    if scope.options.level == 0:
+        yield from (row for entry in group for row in _other_rows(entry, scope) if row.kind in ("queued", "compaction"))
         return
     firsts = {reply.entries[0].line.offset: reply for reply in merge_replies(group)}
     shown: set[str] = set()
     for entry in group:
         if entry.type != "assistant":
-            yield from _asides(entry, scene)
+            yield from _other_rows(entry, scope)
         elif reply := firsts.get(entry.line.offset):
-            yield from _reply_rows(reply, shown, scene)
+            yield from _reply_rows(reply, shown, scope)
 
 
-def _reply_rows(reply: Reply, shown: set[str], scene: ViewScope) -> Iterator[Row]:
+def _reply_rows(reply: Reply, shown: set[str], scope: ViewScope) -> Iterator[Row]:
     if reply.is_synthetic and not reply.is_error:
-        if scene.options.meta and reply.text.strip():
-            yield Row("meta", reply.text, scene.depth, reply.time)
+        if scope.options.meta and reply.text.strip():
+            yield Row("meta", reply.text, scope.depth, reply.time)
         return
     for block in reply.blocks:
         if block.type == "text" and block.text and block.text.strip():
             kind = "error" if reply.is_error else "reply"
-            yield Row(kind, block.text, scene.depth, reply.time, facts={"model": reply.model})
-        elif block.type in ("thinking", "redacted_thinking") and scene.options.thinking:
-            yield Row("thinking", block.thinking or "(not stored)", scene.depth, reply.time)
-        elif block.type == "tool_use" and scene.options.level >= 2 and block.id and block.id not in shown:
+            yield Row(kind, block.text, scope.depth, reply.time, facts={"model": reply.model})
+        elif block.type in ("thinking", "redacted_thinking") and scope.options.thinking:
+            yield Row("thinking", block.thinking or "(not stored)", scope.depth, reply.time)
+        elif block.type == "tool_use" and scope.options.level >= 2 and block.id and block.id not in shown:
             shown.add(block.id)
-            yield from call_rows(scene.calls[block.id], scene)
+            yield from call_rows(scope.calls[block.id], scope)
 
 
-def call_rows(call: Call, scene: ViewScope) -> Iterator[Row]:
-    options, depth = scene.options, scene.depth
+def call_rows(call: Call, scope: ViewScope) -> Iterator[Row]:
+    options, depth = scope.options, scope.depth
     facts = {
         "tool": call.name,
         "failed": call.failed,
@@ -145,41 +144,47 @@ def call_rows(call: Call, scene: ViewScope) -> Iterator[Row]:
         "id": call.id,
     }
     limit = None if options.level >= 3 else options.lines
-    yield Row("call", tool_catalog.label(call, scene.session.cwd), depth, call.entry.time, limit, facts)
-    if options.details and call.name not in _QUIET and (given := attachments.given(call, options.level >= 3)):
-        yield Row("input", given, depth, limit=limit)
+    yield Row("call", tool_catalog.label(call, scope.session.cwd), depth, call.entry.time, limit, facts)
+    if (
+        options.details
+        and call.name not in _SELF_EXPLANATORY
+        and (input_text := attachments.input_details(call, options.level >= 3))
+    ):
+        yield Row("input", input_text, depth, limit=limit)
     if call.name == "TodoWrite":
         yield from _todo_rows(call, depth)
     elif call.name == "ExitPlanMode" and (plan := call.input.get("plan")):
         yield Row("plan", str(plan), depth)
     elif difference := tool_catalog.call_diff(call):
-        hunks = difference if options.level >= 3 else difference[2:]  # the call above names the file already
+        hunks = difference if options.level >= 3 else difference[2:]  # the call above names the file
         yield Row("diff", "\n".join(hunks), depth, limit=options.diff_lines)
-    agents = scene.agents(call)
-    is_said = call.name in _QUIET or bool(agents)  # an edit shows as its diff, an agent's answer as its last words
-    if (not is_said or call.failed or options.level >= 3) and not call.is_open:
-        yield from output_rows(call, scene.session.overflow(call), depth, limit)
-    elif call.is_open and (output := _so_far(call)):
+    agents = scope.agents(call)
+    is_shown_elsewhere = call.name in _SELF_EXPLANATORY or bool(
+        agents
+    )  # an edit is shown as its diff, the result of an agent as its last reply
+    if (not is_shown_elsewhere or call.failed or options.level >= 3) and not call.is_open:
+        yield from output_rows(call, scope.session.overflow(call), depth, limit)
+    elif call.is_open and (output := _progress_output(call)):
         yield Row("result", output, depth, limit=limit)
     if meaning := tool_catalog.return_code_meaning(call.detail):
         yield Row("note", f"return code: {meaning}", depth, limit=limit)
     if options.details and call.result:
-        yield from _picture_rows(attachments.pictures(call.result.content), depth)
+        yield from _picture_rows(attachments.result_pictures(call.result.content), depth)
     for agent in agents:
-        yield from agent_rows(agent, scene)
+        yield from agent_rows(agent, scope)
 
 
-_QUIET = frozenset({"Edit", "Write", "MultiEdit", "TodoWrite", "ExitPlanMode", "NotebookEdit"})
+_SELF_EXPLANATORY = frozenset({"Edit", "Write", "MultiEdit", "TodoWrite", "ExitPlanMode", "NotebookEdit"})
 
 
-def _so_far(call: Call) -> str:
-    """What a running call has said: each sign of life repeats the output up to then."""
-    said = (ProgressDetail.of(entry) for entry in reversed(call.progress))
-    return next((text for p in said if (text := p.full_output or p.output).strip()), "")
+def _progress_output(call: Call) -> str:
+    """Return the latest output of a running call; each progress entry repeats the output up to then."""
+    reports = (ProgressDetail.of(entry) for entry in reversed(call.progress))
+    return next((text for p in reports if (text := p.full_output or p.output).strip()), "")
 
 
-def _picture_rows(found: Iterable[Picture | None], depth: int) -> Iterator[Row]:
-    for number, picture in enumerate((p for p in found if p), 1):
+def _picture_rows(pictures: Iterable[Picture | None], depth: int) -> Iterator[Row]:
+    for number, picture in enumerate((p for p in pictures if p), 1):
         yield Row("picture", f"{picture.kind} {number}", depth, facts={"picture": picture})
 
 
@@ -188,54 +193,56 @@ def _todo_rows(call: Call, depth: int) -> Iterator[Row]:
         yield Row("todo", as_text(item.get("content", "")), depth, facts={"status": as_text(item.get("status", ""))})
 
 
-def agent_rows(agent: Agent, scene: ViewScope) -> Iterator[Row]:
-    """An agent's conversation, nested at its call. Its prompt is the call's and is not said twice."""
+def agent_rows(agent: Agent, scope: ViewScope) -> Iterator[Row]:
+    """Yield an agent's conversation, nested at its call. Its prompt is that of the call and is not repeated."""
     facts = {"id": agent.id, "kind": agent.kind, "model": agent.model, **agent.totals}
-    yield Row("agent", agent.description or agent.id, scene.depth + 1, agent.session.started, facts=facts)
-    inner = replace(scene, session=agent.session, depth=scene.depth + 1)
+    yield Row("agent", agent.description or agent.id, scope.depth + 1, agent.session.started, facts=facts)
+    inner = replace(scope, session=agent.session, depth=scope.depth + 1)
     yield from entry_rows((e for e in agent.session.active if speaker(e) != "prompt"), inner)
 
 
-def _asides(entry: Entry, scene: ViewScope) -> Iterator[Row]:
-    """Entries of a turn that are neither its prompt nor a reply: queued prompts, compactions, notices."""
+def _other_rows(entry: Entry, scope: ViewScope) -> Iterator[Row]:
+    """Yield entries of a turn that are neither prompt nor reply: queued prompts, compactions, notices."""
     if entry.is_boundary:
-        made = Compaction.of(entry)
-        facts = {"trigger": made.cause, "before": made.pre_tokens, "after": made.post_tokens}
-        yield Row("compaction", "", scene.depth, entry.time, facts=facts)
+        compaction = Compaction.of(entry)
+        facts = {"trigger": compaction.cause, "before": compaction.pre_tokens, "after": compaction.post_tokens}
+        yield Row("compaction", "", scope.depth, entry.time, facts=facts)
     elif entry.type == "attachment":
-        yield from (Row("queued", w.text, scene.depth, entry.time) for w in words(entry))
+        yield from (Row("queued", w.text, scope.depth, entry.time) for w in words(entry))
     elif entry.type == "user":
-        yield from _user_aside(entry, scene.options, scene.depth)
-    elif entry.subtype == "turn_duration" and not scene.options.details:
-        yield Row("note", f"turn took {duration(TurnDuration.of(entry).duration_ms / 1000)}", scene.depth, entry.time)
+        yield from _user_rows(entry, scope.options, scope.depth)
+    elif entry.subtype == "turn_duration" and not scope.options.details:
+        yield Row(
+            "note", f"turn took {format_duration(TurnDuration.of(entry).duration_ms / 1000)}", scope.depth, entry.time
+        )
     elif entry.type == "system" and (notice := _NOTICES.get(entry.subtype or "")) and (text := notice(entry)):
-        yield Row("note", text, scene.depth, entry.time, scene.options.lines)
+        yield Row("note", text, scope.depth, entry.time, scope.options.lines)
 
 
-def _api_failure(entry: Entry) -> str:
-    made = ApiFailure.of(entry)
-    return "the API failed" + (f", attempt {made.attempt} of {made.max_retries}" if made.attempt else "")
+def _api_failure_text(entry: Entry) -> str:
+    failure = ApiFailure.of(entry)
+    return "the API failed" + (f", attempt {failure.attempt} of {failure.max_retries}" if failure.attempt else "")
 
 
-def _command(entry: Entry) -> str:
-    made = LocalCommand.of(entry)
-    return f"{made.name} {made.arguments}".strip() or made.output
+def _command_text(entry: Entry) -> str:
+    command = LocalCommand.of(entry)
+    return f"{command.name} {command.arguments}".strip() or command.output
 
 
-def _notice(entry: Entry) -> str:
+def _notice_text(entry: Entry) -> str:
     return Notice.of(entry).content or str(entry.subtype)
 
 
 _NOTICES: dict[str, Callable[[Entry], str]] = {
-    "api_error": _api_failure,
-    "informational": _notice,
-    "local_command": _command,
-    "model_refusal_fallback": _notice,
+    "api_error": _api_failure_text,
+    "informational": _notice_text,
+    "local_command": _command_text,
+    "model_refusal_fallback": _notice_text,
 }
 _OUTPUT = re.compile(r"</?(?:local-command|bash)-(?:stdout|stderr)>")
 
 
-def _user_aside(entry: Entry, options: ViewOptions, depth: int) -> Iterator[Row]:
+def _user_rows(entry: Entry, options: ViewOptions, depth: int) -> Iterator[Row]:
     kind = speaker(entry)
     if kind == "summary":
         yield Row("summary", entry.text, depth, limit=options.lines if options.level < 3 else None)

@@ -1,4 +1,4 @@
-"""Plain text: what may reach a terminal, and numbers in few letters."""
+"""Sanitize text for terminals, and format numbers briefly."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from unicodedata import combining, east_asian_width
 
 from clew.system.control_characters import clean
 
-__all__ = ["ago", "clean", "columns", "duration", "one_line", "size", "tokens"]
+__all__ = ["clean", "columns", "format_age", "format_duration", "format_size", "format_tokens", "one_line"]
 
 
 def one_line(text: str, width: int = 0) -> str:
-    """Clean text on one line, cut to a width in columns."""
+    """Return sanitized text on one line, truncated to a width in columns."""
     flat = " ".join(clean(text).split())
     if not width or columns(flat) <= width:
         return flat
@@ -21,14 +21,14 @@ def one_line(text: str, width: int = 0) -> str:
 
 
 def columns(text: str) -> int:
-    """How wide a text is on a terminal: letters of the East take two columns, marks on a letter none."""
+    """Return the width of a text on a terminal: wide East Asian characters take two columns, combining marks none."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def ago(then: datetime | None, now: datetime | None = None) -> str:
-    """How long ago, in few letters."""
+def format_age(then: datetime | None, now: datetime | None = None) -> str:
+    """Return how long ago something was, such as `5m`, `3h` or `2d`."""
     if then is None:
         return "?"
     seconds = ((now or datetime.now(UTC)) - then).total_seconds()
@@ -40,8 +40,8 @@ def ago(then: datetime | None, now: datetime | None = None) -> str:
     return f"{int(seconds // 60)}m"
 
 
-def size(count: int) -> str:
-    """Bytes in few letters."""
+def format_size(count: int) -> str:
+    """Return a number of bytes with a unit."""
     value = float(count)
     for unit in ("B", "kB", "MB"):
         if value < 1000:
@@ -50,17 +50,17 @@ def size(count: int) -> str:
     return f"{value:.1f} GB"
 
 
-def tokens(count: int) -> str:
-    """A number of tokens in few letters."""
+def format_tokens(count: int) -> str:
+    """Return a number of tokens, such as `950`, `12.3k` or `1.2M`."""
     if count < 1000:
         return str(count)
     return f"{count / 1000:.1f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.0f}s"
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, left_seconds = divmod(int(seconds), 60)
     if minutes < 60:
-        return f"{minutes}m{rest:02d}s"
+        return f"{minutes}m{left_seconds:02d}s"
     return f"{minutes // 60}h{minutes % 60:02d}m"

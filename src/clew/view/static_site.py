@@ -1,7 +1,7 @@
-"""Archives: a folder of pages with an index that searches them, without a server and from a file too.
+"""Export sessions as a folder of pages with an index page that searches them without a server.
 
-The index holds which words stand in which session, of what people and the model said; it is made from rows as they pass on
-their way to a printer, so it knows nothing that was masked.
+The word index covers what users and the model wrote. It is built from rows on their way to a printer, so it contains
+nothing that was masked.
 """
 
 from __future__ import annotations
@@ -14,49 +14,49 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from clew.view.header import About
-from clew.view.html_page import closed, heading, opened
-from clew.view.row_html import moment
-from clew.view.row_markdown import escaped
+from clew.view.html_page import heading, page_end, page_start
+from clew.view.row_html import time_tag
+from clew.view.row_markdown import escape_markdown
 from clew.view.rows import Row
 from clew.view.sanitize import one_line
 from clew.wire.json_codec import encode
 
-LONGEST = 40  # letters of a word; longer runs are cut, and found by their parts
-MOST = 8000  # words of one session, beyond which it holds every word anyway
-_SPOKEN = frozenset({"prompt", "queued", "reply", "plan", "summary", "call", "agent", "todo"})
+MAX_WORD = 40  # letters; longer words are split, and found by their parts
+MAX_WORDS = 8000  # per session; with more, it contains almost any word
+_INDEXED_KINDS = frozenset({"prompt", "queued", "reply", "plan", "summary", "call", "agent", "todo"})
 _WORD = re.compile(r"\w{2,}")
 _NAME = re.compile(r"[^a-z0-9]+")
 
 
 class Exported(NamedTuple):
-    """A session in the archive, and the name of its file."""
+    """An exported session, and the name of its file."""
 
     about: About
     file: str
 
 
 class WordIndex:
-    """Which words stand in which session, by its number in the archive."""
+    """The sessions of each word, by their number in the export."""
 
     def __init__(self) -> None:
         self.index: dict[str, list[int]] = {}
 
-    def passing(self, rows: Iterable[Row], number: int) -> Iterator[Row]:
-        """The rows as they are, with their words taken down when the last has passed."""
-        found: set[str] = set()
+    def index_rows(self, rows: Iterable[Row], number: int) -> Iterator[Row]:
+        """Yield the rows unchanged, and add their words to the index after the last one."""
+        words: set[str] = set()
         for row in rows:
-            if row.kind in _SPOKEN and len(found) < MOST:
-                found.update(_WORD.findall(row.text.lower()))
+            if row.kind in _INDEXED_KINDS and len(words) < MAX_WORDS:
+                words.update(_WORD.findall(row.text.lower()))
             yield row
-        for word in found:
-            for at in range(0, len(word), LONGEST):
-                places = self.index.setdefault(word[at : at + LONGEST], [])
-                if places[-1:] != [number]:
-                    places.append(number)
+        for word in words:
+            for start in range(0, len(word), MAX_WORD):
+                numbers = self.index.setdefault(word[start : start + MAX_WORD], [])
+                if numbers[-1:] != [number]:
+                    numbers.append(number)
 
 
 def file_name(about: About, suffix: str) -> str:
-    """A name that tells when and what, in letters that every system takes."""
+    """Return a file name of date, title and id in portable ASCII characters."""
     day = f"{about.started.astimezone(UTC):%Y-%m-%d}" if about.started else "undated"
     plain = normalize("NFKD", about.title).encode("ascii", "ignore").decode().lower()
     title = _NAME.sub("-", plain).strip("-")[:48].strip("-")
@@ -65,29 +65,29 @@ def file_name(about: About, suffix: str) -> str:
 
 
 def index_page(title: str, sessions: Iterable[Exported], words: WordIndex) -> Iterator[str]:
-    """The page that leads to the others."""
+    """Yield the index page."""
     scripts = ("page.js", "search.js")
-    yield from opened(title, scripts)
+    yield from page_start(title, scripts)
     yield heading(title, ("theme",))
     yield '<main>\n<div hidden><input type="search" aria-label="Search these sessions" placeholder="Search"></div>\n'
     yield '<p class="about" id="found" role="status"></p>\n<ul class="sessions">\n'
     for about, file in sessions:
-        told = " · ".join(escape(one_line(value)) for name, value in about.told if name != "id")
+        facts = " · ".join(escape(one_line(value)) for name, value in about.told if name != "id")
         link = f'<a href="{escape(file)}">{escape(one_line(about.title))}</a>'
-        yield f'<li>{link}{moment(about.started)}<br><span class="about">{told}</span></li>\n'
+        yield f'<li>{link}{time_tag(about.started)}<br><span class="about">{facts}</span></li>\n'
     yield "</ul>\n</main>\n"
-    yield f'<script type="application/json" id="words">{_data(words.index)}</script>\n'
-    yield from closed(scripts)
+    yield f'<script type="application/json" id="words">{_script_json(words.index)}</script>\n'
+    yield from page_end(scripts)
 
 
-def index_text(title: str, sessions: Iterable[Exported]) -> Iterator[str]:
-    """The same in Markdown, without the search."""
-    yield f"# {escaped(title)}\n\n"
+def index_markdown(title: str, sessions: Iterable[Exported]) -> Iterator[str]:
+    """Yield the index in Markdown, without search."""
+    yield f"# {escape_markdown(title)}\n\n"
     for about, file in sessions:
         day = f"{about.started.astimezone(UTC):%Y-%m-%d}: " if about.started else ""
-        yield f"- {day}[{escaped(about.title)}]({file})\n"
+        yield f"- {day}[{escape_markdown(about.title)}]({file})\n"
 
 
-def _data(index: dict[str, list[int]]) -> str:
-    """JSON that no parser of HTML finds an end in."""
+def _script_json(index: dict[str, list[int]]) -> str:
+    """Return JSON that cannot end a script element."""
     return encode(index).decode().replace("<", "\\u003c").replace("&", "\\u0026")

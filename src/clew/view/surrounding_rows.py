@@ -1,4 +1,4 @@
-"""The messages around a place, as rows and as JSON."""
+"""The messages around a position, as rows and as JSON."""
 
 from __future__ import annotations
 
@@ -18,60 +18,60 @@ from clew.wire.entry import Entry
 from clew.wire.timestamps import stamp
 
 
-def around_rows(found: Surroundings, options: ViewOptions) -> Iterator[Row]:
-    """Each message in turn; a line before the message at the place names it."""
-    scene = _scene(found.session, options)
-    begun = {use.id for entry in found.entries for use in entry.uses}
-    for entry in found.entries:
-        if entry != found.place:
-            yield from _entry_rows(entry, scene, begun)
+def around_rows(surroundings: Surroundings, options: ViewOptions) -> Iterator[Row]:
+    """Yield each message; a line before the one at the position names it."""
+    scope = _scope(surroundings.session, options)
+    called_ids = {use.id for entry in surroundings.entries for use in entry.uses}
+    for entry in surroundings.entries:
+        if entry != surroundings.place:
+            yield from _entry_rows(entry, scope, called_ids)
             continue
-        yield Row("about", f"── line {entry.line.number}: {_kind(found, entry)} ──", scene.depth)
-        is_hidden = not _has_rows(entry, scene)  # what was asked for by its place is shown, also thinking
-        whole = _scene(found.session, replace(options, thinking=True, meta=True)) if is_hidden else scene
-        yield from _entry_rows(entry, whole, begun)
+        yield Row("about", f"── line {entry.line.number}: {_describe_entry(surroundings, entry)} ──", scope.depth)
+        is_hidden = not _has_rows(entry, scope)  # a message requested by its position is always shown, even thinking
+        entry_scope = _scope(surroundings.session, replace(options, thinking=True, meta=True)) if is_hidden else scope
+        yield from _entry_rows(entry, entry_scope, called_ids)
 
 
-def is_shown(options: ViewOptions) -> Callable[[Session, Entry], bool]:
-    """Whether these options show anything of a message: thinking alone, for example, is hidden by default."""
-    scenes: dict[int, ViewScope] = {}
+def visibility(options: ViewOptions) -> Callable[[Session, Entry], bool]:
+    """Return a test whether these options show anything of a message; thinking, for example, is hidden by default."""
+    scopes: dict[int, ViewScope] = {}
 
     def shows(session: Session, entry: Entry) -> bool:
-        return _has_rows(entry, scenes.setdefault(id(session), _scene(session, options)))
+        return _has_rows(entry, scopes.setdefault(id(session), _scope(session, options)))
 
     return shows
 
 
-def _scene(session: Session, options: ViewOptions) -> ViewScope:
+def _scope(session: Session, options: ViewOptions) -> ViewScope:
     return ViewScope(session, options, session.agents_for if options.agents else lambda _: ())
 
 
-def _has_rows(entry: Entry, scene: ViewScope) -> bool:
-    return next(_entry_rows(entry, scene, set()), None) is not None
+def _has_rows(entry: Entry, scope: ViewScope) -> bool:
+    return next(_entry_rows(entry, scope, set()), None) is not None
 
 
-def _entry_rows(entry: Entry, scene: ViewScope, begun: Collection[str | None]) -> Iterator[Row]:
-    """The rows of one message. A result stands below its call, so it has rows only if the call has not `begun` them."""
-    if starts_turn(entry, scene.session.is_agent):
-        yield from turn_rows(Turn(0, (entry,)), scene)
+def _entry_rows(entry: Entry, scope: ViewScope, called_ids: Collection[str | None]) -> Iterator[Row]:
+    """Yield the rows of one message. A result has rows only if its call is not in `called_ids`, which shows it."""
+    if starts_turn(entry, scope.session.is_agent):
+        yield from turn_rows(Turn(0, (entry,)), scope)
     elif not entry.results:
-        yield from entry_rows([entry], scene)
-    elif scene.options.level >= DEPTHS.index("calls"):
-        calls = (scene.calls.get(result.tool_use_id or "") for result in entry.results)
+        yield from entry_rows([entry], scope)
+    elif scope.options.level >= DEPTHS.index("calls"):
+        calls = (scope.calls.get(result.tool_use_id or "") for result in entry.results)
         for call in calls:
-            if call and call.id not in begun:
-                yield from call_rows(call, scene)
+            if call and call.id not in called_ids:
+                yield from call_rows(call, scope)
 
 
-def around_json(found: Surroundings, mask: bool) -> Iterator[dict[str, Any]]:
-    """One object for each message."""
-    for entry in found.entries:
-        row = _message(found, entry)
-        yield dict(mask_data(row)[0]) if mask else row
+def around_json(surroundings: Surroundings, mask: bool) -> Iterator[dict[str, Any]]:
+    """Yield a JSON object for each message."""
+    for entry in surroundings.entries:
+        message = _message_json(surroundings, entry)
+        yield dict(mask_data(message)[0]) if mask else message
 
 
-def _message(found: Surroundings, entry: Entry) -> dict[str, Any]:
-    session = found.session
+def _message_json(surroundings: Surroundings, entry: Entry) -> dict[str, Any]:
+    session = surroundings.session
     calls = {call.id: call for call in session.calls}
     is_prompt = starts_turn(entry, session.is_agent)
     tools = {id: call.name for id, call in calls.items()}
@@ -80,9 +80,9 @@ def _message(found: Surroundings, entry: Entry) -> dict[str, Any]:
         "session": session.id,
         "line": entry.line.number,
         "uuid": entry.uuid,
-        "is_place": entry == found.place,
-        "branch": found.branch,
-        "agent": found.agent or None,
+        "is_place": entry == surroundings.place,
+        "branch": surroundings.branch,
+        "agent": surroundings.agent or None,
         "role": entry.type,
         "time": stamp(entry.time) if entry.time else None,
         "text": prompt_text(entry) if is_prompt else entry.text,
@@ -103,13 +103,13 @@ def _message(found: Surroundings, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _kind(found: Surroundings, entry: Entry) -> str:
-    if starts_turn(entry, found.session.is_agent):
+def _describe_entry(surroundings: Surroundings, entry: Entry) -> str:
+    if starts_turn(entry, surroundings.session.is_agent):
         return "prompt"
-    calls = {call.id: call for call in found.session.calls}
+    calls = {call.id: call for call in surroundings.session.calls}
     answered = [calls[r.tool_use_id] for r in entry.results if r.tool_use_id in calls]
     if answered:
-        return "result of " + ", ".join(label(call, found.session.cwd) for call in answered)
+        return "result of " + ", ".join(label(call, surroundings.session.cwd) for call in answered)
     if entry.type != "assistant":
         return "written by the program"
     return "thinking" if entry.blocks and all(block.type in THINKING_TYPES for block in entry.blocks) else "reply"

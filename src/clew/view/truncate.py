@@ -1,10 +1,10 @@
-"""Budgets: the first lines of a long text, with a count of what was left out."""
+"""Truncate long texts to their first lines, and count the lines left out."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-WIDEST = 2000  # characters of one line; minified code has lines of megabytes
+MAX_LINE = 2000  # characters; minified code has lines of megabytes
 
 
 class Truncated(NamedTuple):
@@ -12,11 +12,13 @@ class Truncated(NamedTuple):
     more: int
 
 
-def cut(text: str, lines: int | None, beyond: int = 0) -> Truncated:
-    """At most `lines` lines of limited length, or all for None; `beyond` is how many lines follow the text elsewhere."""
+def truncate(text: str, lines: int | None, beyond: int = 0) -> Truncated:
+    """Return at most `lines` lines of limited length, or all for None; `beyond` lines follow outside the text."""
     text = text.strip("\n")
     if lines is None:
         return Truncated(text, beyond)
-    found = text.split("\n", lines)
-    more = found.pop().count("\n") + 1 if len(found) > lines else 0
-    return Truncated("\n".join([line if len(line) <= WIDEST else line[:WIDEST] + "…" for line in found]), more + beyond)
+    first_lines = text.split("\n", lines)
+    more = first_lines.pop().count("\n") + 1 if len(first_lines) > lines else 0
+    return Truncated(
+        "\n".join([line if len(line) <= MAX_LINE else line[:MAX_LINE] + "…" for line in first_lines]), more + beyond
+    )

@@ -1,4 +1,4 @@
-"""Export: turns as JSON values with a version, every word in its field, agents nested at their calls."""
+"""Export turns as JSON, with agents nested at their calls."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from clew.wire.overflow_files import Overflow
 from clew.wire.timestamps import stamp
 
 Json = dict[str, Any]
-LONGEST_OUTPUT = 16 << 20  # bytes of a long output that are put into a JSON value
+MAX_OUTPUT = 16 << 20  # bytes of a long output in a JSON value
 
 
 def session_json(session: Session, mask: bool = True, tally: MaskCount | None = None) -> Json:
-    """What is to be said of a session as a whole; `tally` is told what was masked."""
+    """Return the facts of a session; `tally` counts masked secrets."""
     total = usage(session).total
-    return _masked(
+    return _mask(
         {
             "kind": "session",
             "id": session.id,
@@ -36,18 +36,18 @@ def session_json(session: Session, mask: bool = True, tally: MaskCount | None = 
             "branch": session.branch_name,
             "versions": session.versions,
             "models": session.models,
-            "started": _time(session.started),
-            "ended": _time(session.ended),
+            "started": _format_time(session.started),
+            "ended": _format_time(session.ended),
             "slug": session.slug,
             "turns": len(session.turns),
             "rounds": len(session.rounds),
             "branches": len(session.branches),
             "compactions": [
-                {"trigger": c.detail.trigger, "before": c.detail.pre_tokens, "time": _time(c.boundary.time)}
+                {"trigger": c.detail.trigger, "before": c.detail.pre_tokens, "time": _format_time(c.boundary.time)}
                 for c in session.compactions
             ],
             "working_seconds": session.working_seconds,
-            "queue": _queue(session.queue),
+            "queue": _queue_json(session.queue),
             "pull_requests": [PrLink.of(e).url for e in session.entries if e.type == "pr-link"],
             "damaged_lines": len(session.damage),
             "tokens": {
@@ -62,37 +62,37 @@ def session_json(session: Session, mask: bool = True, tally: MaskCount | None = 
     )
 
 
-def _queue(found: Timeline) -> Json:
-    """What was queued and what became of it, and the operations that match no message."""
+def _queue_json(timeline: Timeline) -> Json:
+    """Return the queued messages and their outcome, and the operations that match no message."""
     return {
         "messages": [
             {
                 "text": message.text,
-                "time": _time(message.entry.time),
+                "time": _format_time(message.entry.time),
                 "outcome": message.outcome,
                 "reason": message.reason or None,
                 "seconds": message.seconds,
             }
-            for message in found.messages
+            for message in timeline.messages
         ],
         "unmatched": [
-            {"operation": QueueOperation.of(entry).operation, "line": entry.line.number} for entry in found.strays
+            {"operation": QueueOperation.of(entry).operation, "line": entry.line.number} for entry in timeline.strays
         ],
     }
 
 
 def turn_json(session: Session, turn: Turn, mask: bool = True, tally: MaskCount | None = None) -> Json:
-    """One turn, whole."""
-    return _masked(_turn(session, turn), mask, tally)
+    """Return one complete turn."""
+    return _mask(_turn_fields(session, turn), mask, tally)
 
 
-def _turn(session: Session, turn: Turn) -> Json:
+def _turn_fields(session: Session, turn: Turn) -> Json:
     calls = {call.id: call for call in turn.calls}
     return {
         "kind": "turn",
         "number": turn.number,
         "uuid": turn.prompt.uuid,
-        "time": _time(turn.time),
+        "time": _format_time(turn.time),
         "prompt": turn.text,
         **round_fields(turn),
         "state": turn.state,
@@ -100,101 +100,101 @@ def _turn(session: Session, turn: Turn) -> Json:
         "images": len(turn.images),
         "todos": turn.todos,
         "is_queued": turn.is_queued,
-        "replies": [_reply(session, reply, calls) for reply in turn.replies],
+        "replies": [_reply_json(session, reply, calls) for reply in turn.replies],
     }
 
 
-def _reply(session: Session, reply: Reply, calls: Mapping[str, Call]) -> Json:
+def _reply_json(session: Session, reply: Reply, calls: Mapping[str, Call]) -> Json:
     tokens = reply.tokens
     return {
         "id": reply.id,
         "model": reply.model,
-        "time": _time(reply.time),
+        "time": _format_time(reply.time),
         "stop_reason": reply.stop_reason,
         "error": reply.is_error,
         "synthetic": reply.is_synthetic,
         "text": reply.text,
         "thinking": reply.thinking,
-        "calls": [_call(session, calls[use.id]) for use in reply.uses if use.id and use.id in calls],
+        "calls": [_call_json(session, calls[use.id]) for use in reply.uses if use.id and use.id in calls],
         "output_tokens": count(tokens).output if tokens else None,
     }
 
 
-def _call(session: Session, call: Call) -> Json:
+def _call_json(session: Session, call: Call) -> Json:
     return {
         "id": call.id,
         "tool": call.name,
         "label": label(call, session.cwd),
         "input": call.use.input,
         "output": call.output,
-        "long_output": _long_output(session.overflow(call)),
+        "long_output": _long_output_json(session.overflow(call)),
         "return_code_meaning": return_code_meaning(call.detail) or None,
         "record": result_kind(call.detail) or None,
         "failed": call.failed,
         "open": call.is_open,
         "seconds": call.seconds,
         "diff": "\n".join(call_diff(call)) or None,
-        "agents": [_agent(session, agent) for agent in session.agents_for(call)],
+        "agents": [_agent_json(session, agent) for agent in session.agents_for(call)],
     }
 
 
-def _long_output(overflow: Overflow | None) -> Json | None:
-    """The file that holds the whole output of a call, and its text up to a limit."""
+def _long_output_json(overflow: Overflow | None) -> Json | None:
+    """Return the file with the complete output of a call, and its text up to a limit."""
     if overflow is None:
         return None
-    text = "" if overflow.is_binary else overflow.first(LONGEST_OUTPUT)
-    is_whole = overflow.size <= LONGEST_OUTPUT and bool(text)
+    text = "" if overflow.is_binary else overflow.first(MAX_OUTPUT)
+    is_whole = overflow.size <= MAX_OUTPUT and bool(text)
     return {"path": str(overflow.path), "bytes": overflow.size, "text": text, "is_whole": is_whole}
 
 
-def _agent(session: Session, agent: Agent) -> Json:
-    before, found = split_turns(agent.session.active)
-    found = agent.session.turns or found  # entries that are not marked as an agent's have no turns of the session
+def _agent_json(session: Session, agent: Agent) -> Json:
+    before, agent_turns = split_turns(agent.session.active)
+    agent_turns = agent.session.turns or agent_turns  # entries that are not marked as an agent's form no turns
     return {
         "id": agent.id,
         "type": agent.kind,
         "description": agent.description,
         "model": agent.model,
         "totals": agent.totals,
-        "turns": [_turn_of_agent(session, agent, turn) for turn in found] or _loose(session, before),
+        "turns": [_agent_turn(session, agent, turn) for turn in agent_turns] or _promptless_turn(session, before),
     }
 
 
-def _turn_of_agent(session: Session, agent: Agent, turn: Turn) -> Json:
-    made = _turn(agent.session, turn)
+def _agent_turn(session: Session, agent: Agent, turn: Turn) -> Json:
+    fields = _turn_fields(agent.session, turn)
     calls = {call.id: call for call in turn.calls}
-    for reply in made["replies"]:
+    for reply in fields["replies"]:
         for call in reply["calls"]:
-            call["agents"] = [_agent(session, inner) for inner in session.agents_for(calls[call["id"]])]
-    return made
+            call["agents"] = [_agent_json(session, inner) for inner in session.agents_for(calls[call["id"]])]
+    return fields
 
 
-def _loose(session: Session, entries: tuple[Entry, ...]) -> list[Json]:
-    """Entries of an agent that begins with no prompt of its own, as one turn."""
+def _promptless_turn(session: Session, entries: tuple[Entry, ...]) -> list[Json]:
+    """Return the entries of an agent without a prompt as one turn."""
     if not entries:
         return []
-    return [_turn(session, Turn(1, entries))]
+    return [_turn_fields(session, Turn(1, entries))]
 
 
-def _masked(value: Json, mask: bool, tally: MaskCount | None) -> Json:
+def _mask(value: Json, mask: bool, tally: MaskCount | None) -> Json:
     if not mask:
         return value
-    found, secrets = mask_data(value)
+    masked, secrets = mask_data(value)
     if tally:
         tally.secrets += secrets
-    return dict(found)
+    return dict(masked)
 
 
-def _time(moment: Any) -> str | None:
+def _format_time(moment: Any) -> str | None:
     return stamp(moment) if moment else None
 
 
-def document(
+def session_document(
     session: Session, mask: bool = True, turns: Sequence[Turn] | None = None, tally: MaskCount | None = None
 ) -> Iterator[Json]:
-    """A session: what is to be said of it, then its turns, or some of them."""
+    """Yield the session, then its turns, or some of them."""
     yield session_json(session, mask, tally)
-    if turns is None and any(entry.type == "assistant" for entry in session.preamble):  # the first prompt is lost
+    if turns is None and any(entry.type == "assistant" for entry in session.preamble):  # the first prompt is missing
         yield {**turn_json(session, Turn(0, session.preamble), mask, tally), "prompt": ""}
     for turn in session.turns if turns is None else turns:
         yield turn_json(session, turn, mask, tally)

@@ -1,7 +1,7 @@
-"""The shape of a session: the tree of its turns as a flat list of rows, with what happened in each, and no markup.
+"""The tree of a session's turns as a flat list of rows, with the events of each turn.
 
-Every turn stands on a lane. The active branch is the lane that goes on; a branch that was left begins a lane of its own
-where it forks off, and is told to its end before the other goes on. What happened in a turn hangs below it.
+Every turn is on a lane. The active branch continues its lane; an abandoned branch starts a new lane where it forks
+off, and is listed to its end before the active one continues. Events are listed below their turn.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from clew.system.plural import plural
 from clew.wire.entry import Entry
 from clew.wire.entry_types import LastPrompt, QueueOperation
 
-_STUBS = ((2, 1, 9), (2, 1, 56))  # versions that wrote a stub where the output tokens should stand
-_LAST = 1 << 60  # behind every line
+_STUB_VERSIONS = ((2, 1, 9), (2, 1, 56))  # versions that wrote a placeholder instead of the output tokens
+_END = 1 << 60  # after every line
 
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
-    """One line of the picture: a turn, a compaction, agent, queued prompt, pin, problem, or a call still waiting.
+    """One line of the tree: a turn, compaction, agent, queued prompt, pin, problem, or a call without a result.
 
-    `rails` says for each lane up to the row's own whether it goes on below. `twigs` is for what hangs below a turn: at each
-    level, whether another follows; a row without them stands on its lane. `line` is the number of a line in the file.
+    `rails` says for each lane up to the row's own whether it continues below. `twigs` is for events below a turn: at
+    each level, whether another follows; a row without twigs is on its lane. `line` is a line number of the file.
     """
 
     kind: str
@@ -55,18 +55,18 @@ class TreeRow:
 
 @dataclass(frozen=True, slots=True)
 class TurnEvent:
-    """Something that happened, at a line; `below` is what happened in it."""
+    """An event at a line; `below` are the events inside it."""
 
     at: int
     row: TreeRow
     below: tuple[TurnEvent, ...] = ()
 
 
-Found = Iterator[tuple[int | None, TurnEvent]]  # a mark and the turn it belongs to; None for before the first
+OwnedEvents = Iterator[tuple[int | None, TurnEvent]]  # (turn, event); the turn is None before the first prompt
 
 
 class TurnTree:
-    """The prompts of a session by their offsets, each below the one it was asked after."""
+    """The prompts of a session by offset, each below the prompt that it follows."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -77,13 +77,13 @@ class TurnTree:
         self.ends = {branch.last.offset: branch.number for branch in session.branches}
         lines = [branch.prompts for branch in session.branches]
         for line in lines or [tuple(turn.prompt for turn in session.turns)]:
-            self._place(line)
+            self._add_path(line)
         placed = {entry.uuid for entry in self.prompts.values() if entry.uuid}
         for prompt in session.prompts:
             if prompt.uuid not in placed:
-                self._place([prompt])
+                self._add_path([prompt])
 
-    def _place(self, line: Iterable[Entry]) -> None:
+    def _add_path(self, line: Iterable[Entry]) -> None:
         above: int | None = None
         for prompt in line:
             if prompt.offset not in self.parent:
@@ -94,154 +94,156 @@ class TurnTree:
 
     @cached_property
     def children(self) -> dict[int | None, list[int]]:
-        found: dict[int | None, list[int]] = {}
+        children: dict[int | None, list[int]] = {}
         for prompt, above in sorted(self.parent.items()):
-            found.setdefault(above, []).append(prompt)
-        return found
+            children.setdefault(above, []).append(prompt)
+        return children
 
     @cached_property
-    def main(self) -> dict[int, int | None]:
-        """Below each prompt the one that its lane goes on with: the active one, else the one that was talked on last."""
+    def continuation(self) -> dict[int, int | None]:
+        """The prompt that continues the lane of each prompt: the active one, else the one with the newest entry."""
         newest: dict[int, int] = {}
-        found: dict[int, int | None] = {}
+        continuations: dict[int, int | None] = {}
         for prompt in reversed(self.parent):
             below = self.children.get(prompt, [])
             newest[prompt] = max([prompt, *(newest[child] for child in below)])
-            on = [child for child in below if child in self.active]
-            if not on and prompt not in self.active:
-                on = sorted(below, key=newest.__getitem__)[-1:]
-            found[prompt] = on[0] if on else None
-        return found
+            next_prompts = [child for child in below if child in self.active]
+            if not next_prompts and prompt not in self.active:
+                next_prompts = sorted(below, key=newest.__getitem__)[-1:]
+            continuations[prompt] = next_prompts[0] if next_prompts else None
+        return continuations
 
     @cached_property
     def branch(self) -> dict[int | None, int | None]:
-        """The number of the branch whose lane a prompt stands on."""
-        found: dict[int | None, int | None] = {}
+        """The number of the branch whose lane a prompt is on."""
+        numbers: dict[int | None, int | None] = {}
         for prompt in reversed(self.parent):
-            found[prompt] = found.get(self.main[prompt]) or self.ends.get(prompt)
-        return found
+            numbers[prompt] = numbers.get(self.continuation[prompt]) or self.ends.get(prompt)
+        return numbers
 
     @cached_property
     def owners(self) -> dict[int, int]:
-        """For each entry of the conversation the prompt that it came of."""
+        """The prompt that each entry of the conversation belongs to."""
         links = self.session.links
         known: dict[int, int | None] = {offset: offset for offset in self.prompts}
         for entry in links.order:
             walked: dict[int, None] = {}
-            here: Entry | None = entry
-            while here is not None and here.offset not in known and here.offset not in walked:
-                walked[here.offset] = None
-                here = links.parent(here, history=True)
-            known.update(dict.fromkeys(walked, known.get(here.offset) if here else None))
+            current: Entry | None = entry
+            while current is not None and current.offset not in known and current.offset not in walked:
+                walked[current.offset] = None
+                current = links.parent(current, history=True)
+            known.update(dict.fromkeys(walked, known.get(current.offset) if current else None))
         return {offset: owner for offset, owner in known.items() if owner is not None}
 
     @cached_property
-    def _spots(self) -> list[tuple[int, int]]:
+    def _owners_by_line(self) -> list[tuple[int, int]]:
         order = self.session.links.order
         return sorted((e.line.number, self.owners[e.offset]) for e in order if e.offset in self.owners)
 
     def at(self, line: int) -> int | None:
-        """The turn that was being written at a line."""
-        index = bisect_right(self._spots, (line, _LAST))
-        return self._spots[index - 1][1] if index else None
+        """Return the turn that was being written at a line."""
+        index = bisect_right(self._owners_by_line, (line, _END))
+        return self._owners_by_line[index - 1][1] if index else None
 
     def of(self, entry: Entry) -> int | None:
-        found = self.owners.get(entry.offset)
-        return found if found is not None else self.at(entry.line.number)
+        owner = self.owners.get(entry.offset)
+        return owner if owner is not None else self.at(entry.line.number)
 
     def has(self, entry: Entry) -> bool:
-        """Whether an entry is part of a turn: those of agents inside the file are not."""
+        """Return whether an entry is part of a turn; those of agents inside the file are not."""
         return entry.offset in self.owners and entry.is_sidechain == self.session.is_agent
 
 
-def shape(session: Session) -> tuple[TreeRow, ...]:
-    """The whole session, every branch of it."""
+def tree_rows(session: Session) -> tuple[TreeRow, ...]:
+    """Return the rows of the complete session, with all branches."""
     tree = TurnTree(session)
-    marks: dict[int | None, list[TurnEvent]] = {}
-    for find in (_compactions, _agents, _queued, _pins, _problems):
-        for owner, mark in find(tree):
-            marks.setdefault(owner, []).append(mark)
-    found = {owner: sorted(below, key=attrgetter("at")) for owner, below in marks.items()}
-    return (*_hanging(found.get(None, ()), ()), *_lanes(tree, found))
+    events: dict[int | None, list[TurnEvent]] = {}
+    for find_events in (_find_compactions, _find_agents, _find_queued, _find_pins, _find_problems):
+        for owner, event in find_events(tree):
+            events.setdefault(owner, []).append(event)
+    sorted_events = {owner: sorted(below, key=attrgetter("at")) for owner, below in events.items()}
+    return (*_event_rows(sorted_events.get(None, ()), ()), *_lane_rows(tree, sorted_events))
 
 
-def totals(rows: Sequence[TreeRow]) -> dict[str, int]:
-    """How much of everything there is."""
+def count_rows(rows: Sequence[TreeRow]) -> dict[str, int]:
+    """Return the number of turns, agents, compactions, problems and branches."""
     kinds = [row.kind for row in rows]
     names = {"turn": "turns", "agent": "agents", "compaction": "compactions", "problem": "problems"}
-    found = {name: kinds.count(kind) for kind, name in names.items()}
-    return found | {"branches": sum(row.kind == "turn" and row.facts["is_end"] for row in rows)}
+    counts = {name: kinds.count(kind) for kind, name in names.items()}
+    return counts | {"branches": sum(row.kind == "turn" and row.facts["is_end"] for row in rows)}
 
 
-# -- the lanes
+# -- lanes
 
 
-def _lanes(tree: TurnTree, marks: dict[int | None, list[TurnEvent]]) -> Iterator[TreeRow]:
+def _lane_rows(tree: TurnTree, events: dict[int | None, list[TurnEvent]]) -> Iterator[TreeRow]:
     roots = sorted(tree.children.get(None, []), key=lambda root: (root in tree.active, root))
     todo: list[tuple[int, tuple[bool, ...], bool]] = [(root, (), True) for root in reversed(roots)]
-    turns = _turns(tree)
+    turns = _turn_rows(tree)
     while todo:
         prompt, outer, begins = todo.pop()
-        main = tree.main[prompt]
+        main = tree.continuation[prompt]
         sides = [child for child in tree.children.get(prompt, []) if child != main]
         turn = replace(turns[prompt], rails=(*outer, main is not None or bool(sides)), begins=begins)
-        yield from _group(turn, marks.get(prompt, ()))
+        yield from _turn_group(turn, events.get(prompt, ()))
         if main is not None:
             todo.append((main, outer, False))
         for index, side in reversed(list(enumerate(sides))):
             todo.append((side, (*outer, main is not None or index < len(sides) - 1), True))
 
 
-def _group(turn: TreeRow, marks: Sequence[TurnEvent]) -> Iterator[TreeRow]:
-    """A turn and what hangs below it; a compaction stands on the lane itself and parts what was before from after."""
-    cuts = [i for i, mark in enumerate(marks) if mark.row.kind == "compaction"]
-    *outer, on = turn.rails
-    yield replace(turn, rails=(*outer, on or bool(cuts)))
+def _turn_group(turn: TreeRow, events: Sequence[TurnEvent]) -> Iterator[TreeRow]:
+    """Yield a turn and its events; a compaction is on the lane itself and separates the events before and after."""
+    cuts = [i for i, event in enumerate(events) if event.row.kind == "compaction"]
+    *outer, continues = turn.rails
+    yield replace(turn, rails=(*outer, continues or bool(cuts)))
     start = 0
     for cut in cuts:
-        yield from _hanging(marks[start:cut], (*outer, True))
-        yield replace(marks[cut].row, rails=(*outer, on or cut != cuts[-1]), branch=turn.branch)
+        yield from _event_rows(events[start:cut], (*outer, True))
+        yield replace(events[cut].row, rails=(*outer, continues or cut != cuts[-1]), branch=turn.branch)
         start = cut + 1
-    yield from _hanging(marks[start:], turn.rails)
+    yield from _event_rows(events[start:], turn.rails)
 
 
-def _hanging(marks: Sequence[TurnEvent], rails: tuple[bool, ...], above: tuple[bool, ...] = ()) -> Iterator[TreeRow]:
-    for index, mark in enumerate(marks):
-        twigs = (*above, index < len(marks) - 1)
-        yield replace(mark.row, rails=rails, twigs=twigs)
-        yield from _hanging(mark.below, rails, twigs)
+def _event_rows(
+    events: Sequence[TurnEvent], rails: tuple[bool, ...], above: tuple[bool, ...] = ()
+) -> Iterator[TreeRow]:
+    for index, event in enumerate(events):
+        twigs = (*above, index < len(events) - 1)
+        yield replace(event.row, rails=rails, twigs=twigs)
+        yield from _event_rows(event.below, rails, twigs)
 
 
-# -- the turns
+# -- turns
 
 
-def _turns(tree: TurnTree) -> dict[int, TreeRow]:
-    own = {offset: [prompt] for offset, prompt in tree.prompts.items()}
+def _turn_rows(tree: TurnTree) -> dict[int, TreeRow]:
+    entries = {offset: [prompt] for offset, prompt in tree.prompts.items()}
     for entry in tree.session.links.order:
-        if tree.has(entry) and entry.offset not in own:
-            own[tree.owners[entry.offset]].append(entry)
-    return {prompt: _turn(tree, Turn(number, tuple(own[prompt]))) for prompt, number in tree.number.items()}
+        if tree.has(entry) and entry.offset not in entries:
+            entries[tree.owners[entry.offset]].append(entry)
+    return {prompt: _turn_row(tree, Turn(number, tuple(entries[prompt]))) for prompt, number in tree.number.items()}
 
 
-def _turn(tree: TurnTree, turn: Turn) -> TreeRow:
+def _turn_row(tree: TurnTree, turn: Turn) -> TreeRow:
     prompt = turn.prompt.offset
     above = tree.parent[prompt]
-    back = (tree.number[above] if above is not None else 0) if prompt != tree.children[above][0] else None
+    rewound_to = (tree.number[above] if above is not None else 0) if prompt != tree.children[above][0] else None
     facts = {
-        **_work(turn.replies, turn.calls),
+        **_work_facts(turn.replies, turn.calls),
         "seconds": turn.seconds,
         "prompt": turn.kind,
         "images": len(turn.images),
         "uuid": turn.prompt.uuid,
-        "rewound_to": back,
-        "forks": len(tree.children.get(prompt, ())) - (tree.main[prompt] is not None),
+        "rewound_to": rewound_to,
+        "forks": len(tree.children.get(prompt, ())) - (tree.continuation[prompt] is not None),
         "is_end": prompt in tree.ends,
     }
     row = TreeRow("turn", turn.text, time=turn.time, line=turn.prompt.line.number, facts=facts)
     return replace(row, is_active=prompt in tree.active, number=turn.number, branch=tree.branch[prompt])
 
 
-def _work(replies: Iterable[Reply], calls: Sequence[Call]) -> dict[str, Any]:
+def _work_facts(replies: Iterable[Reply], calls: Sequence[Call]) -> dict[str, Any]:
     real = [reply for reply in replies if not reply.is_synthetic]
     versions = [version_key(reply.entries[0].version or "") for reply in real]
     spent = [reply.tokens.output_tokens or 0 for reply in real if reply.tokens]
@@ -249,71 +251,84 @@ def _work(replies: Iterable[Reply], calls: Sequence[Call]) -> dict[str, Any]:
         "replies": len(real),
         "calls": len(calls),
         "failures": sum(call.failed for call in calls),
-        "output_tokens": None if any(_STUBS[0] <= version <= _STUBS[1] for version in versions) else sum(spent),
+        "output_tokens": None
+        if any(_STUB_VERSIONS[0] <= version <= _STUB_VERSIONS[1] for version in versions)
+        else sum(spent),
     }
 
 
-# -- what happened in them
+# -- events
 
 
-def _mark(kind: str, line: int, text: str = "", time: datetime | None = None, **facts: Any) -> TurnEvent:
+def _event(kind: str, line: int, text: str = "", time: datetime | None = None, **facts: Any) -> TurnEvent:
     return TurnEvent(line, TreeRow(kind, text, time=time, line=line, facts=facts))
 
 
-def _compactions(tree: TurnTree) -> Found:
+def _find_compactions(tree: TurnTree) -> OwnedEvents:
     active = {entry.offset for entry in tree.session.active}
-    for made in tree.session.compactions:
-        mark = _compaction(made)
-        yield tree.of(made.boundary), replace(mark, row=replace(mark.row, is_active=made.boundary.offset in active))
+    for compaction in tree.session.compactions:
+        event = _compaction_event(compaction)
+        yield (
+            tree.of(compaction.boundary),
+            replace(event, row=replace(event.row, is_active=compaction.boundary.offset in active)),
+        )
 
 
-def _compaction(made: CompactionPoint) -> TurnEvent:
-    size = len(made.summary.text.split()) if made.summary else None
-    facts = {"trigger": made.detail.cause, "before": made.detail.pre_tokens, "after": made.detail.post_tokens}
-    boundary = made.boundary
-    return _mark("compaction", boundary.line.number, "", boundary.time, uuid=boundary.uuid, summary_words=size, **facts)
+def _compaction_event(compaction: CompactionPoint) -> TurnEvent:
+    size = len(compaction.summary.text.split()) if compaction.summary else None
+    facts = {
+        "trigger": compaction.detail.cause,
+        "before": compaction.detail.pre_tokens,
+        "after": compaction.detail.post_tokens,
+    }
+    boundary = compaction.boundary
+    return _event(
+        "compaction", boundary.line.number, "", boundary.time, uuid=boundary.uuid, summary_words=size, **facts
+    )
 
 
-def _agents(tree: TurnTree) -> Found:
+def _find_agents(tree: TurnTree) -> OwnedEvents:
     agents = tree.session.agents
     ids = {agent.id for agent in agents}
     below: dict[str | None, list[Agent]] = {}
     for agent in agents:
         below.setdefault(agent.parent if agent.parent in ids - {agent.id} else None, []).append(agent)
-    told: set[str] = set()
+    listed: set[str] = set()
     for agent in (*below.get(None, ()), *agents):
-        if agent.id not in told:
-            yield _turn_of(tree, agent), _agent(tree, agent, below, told)
+        if agent.id not in listed:
+            yield _turn_of_agent(tree, agent), _agent_event(tree, agent, below, listed)
 
 
-def _agent(tree: TurnTree, agent: Agent, below: dict[str | None, list[Agent]], told: set[str]) -> TurnEvent:
-    told.add(agent.id)
+def _agent_event(tree: TurnTree, agent: Agent, below: dict[str | None, list[Agent]], listed: set[str]) -> TurnEvent:
+    listed.add(agent.id)
     session = agent.session
-    took = agent.totals.get("totalDurationMs")
+    duration_ms = agent.totals.get("totalDurationMs")
     lasted = (session.ended - session.started).total_seconds() if session.started and session.ended else None
     facts = {
         "id": agent.id,
         "type": agent.kind,
         "model": agent.model,
         "status": agent.totals.get("status"),
-        **_work(session.replies, session.calls),
-        "seconds": took / 1000 if isinstance(took, int | float) else lasted,
+        **_work_facts(session.replies, session.calls),
+        "seconds": duration_ms / 1000 if isinstance(duration_ms, int | float) else lasted,
     }
-    inside = [_agent(tree, inner, below, told) for inner in below.get(agent.id, ()) if inner.id not in told]
-    inside += map(_compaction, session.compactions)
-    if agent.file is not None:  # an agent inside the session's own file shares its problems
+    inside = [_agent_event(tree, inner, below, listed) for inner in below.get(agent.id, ()) if inner.id not in listed]
+    inside += map(_compaction_event, session.compactions)
+    if agent.file is not None:  # an agent inside the session's file shares its problems
         inside += [
-            mark for mark in _problems_of(session) if mark.row.facts.get("parent") not in tree.session.graph.nodes
+            event
+            for event in _session_problems(session)
+            if event.row.facts.get("parent") not in tree.session.graph.nodes
         ]
-    inside += [_unanswered(call, session.cwd, "problem") for call in session.pairing.open]
+    inside += [_unanswered_event(call, session.cwd, "problem") for call in session.pairing.open]
     first = next((prompt_text(e) for e in session.entries if e.type == "user"), "")
     row = TreeRow("agent", agent.description or first or agent.id, time=session.started, facts=facts)
-    at = agent.call.entry.line.number if agent.call else _LAST
+    at = agent.call.entry.line.number if agent.call else _END
     return TurnEvent(at, row, tuple(sorted(inside, key=attrgetter("at"))))
 
 
-def _turn_of(tree: TurnTree, agent: Agent) -> int | None:
-    """The turn of an agent: that of its call, else of the entry it goes on from, else the one of its time."""
+def _turn_of_agent(tree: TurnTree, agent: Agent) -> int | None:
+    """Return the turn of an agent: that of its call, else of the entry it continues, else by its start time."""
     if agent.call is not None and agent.parent is None:
         return tree.of(agent.call.entry)
     first = next((e for e in agent.session.entries if e.uuid), None)
@@ -325,20 +340,20 @@ def _turn_of(tree: TurnTree, agent: Agent) -> int | None:
     return before[-1].prompt.offset if before else None
 
 
-def _queued(tree: TurnTree) -> Found:
-    """Prompts that were typed while the model was busy: those that reached it in a turn, and those that never did."""
+def _find_queued(tree: TurnTree) -> OwnedEvents:
+    """Yield prompts typed while the model was busy: those that reached it in a turn, and those that never did."""
     sent = {" ".join(prompt_text(entry).split()) for entry in tree.prompts.values()}
     waiting: list[tuple[Entry, str]] = []
     for entry in tree.session.entries:
         if entry.type == "attachment" and tree.has(entry):
             for word in words(entry):
                 sent.add(" ".join(word.text.split()))
-                yield tree.of(entry), _mark("queued", entry.line.number, word.text, entry.time, sent=True)
+                yield tree.of(entry), _event("queued", entry.line.number, word.text, entry.time, sent=True)
         elif entry.type == "queue-operation":
             _queue(waiting, entry)
     for entry, text in waiting:
         if text.strip() and not text.lstrip().startswith("<") and " ".join(text.split()) not in sent:
-            yield tree.of(entry), _mark("queued", entry.line.number, text, entry.time, sent=False)
+            yield tree.of(entry), _event("queued", entry.line.number, text, entry.time, sent=False)
 
 
 def _queue(waiting: list[tuple[Entry, str]], entry: Entry) -> None:
@@ -352,49 +367,49 @@ def _queue(waiting: list[tuple[Entry, str]], entry: Entry) -> None:
         waiting.pop(next(same, 0))
 
 
-def _pins(tree: TurnTree) -> Found:
-    """The newest pin, if it says more than that the last line is the last."""
+def _find_pins(tree: TurnTree) -> OwnedEvents:
+    """Yield the newest pin, unless it only says that the last entry is the last."""
     pin = next((e for e in reversed(tree.session.entries) if e.type == "last-prompt" and e.leaf), None)
     if pin is None or pin.leaf == NIL:
         return
     target = tree.session.links.nodes.get(pin.leaf)
     explicit = LastPrompt.of(pin).explicit
-    if target is None or explicit or tree.of(target) != tree.at(_LAST):
+    if target is None or explicit or tree.of(target) != tree.at(_END):
         number = (target or pin).line.number
-        yield tree.of(target or pin), _mark("pin", number, leaf=pin.leaf, explicit=explicit, missing=target is None)
+        yield tree.of(target or pin), _event("pin", number, leaf=pin.leaf, explicit=explicit, missing=target is None)
 
 
-def _problems(tree: TurnTree) -> Found:
-    """What is wrong; a call of the active branch's last turn is only waiting, for its result may still come."""
-    for mark in _problems_of(tree.session):
-        yield tree.at(mark.at), mark
+def _find_problems(tree: TurnTree) -> OwnedEvents:
+    """Yield problems; a call in the last turn of the active branch is only waiting, since its result may still come."""
+    for event in _session_problems(tree.session):
+        yield tree.at(event.at), event
     last = tree.session.turns[-1].prompt.offset if tree.session.turns else None
     for call in (c for c in tree.session.pairing.open if tree.has(c.entry)):
         owner = tree.of(call.entry)
-        yield owner, _unanswered(call, tree.session.cwd, "waiting" if owner == last else "problem")
+        yield owner, _unanswered_event(call, tree.session.cwd, "waiting" if owner == last else "problem")
 
 
-def _problems_of(session: Session) -> Iterator[TurnEvent]:
-    for found in session.graph.problems:
-        if isinstance(found, Dangling):
-            text = f"the parent {found.parent[:8]} is not in the file"
-            yield _mark("problem", found.entry.line.number, text, what="dangling", parent=found.parent)
-        elif isinstance(found, Cycle):
-            first = session.graph.nodes[found.uuids[0]].line.number
-            yield _mark("problem", first, found.summary, what="cycle")
+def _session_problems(session: Session) -> Iterator[TurnEvent]:
+    for problem in session.graph.problems:
+        if isinstance(problem, Dangling):
+            text = f"the parent {problem.parent[:8]} is not in the file"
+            yield _event("problem", problem.entry.line.number, text, what="dangling", parent=problem.parent)
+        elif isinstance(problem, Cycle):
+            first = session.graph.nodes[problem.uuids[0]].line.number
+            yield _event("problem", first, problem.summary, what="cycle")
         else:
-            text = f"the uuid {found.uuid[:8]} is used {len(found.entries)} times"
-            yield _mark("problem", found.entries[-1].line.number, text, what="duplicate")
+            text = f"the uuid {problem.uuid[:8]} is used {len(problem.entries)} times"
+            yield _event("problem", problem.entries[-1].line.number, text, what="duplicate")
     if session.cut is not None:
-        text = "a resume begins here: its parent is missing, and everything before is cut off"
-        yield _mark("problem", session.cut.line.number, text, what="cut")
+        text = "a resume starts here: its parent is missing, so everything before it is cut off"
+        yield _event("problem", session.cut.line.number, text, what="cut")
     for item in session.damage:
         saved = len(item.salvaged)
-        rest = f", {plural(saved, 'entry')} saved from it" if saved else ""
-        yield _mark("problem", item.line.number, f"damaged ({item.kind}){rest}", what="damaged")
+        saved_text = f", {plural(saved, 'entry')} saved from it" if saved else ""
+        yield _event("problem", item.line.number, f"damaged ({item.kind}){saved_text}", what="damaged")
     for entry in session.pairing.orphans:
-        yield _mark("problem", entry.line.number, "a result that answers no call", what="orphan")
+        yield _event("problem", entry.line.number, "a result without a call", what="orphan")
 
 
-def _unanswered(call: Call, cwd: str | None, kind: str) -> TurnEvent:
-    return _mark(kind, call.entry.line.number, f"{label(call, cwd)} has no result", what="unanswered")
+def _unanswered_event(call: Call, cwd: str | None, kind: str) -> TurnEvent:
+    return _event(kind, call.entry.line.number, f"{label(call, cwd)} has no result", what="unanswered")

@@ -15,7 +15,7 @@ from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.conversation.session_listing import newest_conversations
 from clew.errors import BadQuery, ClewError
 from clew.index.gone_sessions import add_gone
-from clew.index.query_syntax import parse
+from clew.index.query_syntax import parse_query
 from clew.index.results import SearchResult
 from clew.index.session_index import Index
 from clew.tui.session_item import SessionItem, of_outline, of_result
@@ -83,7 +83,7 @@ class BackgroundSearch:
 
     def _search(self, text: str, limit: int) -> SearchAnswer:
         try:
-            query = parse(text, typing=True)
+            query = parse_query(text, typing=True)
             if not self._is_built and not query.clauses and not query.filters:
                 return SearchAnswer(tuple(islice(self._outlines(), OUTLINES)), is_building=True)
             index = self._open()

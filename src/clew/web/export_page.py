@@ -18,13 +18,13 @@ from clew.report.plots import context_picture
 from clew.report.svg import Series, bars
 from clew.report.text_table import short
 from clew.version import JSON_SCHEMA
-from clew.view.header import NOTHING, about
-from clew.view.html_page import page
-from clew.view.mask_rows import masked
+from clew.view.header import NO_PROMPT, describe_session
+from clew.view.html_page import render_page
+from clew.view.mask_rows import mask_rows
 from clew.view.row_html import fragments
-from clew.view.row_markdown import markdown
-from clew.view.rows import Row, ViewOptions, first_rows, rows
-from clew.view.turn_json import document
+from clew.view.row_markdown import markdown_document
+from clew.view.rows import Row, ViewOptions, preamble_rows, rows
+from clew.view.turn_json import session_document
 from clew.web.app_state import AppState
 from clew.web.reader_page import PageTarget, place_of
 from clew.wire.json_codec import encode
@@ -60,20 +60,22 @@ class ExportPage:
 
         def found() -> Iterator[Row]:
             if reading.branch is None:
-                yield from first_rows(reading.session, options)
+                yield from preamble_rows(reading.session, options)
             yield from rows(reading.session, turns, options, reading.root.agents_for)
 
-        return found() if self._desk.is_revealed else masked(found())
+        return found() if self._desk.is_revealed else mask_rows(found())
 
     def _html(self, place: PageTarget) -> Iterator[str]:
         turns = [(turn.number, self._desk.words(turn.text, _PROMPT)) for turn in place.reading.turns if turn.number]
-        return page(about(place.reading.session, self._desk.tally), fragments(self._rows(place)), turns)
+        return render_page(
+            describe_session(place.reading.session, self._desk.tally), fragments(self._rows(place)), turns
+        )
 
     def _markdown(self, place: PageTarget) -> Iterator[str]:
-        return markdown(about(place.reading.session, self._desk.tally), self._rows(place))
+        return markdown_document(describe_session(place.reading.session, self._desk.tally), self._rows(place))
 
     def _json(self, place: PageTarget) -> Iterator[str]:
-        for value in document(place.reading.session, not self._desk.is_revealed):
+        for value in session_document(place.reading.session, not self._desk.is_revealed):
             yield encode({"clew": JSON_SCHEMA, **value}).decode("utf-8", "replace") + "\n"
 
     def _charts(self, place: PageTarget) -> dict[str, Any]:
@@ -90,7 +92,7 @@ class ExportPage:
         names = [str(line["number"] or "other") for line in lines]
         cost = Series("cost", [float(row.cost) / MICRO**2 for row in table.rows])
         return {
-            "name": self._desk.words(session.title) or NOTHING,
+            "name": self._desk.words(session.title) or NO_PROMPT,
             "base": place.base,
             "context": Markup(_described(context_picture(points), "context")) if points else "",
             "cost": Markup(_described(bars("Cost by turn", names, [cost], _money), "cost")),

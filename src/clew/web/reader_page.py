@@ -14,12 +14,12 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 from clew.conversation.session_listing import Outline
 from clew.errors import NotFound
-from clew.index.surrounding_turns import context
+from clew.index.surrounding_turns import turns_around
 from clew.tui.external_programs import ResumeCommand
-from clew.view.header import NOTHING, about
-from clew.view.mask_rows import MaskCount, masked
-from clew.view.row_html import moment
-from clew.view.row_markdown import pieces
+from clew.view.header import NO_PROMPT, describe_session
+from clew.view.mask_rows import MaskCount, mask_rows
+from clew.view.row_html import time_tag
+from clew.view.row_markdown import markdown_pieces
 from clew.view.rows import rows
 from clew.web.app_state import AppState
 from clew.web.paging import page_of
@@ -110,7 +110,7 @@ class ReaderPage:
         def made() -> str:
             options = replace(place.wish.options, lines=None)
             found = rows(place.reading.session, [turn], options, place.snapshot.session.agents_for)
-            return "".join(pieces(found if self._desk.is_revealed else masked(found)))
+            return "".join(markdown_pieces(found if self._desk.is_revealed else mask_rows(found)))
 
         return PlainTextResponse(await asyncio.to_thread(made))
 
@@ -181,14 +181,14 @@ class ReaderPage:
         """The title of a session, from the two ends of its file; the description of an agent. Raises NotFound."""
         if place is not None and place.reading.agent is not None:
             return self._desk.words(place.reading.agent.description or place.agent)
-        return self._desk.words(Outline(self._desk.shelf.find(session)).title) or NOTHING
+        return self._desk.words(Outline(self._desk.shelf.find(session)).title) or NO_PROMPT
 
     def _values(self, place: PageTarget, at: int) -> dict[str, Any]:
         reading = place.reading
-        told = about(reading.session, self._desk.tally)
+        told = describe_session(reading.session, self._desk.tally)
         return {
             "about": told,
-            "started": Markup(moment(told.started)),
+            "started": Markup(time_tag(told.started)),
             "is_agent": reading.agent is not None,
             "branches": self._branches(reading),
             "resume": "" if reading.agent else self._resume(place),
@@ -215,7 +215,7 @@ class ReaderPage:
         return command if self._desk.is_revealed else MaskCount().mask(command)
 
     def _where(self, place: PageTarget, offset: int) -> str:
-        found = context(place.reading.session, offset, 0)
+        found = turns_around(place.reading.session, offset, 0)
         if found is None:
             return ""
         wish = replace(place.wish, branch=found.branch or 0)

@@ -10,8 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from clew.view.html_page import asset
-from clew.view.sanitize import ago, one_line, size, tokens
+from clew.view.html_page import read_asset
+from clew.view.sanitize import format_age, format_size, format_tokens, one_line
 
 _HERE = Path(__file__).parent
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
@@ -37,7 +37,7 @@ class Renderer:
 
     def __init__(self) -> None:
         texts = {name: (_HERE / "asset" / name).read_text(encoding="utf-8") for name in _OWN}
-        self.files = {name: _file(text, name) for name, text in {**texts, "style.css": asset("style.css")}.items()}
+        self.files = {name: _file(text, name) for name, text in {**texts, "style.css": read_asset("style.css")}.items()}
         self._templates = Environment(
             loader=FileSystemLoader(_HERE / "template"),
             autoescape=True,
@@ -45,7 +45,12 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters |= {"ago": ago, "one_line": one_line, "tokens": tokens, "size": size}
+        self._templates.filters |= {
+            "ago": format_age,
+            "one_line": one_line,
+            "tokens": format_tokens,
+            "size": format_size,
+        }
         self._templates.globals["file"] = self.address
 
     def address(self, name: str) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from urllib.parse import quote, urlencode
 
-from clew.view.attachments import took
-from clew.view.mask_rows import masked
+from clew.view.attachments import turn_totals
+from clew.view.mask_rows import mask_rows
 from clew.view.row_html import fragments
 from clew.view.rows import DEPTHS, Row, ViewOptions, ViewScope, entry_rows, turn_rows
 from clew.web.paging import Page, PagePart
@@ -63,7 +63,7 @@ def page_html(reading: Reading, page: Page, wish: Wish, is_revealed: bool, prefi
 
 def piece_html(reading: Reading, piece: PagePart, wish: Wish, is_revealed: bool, prefix: str = "") -> str:
     found = piece_rows(reading, piece, wish.options)
-    made = "".join(_linked(found if is_revealed else masked(found), reading, wish, prefix))
+    made = "".join(_linked(found if is_revealed else mask_rows(found), reading, wish, prefix))
     if piece.start == 0:
         return made
     head = f'<header><p class="took">Turn {piece.turn.number}, continued</p></header>'
@@ -79,7 +79,7 @@ def piece_rows(reading: Reading, piece: PagePart, options: ViewOptions) -> Itera
     else:
         found = turn_rows(replace(turn, entries=turn.entries[:stop]), scene)
         prompt = next(found)
-        yield prompt if piece.is_whole else replace(prompt, facts={**prompt.facts, **took(turn)})
+        yield prompt if piece.is_whole else replace(prompt, facts={**prompt.facts, **turn_totals(turn)})
     for row in _without_the_rest(found):
         yield replace(row, limit=FULL_LINES) if row.limit is None else row
 

@@ -168,9 +168,9 @@ def _json(run: RaceRun) -> dict[str, Any]:
 
 def _compare(first: RaceRun, other: RaceRun, options: Namespace) -> None:
     from clew.conversation.load import read
-    from clew.view.comparison import Comparison, way
+    from clew.view.comparison import Comparison, conversation_path
 
-    ways = [replace(way(read(run.path)), name=run.model, root=str(run.folder)) for run in (first, other)]
+    ways = [replace(conversation_path(read(run.path)), name=run.model, root=str(run.folder)) for run in (first, other)]
     made = Comparison(*ways)
     if options.json:
         print_json(compare.comparison_json(made, options.reveal))

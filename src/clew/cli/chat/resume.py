@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.cli.find.gone_sessions_error import gone_by_id, gone_by_words
-from clew.cli.output import add_common_options, ago, clean, clean_name, one_line, print_json, print_message
+from clew.cli.output import add_common_options, clean, clean_name, format_age, one_line, print_json, print_message
 from clew.cli.select_session import open_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.conversation.session_listing import Outline
@@ -136,11 +136,11 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
 def _gone_matches(index: Index, query: str, without: str | None, options: Namespace) -> list[SearchResult]:
     """The sessions without a transcript that match the words."""
     from clew.index.gone_sessions import add_gone
-    from clew.index.query_syntax import parse
+    from clew.index.query_syntax import parse_query
     from clew.index.results import SearchResults
 
     archive = ArchivedSessions(options.claude_dir)
-    found = add_gone(index, parse(query), SearchResults(), MOST, archive=archive, without=without)
+    found = add_gone(index, parse_query(query), SearchResults(), MOST, archive=archive, without=without)
     return [result for result in found if result.gone]
 
 
@@ -181,7 +181,7 @@ def _pick(found: list[SessionFile], options: Namespace, asked: str) -> SessionFi
 def _row(file: SessionFile) -> str:
     outline = Outline(file)
     project = (outline.cwd or file.project_folder.name).replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return f"{file.id[:8]}  {ago(outline.when):>4}  {one_line(project, 20)}  {one_line(_title(outline), 70)}"
+    return f"{file.id[:8]}  {format_age(outline.when):>4}  {one_line(project, 20)}  {one_line(_title(outline), 70)}"
 
 
 def _title(outline: Outline) -> str:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean, clean_name, is_terminal, print_json, print_message, size
+from clew.cli.output import add_common_options, clean, clean_name, format_size, is_terminal, print_json, print_message
 from clew.system import shell_quoting
 from clew.system.plural import plural
 
@@ -87,7 +87,7 @@ def _print(plan: Plan, written: Written | None, violations: tuple[str, ...]) -> 
     source, made = plan.source, plan.session
     turns = f"{len(made.turns):,} of {plural(len(source.turns), 'turn')}"
     kept = f"{turns}, {len(made.entries):,} of {plural(len(source.entries), 'entry')}"
-    sizes = f"{size(_bytes(made.items))} of {size(_bytes(source.items))}"
+    sizes = f"{format_size(_bytes(made.items))} of {format_size(_bytes(source.items))}"
     print(clean_name(f"{'Made' if written else 'Would make'} a session of {source.id[:8]}: {kept}, {sizes}."))
     for step in plan.steps:
         print(clean_name(f"  {step}"))

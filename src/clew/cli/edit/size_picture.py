@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import size
+from clew.cli.output import format_size
 
 if TYPE_CHECKING:
     from clew.edit.plan_report import PlanReport, SessionSize
@@ -21,7 +21,7 @@ def rows(report: PlanReport) -> list[str]:
     base = old.context.scale.base
     if base:
         rows.append(("system, tools", f"{base:,}", f"{base:,}", *_parts(report, base, base), "", ""))
-    sizes = (size(old.bytes), size(new.bytes))
+    sizes = (format_size(old.bytes), format_size(new.bytes))
     rows.append(("all", f"{old.context.tokens:,}", f"{new.context.tokens:,}", "", "", *sizes))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
@@ -39,9 +39,9 @@ def rows(report: PlanReport) -> list[str]:
 
 def _cells(report: PlanReport, was: ContextShare, now: ContextShare) -> tuple[str, ...]:
     if not was.tokens and not now.tokens:
-        return ("", "", "", "", size(was.bytes), size(now.bytes))
+        return ("", "", "", "", format_size(was.bytes), format_size(now.bytes))
     shares = _parts(report, was.tokens, now.tokens)
-    return (f"{was.tokens:,}", f"{now.tokens:,}", *shares, size(was.bytes), size(now.bytes))
+    return (f"{was.tokens:,}", f"{now.tokens:,}", *shares, format_size(was.bytes), format_size(now.bytes))
 
 
 def _parts(report: PlanReport, was: int, now: int) -> tuple[str, str]:

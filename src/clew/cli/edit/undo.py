@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, ago, clean_name, one_line, print_json, print_message
+from clew.cli.output import add_common_options, clean_name, format_age, one_line, print_json, print_message
 from clew.wire.timestamps import instant
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _list(options: Namespace, records: Sequence[UndoRecord]) -> int:
 def _row(record: UndoRecord) -> tuple[str, ...]:
     when = instant(record.time)
     what = f"{record.what} (interrupted: clew undo {record.number} cleans up)" if record.is_unfinished else record.what
-    return record.number, ago(when) if when else "?", record.source[:8], record.made[:8], what
+    return record.number, format_age(when) if when else "?", record.source[:8], record.made[:8], what
 
 
 def _json(record: UndoRecord) -> dict[str, Any]:

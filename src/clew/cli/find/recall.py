@@ -10,12 +10,21 @@ from typing import Any
 
 import msgspec
 
-from clew.cli.output import add_common_options, ago, clean, clean_name, one_line, parse_count, print_json, print_message
+from clew.cli.output import (
+    add_common_options,
+    clean,
+    clean_name,
+    format_age,
+    one_line,
+    parse_count,
+    print_json,
+    print_message,
+)
 from clew.cli.select_session import open_tree
 from clew.collect.archive.archived_sessions import ArchivedSessions
 from clew.errors import Refused
 from clew.index import saved_searches as kept
-from clew.index.saved_searches import Quote, Recall, Remembered, SavedSearch
+from clew.index.saved_searches import Quote, Recall, SavedResult, SavedSearch
 from clew.system import shell_quoting
 from clew.system.environment import current_session
 from clew.system.plural import noun, plural
@@ -50,7 +59,7 @@ def run(options: Namespace) -> int:
         return _list(options)
     if options.action == "save":
         return _save(options, asked)
-    found = kept.find(open_tree(options), asked)
+    found = kept.find_saved(open_tree(options), asked)
     if found.recall is None:
         raise Refused([f"{found.path} holds nothing to read, {found.reason}"])
     return _load(options, found.name, found.recall) if options.action == "load" else _export(options, found.recall)
@@ -59,13 +68,13 @@ def run(options: Namespace) -> int:
 def _save(options: Namespace, query: str) -> int:
     from clew.cli.find.search import refresh
     from clew.index.gone_sessions import add_gone
-    from clew.index.query_syntax import parse
+    from clew.index.query_syntax import parse_query
     from clew.index.session_index import Index
 
     with Index.open(options.claude_dir) as index:
         refresh(index, options.quiet)
         without = None if options.include_current else current_session()
-        asked = parse(query)
+        asked = parse_query(query)
         found = index.search(asked, options.limit, without=without)
         archive = ArchivedSessions(options.claude_dir)
         add_gone(index, asked, found, options.limit, archive=archive, without=without)
@@ -75,8 +84,8 @@ def _save(options: Namespace, query: str) -> int:
         return 1
     if found.instead and not options.quiet:
         print_message(f"Nothing holds {query!r}; these sessions hold {found.instead!r}.")
-    made = kept.recall(found.instead or query, found, datetime.now(UTC), clean)
-    path = None if options.dry_run else kept.save(open_tree(options), made, options.name or "")
+    made = kept.make_recall(found.instead or query, found, datetime.now(UTC), clean)
+    path = None if options.dry_run else kept.save_recall(open_tree(options), made, options.name or "")
     if options.json:
         print_json([{"kind": "saved", "path": str(path) if path else None, **_json(path.stem if path else "", made)}])
         return 0
@@ -88,7 +97,7 @@ def _save(options: Namespace, query: str) -> int:
 
 
 def _list(options: Namespace) -> int:
-    found = kept.saved(open_tree(options))
+    found = kept.list_saved(open_tree(options))
     if options.json:
         return 0 if print_json(_row(number, each) for number, each in enumerate(found, 1)) else 1
     if not found and not options.quiet:
@@ -105,7 +114,7 @@ def _about(each: SavedSearch) -> str:
         return one_line(f"unreadable: {each.reason}")
     count = len(each.recall.results)
     sessions = f"{count:>3} {noun(count, 'session'):<8}"
-    return f"{ago(each.recall.saved):>4}  {sessions}  {one_line(each.recall.query)}"
+    return f"{format_age(each.recall.saved):>4}  {sessions}  {one_line(each.recall.query)}"
 
 
 def _row(number: int, each: SavedSearch) -> dict[str, Any]:
@@ -149,7 +158,7 @@ def _text(made: Recall) -> Iterator[str]:
         yield f"    {one_line(result.note) or result.command}"
 
 
-def _facts(result: Remembered) -> str:
+def _facts(result: SavedResult) -> str:
     dates = " to ".join(dict.fromkeys(_day(t) for t in (result.started, result.ended) if t))
     facts = (result.project, result.branch, plural(result.messages, "message"), dates)
     return " · ".join(one_line(fact) for fact in facts if fact)

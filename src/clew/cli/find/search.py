@@ -91,7 +91,7 @@ def quick(arguments: list[str]) -> int | None:
 def run_search(plan: SearchOptions) -> int:
     from clew.collect.archive.archived_sessions import ArchivedSessions
     from clew.index.gone_sessions import add_gone, add_gone_matches
-    from clew.index.query_syntax import parse
+    from clew.index.query_syntax import parse_query
     from clew.index.session_index import Index
     from clew.system.environment import current_session
 
@@ -110,13 +110,13 @@ def run_search(plan: SearchOptions) -> int:
             made = index.grep(plan.query, regex=regex, filters=filters, without=without)
             found = [result for result, _ in zip(made, range(limit), strict=False)]
             found = add_gone_matches(
-                index, plan.query, parse(filters), found, limit, regex=regex, archive=archive, without=without
+                index, plan.query, parse_query(filters), found, limit, regex=regex, archive=archive, without=without
             )
         else:
             semantic = "--semantic" in plan.flags
             if semantic:
                 _embed(index, plan, archive, quiet)
-            query = parse(plan.query + filters)
+            query = parse_query(plan.query + filters)
             results = index.search(query, limit, without=without, semantic=semantic)
             add_gone(index, query, results, limit, archive=archive, without=without, semantic=semantic)
             if results.instead and not quiet:
@@ -175,7 +175,7 @@ def _print_context(index: Index, found: list[SearchResult], turns: int, reveal: 
     """Each result with the turns around its best passage, as `clew show` would print them."""
     from clew.conversation.load import read
     from clew.index.gone_sessions import describe_gone
-    from clew.view.mask_rows import masked
+    from clew.view.mask_rows import mask_rows
     from clew.view.row_terminal import print_rows
     from clew.view.rows import ViewOptions, rows
 
@@ -184,7 +184,7 @@ def _print_context(index: Index, found: list[SearchResult], turns: int, reveal: 
         passage = result.passages[0]
         around = index.context(passage, turns) if passage.offset >= 0 else []
         made = rows(read(passage.path), around, ViewOptions()) if passage.path else iter(())
-        print_rows(made if reveal else masked(made), sys.stdout, sys.stdout.isatty())
+        print_rows(made if reveal else mask_rows(made), sys.stdout, sys.stdout.isatty())
         print(f"    {_plain(describe_gone(result))}\n" if result.gone else "")
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, clean_name, parse_size, print_json, print_message, size
+from clew.cli.output import add_common_options, clean_name, format_size, parse_size, print_json, print_message
 from clew.errors import NotFound, Refused
 from clew.system.plural import noun, plural
 from clew.wire.layout import claude_dir
@@ -128,7 +128,7 @@ def _bar(options: Namespace) -> Callable[[int, int], None] | None:
         if total > _MUCH:
             share = min(1.0, done / total)
             end = "\r\x1b[K" if share >= 1 else ""
-            bar = f"\rReading {size(total)}  {'█' * int(30 * share):░<30} {share:4.0%}"
+            bar = f"\rReading {format_size(total)}  {'█' * int(30 * share):░<30} {share:4.0%}"
             print(end or bar, end="", file=sys.stderr, flush=True)
 
     return draw
@@ -241,7 +241,8 @@ def _preview(job: CollectJob, options: Namespace) -> int:
         print(clean_name(file.path))
     if not options.quiet:
         print_message(
-            f"{plural(len(files), 'file')} would be read, {size(sum(f.state.size for f in files))}; nothing was written."
+            f"{plural(len(files), 'file')} would be read, {format_size(sum(f.state.size for f in files))};"
+            " nothing was written."
         )
     return 0
 
@@ -250,7 +251,7 @@ def _tell(report: PollReport, job: CollectJob, options: Namespace) -> None:
     if options.json:
         print_json([{"kind": "collected", "archive": job.archive, **_plain(report)}])
     else:
-        what = f"{plural(report.lines, 'line')} ({size(report.bytes)})"
+        what = f"{plural(report.lines, 'line')} ({format_size(report.bytes)})"
         print(
             clean_name(
                 f"{what} from {plural(report.files, 'file')} {noun(report.lines, 'is', 'are')} new in {job.archive}"

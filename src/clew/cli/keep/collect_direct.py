@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.cli.output import clean_name, print_json, print_message, size
+from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.collect.collector_lock import hold_lock
 from clew.collect.direct_collect import DirectCollector, DirectReport, StateFile, default_state_path
 from clew.collect.masking import Policy
@@ -68,7 +68,7 @@ def _print(report: DirectReport, name: str, state: str, options: Namespace) -> N
         error = str(report.error) if report.error else None
         print_json([{"kind": "delivered", **about, **rest, "failures": report.failures, "error": error}])
     elif report.sent or not options.watch:
-        what = f"{plural(report.sent, 'record')} ({size(report.bytes)})"
+        what = f"{plural(report.sent, 'record')} ({format_size(report.bytes)})"
         print(clean_name(f"{what} of {plural(report.files, 'file')} went to {name}"), flush=True)
     for text in () if options.quiet else _remarks(report):
         print_message(text)

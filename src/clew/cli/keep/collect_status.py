@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean_name, print_json, print_message, size
+from clew.cli.output import clean_name, format_size, print_json, print_message
 from clew.system.plural import plural
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def _rows(found: ArchiveStatus) -> Iterator[str]:
     counts = found.counts
     sessions = f"{plural(counts['sessions'], 'session')}, {counts['gone']:,} of them gone from the disk"
     yield f"{sessions}; {plural(counts['files'], 'file')} in all"
-    stored = size(found.stored_bytes)
-    lines = f"{plural(counts['lines'], 'line')}, {size(counts['source_bytes'])}"
+    stored = format_size(found.stored_bytes)
+    lines = f"{plural(counts['lines'], 'line')}, {format_size(counts['source_bytes'])}"
     yield f"{lines}; {counts['contents']:,} of them differ, kept in {stored}"
     if counts["quarantined"]:
         yield f"{plural(counts['quarantined'], 'line is', 'lines are')} damaged or withheld"

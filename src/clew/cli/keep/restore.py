@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import add_common_options, clean_name, print_json, print_message, size
+from clew.cli.output import add_common_options, clean_name, format_size, print_json, print_message
 from clew.errors import NotFound
 from clew.system import shell_quoting
 
@@ -75,7 +75,9 @@ def _remarks(options: Namespace, session: str, there: int, written: int) -> None
     if there:
         print_message(f"{there} file{'s are' if there > 1 else ' is'} there already; nothing is written over.")
     if options.dry_run:
-        print_message(f"{size(written)} would be written.")
+        print_message(f"{format_size(written)} would be written.")
     elif written:
         where = ("--claude-dir", options.to) if options.to else ()
-        print_message(f"{size(written)} written. Read it: {shell_quoting.session_command('show', session, *where)}")
+        print_message(
+            f"{format_size(written)} written. Read it: {shell_quoting.session_command('show', session, *where)}"
+        )

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, TextIO
 
 from clew.cli.output import (
     add_common_options,
+    format_size,
     json_line,
     one_line,
     parse_number,
     print_csv,
     print_json,
     print_message,
-    size,
 )
 from clew.errors import Refused
 from clew.system.plural import plural
@@ -110,7 +110,7 @@ class _FactProgress:
         self.shown = ""
 
     def __call__(self, done: int, total: int) -> None:
-        text = f"Reading what is new: {size(done)} of {size(total)}" if done < total else ""
+        text = f"Reading what is new: {format_size(done)} of {format_size(total)}" if done < total else ""
         print(f"\r{text.ljust(len(self.shown))}", end="\r" if not text else "", file=sys.stderr, flush=True)
         self.shown = text
 

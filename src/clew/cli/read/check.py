@@ -10,7 +10,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from clew.cli.output import add_common_options, describe_left_out, one_line, print_json, print_message, size
+from clew.cli.output import add_common_options, describe_left_out, format_size, one_line, print_json, print_message
 from clew.cli.read.check_index import report_indexes
 from clew.cli.read.check_print import (
     Line,
@@ -278,7 +278,7 @@ def _resume_row(resume: ResumeVerdict) -> tuple[str, ...]:
 def _inventory_lines(report: Health) -> Iterator[str]:
     inventory = report.inventory
     agents = f"; {plural(report.agents, 'agent')}" if report.agents else ""
-    yield f"Lines: {inventory.lines} ({size(inventory.size)}): {_format_counts(inventory.types)}{agents}"
+    yield f"Lines: {inventory.lines} ({format_size(inventory.size)}): {_format_counts(inventory.types)}{agents}"
     if inventory.types.get("user"):
         yield (
             f"Turns: {inventory.human_turns} by the user, {plural(inventory.calls, 'call')}; "

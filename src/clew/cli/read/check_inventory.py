@@ -9,7 +9,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from clew.cli.output import one_line, print_json, size
+from clew.cli.output import format_size, one_line, print_json
 from clew.cli.select_session import error_fence, open_session, report_unlisted_folders, session_files
 from clew.cli.text_columns import Column, print_folded
 from clew.conversation.session import Session
@@ -80,7 +80,7 @@ def _columns(total: Json) -> list[Column]:
     """One column for each type, stop reason and kind of block that occurs; versions and tools are lists at the end."""
     columns: list[Column] = [
         ("SESSION", lambda row: row["session"][:8]),
-        ("SIZE", lambda row: size(row["bytes"])),
+        ("SIZE", lambda row: format_size(row["bytes"])),
         ("LINES", lambda row: str(row["lines"])),
         ("TURNS", lambda row: str(row["human_turns"])),
         ("CALLS", lambda row: str(row["calls"])),

@@ -50,7 +50,7 @@ def run(options: Namespace) -> int:
 
 
 def _parse_sides(options: Namespace) -> tuple[ConversationPath, ConversationPath]:
-    from clew.view.comparison import way
+    from clew.view.comparison import conversation_path
 
     left = _parse_side(options, options.left)
     if options.right is not None:
@@ -61,25 +61,27 @@ def _parse_sides(options: Namespace) -> tuple[ConversationPath, ConversationPath
         missing.hint = "Name both sides: clew compare A B. List the branches with: clew trace"
         raise missing
     active = next((b.number for b in left.session.branches if b.is_active), None)
-    return way(left.session, f"b{others[-1].number}"), way(left.session, f"b{active}" if active else "")
+    return conversation_path(left.session, f"b{others[-1].number}"), conversation_path(
+        left.session, f"b{active}" if active else ""
+    )
 
 
 def _parse_side(options: Namespace, text: str) -> ConversationPath:
-    from clew.view.comparison import way
+    from clew.view.comparison import conversation_path
 
     name, separator, position = text.rpartition("@")
     if not separator or os.path.exists(text):
         name, position = text, ""
-    return way(open_session(options, name, archived=True), position)
+    return conversation_path(open_session(options, name, archived=True), position)
 
 
 def print_comparison(comparison: Comparison, options: Namespace) -> None:
     """Print a comparison as text. `options` are those of this command."""
-    from clew.view.mask_rows import masked
+    from clew.view.mask_rows import mask_rows
     from clew.view.row_terminal import print_rows
 
     printed_rows = _rows(comparison, None if options.files else options.depth)
-    print_rows(printed_rows if options.reveal else masked(printed_rows), sys.stdout, is_terminal())
+    print_rows(printed_rows if options.reveal else mask_rows(printed_rows), sys.stdout, is_terminal())
     if not comparison.differences and not options.quiet:
         print_message("No file differs in the recorded edits. Changes made by shell commands are not recorded.")
 

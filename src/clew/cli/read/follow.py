@@ -28,7 +28,7 @@ from clew.conversation.speaker import is_prompt, prompt_text, speaker
 from clew.facts.secrets.mask_secrets import mask, mask_data
 from clew.facts.tool_catalog import label
 from clew.system import shell_quoting
-from clew.view.mask_rows import masked
+from clew.view.mask_rows import mask_rows
 from clew.view.row_terminal import print_rows
 from clew.view.rows import Row, ViewOptions, ViewScope, call_rows, entry_rows, rows
 from clew.wire.content_block import Block
@@ -346,7 +346,7 @@ class FollowedSession:
             print_message(text)
 
     def _print(self, found: Iterable[Row]) -> None:
-        print_rows(found if self.wish.reveal else masked(found), sys.stdout, is_terminal())
+        print_rows(found if self.wish.reveal else mask_rows(found), sys.stdout, is_terminal())
 
     def _print_json(self, found: Sequence[tuple[Stream, Item]]) -> None:
         for stream, item in found:

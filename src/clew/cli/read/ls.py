@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from clew.cli.output import add_common_options, ago, clean, one_line, print_json, print_message, size
+from clew.cli.output import add_common_options, clean, format_age, format_size, one_line, print_json, print_message
 from clew.cli.read.ls_work_files import list_plans, list_todos
 from clew.cli.read.prompt_rounds import PromptRounds
 from clew.cli.select_session import error_fence, open_tree, read_outlines, report_unlisted_folders
@@ -296,8 +296,8 @@ _KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[Json]], S
         _sessions,
         (
             ("ID", lambda r: r["id"][:8]),
-            ("WHEN", lambda r: ago(r["when"])),
-            ("SIZE", lambda r: size(r["bytes"])),
+            ("WHEN", lambda r: format_age(r["when"])),
+            ("SIZE", lambda r: format_size(r["bytes"])),
             ("PROJECT", lambda r: _short(r["project"])),
             ("BRANCH", lambda r: one_line(r["branch"] or "", 18)),
             ("TITLE", lambda r: (f"({r['kept']}) " if "kept" in r else "") + (r["title"] or "(no prompt)")),
@@ -308,7 +308,7 @@ _KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[Json]], S
         (
             ("SESSIONS", lambda r: str(r["sessions"])),
             ("AGENTS", lambda r: str(r["agents"])),
-            ("SIZE", lambda r: size(r["bytes"])),
+            ("SIZE", lambda r: format_size(r["bytes"])),
             ("PROJECT", lambda r: r["project"] + ("  (a guess)" if r["path_from"] == "guess" else "")),
         ),
     ),
@@ -317,8 +317,8 @@ _KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[Json]], S
         (
             ("ID", lambda r: one_line(r["id"], 17)),
             ("SESSION", lambda r: (r["session"] or "?")[:8]),
-            ("WHEN", lambda r: ago(r["when"])),
-            ("SIZE", lambda r: size(r["bytes"])),
+            ("WHEN", lambda r: format_age(r["when"])),
+            ("SIZE", lambda r: format_size(r["bytes"])),
             ("TYPE", lambda r: one_line(r["type"] or "unknown", 24)),
             ("TITLE", lambda r: r["title"] or ""),
         ),
@@ -327,7 +327,7 @@ _KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[Json]], S
         _prompts,
         (
             ("SESSION", lambda r: (r["session"] or "?")[:8]),
-            ("WHEN", lambda r: ago(r["when"])),
+            ("WHEN", lambda r: format_age(r["when"])),
             ("PROJECT", lambda r: _short(r["project"])),
             ("PROMPT", lambda r: r["title"]),
         ),
@@ -336,7 +336,7 @@ _KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[Json]], S
         list_todos,
         (
             ("SESSION", lambda r: r["session"][:8]),
-            ("WHEN", lambda r: ago(r["when"])),
+            ("WHEN", lambda r: format_age(r["when"])),
             ("DONE", lambda r: f"{r['done']}/{r['total']}"),
             ("AGENT", lambda r: one_line(r["agent"] or "", 8)),
             ("CURRENT", lambda r: r["title"]),
@@ -346,8 +346,8 @@ _KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[Json]], S
         list_plans,
         (
             ("SESSION", lambda r: (r["session"] or "?")[:8]),
-            ("WHEN", lambda r: ago(r["when"])),
-            ("SIZE", lambda r: size(r["bytes"])),
+            ("WHEN", lambda r: format_age(r["when"])),
+            ("SIZE", lambda r: format_size(r["bytes"])),
             ("NAME", lambda r: one_line(r["name"], 40)),
             ("TITLE", lambda r: r["title"]),
         ),

@@ -24,7 +24,7 @@ from clew.cli.select_session import open_session
 from clew.cli.turn_range import add_turn_options, select_turns, selects_part
 from clew.system.plural import plural
 from clew.view.rows import DEPTHS, ViewOptions
-from clew.view.sanitize import duration, one_line
+from clew.view.sanitize import format_duration, one_line
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
@@ -95,8 +95,8 @@ def run(options: Namespace) -> int:
 
 
 def _frames(session: Session, options: Namespace, tally: MaskCount | None = None) -> Iterator[Frame]:
-    from clew.view.mask_rows import masked
-    from clew.view.playback.frames import frames, player_rows
+    from clew.view.mask_rows import mask_rows
+    from clew.view.playback.frames import player_rows, time_frames
 
     is_full = options.depth == "full"
     wanted = ViewOptions(
@@ -107,7 +107,7 @@ def _frames(session: Session, options: Namespace, tally: MaskCount | None = None
         diff_lines=None if is_full else 40,
     )
     rows = player_rows(session, select_turns(session, options), wanted, not selects_part(options))
-    return frames(rows if options.reveal else masked(rows, tally), options.max_idle)
+    return time_frames(rows if options.reveal else mask_rows(rows, tally), options.max_idle)
 
 
 def _told(frame: Frame) -> dict[str, object]:
@@ -117,9 +117,9 @@ def _told(frame: Frame) -> dict[str, object]:
 
 def _print(frames: Iterable[Frame]) -> int:
     """All of it at once: nobody is there to wait."""
-    from clew.view.row_terminal import painted
+    from clew.view.row_terminal import render_row
 
-    sys.stdout.writelines(painted(frame.row, 0, colour=False) for frame in frames)
+    sys.stdout.writelines(render_row(frame.row, 0, colour=False) for frame in frames)
     return 0
 
 
@@ -127,7 +127,7 @@ def _print(frames: Iterable[Frame]) -> int:
 
 
 def _record(session: Session, options: Namespace) -> int:
-    from clew.view.header import about
+    from clew.view.header import describe_session
     from clew.view.mask_rows import MaskCount
 
     path = Path(options.record)
@@ -135,13 +135,13 @@ def _record(session: Session, options: Namespace) -> int:
         print_message("clew: a recording is a .cast, an .html or a .json file. Name one with --record FILE.cast.")
         return 2
     tally = None if options.reveal else MaskCount()
-    head = about(session, tally)
+    head = describe_session(session, tally)
     frames = _frames(session, options, tally)
     parts: Iterable[bytes]
     if path.suffix.lower() == ".cast":
-        from clew.view.playback.asciicast import cast
+        from clew.view.playback.asciicast import asciicast_lines
 
-        parts = cast(frames, head.title, head.started)
+        parts = asciicast_lines(frames, head.title, head.started)
     elif path.suffix.lower() == ".json":
         parts = _script(session, tally)
     else:
@@ -219,17 +219,18 @@ class _Screen:
         self._last = max(frame.turn for frame in playing.frames)
 
     def show(self, frames: Sequence[Frame], clears: bool = False) -> None:
-        from clew.view.row_terminal import painted
+        from clew.view.row_terminal import render_row
 
         width = shutil.get_terminal_size().columns
-        drawn = "".join(painted(frame.row, width, colour=True) for frame in frames)
+        drawn = "".join(render_row(frame.row, width, colour=True) for frame in frames)
         sys.stdout.write((_CLEAR if clears else _WIPE if drawn else "") + drawn)
         sys.stdout.flush()
 
     def status(self) -> None:
         now = self._playing
         sign = "⏸" if now.is_paused else "▶"
-        where = f"{sign} {now.speed:g}×  turn {now.turn}/{self._last}  {duration(now.clock)}/{duration(now.length)}"
+        clock = f"{format_duration(now.clock)}/{format_duration(now.length)}"
+        where = f"{sign} {now.speed:g}×  turn {now.turn}/{self._last}  {clock}"
         typed = f"  go to {now.typed}" if now.typed else ""
         line = one_line(f"{where}{typed}  {_KEYS}", max(20, shutil.get_terminal_size().columns - 1))
         sys.stdout.write(f"{_WIPE}\x1b[2m{line}\x1b[0m")

@@ -10,12 +10,12 @@ from itertools import chain
 from clew.cli.output import (
     add_common_options,
     clean,
+    format_size,
     is_terminal,
     one_line,
     parse_count,
     print_json,
     print_message,
-    size,
 )
 from clew.cli.read.show_rounds import print_rounds, round_arguments
 from clew.cli.select_session import open_session
@@ -28,11 +28,11 @@ from clew.errors import ClewError
 from clew.facts.secrets.mask_secrets import mask
 from clew.system import shell_quoting
 from clew.system.plural import noun, plural
-from clew.view.mask_rows import masked
-from clew.view.progressive import opening
+from clew.view.mask_rows import mask_rows
+from clew.view.progressive import progressive_rows
 from clew.view.row_terminal import print_rows
 from clew.view.rows import DEPTHS, Row, ViewOptions, rows
-from clew.view.surrounding_rows import around_json, around_rows, is_shown
+from clew.view.surrounding_rows import around_json, around_rows, visibility
 from clew.view.turn_json import turn_json
 
 
@@ -90,7 +90,7 @@ def run(options: Namespace) -> int:
 
 def _print(made: Iterator[Row], options: Namespace) -> None:
     if not options.reveal:
-        made = masked(made)
+        made = mask_rows(made)
     print_rows(made, sys.stdout, is_terminal())
 
 
@@ -100,7 +100,7 @@ def _show_around(session: Session, options: Namespace) -> int:
     if selects_part(options):
         raise ClewError("--around chooses its own part of a session: leave out --turns, --last and --branch.")
     count = 5 if options.messages is None else options.messages
-    found = session.around(options.around, count, None if options.json else is_shown(_options(options)))
+    found = session.around(options.around, count, None if options.json else visibility(_options(options)))
     if options.json:
         return 0 if print_json(around_json(found, not options.reveal)) else 1
     _print(chain(_header(session), around_rows(found, _options(options))), options)
@@ -131,7 +131,11 @@ def _options(options: Namespace) -> ViewOptions:
 
 def _rows(session: Session, options: Namespace) -> Iterator[Row]:
     wanted = _options(options)
-    found = rows(session, select_turns(session, options), wanted) if selects_part(options) else opening(session, wanted)
+    found = (
+        rows(session, select_turns(session, options), wanted)
+        if selects_part(options)
+        else progressive_rows(session, wanted)
+    )
     yield from _header(session)
     yield from found
 
@@ -146,7 +150,7 @@ def _header(session: Session) -> Iterator[Row]:
         outline.cwd or "",
         outline.branch_name or "",
         outline.when.astimezone().strftime("%Y-%m-%d %H:%M"),
-        size(file.size),
+        format_size(file.size),
         f"version {outline.version}" if outline.version else "",
         outline.slug or "",
     ]

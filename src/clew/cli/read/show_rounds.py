@@ -13,7 +13,7 @@ from clew.cli.turn_range import select_turns, selects_part
 from clew.conversation.rounds import Round, rounds_of
 from clew.conversation.session import Session
 from clew.view.round_labels import describe_round, round_json
-from clew.view.sanitize import clean, duration, one_line
+from clew.view.sanitize import clean, format_duration, one_line
 from clew.wire.timestamps import instant
 
 WIDTH = 72  # columns of an input in a pipe; on a terminal it takes what is left
@@ -23,7 +23,7 @@ _COLUMNS: Sequence[Column] = (
     ("ROUND", lambda r: str(r["round"])),
     ("KIND", lambda r: r["round_kind"]),
     ("TIME", lambda r: f"{when.astimezone():%Y-%m-%d %H:%M}" if (when := instant(r["time"])) else "?"),
-    ("TOOK", lambda r: duration(r["seconds"]) if r["seconds"] is not None else ""),
+    ("TOOK", lambda r: format_duration(r["seconds"]) if r["seconds"] is not None else ""),
     ("INPUT", lambda r: r["input"]),
     ("COMPLEXITY", lambda r: r["complexity"] or "-"),
     ("FEATURES", describe_round),

@@ -15,8 +15,8 @@ from clew.cli.select_session import open_session
 from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask
 from clew.system.plural import plural
-from clew.view.sanitize import duration, tokens
-from clew.view.turn_tree import TreeRow, shape, totals
+from clew.view.sanitize import format_duration, format_tokens
+from clew.view.turn_tree import TreeRow, count_rows, tree_rows
 from clew.wire.entry import Entry
 from clew.wire.timestamps import stamp
 
@@ -51,8 +51,8 @@ def run(options: Namespace) -> int:
         if not options.quiet:
             print_message(f"The session {session.id} is empty.")
         return 1
-    rows = list(shape(session))
-    counts = totals(rows)
+    rows = list(tree_rows(session))
+    counts = count_rows(rows)
     groups = _groups(entry_rows(session, options.full) if options.entries else rows)
     if options.active:
         groups = _only_active(groups)
@@ -307,7 +307,7 @@ def _said(row: TreeRow) -> str:
         case "agent":
             return f"agent {facts['type']}: {row.text}" if facts["type"] else f"agent: {row.text}"
         case "compaction":
-            sizes = [tokens(size) for size in (facts["before"], facts["after"]) if size is not None]
+            sizes = [format_tokens(size) for size in (facts["before"], facts["after"]) if size is not None]
             return f"compacted ({facts['trigger'] or '?'})" + (f": {' → '.join(sizes)} tokens" if sizes else "")
         case "queued":
             return f"queued: {row.text}" if facts["sent"] else f"queued and never sent: {row.text}"
@@ -360,12 +360,12 @@ def _numbers(row: TreeRow, columns: Sequence[tuple[str, int]]) -> Line:
     if "replies" not in row.facts:
         return []
     facts = row.facts
-    spent = "?" if facts["output_tokens"] is None else tokens(facts["output_tokens"])
+    spent = "?" if facts["output_tokens"] is None else format_tokens(facts["output_tokens"])
     shown = {
         "replies": str(facts["replies"]),
         "calls": str(facts["calls"] or ""),
         "failed": str(facts["failures"] or ""),
-        "took": duration(facts["seconds"]) if facts["seconds"] else "",
+        "took": format_duration(facts["seconds"]) if facts["seconds"] else "",
         "output": spent if facts["replies"] else "",
     }
     return [(shown[name].rjust(size), "red" if name == "failed" else "dim") for name, size in columns]

@@ -17,10 +17,10 @@ from clew.system.control_characters import escape_json_bytes
 from clew.system.file_errors import ErrorCollector, describe_error
 from clew.system.plural import plural
 from clew.view.export_session import export_parts, view_options
-from clew.view.header import About, about, shown
+from clew.view.header import About, describe_session, masked_line
 from clew.view.mask_rows import MaskCount
 from clew.view.rows import DEPTHS, Row
-from clew.view.static_site import Exported, WordIndex, file_name, index_page, index_text
+from clew.view.static_site import Exported, WordIndex, file_name, index_markdown, index_page
 
 SUFFIXES = {"html": ".html", "markdown": ".md", "json": ".json", "jsonl": ".jsonl"}
 PassRows = Callable[[Iterable[Row]], Iterable[Row]]
@@ -113,7 +113,7 @@ def _many(options: Namespace, tally: MaskCount) -> int:
         try:
             head = _about(session, options, tally)
             name = file_name(head, suffix)
-            data = _parts(session, head, options, tally, lambda r: words.passing(r, len(made)))
+            data = _parts(session, head, options, tally, lambda r: words.index_rows(r, len(made)))
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _write(folder / name, data)
         except NotFound as missing:  # of turns or branches; other sessions may have them
@@ -129,8 +129,8 @@ def _many(options: Namespace, tally: MaskCount) -> int:
         print_message("clew: no session is to be exported.")
         return 1
     if index:
-        title = shown(f"Sessions of {options.project}" if options.project else "Sessions", None)
-        text = index_page(title, made, words) if options.format == "html" else index_text(title, made)
+        title = masked_line(f"Sessions of {options.project}" if options.project else "Sessions", None)
+        text = index_page(title, made, words) if options.format == "html" else index_markdown(title, made)
         _write(index, (part.encode("utf-8", "replace") for part in text))
         _tell(options, "index", index)
     return 1 if fence.problems else 0
@@ -146,8 +146,8 @@ def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Session]:
 def _about(session: Session, options: Namespace, tally: MaskCount) -> About:
     """What stands above a page; in the other forms it only names the file, which counts for nothing."""
     if options.reveal:
-        return about(session, None)
-    return about(session, tally if options.format in ("html", "markdown") else MaskCount())
+        return describe_session(session, None)
+    return describe_session(session, tally if options.format in ("html", "markdown") else MaskCount())
 
 
 def _parts(

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.cli.output import add_common_options, ago, clean_name, is_terminal, one_line, print_json, print_message
+from clew.cli.output import add_common_options, clean_name, format_age, is_terminal, one_line, print_json, print_message
 from clew.cli.select_session import error_fence, open_tree, resolve_folder
 from clew.errors import NotFound, Refused
 from clew.system import shell_quoting
@@ -147,7 +147,7 @@ def _list_one(options: Namespace, talk: Conversation, known: There | None) -> No
     if options.json:
         print_json([_json(talk) | {"kind": "conversation", "id": _id(talk), "state": state or None}])
         return
-    when = ago(talk.last_time) if talk.last_time else "?"
+    when = format_age(talk.last_time) if talk.last_time else "?"
     marks = {THERE: "  (imported)", BEHIND: "  (imported, has grown since)"}
     title = one_line(mask(_title(talk))[0], 60)
     turns = plural(talk.turns, "turn")

@@ -1,11 +1,9 @@
 """Search by meaning: sentence vectors beside the index.
 
 Modules:
-    embed            Embedding: bring the vectors up to date with the index, newest sessions first.
-    minilm           The embedding model: all-MiniLM-L6-v2, whose weights ship in a package of its own, read and run
-                     with numpy alone.
-    semantic_search  Searching by meaning: what was said in other words is found too.
-    vectors          Vectors: what stretches of text mean, in numbers, in a file of its own beside the shards.
-    wordpiece        Word pieces: text as the numbers that the embedding model reads, cut into stretches that it can
-                     read at once.
+    embed            Update the vectors with new and changed texts of the index, newest sessions first.
+    minilm           Run the embedding model all-MiniLM-L6-v2 with numpy alone.
+    semantic_search  Search by meaning: rank sessions by words and by vectors, and fuse the two rankings.
+    vectors          Store the vectors of text stretches in a separate SQLite file next to the shards.
+    wordpiece        Split text into BERT word pieces, grouped into stretches that fit the embedding model.
 """

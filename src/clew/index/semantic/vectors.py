@@ -1,8 +1,8 @@
-"""Vectors: what stretches of text mean, in numbers, in a file of its own beside the shards.
+"""Store the vectors of text stretches in a separate SQLite file next to the shards.
 
-It is a cache as they are, but a dear one: it outlives a shard that is made anew. A file is known by its path, its inode, the
-bytes consumed and a hash of some before them, by which the index knows it too. A vector is kept in a byte for each number;
-its length is lost and not needed. Equal stretches, as forks and resumed sessions have them, are embedded once.
+It is a cache like the shards, but an expensive one, so it survives when a shard is rebuilt. A file is identified as
+in the index: path, inode, bytes read, and a hash of some bytes. A vector is stored with one byte per number; its
+length is lost and not needed. Equal stretches, as in forks and resumed sessions, are embedded once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from clew.index.index_schema import reset
 from clew.index.semantic.minilm import SIZE, Floats
 from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, run_pragmas
 
-VERSION = 1  # of the tables, of what is embedded, and of the model
-TITLE_AT = -1  # the offset of a title, which stands in no single line
+VERSION = 1  # of the tables, the choice of texts, and the model
+TITLE_OFFSET = -1  # titles belong to no single line
 _TABLES = """
 CREATE TABLE source(
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, inode INTEGER NOT NULL, offset INTEGER NOT NULL, mark BLOB NOT NULL,
@@ -37,7 +37,7 @@ CREATE INDEX stretch_digest ON stretch(digest);
 
 
 class EmbeddedFile(NamedTuple):
-    """A transcript as far as it has been embedded; all of it up to the offset if it is whole."""
+    """A transcript up to the embedded offset; `is_whole` if all its texts before that are embedded."""
 
     id: int
     path: str
@@ -48,7 +48,7 @@ class EmbeddedFile(NamedTuple):
 
 
 class VectorRow(NamedTuple):
-    """A stretch: the offset of its line and the number of its text there, and where in that text it stands."""
+    """A stretch: offset of its line, number of the text in the line, and start and stop within the text."""
 
     source: int
     offset: int
@@ -60,7 +60,7 @@ class VectorRow(NamedTuple):
 
 
 class Vectors:
-    """The file of vectors; `reason` says why one that was there had to be made anew."""
+    """The vector file; `reason` says why an existing one was cleared."""
 
     def __init__(self, path: str) -> None:
         self.reason = ""
@@ -87,7 +87,7 @@ class Vectors:
                 self.base.pragma("user_version", VERSION)
 
     def clear(self) -> None:
-        """Begin anew, with nothing."""
+        """Delete everything and create the tables again."""
         reset(self.base)
         self._prepare()
         self.reason = "damaged"
@@ -103,25 +103,26 @@ class Vectors:
         }
 
     def texts(self, source: int) -> set[tuple[int, int]]:
-        """(offset, part) of the texts of a source that are embedded."""
+        """Return (offset, part) of the embedded texts of a source."""
         return set(self.base.execute("SELECT DISTINCT offset, part FROM stretch WHERE source=?", (source,)))
 
-    def known(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The vectors of stretches that were embedded before, wherever."""
-        found = {}
+    def stored_vectors(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Return the vectors of stretches that are embedded already, in any source."""
+        vectors = {}
         for digest in digests:
             vector = self.base.execute("SELECT vector FROM stretch WHERE digest=? LIMIT 1", (digest,)).get
             if vector is not None:
-                found[digest] = vector
-        return found
+                vectors[digest] = vector
+        return vectors
 
-    def claim(self, path: str, state: tuple[int, int, bytes], was: EmbeddedFile | None) -> int:
-        """The number of a source in its new state, which is not whole yet; call it inside a transaction."""
-        if was is not None:
+    def claim(self, path: str, state: tuple[int, int, bytes], previous: EmbeddedFile | None) -> int:
+        """Return the id of a source in its new state, marked as incomplete; call it inside a transaction."""
+        if previous is not None:
             self.base.execute(
-                "UPDATE source SET path=?, inode=?, offset=?, mark=?, is_whole=0 WHERE id=?", (path, *state, was.id)
+                "UPDATE source SET path=?, inode=?, offset=?, mark=?, is_whole=0 WHERE id=?",
+                (path, *state, previous.id),
             )
-            return was.id
+            return previous.id
         self.base.execute("INSERT INTO source(path, inode, offset, mark, is_whole) VALUES(?,?,?,?,0)", (path, *state))
         return self.base.last_insert_rowid()
 
@@ -130,12 +131,12 @@ class Vectors:
             "DELETE FROM stretch WHERE source=? AND offset=? AND part=?", [(source, *text) for text in texts]
         )
 
-    def add(self, rows: Sequence[VectorRow], whole: Iterable[int]) -> None:
-        """Keep stretches and say which sources are whole now, together."""
+    def add(self, rows: Sequence[VectorRow], complete_sources: Iterable[int]) -> None:
+        """Add stretches and mark sources as complete, in one transaction."""
         with WriteTransaction(self.base):
             insert = "INSERT INTO stretch(source, offset, part, start, stop, digest, vector) VALUES(?,?,?,?,?,?,?)"
             self.base.executemany(insert, rows)
-            self.base.executemany("UPDATE source SET is_whole=1 WHERE id=?", [(source,) for source in whole])
+            self.base.executemany("UPDATE source SET is_whole=1 WHERE id=?", [(source,) for source in complete_sources])
 
     def forget(self, sources: Iterable[int]) -> None:
         for source in sources:
@@ -143,20 +144,20 @@ class Vectors:
                 self.base.execute("DELETE FROM stretch WHERE source=?", (source,))
                 self.base.execute("DELETE FROM source WHERE id=?", (source,))
 
-    def near(self, asked: Floats) -> tuple[list[Any], Floats]:
-        """Every stretch as (source, offset, part, start, stop), and how near each is: 1 is the same, 0 is unrelated."""
+    def similarities(self, query: Floats) -> tuple[list[Any], Floats]:
+        """Return every stretch as (source, offset, part, start, stop), and its cosine similarity to a vector."""
         statement = "SELECT source, offset, part, start, stop, vector FROM stretch ORDER BY id"
         rows: list[Any] = self.base.execute(statement).fetchall()
         table = np.frombuffer(b"".join([row[5] for row in rows]), np.int8).reshape(-1, SIZE)
-        found = np.empty(len(rows), np.float32)
+        similarity = np.empty(len(rows), np.float32)
         for start in range(0, len(rows), 8192):
-            some = table[start : start + 8192].astype(np.float32)
-            found[start : start + 8192] = (some @ asked) / np.sqrt(np.einsum("ij,ij->i", some, some))
-        return rows, found
+            chunk = table[start : start + 8192].astype(np.float32)
+            similarity[start : start + 8192] = (chunk @ query) / np.sqrt(np.einsum("ij,ij->i", chunk, chunk))
+        return rows, similarity
 
 
 class Lock:
-    """The right to embed, which one process has at a time; a process that dies gives it back."""
+    """A lock for embedding, held by one process at a time and released when the process ends."""
 
     def __init__(self, path: str) -> None:
         is_missing = not os.path.exists(path)
@@ -165,7 +166,7 @@ class Lock:
             os.chmod(path, 0o600)
 
     def take(self) -> bool:
-        """Take it if nobody has it."""
+        """Acquire the lock if it is free. Return whether it was."""
         try:
             self.base.execute("BEGIN EXCLUSIVE")
         except apsw.BusyError:
@@ -177,12 +178,12 @@ class Lock:
 
 
 def digest_of(pieces: Sequence[int]) -> bytes:
-    """A short name for what a stretch says to the model."""
+    """Return a short hash of the word pieces of a stretch."""
     return blake2b(np.asarray(pieces, np.uint16).tobytes(), digest_size=8).digest()
 
 
-def packed(vectors: Floats) -> list[bytes]:
-    """Each vector in a byte for each number."""
+def quantize(vectors: Floats) -> list[bytes]:
+    """Return each vector with one byte per number."""
     largest = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), np.float32(1e-12))
     small: NDArray[np.int8] = np.rint(vectors * (127 / largest)).astype(np.int8)
     return [row.tobytes() for row in small]

@@ -1,9 +1,7 @@
 """Play a session as an animation: HTML page or asciicast.
 
 Modules:
-    asciicast    Casts: frames as an asciicast, the form that asciinema and its players read (version 2: a header,
-                 then events).
-    frames       The player: a session as frames with their times, and the state of playing them.
-    player_page  Pages that play: frames in one file that loads nothing, shown one after the other by a script of
-                 the page's own.
+    asciicast    Write frames as an asciicast (version 2: a header, then events), for asciinema and its players.
+    frames       Convert a session to timed frames, and keep the state of playing them.
+    player_page  Write frames as one HTML page with a script that plays them.
 """

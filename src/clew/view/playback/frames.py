@@ -1,7 +1,7 @@
-"""The player: a session as frames with their times, and the state of playing them.
+"""Convert a session to timed frames, and keep the state of playing them.
 
-Frames keep the pace of the session, but for the time in which nothing happened: nobody wants to wait for lunch. The state
-knows no clock and no keyboard. It is told how many seconds have passed and what was pressed, and says what to show.
+Frames keep the pace of the session, except that idle time is shortened. The state knows neither clock nor keyboard:
+it receives elapsed seconds and pressed keys, and returns what to show.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from msgspec import Struct
 
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
-from clew.view.rows import Row, ViewOptions, first_rows, rows
-from clew.view.sanitize import duration
+from clew.view.rows import Row, ViewOptions, preamble_rows, rows
+from clew.view.sanitize import format_duration
 
 MAX_IDLE = 2.0  # seconds
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 
 
 class Frame(Struct, frozen=True):
-    """One thing that is shown at a time, in seconds from the beginning. `turn` is 0 before the first prompt."""
+    """A row and its time in seconds from the start. `turn` is 0 before the first prompt."""
 
     at: float
     turn: int
     row: Row
 
 
-class Shown(Struct, frozen=True):
-    """What a key came to: frames to show now, on a cleared screen or below the others, or the end."""
+class KeyResult(Struct, frozen=True):
+    """The effect of a key: frames to show, on a cleared screen or below the others, or the end."""
 
     frames: tuple[Frame, ...] = ()
     clears: bool = False
@@ -37,24 +37,26 @@ class Shown(Struct, frozen=True):
 
 
 def player_rows(session: Session, turns: Sequence[Turn], options: ViewOptions, is_whole: bool) -> Iterator[Row]:
-    """The rows of a session with a mark where the model thought, and what each turn took."""
+    """Yield the rows of a session, with a marker for thinking, and the duration of each turn."""
     shown = replace(options, thinking=True)
-    for row in first_rows(session, shown) if is_whole else ():
-        yield _marked(row, options)
+    for row in preamble_rows(session, shown) if is_whole else ():
+        yield _hide_thinking(row, options)
     for turn in turns:
         for row in rows(session, [turn], shown):
-            yield _marked(row, options)
-        is_told = any(entry.subtype == "turn_duration" for entry in turn.entries)
-        if not is_told and turn.seconds is not None and turn.seconds >= 1:
-            yield Row("about", f"  {duration(turn.seconds)}", time=turn.entries[-1].time)
+            yield _hide_thinking(row, options)
+        has_duration = any(entry.subtype == "turn_duration" for entry in turn.entries)
+        if not has_duration and turn.seconds is not None and turn.seconds >= 1:
+            yield Row("about", f"  {format_duration(turn.seconds)}", time=turn.entries[-1].time)
 
 
-def _marked(row: Row, options: ViewOptions) -> Row:
+def _hide_thinking(row: Row, options: ViewOptions) -> Row:
     return replace(row, text="thinking") if row.kind == "thinking" and not options.thinking else row
 
 
-def frames(rows: Iterable[Row], max_idle: float = MAX_IDLE) -> Iterator[Frame]:
-    """Rows at their times, no two further apart than `max_idle`. Time never runs back; what has none comes at once."""
+def time_frames(rows: Iterable[Row], max_idle: float = MAX_IDLE) -> Iterator[Frame]:
+    """Yield rows with their times, at most `max_idle` apart. Time never decreases; rows without a time follow
+    immediately.
+    """
     at, turn, last = 0.0, 0, None
     for row in rows:
         if row.kind == "prompt" and row.depth == 0:
@@ -67,7 +69,7 @@ def frames(rows: Iterable[Row], max_idle: float = MAX_IDLE) -> Iterator[Frame]:
 
 
 class Playing(Struct):
-    """Frames being played."""
+    """The state of a playback."""
 
     frames: Sequence[Frame]
     speed: float = 1.0
@@ -89,13 +91,13 @@ class Playing(Struct):
         return self.frames[-1].at if self.frames else 0.0
 
     def wait(self) -> float | None:
-        """Seconds until the next frame is due; None if it waits for a key."""
+        """Return the seconds until the next frame is due; None if a key is awaited."""
         if self.is_paused or self.is_over:
             return None
         return max(0.0, (self.frames[self.place].at - self.clock) / self.speed)
 
     def pass_time(self, seconds: float) -> tuple[Frame, ...]:
-        """The frames that are due after so many seconds."""
+        """Advance the clock. Return the frames that are due."""
         if self.is_paused:
             return ()
         self.clock += seconds * self.speed
@@ -104,17 +106,17 @@ class Playing(Struct):
             self.place += 1
         return tuple(self.frames[start : self.place])
 
-    def press(self, key: str) -> Shown:
-        """What a key does. Digits and `g` or Enter go to a turn."""
+    def press(self, key: str) -> KeyResult:
+        """Handle a key. Digits followed by `g` or Enter jump to a turn."""
         if key.isdigit():
             self.typed += key
-            return Shown()
+            return KeyResult()
         typed, self.typed = self.typed, ""
         if key in ("g", "enter") and typed:
             return self.jump(int(typed))
         match key:
             case "q" | "escape":
-                return Shown(ends=True)
+                return KeyResult(ends=True)
             case " ":
                 self.is_paused = not self.is_paused
             case "." | "right" | "n":
@@ -126,35 +128,35 @@ class Playing(Struct):
             case "]":
                 return self.jump(self._next_turn())
             case "[":
-                return self.jump(self._turn_before())
-        return Shown()
+                return self.jump(self._previous_turn())
+        return KeyResult()
 
-    def step(self) -> Shown:
-        """The next frame, and then stand still."""
+    def step(self) -> KeyResult:
+        """Show the next frame and pause."""
         self.is_paused = True
         if self.is_over:
-            return Shown()
-        found = self.frames[self.place]
-        self.place, self.clock = self.place + 1, found.at
-        return Shown((found,))
+            return KeyResult()
+        frame = self.frames[self.place]
+        self.place, self.clock = self.place + 1, frame.at
+        return KeyResult((frame,))
 
-    def jump(self, turn: int) -> Shown:
-        """Go to the beginning of a turn; behind the last one to its beginning."""
+    def jump(self, turn: int) -> KeyResult:
+        """Jump to the start of a turn; a number after the last turn means the last one."""
         numbers = [frame.turn for frame in self.frames]
         if not numbers:
-            return Shown()
+            return KeyResult()
         turn = max(min(turn, max(numbers)), min(numbers))
-        place = next(i for i, number in enumerate(numbers) if number >= turn)
-        found = self.frames[place]
-        self.place, self.clock = place + 1, found.at
-        return Shown((found,), clears=True)
+        position = next(i for i, number in enumerate(numbers) if number >= turn)
+        found = self.frames[position]
+        self.place, self.clock = position + 1, found.at
+        return KeyResult((found,), clears=True)
 
     def _next_turn(self) -> int:
         later = [frame.turn for frame in self.frames if frame.turn > self.turn]
         return min(later, default=self.turn)
 
-    def _turn_before(self) -> int:
-        """The beginning of this turn, or of the one before if this one has only begun."""
+    def _previous_turn(self) -> int:
+        """Return the current turn, or the one before if only the first frame of the current one was shown."""
         has_only_begun = self.place and (self.place < 2 or self.frames[self.place - 2].turn != self.turn)
         earlier = [frame.turn for frame in self.frames if frame.turn < self.turn]
         return max(earlier, default=self.turn) if has_only_begun else self.turn

@@ -1,6 +1,7 @@
-"""Pages that play: frames in one file that loads nothing, shown one after the other by a script of the page's own.
+"""Write frames as one HTML page with a script that plays them.
 
-Without scripts the page shows the whole session. The page forbids itself everything but its own style and script.
+Without scripts the page shows the complete session. It loads nothing and forbids everything except its own style and
+script.
 """
 
 from __future__ import annotations
@@ -9,35 +10,35 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from clew.view.header import About
-from clew.view.html_page import closed, opened
+from clew.view.html_page import page_end, page_start
 from clew.view.playback.frames import SPEEDS, Frame
-from clew.view.row_html import fragments, moment
+from clew.view.row_html import fragments, time_tag
 from clew.view.sanitize import one_line
 
 _SCRIPT = "player.js"
 
 
 def player_page(about: About, frames: Iterable[Frame]) -> Iterator[str]:
-    """A page that plays a session, in pieces as they come."""
-    yield from opened(about.title, (_SCRIPT,))
-    yield _heading(about)
+    """Yield the page in parts."""
+    yield from page_start(about.title, (_SCRIPT,))
+    yield _player_header(about)
     yield '<main class="player">\n'
     for number, frame in enumerate(frames):
         inner = "".join(fragments([frame.row], f"f{number}-"))
         if inner.strip():
             yield f'<div class="frame" data-at="{frame.at:g}" data-turn="{frame.turn}">\n{inner}</div>\n'
     yield "</main>\n"
-    yield from closed((_SCRIPT,))
+    yield from page_end((_SCRIPT,))
 
 
-def _heading(about: About) -> str:
+def _player_header(about: About) -> str:
     speeds = "".join(
         f'<option value="{speed:g}"{" selected" if speed == 1 else ""}>{speed:g}×</option>' for speed in SPEEDS
     )
-    told = " · ".join(escape(one_line(value)) for _, value in about.told)
+    facts = " · ".join(escape(one_line(value)) for _, value in about.told)
     return f"""<header>
 <h1>{escape(one_line(about.title))}</h1>
-<p class="about">{moment(about.started).strip()} · {told}</p>
+<p class="about">{time_tag(about.started).strip()} · {facts}</p>
 </header>
 <div class="controls" hidden role="group" aria-label="Player">
 <button type="button" data-does="play" aria-pressed="false">Play</button>
