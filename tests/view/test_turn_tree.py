@@ -222,6 +222,14 @@ def test_queued_prompts_those_that_were_sent_and_those_that_never_were() -> None
     ]
 
 
+def test_the_tree_and_the_session_agree_on_what_is_still_queued() -> None:
+    conversation = talk().user("go").reply("ok").queue("enqueue", "first").queue("enqueue", "second")
+    conversation = conversation.queue("remove", "never queued")
+    queued = [row.text for row in drawn(conversation) if row.kind == "queued"]
+    waiting = [message.text for message in Session(conversation.bytes()).queue.waiting]
+    assert queued == waiting == ["first", "second"]
+
+
 @pytest.mark.parametrize("operation", ["dequeue", "remove", "popAll"])
 def test_what_left_the_queue_is_not_lost(operation: str) -> None:
     rows = drawn(talk().user("go").reply("ok").queue("enqueue", "more").queue(operation))

@@ -26,7 +26,7 @@ from clew.facts.searchable_text import words
 from clew.facts.tool_catalog import label
 from clew.system.plural import plural
 from clew.wire.entry import Entry
-from clew.wire.entry_types import LastPrompt, QueueOperation
+from clew.wire.entry_types import LastPrompt
 
 _STUB_VERSIONS = ((2, 1, 9), (2, 1, 56))  # versions that wrote a placeholder instead of the output tokens
 _END = 1 << 60  # after every line
@@ -343,28 +343,16 @@ def _turn_of_agent(tree: TurnTree, agent: Agent) -> int | None:
 def _find_queued(tree: TurnTree) -> OwnedEvents:
     """Yield prompts typed while the model was busy: those that reached it in a turn, and those that never did."""
     sent = {" ".join(prompt_text(entry).split()) for entry in tree.prompts.values()}
-    waiting: list[tuple[Entry, str]] = []
     for entry in tree.session.entries:
         if entry.type == "attachment" and tree.has(entry):
             for word in words(entry):
                 sent.add(" ".join(word.text.split()))
                 yield tree.of(entry), _event("queued", entry.line.number, word.text, entry.time, sent=True)
-        elif entry.type == "queue-operation":
-            _queue(waiting, entry)
-    for entry, text in waiting:
+    for message in tree.session.queue.waiting:
+        entry, text = message.entry, message.text
+        # Notifications of background tasks, such as <task-notification>, are queued too but were not typed.
         if text.strip() and not text.lstrip().startswith("<") and " ".join(text.split()) not in sent:
             yield tree.of(entry), _event("queued", entry.line.number, text, entry.time, sent=False)
-
-
-def _queue(waiting: list[tuple[Entry, str]], entry: Entry) -> None:
-    made = QueueOperation.of(entry)
-    if made.operation == "enqueue":
-        waiting.append((entry, made.text))
-    elif made.operation == "popAll":
-        waiting.clear()
-    elif made.operation in ("dequeue", "remove") and waiting:
-        same = (i for i, (_, text) in enumerate(waiting) if made.text and text == made.text)
-        waiting.pop(next(same, 0))
 
 
 def _find_pins(tree: TurnTree) -> OwnedEvents:
