@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
-from clew.view.turn_tree import TreeRow, count_rows, tree_rows
+from clew.view.tree_row import TreeRow
+from clew.view.turn_tree import count_rows, tree_rows
 
 
 def drawn(told: Talk) -> tuple[TreeRow, ...]:

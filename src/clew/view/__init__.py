@@ -25,6 +25,9 @@ Modules:
     sanitize          Sanitize text for terminals, and format numbers briefly.
     static_site       Export sessions as a folder of pages with an index page that searches them without a server.
     surrounding_rows  The messages around a position, as rows and as JSON.
+    tree_problems     Events of the turn tree for damage: broken links, unreadable lines, calls and results without
+                      a partner.
+    tree_row          Row and event types of the turn tree.
     truncate          Truncate long texts to their first lines, and count the lines left out.
     turn_json         Export turns as JSON, with agents nested at their calls.
     turn_tree         The tree of a session's turns as a flat list of rows, with the events of each turn.

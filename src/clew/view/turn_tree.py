@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -17,49 +16,18 @@ from typing import Any
 from clew.conversation.active_path import NIL
 from clew.conversation.agent_sessions import Agent
 from clew.conversation.cli_version import version_key
-from clew.conversation.entry_graph import Cycle, Dangling
 from clew.conversation.replies import Call, Reply
 from clew.conversation.session import CompactionPoint, Session
 from clew.conversation.speaker import prompt_text
 from clew.conversation.turns import Turn
 from clew.facts.searchable_text import words
-from clew.facts.tool_catalog import label
-from clew.system.plural import plural
+from clew.view.tree_problems import session_problems, unanswered_event
+from clew.view.tree_row import TreeRow, TurnEvent, new_event
 from clew.wire.entry import Entry
 from clew.wire.entry_types import LastPrompt
 
 _STUB_VERSIONS = ((2, 1, 9), (2, 1, 56))  # versions that wrote a placeholder instead of the output tokens
 _END = 1 << 60  # after every line
-
-
-@dataclass(frozen=True, slots=True)
-class TreeRow:
-    """One line of the tree: a turn, compaction, agent, queued prompt, pin, problem, or a call without a result.
-
-    `rails` says for each lane up to the row's own whether it continues below. `twigs` is for events below a turn: at
-    each level, whether another follows; a row without twigs is on its lane. `line` is a line number of the file.
-    """
-
-    kind: str
-    text: str = ""
-    rails: tuple[bool, ...] = ()
-    twigs: tuple[bool, ...] = ()
-    begins: bool = False
-    is_active: bool = False
-    number: int | None = None
-    branch: int | None = None
-    time: datetime | None = None
-    line: int | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class TurnEvent:
-    """An event at a line; `below` are the events inside it."""
-
-    at: int
-    row: TreeRow
-    below: tuple[TurnEvent, ...] = ()
 
 
 OwnedEvents = Iterator[tuple[int | None, TurnEvent]]  # (turn, event); the turn is None before the first prompt
@@ -260,10 +228,6 @@ def _work_facts(replies: Iterable[Reply], calls: Sequence[Call]) -> dict[str, An
 # -- events
 
 
-def _event(kind: str, line: int, text: str = "", time: datetime | None = None, **facts: Any) -> TurnEvent:
-    return TurnEvent(line, TreeRow(kind, text, time=time, line=line, facts=facts))
-
-
 def _find_compactions(tree: TurnTree) -> OwnedEvents:
     active = {entry.offset for entry in tree.session.active}
     for compaction in tree.session.compactions:
@@ -282,7 +246,7 @@ def _compaction_event(compaction: CompactionPoint) -> TurnEvent:
         "after": compaction.detail.post_tokens,
     }
     boundary = compaction.boundary
-    return _event(
+    return new_event(
         "compaction", boundary.line.number, "", boundary.time, uuid=boundary.uuid, summary_words=size, **facts
     )
 
@@ -317,10 +281,10 @@ def _agent_event(tree: TurnTree, agent: Agent, below: dict[str | None, list[Agen
     if agent.file is not None:  # an agent inside the session's file shares its problems
         inside += [
             event
-            for event in _session_problems(session)
+            for event in session_problems(session)
             if event.row.facts.get("parent") not in tree.session.graph.nodes
         ]
-    inside += [_unanswered_event(call, session.cwd, "problem") for call in session.pairing.open]
+    inside += [unanswered_event(call, session.cwd, "problem") for call in session.pairing.open]
     first = next((prompt_text(e) for e in session.entries if e.type == "user"), "")
     row = TreeRow("agent", agent.description or first or agent.id, time=session.started, facts=facts)
     at = agent.call.entry.line.number if agent.call else _END
@@ -347,12 +311,12 @@ def _find_queued(tree: TurnTree) -> OwnedEvents:
         if entry.type == "attachment" and tree.has(entry):
             for word in words(entry):
                 sent.add(" ".join(word.text.split()))
-                yield tree.of(entry), _event("queued", entry.line.number, word.text, entry.time, sent=True)
+                yield tree.of(entry), new_event("queued", entry.line.number, word.text, entry.time, sent=True)
     for message in tree.session.queue.waiting:
         entry, text = message.entry, message.text
         # Notifications of background tasks, such as <task-notification>, are queued too but were not typed.
         if text.strip() and not text.lstrip().startswith("<") and " ".join(text.split()) not in sent:
-            yield tree.of(entry), _event("queued", entry.line.number, text, entry.time, sent=False)
+            yield tree.of(entry), new_event("queued", entry.line.number, text, entry.time, sent=False)
 
 
 def _find_pins(tree: TurnTree) -> OwnedEvents:
@@ -364,40 +328,14 @@ def _find_pins(tree: TurnTree) -> OwnedEvents:
     explicit = LastPrompt.of(pin).explicit
     if target is None or explicit or tree.of(target) != tree.at(_END):
         number = (target or pin).line.number
-        yield tree.of(target or pin), _event("pin", number, leaf=pin.leaf, explicit=explicit, missing=target is None)
+        yield tree.of(target or pin), new_event("pin", number, leaf=pin.leaf, explicit=explicit, missing=target is None)
 
 
 def _find_problems(tree: TurnTree) -> OwnedEvents:
     """Yield problems; a call in the last turn of the active branch is only waiting, since its result may still come."""
-    for event in _session_problems(tree.session):
+    for event in session_problems(tree.session):
         yield tree.at(event.at), event
     last = tree.session.turns[-1].prompt.offset if tree.session.turns else None
     for call in (c for c in tree.session.pairing.open if tree.has(c.entry)):
         owner = tree.of(call.entry)
-        yield owner, _unanswered_event(call, tree.session.cwd, "waiting" if owner == last else "problem")
-
-
-def _session_problems(session: Session) -> Iterator[TurnEvent]:
-    for problem in session.graph.problems:
-        if isinstance(problem, Dangling):
-            text = f"the parent {problem.parent[:8]} is not in the file"
-            yield _event("problem", problem.entry.line.number, text, what="dangling", parent=problem.parent)
-        elif isinstance(problem, Cycle):
-            first = session.graph.nodes[problem.uuids[0]].line.number
-            yield _event("problem", first, problem.summary, what="cycle")
-        else:
-            text = f"the uuid {problem.uuid[:8]} is used {len(problem.entries)} times"
-            yield _event("problem", problem.entries[-1].line.number, text, what="duplicate")
-    if session.cut is not None:
-        text = "a resume starts here: its parent is missing, so everything before it is cut off"
-        yield _event("problem", session.cut.line.number, text, what="cut")
-    for item in session.damage:
-        saved = len(item.salvaged)
-        saved_text = f", {plural(saved, 'entry')} saved from it" if saved else ""
-        yield _event("problem", item.line.number, f"damaged ({item.kind}){saved_text}", what="damaged")
-    for entry in session.pairing.orphans:
-        yield _event("problem", entry.line.number, "a result without a call", what="orphan")
-
-
-def _unanswered_event(call: Call, cwd: str | None, kind: str) -> TurnEvent:
-    return _event(kind, call.entry.line.number, f"{label(call, cwd)} has no result", what="unanswered")
+        yield owner, unanswered_event(call, tree.session.cwd, "waiting" if owner == last else "problem")

@@ -16,7 +16,8 @@ from clew.conversation.session import Session
 from clew.facts.secrets.mask_secrets import mask
 from clew.system.plural import plural
 from clew.view.sanitize import format_duration, format_tokens
-from clew.view.turn_tree import TreeRow, count_rows, tree_rows
+from clew.view.tree_row import TreeRow
+from clew.view.turn_tree import count_rows, tree_rows
 from clew.wire.entry import Entry
 from clew.wire.timestamps import stamp
 
