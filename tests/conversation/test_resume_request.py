@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 import clew
+from clew.conversation.cli_version import NEWEST
+from clew.conversation.resume_request import build_request
+from clew.conversation.session import Session
 from clew.demo.talk import bash, read, talk
 from tests.conversation.lines import Json, opened, reply, result, session, text, texts, use, user
 
@@ -318,3 +321,13 @@ def test_a_worktree_without_its_repository_is_refused_and_one_that_is_gone_is_no
     (tmp_path / "repository").rmdir()
     assert "belongs to no repository" in clew.request(found, NEW).refusal
     assert clew.request(found, OLD).is_resumable
+
+
+@pytest.mark.parametrize("lines", [b"", b"\xef\xbb\xbf", b"null\n", b'{"type": "user"'])
+def test_a_request_is_the_same_with_the_links_of_its_session(lines: bytes) -> None:
+    """A session passes its own links on only if the version reads the same entries: not with a damaged or odd line."""
+    data = talk().user("hi").reply("hello", call=bash("ls")).result("a").reply("done").bytes()
+    opened_session = Session(lines + data)
+    assert opened_session.turns
+    for version in (NEWEST, "2.1.200", "2.1.29"):
+        assert clew.request(opened_session, version) == build_request(Session(lines + data).items, version)

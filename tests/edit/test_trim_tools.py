@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import clew
+from clew.conversation.parent_links import link_entries
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, grep, read, talk, task, tool
 from clew.edit.plan import Plan, plan
@@ -342,3 +344,22 @@ def test_removing_calls_takes_results_along_that_answer_none() -> None:
     made = plan(session).strip_tools().session
     assert not any(entry.results for entry in made.entries)
     assert [turn.text for turn in made.turns] == ["one", "two", "three"]
+
+
+def test_a_trim_links_each_session_once(tmp_path: Path) -> None:
+    """Four sessions: the original, the trimmed one, the same with its usage restated, and the written file."""
+    before = clew.read(turns(30).write(tmp_path))
+    linked = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal linked
+        linked += event == "call" and frame.f_code is link_entries.__code__
+
+    sys.setprofile(count)
+    try:
+        trimmed = plan(before).trim("fit")
+        trimmed.report()
+        trimmed.write()
+    finally:
+        sys.setprofile(None)
+    assert linked == 4

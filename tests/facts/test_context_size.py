@@ -11,7 +11,7 @@ import clew
 from clew.api.token_estimate import IMAGE, tokens
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk
-from clew.facts.context_size import CATEGORIES, UNSENT, Scale, Weighed, context, sent
+from clew.facts.context_size import CATEGORIES, UNSENT, Scale, Weighed, context
 from tests.edit.talks import talks
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 400
@@ -118,7 +118,7 @@ def test_it_weighs_what_the_request_holds(told: Talk) -> None:
     """Entry by entry the path is that of the request; the letters are its letters, but for what the program adds."""
     found = session(told)
     asked = clew.request(found)
-    assert tuple(sent(found)) == asked.path
+    assert tuple(found.resume_path) == asked.path
     letters = sum(_letters(block) for message in asked.messages for block in message["content"])
     counted = sum(share.tokens for share in context(found, Scale()).shares.values())
     blocks = sum(len(message["content"]) for message in asked.messages)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clew.conversation import agent_sessions, branches, entry_graph, literal_functions, replies, speaker, turns
+from clew.conversation import (
+    agent_sessions,
+    branches,
+    entry_graph,
+    literal_functions,
+    replies,
+    reply_ids,
+    speaker,
+    turns,
+)
 from clew.wire import layout
 from tests.mutations import Patch, violates
 
@@ -13,7 +22,7 @@ from tests.mutations import Patch, violates
 @violates("R131", "four lines are four replies")
 @violates("R136", "only lines with one block are merged")
 def lines_are_replies(patch: Patch) -> None:
-    @patch.wrap(replies.reply_key)
+    @patch.wrap(reply_ids.reply_key)
     def wrong(original, entry):
         return f"{original(entry)}-{entry.uuid}"
 
@@ -29,7 +38,7 @@ def first_line_says_why(patch: Patch) -> None:
 
 @violates("R135", "lines of a reply must have the same requestId")
 def request_id_divides(patch: Patch) -> None:
-    @patch.wrap(replies.reply_key)
+    @patch.wrap(reply_ids.reply_key)
     def wrong(original, entry):
         key = original(entry)
         return key if entry.request_id else f"{key}-{entry.uuid}"

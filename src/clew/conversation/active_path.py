@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from clew.conversation.cli_version import Era
 from clew.conversation.parent_links import SPOKEN, Chain
+from clew.conversation.reply_ids import reply_id
 from clew.wire.entry import Entry
 from clew.wire.entry_types import LastPrompt
 from clew.wire.json_codec import as_text
@@ -111,12 +112,12 @@ def insert_siblings(path: list[Entry], links: Chain) -> list[Entry]:
     off_path = [e for uuid, e in links.nodes.items() if uuid not in on_path]
     blocks: dict[str | None, list[Entry]] = {}
     for entry in off_path:
-        if entry.type == "assistant" and _mid(entry) is not None and _mid(entry) in last:
-            blocks.setdefault(_mid(entry), []).append(entry)
+        if entry.type == "assistant" and reply_id(entry) is not None and reply_id(entry) in last:
+            blocks.setdefault(reply_id(entry), []).append(entry)
     answers = [(e, use) for e in off_path if e.type == "user" and (use := _answered_call(e)) is not None]
     if not blocks and not answers:
         return path
-    owner = {u: _mid(e) for e in path if e.type == "assistant" for u in _call_ids(e)}
+    owner = {u: reply_id(e) for e in path if e.type == "assistant" for u in _call_ids(e)}
     owner |= {u: mid for mid, group in blocks.items() for e in group for u in _call_ids(e)}
     incomplete = {owner[use] for _, use in answers if owner.get(use) is not None} | set(blocks)  # no id, no siblings
     for index, entry in enumerate(path):
@@ -140,15 +141,15 @@ def insert_siblings_by_time(path: list[Entry], links: Chain) -> list[Entry]:
     its lines, each sorted by time. Results on the path keep their position.
     """
     on_path = {entry.uuid for entry in path}
-    last = {_mid(entry): index for index, entry in enumerate(path) if entry.type == "assistant"}
+    last = {reply_id(entry): index for index, entry in enumerate(path) if entry.type == "assistant"}
     off_path = [entry for uuid, entry in links.nodes.items() if uuid not in on_path]
-    blocks = [e for e in off_path if e.type == "assistant" and _mid(e) is not None and _mid(e) in last]
-    reply_of = {e.uuid: _mid(e) for e in (*path, *blocks) if e.type == "assistant" and _mid(e) is not None}
+    blocks = [e for e in off_path if e.type == "assistant" and reply_id(e) is not None and reply_id(e) in last]
+    reply_of = {e.uuid: reply_id(e) for e in (*path, *blocks) if e.type == "assistant" and reply_id(e) is not None}
     results = [e for e in off_path if e.type == "user" and e.results and links.above.get(e.uuid) in reply_of]
     inserted: dict[int, list[Entry]] = {}
     for group in (blocks, results):
         for entry in sorted(group, key=lambda e: as_text(e.timestamp)):
-            mid = _mid(entry) if entry.type == "assistant" else reply_of[links.above.get(entry.uuid)]
+            mid = reply_id(entry) if entry.type == "assistant" else reply_of[links.above.get(entry.uuid)]
             inserted.setdefault(last[mid], []).append(entry)
     return [e for index, entry in enumerate(path) for e in (entry, *inserted.get(index, ()))]
 
@@ -162,7 +163,7 @@ def _reply_ends(path: Sequence[Entry]) -> dict[str | None, int]:
     open_calls: set[str | None] = set()
     for index, entry in enumerate(path):
         if entry.type == "assistant":
-            mid = _mid(entry)
+            mid = reply_id(entry)
             if mid not in calling or _call_ids(entry):
                 ends[mid] = index
             if _call_ids(entry):
@@ -186,15 +187,15 @@ def insert_notes(path: list[Entry], links: Chain) -> list[Entry]:
     for uuid, entry in links.nodes.items():
         if links.above.get(uuid) in notes or uuid in notes:
             below.setdefault(links.above.get(uuid), []).append(entry)
-    owner = {use: _mid(e) for e in path if e.type == "assistant" for use in _call_ids(e)}
-    replies = [_mid(e) if e.type == "assistant" else owner.get(_answered_call(e)) for e in path]
+    owner = {use: reply_id(e) for e in path if e.type == "assistant" for use in _call_ids(e)}
+    replies = [reply_id(e) if e.type == "assistant" else owner.get(_answered_call(e)) for e in path]
     positions: dict[str | None, list[int]] = {}
     for index, mid in enumerate(replies):
         positions.setdefault(mid, []).append(index)
     calling = set(owner.values())
     inserted: dict[int, list[Entry]] = {}
     for index, entry in enumerate(path):
-        if entry.uuid in below and (_mid(entry) in calling if entry.type == "assistant" else entry.results):
+        if entry.uuid in below and (reply_id(entry) in calling if entry.type == "assistant" else entry.results):
             group = positions[replies[index]] if replies[index] is not None else [index]
             for note in (n for top in below[entry.uuid] if top.uuid in notes for n in _note_subtree(top, below, notes)):
                 inserted.setdefault(_note_position(note, path, group), []).append(note)
@@ -227,16 +228,6 @@ def _note_subtree(top: Entry, below: dict[str | None, list[Entry]], notes: dict[
     return subtree
 
 
-def _mid(entry: Entry) -> str | None:
-    return reply_id(entry)
-
-
-def reply_id(entry: Entry) -> str | None:
-    """What makes lines one reply for the program: the message id, were it missing; but without a request too, nothing."""
-    named = entry.message.id if entry.message else None
-    return named if named is not None or entry.request_id is not None else f"#{entry.uuid}"
-
-
 def _call_ids(entry: Entry) -> list[str | None]:
     content = entry.message.content if entry.message else None
     return [b.id for b in content if b.type == "tool_use"] if isinstance(content, list) else []
@@ -266,7 +257,7 @@ def _splice_siblings(
             continue
         entries.append(entry)
         entries.extend(inserted.get(index, ()))
-        mid = _mid(entry)
+        mid = reply_id(entry)
         if entry.type == "assistant" and mid in incomplete and last[mid] == index:
             entries.extend(results.get(mid, ()))
     return entries
@@ -278,8 +269,8 @@ def _blocks_by_position(
     """Return, for each index of the path, the blocks that are inserted after it."""
     positions: dict[str | None, list[int]] = {}
     for index, entry in enumerate(path):
-        if entry.type == "assistant" and _mid(entry) in blocks:
-            positions.setdefault(_mid(entry), []).append(index)
+        if entry.type == "assistant" and reply_id(entry) in blocks:
+            positions.setdefault(reply_id(entry), []).append(index)
     inserted: dict[int, list[Entry]] = {}
     for mid, group in blocks.items():
         for block in group:

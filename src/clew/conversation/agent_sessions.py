@@ -66,7 +66,7 @@ def list_agents(session: Session) -> tuple[Agent, ...]:
     """Return every agent below a session: those the session called, in call order, then those called by agents, then
     those without a known call.
     """
-    agents = [_open_agent(file) for file in _agent_files(session)]
+    agents = [_open_agent(session, file) for file in _agent_files(session)]
     agents += _inline_agents(session)
     return tuple(_link_to_calls(session, agents))
 
@@ -80,16 +80,12 @@ def _agent_files(session: Session) -> list[AgentFile]:
     return [agent for agent in file.agents() if not agent.is_warmup]
 
 
-def _open_agent(file: AgentFile) -> Agent:
-    from clew.conversation.session import Session
-
-    return Agent(file.id, Session(file.path, file=file), file=file, meta=file.meta())
+def _open_agent(session: Session, file: AgentFile) -> Agent:
+    return Agent(file.id, type(session)(file.path, file=file), file=file, meta=file.meta())
 
 
 def _inline_agents(session: Session) -> list[Agent]:
     """Return the agents whose sidechain entries are in the session's own file, one for each root."""
-    from clew.conversation.session import Session
-
     if session.is_agent:
         return []
     groups: dict[str, list[Entry]] = {}
@@ -100,7 +96,7 @@ def _inline_agents(session: Session) -> list[Agent]:
             roots[entry.uuid] = root
             groups.setdefault(root, []).append(entry)
     return [
-        Agent(group[0].agent_id or root, Session(b"".join(_line_bytes(e) for e in group), folder=session.folder))
+        Agent(group[0].agent_id or root, type(session)(b"".join(_line_bytes(e) for e in group), folder=session.folder))
         for root, group in groups.items()
     ]
 

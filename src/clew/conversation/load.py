@@ -47,4 +47,4 @@ def sessions(
 
 def request(session: Session, version: str = NEWEST, prompt: str | None = None) -> Request:
     """Return what one version of Claude Code would send to resume this session."""
-    return build_request(session.items, version, prompt)
+    return build_request(session.items, version, prompt, link=session.link_for_resume)

@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec import Raw
 
-from clew.conversation.active_path import reply_id
 from clew.conversation.attachment_text import attached_images, render_attachment
 from clew.conversation.cli_version import Era
+from clew.conversation.reply_ids import reply_id
 from clew.conversation.tool_references import drop_lost_references, refers_to_tools
 from clew.models import model_of, table
 from clew.wire.entry import Entry
@@ -80,7 +80,7 @@ def _message_drafts(entry: Entry, era: Era, model: str) -> Iterable[MessageDraft
     if entry.type == "assistant" and content and not blocks and era.renders_attachments:
         return  # as if the line were not there
     if entry.type == "assistant":
-        mid = reply_id(entry) if era.separates_replies_without_id else entry.message.id if entry.message else None
+        mid = reply_id(entry, separates_without_id=era.separates_replies_without_id)
         reply_model = entry.message.model if entry.message else None
         if era.strips_call_fields:
             blocks = [_strip_call(b, era) for b in blocks]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from clew.conversation.reply_ids import reply_key
 from clew.wire.content_block import Block, Tokens
 from clew.wire.entry import Entry
 from clew.wire.json_codec import decode_readable
@@ -71,11 +72,6 @@ def merge_replies(entries: Iterable[Entry]) -> tuple[Reply, ...]:
         if entry.type == "assistant":
             groups.setdefault(reply_key(entry) or f"#{index}", []).append(entry)
     return tuple(Reply(key, tuple(group)) for key, group in groups.items())
-
-
-def reply_key(entry: Entry) -> str | None:
-    """What makes lines one reply: the message id, else the request id, else the entry itself."""
-    return (entry.message.id if entry.message else None) or entry.request_id or entry.uuid
 
 
 def _merge_blocks(entries: Sequence[Entry]) -> list[Block]:

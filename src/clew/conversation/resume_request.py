@@ -6,7 +6,7 @@ convert them to drafts, and make the drafts acceptable to the API.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from clew.conversation.active_path import (
 from clew.conversation.api_messages import build_messages
 from clew.conversation.cli_version import NEWEST, Era
 from clew.conversation.message_drafts import MessageDraft, build_drafts, is_complete
-from clew.conversation.parent_links import SPOKEN, has_content, link_entries
+from clew.conversation.parent_links import SPOKEN, Chain, has_content, link_entries
 from clew.conversation.preserved_lines import relink_preserved
 from clew.models import default_model, known_name, model_of, without_suffix
 from clew.wire.entry import Damaged, Entry, Item
@@ -49,16 +49,29 @@ class Request:
         return not self.refusal
 
 
+def link_for_resume(entries: Sequence[Entry], era: Era) -> Chain:
+    """Link entries as a version does when it resumes a file."""
+    return relink_preserved(link_entries(entries, era))
+
+
 def build_request(
-    items: Iterable[Item], version: str = NEWEST, prompt: str | None = None, context: Sequence[Entry] = ()
+    items: Iterable[Item],
+    version: str = NEWEST,
+    prompt: str | None = None,
+    context: Sequence[Entry] = (),
+    link: Callable[[Sequence[Entry], Era], Chain] = link_for_resume,
 ) -> Request:
     """Return the request that one version would build from the items of a file.
 
-    `prompt` is the next prompt of the user, and `context` the attachments that Claude Code adds to it.
+    `prompt` is the next prompt of the user, `context` the attachments that Claude Code adds to it, and `link` links the
+    entries that the version reads.
     """
     era = Era(version)
     try:
-        return _build(list(readable_entries(items, era)), era, prompt, context)
+        entries = list(readable_entries(items, era))
+        _refuse_bad_file(entries, era)
+        _refuse_broken_worktree(entries, era)
+        return _build(entries, link(entries, era), era, prompt, context)
     except Unreadable as reason:
         return Request(refusal=str(reason))
 
@@ -96,10 +109,7 @@ def _is_strict(entry: Entry) -> bool:
     return True
 
 
-def _build(entries: Sequence[Entry], era: Era, prompt: str | None, context: Sequence[Entry]) -> Request:
-    _refuse_bad_file(entries, era)
-    _refuse_broken_worktree(entries, era)
-    links = relink_preserved(link_entries(entries, era))
+def _build(entries: Sequence[Entry], links: Chain, era: Era, prompt: str | None, context: Sequence[Entry]) -> Request:
     end = find_leaf(links, [e for e in entries if e.type == "last-prompt"], era)
     if end is None:
         raise Unreadable("no conversation in this file")

@@ -5,12 +5,14 @@ Nothing is read before it is used, and what has been read does not change: a fil
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from operator import is_
 from pathlib import Path
 
-from clew.conversation.active_path import find_leaf, insert_siblings
+from clew.conversation.active_path import after_compaction, find_leaf, insert_notes, insert_siblings
 from clew.conversation.agent_sessions import AGENT_TOOLS, Agent, list_agents
 from clew.conversation.branches import Branch, list_branches
 from clew.conversation.cli_version import Era
@@ -19,6 +21,7 @@ from clew.conversation.parent_links import Chain, link_entries
 from clew.conversation.preserved_lines import relink_preserved
 from clew.conversation.prompt_queue import Timeline, queue_timeline
 from clew.conversation.replies import Call, Pairing, Reply, merge_replies, pair_calls
+from clew.conversation.resume_request import link_for_resume
 from clew.conversation.rounds import Round, rounds_of
 from clew.conversation.speaker import starts_turn
 from clew.conversation.surroundings import IsShown, Surroundings, messages_around
@@ -102,10 +105,25 @@ class Session:
         """The links as a resume sees them: lines that the last compaction preserved are below its summary."""
         return relink_preserved(self.links)
 
+    def link_for_resume(self, entries: Sequence[Entry], era: Era) -> Chain:
+        """Link the entries that a version reads; `resume_links` if these are all entries and it is the newest version."""
+        is_same = len(entries) == len(self.entries) and all(map(is_, entries, self.entries))
+        if is_same and era == Era.newest() and not self.is_agent:
+            return self.resume_links
+        return link_for_resume(entries, era)
+
     @cached_property
     def leaf(self) -> Entry | None:
         """The entry from which the newest version would continue."""
         return find_leaf(self.resume_links, [e for e in self.entries if e.type == "last-prompt"], Era.newest())
+
+    @cached_property
+    def resume_path(self) -> tuple[Entry, ...]:
+        """The entries that a resume sends: the path from the last compaction on, with what it preserved."""
+        if self.leaf is None:
+            return ()
+        path = after_compaction(self.resume_links.path_to(self.leaf))
+        return tuple(insert_notes(insert_siblings(path, self.resume_links), self.resume_links))
 
     @cached_property
     def active(self) -> tuple[Entry, ...]:

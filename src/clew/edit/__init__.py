@@ -5,8 +5,10 @@ Modules:
     fix/                Repair a session: links, calls without results, the leaf.
     media_placeholders  Replace images and documents inside messages by short placeholder texts.
     merge_sessions      Merge a session that was continued in two places into one tree with both branches.
-    plan                The plan: what a session would become, as a value.
+    plan                Plan edits of a session as an immutable value.
     plan_diff           Describe what a plan removes, adds and changes, one line for each entry.
+    plan_files          List the side files of the session that a plan would write: agents, long outputs, file
+                        history.
     plan_report         Compare the size of a session before and after a plan.
     redact_session      Remove secrets from a session, in every file of it.
     redactor            Redact secrets and patterns in texts, entries and side files.
@@ -14,6 +16,7 @@ Modules:
     removals            Collect what an edit removes or shortens, and apply it in one pass.
     rename_session      Set a title or a tag by appending the line that Claude Code appends.
     restate_usage       Reduce the recorded usage of the last reply to what is left of the session.
+    salvaged_entries    Put entries that were salvaged from damaged lines on separate lines.
     session_lineage     Find the sessions that a session was made from, those made from it, and those that share
                         entries.
     strip               Strip thinking, images, copies of results, bookkeeping lines and compacted entries.

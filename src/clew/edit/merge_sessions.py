@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.conversation.session import Session
 from clew.edit.relink import pin_leaf
+from clew.edit.salvaged_entries import split_damaged
 from clew.errors import Refused
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import renumber, revise
@@ -48,9 +49,7 @@ def merge(plan: Plan, other: Session) -> tuple[Plan, Merged]:
     """Return a plan that adds everything the other session has. Raises Refused if they share nothing, or it has
     nothing more.
     """
-    from clew.edit.plan import plan as begin
-
-    ours, theirs = plan.session, begin(other).session
+    ours, theirs = plan.session, split_damaged(other)
     merged = _compare(ours, theirs)
     if not merged.common:
         raise Refused([f"{plan.source.id[:8]} and {other.id[:8]} share no entry, so they are not the same session"])

@@ -7,15 +7,16 @@ all searched. What cannot be searched (a line that is not an entry, a binary fil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.conversation.load import read
 from clew.conversation.session import Session
+from clew.edit.plan_files import side_sources
 from clew.edit.redactor import Redactor, count_kinds, has_repeated_names
 from clew.edit.relink import remove_entries
+from clew.edit.salvaged_entries import split_damaged
 from clew.wire.entry import Damaged, Entry, Item
 from clew.wire.entry_edit import parse_at
 from clew.wire.json_codec import decode, encode
@@ -65,28 +66,24 @@ class RedactionCounts:
 
 def redact(plan: Plan, redactor: Redactor) -> tuple[Plan, RedactionCounts]:
     """Return a plan whose session contains nothing that the redactor matches, and the counts."""
-    from clew.edit.plan import whole
-
     items, tally = redact_items(plan.session, redactor)
     agents: dict[str, Session] = {}
     for agent in plan.source.agents:
         if agent.file is not None:
             old = plan.agents.get(agent.id, agent.session)
-            items_left, counts = redact_items(Session(tuple(whole(old.items)), file=agent.file), redactor, "agents: ")
+            items_left, counts = redact_items(split_damaged(old), redactor, "agents: ")
             agents[agent.id] = Session(items_left, file=agent.file)
             tally += counts
     extra: dict[str, Path | Session] = {}
     for name, source in plan.extra.items():
         extra[name] = source
         if isinstance(source, Session):
-            items_left, counts = redact_items(
-                Session(tuple(whole(source.items)), file=source.file), redactor, "agents: "
-            )
+            items_left, counts = redact_items(split_damaged(source), redactor, "agents: ")
             extra[name] = Session(items_left, file=source.file)
             tally += counts
     redacted_plan = replace(plan.then(items, f"redact {redactor}"), agents=agents, extra=extra, redactor=redactor)
     return redacted_plan, tally + sum(
-        (_count_side_file(path, redactor) for path in _side_files(redacted_plan)), RedactionCounts()
+        (_count_side_file(path, redactor) for path in side_sources(redacted_plan)), RedactionCounts()
     )
 
 
@@ -142,12 +139,6 @@ def _count_removed(value: Any) -> int:
 
 
 # -- side files
-
-
-def _side_files(plan: Plan) -> Iterator[Path]:
-    from clew.edit.write_plan import side_sources
-
-    return side_sources(plan) if plan.source.path else iter(())
 
 
 def _count_side_file(path: Path, redactor: Redactor) -> RedactionCounts:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.conversation.replies import reply_key
+from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
 from clew.conversation.speaker import starts_turn
 from clew.edit.relink import remove_entries

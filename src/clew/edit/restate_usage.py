@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.conversation.active_path import reply_id
+from clew.conversation.reply_ids import reply_id
 from clew.conversation.session import Session
 from clew.facts.context_size import Weighed
 from clew.wire.content_block import Tokens

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from clew.conversation.load import request
-from clew.conversation.replies import reply_key
+from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
 from clew.edit.media_placeholders import is_picture, placeholder
 from clew.edit.removals import Removals, apply_removals, raw_blocks

@@ -7,7 +7,6 @@ and compared with the plan; if it differs, everything that was written is remove
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from clew.conversation.agent_sessions import Agent
 from clew.conversation.load import read
 from clew.conversation.session import Session
-from clew.edit.redact_session import has_leak
-from clew.edit.redact_session import redact_side_file as veiled
+from clew.edit.plan_files import FileJob, session_file, side_files
+from clew.edit.redact_session import has_leak, redact_side_file
 from clew.edit.undo_journal import UndoJournal
 from clew.edit.verify import find_differences
 from clew.errors import Refused
@@ -27,7 +25,7 @@ from clew.facts.token_usage import REMOVED, thinking_replies
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import encode
-from clew.wire.layout import SessionFile, session_at
+from clew.wire.layout import SessionFile
 from clew.wire.project_slug import slug
 from clew.wire.rename_ids import IdMapping, rename_references
 from clew.wire.session_writer import create, place
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from clew.edit.plan import Plan
 
 _CHUNK = 1 << 20
-_DIVIDER = re.compile("[-_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +47,16 @@ class Written:
     number: str  # of the record in the undo journal
 
 
-@dataclass(frozen=True, slots=True)
-class _FileJob:
-    """A file to write, and its source."""
-
-    path: Path
-    source: Path | Session
-
-
 def write_plan(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[str] | None = None) -> Written:
     """Write the new session of a plan. Raises Refused, with every reason, if it would be invalid."""
     if problems := plan.violations:
         raise Refused(problems)
     new_id = id or str(uuid4())
-    file = _session_file(plan.source)
+    file = session_file(plan.source)
     home = Path(folder) if folder else _target_folder(plan, file)
     names = _names(plan, new_id, file, home)
-    side = (job for job in _side_files(plan, file, home, new_id) if not _is_withheld(plan, job))
-    jobs = [*side, _FileJob(home / f"{new_id}.jsonl", plan.session)]
+    side = (job for job in side_files(plan, file, home, new_id) if not _is_withheld(plan, job))
+    jobs = [*side, FileJob(home / f"{new_id}.jsonl", plan.session)]
     paths = tuple(job.path for job in jobs)
     journal = UndoJournal()
     number = journal.begin("; ".join(plan.steps) or "clone", plan.source.id, new_id, paths)
@@ -126,58 +115,16 @@ def _names(plan: Plan, new_id: str, file: SessionFile, home: Path) -> IdMapping:
 # -- files
 
 
-def _session_file(session: Session) -> SessionFile:
-    if isinstance(session.file, SessionFile):
-        return session.file
-    if session.path is None:
-        raise Refused(["a session that lies in no file has no place for a copy beside it"])
-    return session_at(session.path)
-
-
 def _target_folder(plan: Plan, file: SessionFile) -> Path:
     """Return the folder for the new session: the original's, or that of the working directory to which it moves."""
     return file.project_folder.parent / slug(plan.cwd) if plan.cwd else file.project_folder
 
 
-def _side_files(plan: Plan, file: SessionFile, home: Path, new_id: str) -> Iterator[_FileJob]:
-    """Yield the agents and long outputs of the remaining calls, and the file history."""
-    left = {call.id for call in plan.session.calls}
-    dropped = {call.id for call in plan.source.calls} - left
-    for agent in plan.source.agents:
-        if agent.file is not None and not _is_dropped(agent, dropped, plan.source.agents):
-            target = home / new_id / "subagents" / _relative_path(agent, file)
-            yield _FileJob(target, plan.agents.get(agent.id, agent.session))
-            meta = agent.file.path.with_suffix(".meta.json")
-            if meta.is_file():
-                yield _FileJob(target.with_suffix(".meta.json"), meta)
-    for path in file.tool_results():
-        if dropped.isdisjoint(_possible_call_ids(path)):
-            yield _FileJob(home / new_id / "tool-results" / path.name, path)
-    root = file.project_folder.parent.parent
-    history = root / "file-history" / plan.source.id
-    if history.is_dir():
-        for path in sorted(p for p in history.iterdir() if p.is_file()):
-            yield _FileJob(root / "file-history" / new_id / path.name, path)
-    for name, source in plan.extra.items():
-        folder, _, path_inside = name.partition("/")
-        yield _FileJob(
-            root / folder / new_id / path_inside if folder == "file-history" else home / new_id / name, source
-        )
-
-
-def side_sources(plan: Plan) -> Iterator[Path]:
-    """Yield the side files that are copied."""
-    file = _session_file(plan.source)
-    for job in _side_files(plan, file, file.project_folder, plan.source.id):
-        if isinstance(job.source, Path):
-            yield job.source
-
-
-def _is_withheld(plan: Plan, job: _FileJob) -> bool:
+def _is_withheld(plan: Plan, job: FileJob) -> bool:
     """Return whether a file must be left out because it is binary and contains a match."""
     if plan.redactor is None or not isinstance(job.source, Path):
         return False
-    return veiled(job.source, job.source.read_bytes(), plan.redactor) is None
+    return redact_side_file(job.source, job.source.read_bytes(), plan.redactor) is None
 
 
 def _find_leaks(plan: Plan, paths: tuple[Path, ...]) -> Iterator[str]:
@@ -186,37 +133,9 @@ def _find_leaks(plan: Plan, paths: tuple[Path, ...]) -> Iterator[str]:
             yield f"{path.name} would still show what should be hidden"
 
 
-def _possible_call_ids(path: Path) -> Iterator[str]:
-    """Yield the call ids that the name of a long output may contain: the whole name, or the part after a divider."""
-    name = path.stem
-    yield name
-    yield from (name[divider.end() :] for divider in _DIVIDER.finditer(name))
-
-
-def _is_dropped(agent: Agent, dropped: set[str], agents: tuple[Agent, ...]) -> bool:
-    """Return whether the call that started an agent, or one of its parents, was removed."""
-    by_id = {other.id: other for other in agents}
-    step: Agent | None = agent
-    for _ in agents:
-        if step is None or step.call is None:
-            return False
-        if step.call.id in dropped:
-            return True
-        step = by_id.get(step.parent) if step.parent else None
-    return False
-
-
-def _relative_path(agent: Agent, file: SessionFile) -> Path:
-    """Return the path of an agent inside its session's folder; an agent from elsewhere is moved there."""
-    assert agent.file is not None
-    inside = file.folder / "subagents"
-    path = agent.file.path
-    return path.relative_to(inside) if path.is_relative_to(inside) else Path(path.name)
-
-
 def _read_content(plan: Plan, path: Path) -> Iterator[bytes]:
     if plan.redactor:
-        yield veiled(path, path.read_bytes(), plan.redactor) or b""
+        yield redact_side_file(path, path.read_bytes(), plan.redactor) or b""
         return
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.api.token_estimate import IMAGE, tokens
-from clew.conversation.active_path import after_compaction, insert_notes, insert_siblings, reply_id
 from clew.conversation.cli_version import Era
 from clew.conversation.message_drafts import build_drafts
+from clew.conversation.reply_ids import reply_id
 from clew.conversation.session import Session
 from clew.conversation.speaker import is_prompt
 from clew.models import default_model, is_same
@@ -68,19 +68,11 @@ def context(session: Session, scale: Scale | None = None) -> ContextSize:
     return Weighed(session).context(scale)
 
 
-def sent(session: Session) -> Sequence[Entry]:
-    """The entries whose words a resume sends: the path from the last compaction on, with what it preserved."""
-    if session.leaf is None:
-        return ()
-    links = session.resume_links
-    return insert_notes(insert_siblings(after_compaction(links.path_to(session.leaf)), links), links)
-
-
 class Weighed:
     """What a resume sends, each entry with its weight in estimated tokens."""
 
     def __init__(self, session: Session) -> None:
-        self.path = sent(session)
+        self.path = session.resume_path
         model = _model(self.path)
         self.weights = [weigh(entry, model) for entry in self.path]
         self._size = sum(item.line.stop - item.line.start for item in session.items)

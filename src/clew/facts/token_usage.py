@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
+from clew.conversation.reply_ids import reply_key
 from clew.system.plural import noun
 from clew.wire.content_block import THINKING_TYPES, Block, Tokens
 from clew.wire.entry import BaseEntry, Entry
@@ -283,7 +284,7 @@ def _spent(entries: Iterable[BaseEntry | Billed]) -> Usage:
         if tokens is None or message.model == SYNTHETIC:
             continue
         time = time if isinstance(time, str) else _written(time)
-        key = message.id or entry.request_id or entry.uuid or f"?{time} {tokens}"
+        key = reply_key(entry) or f"?{time} {tokens}"
         telling = found.get(key)
         if telling is None:
             telling = found[key] = _ReplyUsage()

@@ -22,7 +22,8 @@ from clew.cli.output import (
     print_message,
 )
 from clew.cli.select_session import open_session
-from clew.conversation.replies import Call, reply_key
+from clew.conversation.replies import Call
+from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
 from clew.conversation.speaker import is_prompt, prompt_text, speaker
 from clew.facts.secrets.mask_secrets import mask, mask_data

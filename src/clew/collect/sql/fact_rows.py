@@ -15,7 +15,8 @@ from clew.collect.masking import Policy
 from clew.collect.sinks.outbox import DELIVERABLE
 from clew.collect.sinks.record import COLUMNS, read_records
 from clew.collect.sql.fact_tables import CALL, FILE, REPLY, TURN, FileFacts, Value
-from clew.conversation.replies import Call, Reply, reply_key
+from clew.conversation.replies import Call, Reply
+from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
 from clew.facts.prices import Prices, priced
 from clew.facts.token_usage import SYNTHETIC, Count, Spend, usage

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
-from clew.conversation.active_path import after_compaction, reply_id
+from clew.conversation.active_path import after_compaction
 from clew.conversation.replies import Call
+from clew.conversation.reply_ids import reply_id
 from clew.conversation.session import Session
 from clew.edit.fix.links import Mended, with_entries
 from clew.edit.relink import remove_entries

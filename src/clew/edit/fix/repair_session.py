@@ -13,6 +13,7 @@ from clew.conversation.session import Session
 from clew.edit.fix.calls import answer_all, keep_first, part_calls, tell_orphans
 from clew.edit.fix.leaf import begin_with_prompt, date_all, make_newest, pin_last, unpin
 from clew.edit.fix.links import Mended, adopt, drop_empty, fill_blank, name_all, open_rings, part_twins, with_entries
+from clew.edit.salvaged_entries import split_damaged
 from clew.facts.health import BAD_TEXT, VERSIONS, health
 from clew.wire.entry import Damaged
 from clew.wire.entry_edit import parse_at
@@ -38,8 +39,6 @@ class Fix:
 
 def repair(plan: Plan) -> tuple[Plan, tuple[Fix, ...]]:
     """A plan whose session every version reads as well as it can, and what had to be done for it."""
-    from clew.edit.plan import whole
-
     session, fixes = plan.session, list[Fix]()
     kept = reach(plan.source)
     if damaged := tuple(item.line.number for item in plan.source.damage if item.salvaged):
@@ -51,7 +50,7 @@ def repair(plan: Plan) -> tuple[Plan, tuple[Fix, ...]]:
     agents = dict(plan.agents)
     for agent in plan.source.agents:
         if agent.file and agent.session.damage:
-            agents[agent.id] = Session(tuple(whole(agent.session.items)), file=agent.file)
+            agents[agent.id] = split_damaged(agent.session)
             lines = tuple(item.line.number for item in agent.session.damage)
             kept = _note(fixes, "agent", lines, kept, session)
     if not fixes:

@@ -15,7 +15,6 @@ from clew.conversation.session import Session
 from clew.conversation.speaker import starts_turn
 from clew.conversation.turns import Turn, split_turns
 from clew.edit.restate_usage import restate_usage
-from clew.facts import context_size as facts
 from clew.facts.context_size import context
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import new_entry, renumber, revise
@@ -54,7 +53,7 @@ def sent(session: Session) -> ResumeContent:
         return ResumeContent((), (), ())
     whole = session.resume_links.path_to(session.leaf)
     at = max((i for i, entry in enumerate(whole) if entry.is_boundary), default=0)
-    before, found = split_turns(facts.sent(session), lambda entry: _starts(entry, session.is_agent))
+    before, found = split_turns(session.resume_path, lambda entry: _starts(entry, session.is_agent))
     numbers = {turn.prompt.uuid: turn.number for turn in session.turns}
     return ResumeContent(
         tuple(whole[at:]), before, tuple(Turn(numbers.get(t.prompt.uuid, t.number), t.entries) for t in found)

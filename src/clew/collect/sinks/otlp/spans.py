@@ -45,7 +45,8 @@ from clew.collect.sinks.otlp.attribute_names import (
     TURN_STATE,
     said,
 )
-from clew.conversation.replies import Call, Reply, reply_key
+from clew.conversation.replies import Call, Reply
+from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.facts.prices import Prices, priced
