@@ -69,7 +69,7 @@ class Browser(App[ResumeCommand]):
         Binding("ctrl+c", "quit", "Quit", show=False, priority=True),
     ]
     CSS = """
-    Home, Reader { background: $background; }
+    HomeScreen, ReaderScreen { background: $background; }
     Footer { background: $panel; }
     Input { scrollbar-size-horizontal: 0; }
     """
@@ -104,10 +104,10 @@ class Browser(App[ResumeCommand]):
 
     # -- answers from the threads
 
-    def on_found(self, message: SearchFound) -> None:
+    def on_search_found(self, message: SearchFound) -> None:
         self.home.found(message)
 
-    def on_failed(self, message: SearchFailure) -> None:
+    def on_search_failure(self, message: SearchFailure) -> None:
         self.home.failed(message)
 
     def on_building(self, message: Building) -> None:

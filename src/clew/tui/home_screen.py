@@ -73,19 +73,19 @@ class HomeScreen(Screen[None]):
         Binding("q", "app.quit", "Quit", show=False),
     ]
     DEFAULT_CSS = """
-    Home #top { height: 1; background: $panel; }
-    Home #name { width: auto; padding: 0 1; text-style: bold; color: $text-primary; }
-    Home #query { width: 1fr; background: $panel; }
-    Home #state { height: 1; padding: 0 1; color: $muted; text-wrap: nowrap; text-overflow: ellipsis; }
-    Home #state.-bad { color: $text-error; }
-    Home #main { height: 1fr; layout: vertical; }
-    Home #hits { height: 1fr; }
-    Home #preview { display: none; }
-    Home.-wide #main { layout: horizontal; }
-    Home.-wide #hits { width: 5fr; }
-    Home.-wide #preview { display: block; width: 6fr; border-left: solid $panel; }
-    Home.-tall #preview { display: block; height: 45%; border-top: solid $panel; }
-    Home.-without #preview { display: none; }
+    HomeScreen #top { height: 1; background: $panel; }
+    HomeScreen #name { width: auto; padding: 0 1; text-style: bold; color: $text-primary; }
+    HomeScreen #query { width: 1fr; background: $panel; }
+    HomeScreen #state { height: 1; padding: 0 1; color: $muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    HomeScreen #state.-bad { color: $text-error; }
+    HomeScreen #main { height: 1fr; layout: vertical; }
+    HomeScreen #hits { height: 1fr; }
+    HomeScreen #preview { display: none; }
+    HomeScreen.-wide #main { layout: horizontal; }
+    HomeScreen.-wide #hits { width: 5fr; }
+    HomeScreen.-wide #preview { display: block; width: 6fr; border-left: solid $panel; }
+    HomeScreen.-tall #preview { display: block; height: 45%; border-top: solid $panel; }
+    HomeScreen.-without #preview { display: none; }
     """
 
     def __init__(self) -> None:

@@ -63,13 +63,13 @@ class ReaderScreen(Screen[None]):
         Binding("q,escape", "back", "Back", key_display="q"),
     ]
     DEFAULT_CSS = """
-    Reader #head { height: 1; background: $panel; }
-    Reader #title { width: 1fr; height: 1; padding: 0 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
-    Reader #facts { width: auto; max-width: 50%; height: 1; padding: 0 1; color: $muted; text-wrap: nowrap;
+    ReaderScreen #head { height: 1; background: $panel; }
+    ReaderScreen #title { width: 1fr; height: 1; padding: 0 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
+    ReaderScreen #facts { width: auto; max-width: 50%; height: 1; padding: 0 1; color: $muted; text-wrap: nowrap;
         text-overflow: ellipsis; }
-    Reader #rows { height: 1fr; padding: 0 0 0 1; }
-    Reader #state { height: 1; padding: 0 1; color: $muted; background: $panel; text-wrap: nowrap; }
-    Reader #find { height: 1; display: none; padding: 0 1; background: $boost; }
+    ReaderScreen #rows { height: 1fr; padding: 0 0 0 1; }
+    ReaderScreen #state { height: 1; padding: 0 1; color: $muted; background: $panel; text-wrap: nowrap; }
+    ReaderScreen #find { height: 1; display: none; padding: 0 1; background: $boost; }
     """
 
     def __init__(self, hit: SessionItem, query: bool = False) -> None:
