@@ -279,7 +279,7 @@ def test_the_workers_of_a_large_index_are_isolated(place: Place, tmp_path: Path,
     script = (
         "import sys; import clew.index.parallel_build as build; build.LARGE = 0\n"
         "from clew.index.session_index import Index\n"
-        "with Index.open() as index: print(build._side_by_side(index, 1, None, None))\n"
+        "with Index.open() as index: print(build._build_in_parallel(index, 1, None, None))\n"
     )
     done = place.run([sys.executable, "-I", "-c", script], "", {"XDG_CACHE_HOME": str(tmp_path), **variables})
     assert not place.folder.alarms
