@@ -64,7 +64,8 @@ class ReaderScreen(Screen[None]):
     ]
     DEFAULT_CSS = """
     ReaderScreen #head { height: 1; background: $panel; }
-    ReaderScreen #title { width: 1fr; height: 1; padding: 0 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
+    ReaderScreen #title { width: 1fr; height: 1; padding: 0 1; text-style: bold; text-wrap: nowrap;
+                          text-overflow: ellipsis; }
     ReaderScreen #facts { width: auto; max-width: 50%; height: 1; padding: 0 1; color: $muted; text-wrap: nowrap;
         text-overflow: ellipsis; }
     ReaderScreen #rows { height: 1fr; padding: 0 0 0 1; }
