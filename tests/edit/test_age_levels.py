@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from clew.edit.summary.age_levels import BRIEF, DEFAULT, SHORT, VERBATIM, bands, levels
+from clew.edit.summary.age_levels import BRIEF, DEFAULT, SHORT, VERBATIM, parse_bands, turn_levels
 from clew.errors import BadQuery
 
 
 def names(text: str, count: int) -> str:
-    return "".join(level.name[0] for level in levels(bands(text), count))
+    return "".join(level.name[0] for level in turn_levels(parse_bands(text), count))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,6 @@ def test_levels_get_shorter() -> None:
 )
 def test_what_cannot_be_understood_is_told_with_its_place(text: str, at: int, reason: str) -> None:
     with pytest.raises(BadQuery) as refused:
-        bands(text)
+        parse_bands(text)
     assert str(refused.value) == f"{reason} in {text!r} at position {at}."
     assert "10:verbatim" in refused.value.hint

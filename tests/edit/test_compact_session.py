@@ -17,7 +17,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk
 from clew.edit.plan import Plan, plan
 from clew.edit.summary import compact_session
-from clew.edit.summary.summariser import SummaryTask, extractive
+from clew.edit.summary.summariser import SummaryTask, summarise_by_extract
 from clew.errors import ApiError, NotFound, Refused
 from clew.facts.context_size import given as given_tokens
 from clew.wire.entry_types import Compaction
@@ -161,10 +161,10 @@ def test_a_call_is_not_parted_from_its_result() -> None:
     told = talk(version="2.0.50").user("one").reply("a").user("two").reply(call=call)
     told = told.user("typed while it ran").result("x", for_="toolu_ls").reply("b").user("four").reply("c")
     found = session(told)
-    chosen = compact_session.choose(found, keep_last=2)
+    chosen = compact_session.choose_range(found, keep_last=2)
     assert chosen.name == "turn 1"
     assert [turn.number for turn in chosen.tail] == [2, 3, 4]
-    assert compact_session.choose(found, turns=(3, 4)).name == "turns 2 to 4"
+    assert compact_session.choose_range(found, turns=(3, 4)).name == "turns 2 to 4"
 
 
 def test_a_failed_piece_is_an_error() -> None:
@@ -178,13 +178,13 @@ def test_a_failed_piece_is_an_error() -> None:
 def test_a_long_history_is_summed_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compact_session, "CHUNK", 60)
     found = session(chat(9))
-    asked = compact_session.pieces(found, compact_session.choose(found))
+    asked = compact_session.summary_tasks(found, compact_session.choose_range(found))
     assert [piece.name for piece in asked] == ["turns 1 to 3", "turns 4 to 6", "turns 7 to 9"]
     assert sum(piece.limit for piece in asked) <= compact_session.LIMIT
 
 
 def test_extracts_tell_what_was_asked_and_what_came_of_it() -> None:
-    made = plan(session(chat(3))).compact(extractive, keep_last=1)
+    made = plan(session(chat(3))).compact(summarise_by_extract, keep_last=1)
     assert sent(made)[0] == summed("turns 1 to 2", "1. ask 1\n   answer 1\n2. ask 2\n   answer 2")
 
 
@@ -200,7 +200,7 @@ def test_written_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_whatever_the_session(told: Talk, keep: int, twice: bool) -> None:
     before = session(told)
     try:
-        made = plan(before).compact(extractive, keep_last=keep)
+        made = plan(before).compact(summarise_by_extract, keep_last=keep)
         made = made.compact("Again.") if twice else made
     except Refused:
         return

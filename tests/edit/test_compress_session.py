@@ -17,7 +17,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, read, talk, task
 from clew.edit.plan import Plan, plan
 from clew.edit.summary.compact_boundary import MARK
-from clew.edit.summary.summariser import SummaryTask, extractive
+from clew.edit.summary.summariser import SummaryTask, summarise_by_extract
 from clew.errors import ApiError
 from clew.facts.context_size import given
 from clew.wire.entry import Entry
@@ -61,7 +61,7 @@ class Recorder:
 
     def __call__(self, pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
         self.pieces.extend(pieces)
-        return extractive(pieces)
+        return summarise_by_extract(pieces)
 
 
 def sent(made: Plan | Session, version: str = "2.1.325") -> list[str]:
@@ -292,7 +292,9 @@ BANDS = st.sampled_from(
 
 @pytest.mark.req("R294", "R291")
 @settings(max_examples=150)
-@always(talks(), st.booleans(), BANDS, st.sampled_from(["drop", "keep"]), st.sampled_from([extractive, shouted]))
+@always(
+    talks(), st.booleans(), BANDS, st.sampled_from(["drop", "keep"]), st.sampled_from([summarise_by_extract, shouted])
+)
 def test_whatever_the_session(told: Talk, has_more: bool, bands: str, tools: Any, summarise: Any) -> None:
     before = session(worked(2, told) if has_more else told)
     made = plan(before).compress(summarise, bands=bands, tools=tools)

@@ -13,7 +13,7 @@ from clew.api.lint import lint
 from clew.conversation.load import request
 from clew.conversation.session import Session
 from clew.demo.talk import DENSE, Talk, bash, talk, task
-from clew.edit.fix.repair_session import FIXES, TEXTS, reach, repair
+from clew.edit.fix.repair_session import FIXES, TEXTS, repair, restored_prompts
 from clew.edit.plan import plan
 from clew.facts.health import SOUND, VERSIONS, health
 from tests.edit.broken import PROMPTS, WAYS, five
@@ -38,12 +38,15 @@ def test_every_version_brings_back_every_prompt(way: str) -> None:
     made, fixes = repair(plan(source))
     assert fixes and made.violations == ()
     wanted = LOST.get(way, len(PROMPTS))
-    print(f"{way:36}", *(f"{b}→{a}" for b, a in zip(reach(source), reach(made.session), strict=True)))
-    assert reach(made.session) == (wanted,) * len(VERSIONS)
+    print(
+        f"{way:36}",
+        *(f"{b}→{a}" for b, a in zip(restored_prompts(source), restored_prompts(made.session), strict=True)),
+    )
+    assert restored_prompts(made.session) == (wanted,) * len(VERSIONS)
     found = health(made.session)
     assert found.verdict == SOUND, found.flaws
     assert [flaw for flaw in found.flaws if flaw.kind != "agent"] == []
-    assert fixes[0].before == reach(source) and fixes[-1].after == reach(made.session)
+    assert fixes[0].before == restored_prompts(source) and fixes[-1].after == restored_prompts(made.session)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -67,7 +70,7 @@ def test_a_repaired_session_is_written_beside_the_broken_one(tmp_path: Path) -> 
     path.write_bytes(WAYS["every prompt's parent lost"])
     before = path.stat().st_mtime_ns
     written = plan(clew.read(path)).repair().write()
-    assert reach(clew.read(written.path)) == (5, 5, 5, 5)
+    assert restored_prompts(clew.read(written.path)) == (5, 5, 5, 5)
     assert path.stat().st_mtime_ns == before and path.read_bytes() == WAYS["every prompt's parent lost"]
 
 
@@ -153,7 +156,7 @@ def test_any_lines_lost_are_made_up_for(told: Talk, data: st.DataObject) -> None
     after = health(made.session)
     assert after.of("dangling", "cycle", "duplicate", "gap", "result") == ()
     assert made.violations == () or not source.prompts  # without a prompt there is nothing to resume
-    assert reach(made.session)[-1] >= reach(source)[-1]
+    assert restored_prompts(made.session)[-1] >= restored_prompts(source)[-1]
     kept = {e.uuid for e in made.session.entries}
     assert {e.uuid for e in source.prompts} <= kept
 

@@ -93,7 +93,7 @@ def thinking_stays(patch: Patch) -> None:
 
 @violates("R295", "recent replies are summarised too")
 def all_is_summarised(patch: Patch) -> None:
-    @patch.wrap(age_levels.levels)
+    @patch.wrap(age_levels.turn_levels)
     def wrong(original, bands, count):
         made = original(bands, count)
         return [made[0]] * len(made)
@@ -101,7 +101,7 @@ def all_is_summarised(patch: Patch) -> None:
 
 @violates("R296", "calls go with their results")
 def calls_go(patch: Patch) -> None:
-    @patch.wrap(compress_turn.job)
+    @patch.wrap(compress_turn.compress_task)
     def wrong(original, turn, level, tools):
         return original(turn, level, "drop")
 
@@ -115,14 +115,14 @@ def calls_stay(patch: Patch) -> None:
 
 @violates("R297", "what marks a compression is a notice and no boundary")
 def no_boundary(patch: Patch) -> None:
-    @patch.wrap(compact_boundary.boundary)
+    @patch.wrap(compact_boundary.make_boundary)
     def wrong(original, *args):
         return entry_edit.new_entry({**original(*args).data, "subtype": "informational"})
 
 
 @violates("R298", "a boundary does not name the last entry before it")
 def boundary_names_nothing(patch: Patch) -> None:
-    @patch.wrap(compact_boundary.boundary)
+    @patch.wrap(compact_boundary.make_boundary)
     def wrong(original, session, like, moment, last, kind):
         return original(session, like, moment, None, kind)
 

@@ -86,7 +86,7 @@ def signatures_are_lost(patch: Patch) -> None:
 
 @violates("R294", "the prompts of turns that are compressed are shortened")
 def prompts_are_shortened(patch: Patch) -> None:
-    @patch.wrap(compress_session._changed)
+    @patch.wrap(compress_session._change_replies)
     def wrong(original, session, done, *more):
         prompts = {each.turn.prompt.uuid for each in done}
         return tuple(_half(item) if _is_prompt(item, prompts) else item for item in original(session, done, *more))

@@ -105,6 +105,12 @@ def insert_siblings(path: list[Entry], links: Chain) -> list[Entry]:
     A block of a reply is inserted after the last block on the path that precedes it in the file, and all results of
     its calls after its last block, in file order. A result before its call keeps its position.
     """
+    # Parallel calls are stored as a chain of blocks, and each result hangs below the block that it answers:
+    #
+    #   A1 (text) ─ A2 (call x) ─ A3 (call y) ─ Ry ─ next prompt       the path to the leaf
+    #                   └─ Rx                                          left off it
+    #
+    # The result is A1 A2 A3 Rx Ry …: first the blocks of the reply, then its results in file order.
     if len(path) == len(links.nodes):
         return path
     on_path = {entry.uuid for entry in path}
@@ -128,7 +134,8 @@ def insert_siblings(path: list[Entry], links: Chain) -> list[Entry]:
     for entry, use in answers:
         if use in owner and owner[use] in incomplete:
             results.setdefault(owner[use], []).append(entry)
-    ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}  # a line that comes again keeps its place
+    # A line can be repeated later in the file; it keeps the rank of its first occurrence.
+    ranks = {uuid: rank for rank, uuid in enumerate(links.nodes)}
     for group in results.values():
         group.sort(key=lambda e: ranks[e.uuid])
     return _splice_siblings(path, incomplete, blocks, results, last, ranks)
@@ -159,6 +166,8 @@ def _reply_ends(path: Sequence[Entry]) -> dict[str | None, int]:
     not move the end of earlier calls.
     """
     ends: dict[str | None, int] = {}
+    # msg_1 (call), result, prompt, msg_1 (text): the call ends at index 0, because the text after the prompt is another
+    # reply that happens to have the same id.
     calling: set[str | None] = set()  # replies with calls before the last prompt
     open_calls: set[str | None] = set()
     for index, entry in enumerate(path):

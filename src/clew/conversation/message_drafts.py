@@ -262,6 +262,12 @@ _NAMES = ("type", "id", "tool_use_id", "name")
 
 def _answer_calls(drafts: list[MessageDraft], era: Era) -> list[MessageDraft]:
     """Drop calls without a result, together with their line; in the last reply answer them with an error."""
+    # Calls x and y of a reply, only y has a result, and a prompt follows:
+    #
+    #   before 2.1.45    the call x is removed from its line
+    #   since 2.1.45     a line is dropped if none of its calls has a result: [x] is dropped, [x, y] is kept, and
+    #                    api_messages adds the missing result
+    #   since 2.1.290    in the last reply, if no prompt follows, x is kept and answered by INTERRUPTED_CALL
     answered = {b.get("tool_use_id") for d in drafts for b in d.blocks if b.get("type") == "tool_result"}
     if not era.fills_missing_results:
         answered_drafts = [_drop_unanswered_calls(d, answered) for d in drafts]
@@ -328,6 +334,7 @@ def is_complete(drafts: Sequence[MessageDraft], last: Entry | None) -> bool:
 
 def _move_results_after_calls(drafts: list[MessageDraft]) -> list[MessageDraft]:
     """Move a result that precedes its call in the same turn after it, with the context that belongs to it."""
+    # result x, context, call x  →  call x, result x, context
     called: dict[Any, int] = {}
     for index, draft in enumerate(drafts):
         for block in draft.blocks:

@@ -108,6 +108,12 @@ class Chain:
         """Return the newest entry that is not later and at most five seconds older; of several at one time the first
         line.
         """
+        # Times in seconds; the parent of X is missing, and X is at 10.0:
+        #
+        #   A 4.9   B 9.0   C 9.0   D 10.5      X is linked below B: D is later, A is more than five seconds older, and of
+        #                                       B and C, which have the same time, B comes first in the file.
+        #
+        # So walk back from the last entry that is not later, until the time changes after a match.
         at = _milliseconds(entry)
         if at is None:
             return None

@@ -34,6 +34,10 @@ def relink_preserved(links: Chain) -> Chain:
     anchor, preserved = preserved_entries(Compaction.of(last), links)
     if preserved is None:
         return links
+    # The boundary preserves P1 and P2; its anchor is the summary S, which the prompt N followed:
+    #
+    #   file:    … O ─ P1 ─ P2      boundary ─ S ─ N ─ …
+    #   resume:  boundary ─ S ─ P1 ─ P2 ─ N ─ …            O is removed
     parents = dict(links.above)
     if preserved:
         parents.update(

@@ -104,12 +104,12 @@ class Plan:
 
     # -- summaries
 
-    def compact(self, words: str | Summarise, *, turns: tuple[int, int] | None = None, keep_last: int = 0) -> Plan:
+    def compact(self, summary: str | Summarise, *, turns: tuple[int, int] | None = None, keep_last: int = 0) -> Plan:
         """Summarise turns in one text: a range, or all but the last `keep_last`. Raises ApiError."""
-        from clew.edit.summary.compact_session import choose, compact
+        from clew.edit.summary.compact_session import choose_range, compact
 
-        chosen = choose(self.session, turns, keep_last)
-        return self._cut(compact(self.session, chosen, words), f"compact {chosen.name}")
+        chosen = choose_range(self.session, turns, keep_last)
+        return self._cut(compact(self.session, chosen, summary), f"compact {chosen.name}")
 
     def compress(
         self, summarise: Summarise | None = None, *, bands: str = DEFAULT, tools: Literal["drop", "keep"] = "drop"
@@ -118,11 +118,11 @@ class Plan:
 
         A turn for which the summariser fails is not changed; the step names it.
         """
-        from clew.edit.summary.age_levels import bands as parsed
+        from clew.edit.summary.age_levels import parse_bands as parsed
         from clew.edit.summary.compress_session import compress
-        from clew.edit.summary.summariser import extractive
+        from clew.edit.summary.summariser import summarise_by_extract
 
-        result = compress(self.session, parsed(bands), summarise or extractive, tools)
+        result = compress(self.session, parsed(bands), summarise or summarise_by_extract, tools)
         return self._cut(result.items, result.step) if result.turns else self
 
     def repair(self) -> Plan:

@@ -120,18 +120,18 @@ def has_repeated_names(raw: bytes, data: Any) -> bool:
     """Return whether an object in a line repeats a field, so that the decoded data is incomplete."""
     if encode(data) == raw:
         return False
-    found = False
+    is_repeated = False
 
     def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal found
-        found = found or len({name for name, _ in members}) < len(members)
+        nonlocal is_repeated
+        is_repeated = is_repeated or len({name for name, _ in members}) < len(members)
         return dict(members)
 
     try:
         json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=pairs, strict=False)
     except (ValueError, RecursionError):
         return True  # not strict JSON
-    return found
+    return is_repeated
 
 
 def _marks(text: bytes | str) -> Counter[str]:

@@ -90,6 +90,10 @@ PRESETS = {
 
 def trim_session(session: Session, what: Trim) -> tuple[Item, ...]:
     """Return the items that a trim leaves; the last reply records the new size."""
+    # First drop what was compacted, because the other removals refer to entry offsets of the session they were collected
+    # on. Then collect all removals and apply them in one pass:
+    #
+    #   thinking: {120: {0: None}}   tools: {120: {1: b'…'}, 480: {0: b'…'}}   →   {120: {0: None, 1: b'…'}, 480: {0: b'…'}}
     start = session
     if what.compacted and (items := drop_compacted(session)) is not session.items:
         start = Session(items, file=session.file)

@@ -34,21 +34,21 @@ class Summariser:
         self.failed: list[ApiError] = []
 
     def __call__(self, pieces: Sequence[SummaryTask]) -> Sequence[str | ApiError]:
-        from clew.edit.summary.model_summariser import requests, weight
-        from clew.edit.summary.summariser import extractive
+        from clew.edit.summary.model_summariser import request_tokens, summary_requests
+        from clew.edit.summary.summariser import summarise_by_extract
         from clew.errors import ApiError
 
         if self._options.extractive or not pieces:
-            return extractive(pieces)
+            return summarise_by_extract(pieces)
         model = self._options.model or summary_model()
-        tokens = weight(requests(pieces, model))
+        tokens = request_tokens(summary_requests(pieces, model))
         self.told = {"asked": {"model": model, "requests": len(pieces), "tokens": tokens, "failed": []}}
         if self._is_dry:
             what = "1 summary" if len(pieces) == 1 else f"{len(pieces)} summaries"
             self._say(
                 f"Would ask {model} for {what}, about {plural(tokens, 'token')}; what is shown stands on extracts instead."
             )
-            return extractive(pieces)
+            return summarise_by_extract(pieces)
         found = self._ask(pieces, model)
         for piece, result in zip(pieces, found, strict=True):
             if isinstance(result, ApiError):
@@ -58,7 +58,7 @@ class Summariser:
 
     def _ask(self, pieces: Sequence[SummaryTask], model: str) -> Sequence[str | ApiError]:
         from clew.api.endpoint import endpoint
-        from clew.edit.summary.model_summariser import asking
+        from clew.edit.summary.model_summariser import model_summariser
         from clew.errors import ApiError
 
         try:
@@ -68,7 +68,7 @@ class Summariser:
             raise
         shows = sys.stderr.isatty() and not self._options.quiet
         done = (lambda count: _bar(count, len(pieces))) if shows else None
-        return asking(server, model, done=done)(pieces)
+        return model_summariser(server, model, done=done)(pieces)
 
     def _say(self, text: str) -> None:
         if not self._options.quiet:

@@ -1,4 +1,4 @@
-"""Both ends of a conversation: where a resume begins and continues, times that are missing, pins that name no entry."""
+"""Repair both ends of a conversation: its first message, its leaf, missing times and invalid pins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from clew.conversation.active_path import NIL
 from clew.conversation.load import request
 from clew.conversation.parent_links import SPOKEN
 from clew.conversation.session import Session
-from clew.edit.fix.links import LINKED, Mended, with_entries
+from clew.edit.fix.links import LINKED, Repaired, replace_entries
 from clew.edit.relink import pin_leaf
 from clew.wire.entry import Entry
 from clew.wire.entry_edit import revise
@@ -16,25 +16,25 @@ from clew.wire.json_codec import encode
 from clew.wire.layout import SessionFile
 from clew.wire.timestamps import stamp
 
-BY_TIME = "2.1.29"  # a version that goes on from the newest time
+BY_TIME = "2.1.29"  # a version that continues from the newest time
 _STEP = timedelta(milliseconds=1)
 
 
-def date_all(session: Session) -> Mended | None:
-    """A time for each linked entry that has none that can be read: just after the one before it."""
+def add_missing_times(session: Session) -> Repaired | None:
+    """Give each linked entry without a readable time one just after the entry before it."""
     chain = [e for e in session.entries if e.type in LINKED]
     first = next((e.time for e in chain if e.time), None)
-    last = first - _STEP * len(chain) if first else _written(session)
+    last = first - _STEP * len(chain) if first else _file_time(session)
     revised: dict[int, Entry] = {}
     for entry in chain:
         last = entry.time or last + _STEP
         if entry.time is None or not isinstance(entry.timestamp, str):
             revised[entry.offset] = revise(entry, {"timestamp": encode(stamp(last))})
-    return with_entries(session, revised)
+    return replace_entries(session, revised)
 
 
-def begin_with_prompt(session: Session) -> Mended | None:
-    """Start with the first prompt that is left where a resume would start with a reply, which the API refuses.
+def start_with_prompt(session: Session) -> Repaired | None:
+    """Start with the first remaining prompt where a resume would start with a reply, which the API refuses.
 
     The prompt of that reply is lost. The reply and its calls stay in the file, outside of the conversation.
     """
@@ -42,21 +42,21 @@ def begin_with_prompt(session: Session) -> Mended | None:
     if not messages or messages[0]["role"] != "assistant" or not session.turns:
         return None
     first = session.turns[0].prompt
-    return with_entries(session, {first.offset: revise(first, {"parentUuid": encode(None)})})
+    return replace_entries(session, {first.offset: revise(first, {"parentUuid": encode(None)})})
 
 
-def _written(session: Session) -> datetime:
+def _file_time(session: Session) -> datetime:
     at = session.file.mtime_ns / 1e9 if isinstance(session.file, SessionFile) else 0
     return datetime.fromtimestamp(at, UTC)
 
 
-def unpin(session: Session) -> Mended | None:
-    """Without pins on entries that are not there, or on an agent's: no conversation can go on from them."""
-    gone = {e.offset: e.line.number for e in session.entries if e.type == "last-prompt" and _is_stale(session, e)}
-    if not gone:
+def remove_stale_pins(session: Session) -> Repaired | None:
+    """Remove pins on entries that are missing or an agent's: no conversation can continue from them."""
+    removed = {e.offset: e.line.number for e in session.entries if e.type == "last-prompt" and _is_stale(session, e)}
+    if not removed:
         return None
-    items = tuple(item for item in session.items if item.line.offset not in gone)
-    return Mended(items, tuple(gone.values()))
+    items = tuple(item for item in session.items if item.line.offset not in removed)
+    return Repaired(items, tuple(removed.values()))
 
 
 def _is_stale(session: Session, pin: Entry) -> bool:
@@ -66,29 +66,29 @@ def _is_stale(session: Session, pin: Entry) -> bool:
     return named is None or (named.is_sidechain and not session.is_agent)
 
 
-def pin_last(session: Session) -> Mended | None:
-    """A pin on what was said last, where a late note of the program, or an agent's message, would hide it."""
-    end, said = session.leaf, _last_said(session)
-    if end is None or said is None or (end.type in SPOKEN and not end.is_sidechain):
+def pin_last_message(session: Session) -> Repaired | None:
+    """Pin the last message where a later system line or an agent's message would hide it."""
+    end, message = session.leaf, _last_message(session)
+    if end is None or message is None or (end.type in SPOKEN and not end.is_sidechain):
         return None
     above = session.resume_links.path_to(end)
     spoken = next((e for e in reversed(above) if e.type in SPOKEN), None)
-    if spoken is not None and not spoken.is_sidechain and (spoken.offset >= said.offset or _is_pinned(session, end)):
+    if spoken is not None and not spoken.is_sidechain and (spoken.offset >= message.offset or _is_pinned(session, end)):
         return None
-    return Mended(pin_leaf(session.items, session, said.uuid), (said.line.number,))
+    return Repaired(pin_leaf(session.items, session, message.uuid), (message.line.number,))
 
 
 def _is_pinned(session: Session, end: Entry) -> bool:
     return any(e.type == "last-prompt" and e.leaf == end.uuid for e in session.entries)
 
 
-def _last_said(session: Session) -> Entry | None:
-    said = (e for e in reversed(session.entries) if e.type in SPOKEN and e.message and not e.is_sidechain)
-    return next((e for e in said if session.links.nodes.get(e.uuid) is e), None)
+def _last_message(session: Session) -> Entry | None:
+    messages = (e for e in reversed(session.entries) if e.type in SPOKEN and e.message and not e.is_sidechain)
+    return next((e for e in messages if session.links.nodes.get(e.uuid) is e), None)
 
 
-def make_newest(session: Session) -> Mended | None:
-    """The leaf gets the newest time, where versions that go by the time would stop at an entry above it."""
+def make_leaf_newest(session: Session) -> Repaired | None:
+    """Give the leaf the newest time, where versions that choose by time would stop at an entry above it."""
     end, old = session.leaf, request(session, BY_TIME).leaf
     if end is None or old is None or old.uuid == end.uuid:
         return None
@@ -97,4 +97,4 @@ def make_newest(session: Session) -> Mended | None:
     if all(e.type not in SPOKEN for e in path[at + 1 :]):
         return None
     newest = max(t for e in session.entries if e.type in LINKED and (t := e.time))
-    return with_entries(session, {end.offset: revise(end, {"timestamp": encode(stamp(newest + _STEP))})})
+    return replace_entries(session, {end.offset: revise(end, {"timestamp": encode(stamp(newest + _STEP))})})

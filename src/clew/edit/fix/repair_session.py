@@ -1,6 +1,6 @@
-"""Repair: every flaw that hides prompts, or that some version cannot read, mended one after the other.
+"""Repair every flaw that hides prompts, or that some version cannot read, one after the other.
 
-Each fix says which lines it touched and how many prompts each version of Claude Code brings back before and after it.
+Each fix reports the lines it changed and how many prompts each version of Claude Code restores before and after it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.conversation.session import Session
-from clew.edit.fix.calls import answer_all, keep_first, part_calls, tell_orphans
-from clew.edit.fix.leaf import begin_with_prompt, date_all, make_newest, pin_last, unpin
-from clew.edit.fix.links import Mended, adopt, drop_empty, fill_blank, name_all, open_rings, part_twins, with_entries
+from clew.edit.fix.calls import answer_open_calls, keep_first_results, orphans_to_text, separate_calls
+from clew.edit.fix.leaf import (
+    add_missing_times,
+    make_leaf_newest,
+    pin_last_message,
+    remove_stale_pins,
+    start_with_prompt,
+)
+from clew.edit.fix.links import (
+    Repaired,
+    add_missing_uuids,
+    drop_empty_messages,
+    fill_blank_texts,
+    open_cycles,
+    replace_entries,
+    replace_missing_parents,
+    separate_duplicates,
+)
 from clew.edit.salvaged_entries import split_damaged
 from clew.facts.health import BAD_TEXT, VERSIONS, health
 from clew.wire.entry import Damaged
@@ -23,12 +38,12 @@ from clew.wire.line import BOM
 if TYPE_CHECKING:
     from clew.edit.plan import Plan
 
-Kept = tuple[int, ...]  # the prompts that each version of VERSIONS brings back
+Kept = tuple[int, ...]  # the number of prompts that each of VERSIONS restores
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One kind of flaw, mended: in which lines, and what it did to the prompts that a resume brings back."""
+    """One repaired kind of flaw: its lines, and the number of prompts that a resume restores before and after."""
 
     name: str
     text: str
@@ -38,68 +53,68 @@ class Fix:
 
 
 def repair(plan: Plan) -> tuple[Plan, tuple[Fix, ...]]:
-    """A plan whose session every version reads as well as it can, and what had to be done for it."""
+    """Return a plan whose session every version reads as well as possible, and the fixes."""
     session, fixes = plan.session, list[Fix]()
-    kept = reach(plan.source)
+    restored = restored_prompts(plan.source)
     if damaged := tuple(item.line.number for item in plan.source.damage if item.salvaged):
-        kept = _note(fixes, "damage", damaged, kept, session)
+        restored = _record_fix(fixes, "damage", damaged, restored, session)
     for name, fix in FIXES.items():
-        if mended := fix(session):
-            session = Session(mended.items, file=plan.source.file)
-            kept = _note(fixes, name, mended.lines, kept, session)
+        if repaired := fix(session):
+            session = Session(repaired.items, file=plan.source.file)
+            restored = _record_fix(fixes, name, repaired.lines, restored, session)
     agents = dict(plan.agents)
     for agent in plan.source.agents:
         if agent.file and agent.session.damage:
             agents[agent.id] = split_damaged(agent.session)
             lines = tuple(item.line.number for item in agent.session.damage)
-            kept = _note(fixes, "agent", lines, kept, session)
+            restored = _record_fix(fixes, "agent", lines, restored, session)
     if not fixes:
         return plan, ()
-    made = plan.then(session.items, f"repair: {', '.join(fix.name for fix in fixes)}")
-    return replace(made, agents=agents), tuple(fixes)
+    repaired_plan = plan.then(session.items, f"repair: {', '.join(fix.name for fix in fixes)}")
+    return replace(repaired_plan, agents=agents), tuple(fixes)
 
 
-def reach(session: Session) -> Kept:
-    """How many prompts each version brings back; none if it does not resume the session at all."""
-    return tuple(0 if made.refusal else made.kept for made in health(session, VERSIONS).resumes)
+def restored_prompts(session: Session) -> Kept:
+    """Return how many prompts each version restores; 0 if it refuses to resume the session."""
+    return tuple(0 if resume.refusal else resume.kept for resume in health(session, VERSIONS).resumes)
 
 
-def _note(fixes: list[Fix], name: str, lines: tuple[int, ...], before: Kept, session: Session) -> Kept:
-    after = reach(session)
+def _record_fix(fixes: list[Fix], name: str, lines: tuple[int, ...], before: Kept, session: Session) -> Kept:
+    after = restored_prompts(session)
     fixes.append(Fix(name, TEXTS[name], lines, before, after))
     return after
 
 
-def clear_text(session: Session) -> Mended | None:
-    """Lines with bytes that are no text, or a byte order mark, written so that every version reads them."""
+def fix_encoding(session: Session) -> Repaired | None:
+    """Rewrite lines with invalid UTF-8 or a byte order mark so that every version reads them."""
     odd = {e.offset: e for e in session.entries if e.leniency == BAD_TEXT or e.raw.startswith(BOM)}
-    return with_entries(session, {offset: parse_at(encode(e.data), e.line) for offset, e in odd.items()})
+    return replace_entries(session, {offset: parse_at(encode(e.data), e.line) for offset, e in odd.items()})
 
 
-def drop_damage(session: Session) -> Mended | None:
-    """Without the lines of which nothing could be saved; the original keeps them."""
+def drop_unreadable(session: Session) -> Repaired | None:
+    """Remove the lines from which nothing could be salvaged; the original keeps them."""
     lines = tuple(item.line.number for item in session.damage)
-    return Mended(tuple(i for i in session.items if not isinstance(i, Damaged)), lines) if lines else None
+    return Repaired(tuple(i for i in session.items if not isinstance(i, Damaged)), lines) if lines else None
 
 
-FIXES: dict[str, Callable[[Session], Mended | None]] = {
-    "unreadable": drop_damage,
-    "text": clear_text,
-    "empty": drop_empty,
-    "uuid": name_all,
-    "duplicate": part_twins,
-    "parent": adopt,
-    "cycle": open_rings,
-    "time": date_all,
-    "pin": unpin,
-    "leaf": pin_last,
-    "beginning": begin_with_prompt,
-    "twice": part_calls,
-    "extra": keep_first,
-    "orphan": tell_orphans,
-    "call": answer_all,
-    "blank": fill_blank,
-    "order": make_newest,
+FIXES: dict[str, Callable[[Session], Repaired | None]] = {
+    "unreadable": drop_unreadable,
+    "text": fix_encoding,
+    "empty": drop_empty_messages,
+    "uuid": add_missing_uuids,
+    "duplicate": separate_duplicates,
+    "parent": replace_missing_parents,
+    "cycle": open_cycles,
+    "time": add_missing_times,
+    "pin": remove_stale_pins,
+    "leaf": pin_last_message,
+    "beginning": start_with_prompt,
+    "twice": separate_calls,
+    "extra": keep_first_results,
+    "orphan": orphans_to_text,
+    "call": answer_open_calls,
+    "blank": fill_blank_texts,
+    "order": make_leaf_newest,
 }
 
 TEXTS = {

@@ -1,4 +1,4 @@
-"""Slim turns: the replies of a turn as one text, without thinking, and its calls left out or kept without their results."""
+"""Merge the replies of a turn into one text, without thinking, and drop or shorten its calls."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Literal
 from clew.conversation.turns import Turn
 from clew.edit.summary.age_levels import LEVELS, VERBATIM, Level
 from clew.edit.summary.compact_boundary import MARK
-from clew.edit.summary.sentence_extract import shortened
-from clew.edit.summary.summariser import spoken_text, tally
+from clew.edit.summary.sentence_extract import shorten_line
+from clew.edit.summary.summariser import count_names, reply_text
 from clew.wire.content_block import result_text
 from clew.wire.entry import Entry
 from clew.wire.entry_edit import block_bytes, revise
@@ -21,15 +21,15 @@ from clew.wire.json_splice import join_array, splice
 Tools = Literal["drop", "keep"]
 
 THOUGHT = ("thinking", "redacted_thinking")
-INPUT = 160  # characters of each text in the input of a call that is kept
-OUTPUT = 120  # characters of a result that is short enough to stay
+MAX_INPUT = 160  # characters of each text in the input of a call that is kept
+MAX_OUTPUT = 120  # characters of a result that is short enough to stay
 _NOTE = re.compile(r"\s*\[Calls left out: [^\]]*\]\s*\Z")
 _SERVER = re.compile(r"(?:server|mcp)_tool_use|\w+_tool_result")
 
 
 @dataclass(frozen=True, slots=True)
 class CompressTurn:
-    """A turn that is to become slim. `text` is what its replies say, to be summarised if it is longer than the level."""
+    """A turn to shorten. `text` is the text of its replies, to be summarised if it is longer than the level."""
 
     turn: Turn
     level: Level
@@ -48,42 +48,42 @@ class CompressTurn:
 
     @property
     def carrier(self) -> Entry:
-        """The reply that carries the text: the last that has one."""
+        """The reply that gets the text: the last one that has a text."""
         speaking = [entry for entry in self.replies if entry.text.strip()]
         return (speaking or self.replies)[-1]
 
 
-def job(turn: Turn, level: Level, tools: Tools) -> CompressTurn | None:
-    """What there is to do for a turn; nothing if it is slim already, or is to stay as it is."""
+def compress_task(turn: Turn, level: Level, tools: Tools) -> CompressTurn | None:
+    """Return what to do for a turn; None if it is short already, or stays unchanged."""
     if level is VERBATIM:
         return None
     replies = tuple(e for e in turn.entries if e.type == "assistant" and not e.is_synthetic and not e.is_api_error)
     if not replies:
         return None
-    whole = spoken_text(replies)
-    note = _NOTE.search(whole) if _rank(replies) else None
-    found = CompressTurn(
-        turn, level, tools, replies, whole[: note.start()] if note else whole, note[0].strip() if note else ""
+    text = reply_text(replies)
+    note = _NOTE.search(text) if _rank(replies) else None
+    match = CompressTurn(
+        turn, level, tools, replies, text[: note.start()] if note else text, note[0].strip() if note else ""
     )
-    return found if _has_work(found) else None
+    return match if _has_work(match) else None
 
 
-def reworded(work: CompressTurn, text: str, dropped: Collection[str]) -> dict[int, Entry | None]:
-    """The replies of a turn with their one text, by offset; None for those that go."""
-    carried = _text(work, text, dropped)
+def replace_replies(work: CompressTurn, text: str, dropped: Collection[str]) -> dict[int, Entry | None]:
+    """Return the replies of a turn with the one text, by offset; None for removed replies."""
+    carried = _carrier_text(work, text, dropped)
     carrier = work.carrier
-    found: dict[int, Entry | None] = {}
+    replaced: dict[int, Entry | None] = {}
     for entry in work.replies:
         blocks = _blocks(entry, work.tools, dropped, carried if entry is carrier else "")
         changes: dict[str, Any] = {"message": {"content": join_array(blocks)}}
         if entry is carrier:
             changes[MARK] = encode(work.level.name)
-        found[entry.offset] = revise(entry, changes) if blocks else None
-    return found
+        replaced[entry.offset] = revise(entry, changes) if blocks else None
+    return replaced
 
 
-def answered(entry: Entry, calls: Collection[str], tools: Tools) -> Entry | None:
-    """An entry of results with those of some calls left out, or cut to a word of what they were; None if nothing is left."""
+def shorten_results(entry: Entry, calls: Collection[str], tools: Tools) -> Entry | None:
+    """Return an entry with the results of some calls removed or shortened; None if nothing is left."""
     blocks: list[bytes] = []
     failed = {result.tool_use_id for result in entry.results if entry.failed(result)}
     for raw in block_bytes(entry):
@@ -91,15 +91,15 @@ def answered(entry: Entry, calls: Collection[str], tools: Tools) -> Entry | None
         if isinstance(block, dict) and block.get("type") == "tool_result" and block.get("tool_use_id") in calls:
             if tools == "drop":
                 continue
-            raw = splice(raw, {"content": encode(_stub(block, block.get("tool_use_id") in failed))})
+            raw = splice(raw, {"content": encode(_shorten_result(block, block.get("tool_use_id") in failed))})
         blocks.append(raw)
-    detail = None if tools == "drop" else _small(decode(entry.tool_use_result))
+    detail = None if tools == "drop" else _shorten_record(decode(entry.tool_use_result))
     record = {"toolUseResult": None if detail is None else encode(detail)} if bytes(entry.tool_use_result) else {}
     return revise(entry, {"message": {"content": join_array(blocks)}, **record}) if blocks else None
 
 
 def _has_work(work: CompressTurn) -> bool:
-    """Whether the turn would change."""
+    """Return whether the turn would change."""
     if _rank(work.replies) >= work.level.rank:
         return bool(work.calls) if work.tools == "drop" else False
     texts = sum(bool(entry.text.strip()) for entry in work.replies)
@@ -108,20 +108,20 @@ def _has_work(work: CompressTurn) -> bool:
 
 
 def _rank(replies: Iterable[Entry]) -> int:
-    """How closely a turn was kept before."""
+    """Return the level to which a turn was shortened before."""
     marks = (entry.data.get(MARK) for entry in replies if MARK.encode() in entry.raw)
     return max((LEVELS[mark].rank for mark in marks if isinstance(mark, str) and mark in LEVELS), default=0)
 
 
-def _text(work: CompressTurn, text: str, dropped: Collection[str]) -> str:
+def _carrier_text(work: CompressTurn, text: str, dropped: Collection[str]) -> str:
     names = [use.name or "?" for entry in work.replies for use in entry.uses if use.id in dropped]
-    notes = [work.note, f"[Calls left out: {tally(names)}]" if work.tools == "drop" and names else ""]
+    notes = [work.note, f"[Calls left out: {count_names(names)}]" if work.tools == "drop" and names else ""]
     return "\n\n".join(part for part in (text.strip(), *notes) if part)
 
 
 def _blocks(entry: Entry, tools: Tools, dropped: Collection[str], text: str) -> list[bytes]:
-    """The blocks of a reply that stay: one text, the calls, and whatever is unknown."""
-    found = [encode({"type": "text", "text": text})] if text else []
+    """Return the blocks of a reply that are kept: one text, the calls, and unknown blocks."""
+    blocks = [encode({"type": "text", "text": text})] if text else []
     for raw in block_bytes(entry) if entry.message and isinstance(entry.message.content, list) else ():
         block = decode(raw)
         kind = as_text(block.get("type")) if isinstance(block, dict) else ""
@@ -130,35 +130,35 @@ def _blocks(entry: Entry, tools: Tools, dropped: Collection[str], text: str) -> 
         if kind == "tool_use" and as_text(block.get("id")) in dropped:
             if tools == "drop":
                 continue
-            raw = splice(raw, {"input": encode(_cut(block.get("input")))})
-        found.append(raw)
-    return found
+            raw = splice(raw, {"input": encode(_shorten_input(block.get("input")))})
+        blocks.append(raw)
+    return blocks
 
 
-def _cut(value: Any) -> Any:
-    """The input of a call with its long texts cut."""
-    return map_texts(value, lambda text: text if len(text) <= INPUT else shortened(text, INPUT))
+def _shorten_input(value: Any) -> Any:
+    """Shorten the long texts in the input of a call."""
+    return map_texts(value, lambda text: text if len(text) <= MAX_INPUT else shorten_line(text, MAX_INPUT))
 
 
-def _stub(block: Mapping[str, Any], is_failure: bool) -> Any:
-    """What is left of a result: all of a short one, else how long it was, and of an error how it began."""
+def _shorten_result(block: Mapping[str, Any], is_failure: bool) -> Any:
+    """Return a short result unchanged, else its length, and of an error how it starts."""
     content = block.get("content")
-    if isinstance(content, str) and len(content) <= OUTPUT:
+    if isinstance(content, str) and len(content) <= MAX_OUTPUT:
         return content
     text = result_text(content)
-    began = shortened(text, OUTPUT // 2) + " " if is_failure else ""
-    return f"{began}[{len(text)} characters left out]"
+    beginning = shorten_line(text, MAX_OUTPUT // 2) + " " if is_failure else ""
+    return f"{beginning}[{len(text)} characters left out]"
 
 
-def _small(detail: Any) -> Any:
-    """The program's own record of a result without what is long in it."""
+def _shorten_record(detail: Any) -> Any:
+    """Remove long values from Claude Code's record of a result."""
     if isinstance(detail, dict):
-        kept = {key: value for key, value in detail.items() if _is_small(value)}
-        return kept or None
+        fields = {key: value for key, value in detail.items() if _is_small(value)}
+        return fields or None
     if isinstance(detail, str):  # the message of a failure: that it is a string says that the tool failed
-        return shortened(detail, OUTPUT)
+        return shorten_line(detail, MAX_OUTPUT)
     return detail if _is_small(detail) else None
 
 
 def _is_small(value: Any) -> bool:
-    return isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= OUTPUT)
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= MAX_OUTPUT)

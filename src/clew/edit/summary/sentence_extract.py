@@ -1,7 +1,7 @@
-"""Extracts: the telling sentences of a text, chosen without a model. The same text always gives the same extract.
+"""Extract the most informative sentences of a text without a model; the result is deterministic.
 
-The first and the last sentence count most, then those that name files, decide something, or tell of errors and numbers.
-Code blocks are left out unless there is nothing else.
+The first and the last sentence count most, then those that name files, decide something, or report errors and
+numbers. Code blocks are left out unless there is nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _MARKUP = re.compile(r"^\s*(?:(?:[#>*+|-]+|\d+[.)])\s+)+")
-_TELLING: tuple[tuple[re.Pattern[str], int], ...] = (
+_INFORMATIVE: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"`[^`\n]+`|\b[\w-]+(?:[./\\][\w-]+)*\.[A-Za-z]\w{0,4}\b"), 3),  # a file or a symbol
     (re.compile(r"\b(?:error|fail|exception|traceback|bug|broke|crash|wrong|missing|refus|denied)", re.IGNORECASE), 3),
     (re.compile(r"\b(?:decid|because|instead|so that|therefore|must|chose|agreed|rather than)", re.IGNORECASE), 3),
@@ -19,32 +19,32 @@ _TELLING: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"\d"), 1),
 )
 _FIRST, _LAST = 5, 4
-_LONG = 240  # characters; a longer sentence takes the place of several
+_LONG = 240  # characters; a longer sentence displaces several others
 
 
-def extract(text: str, limit: int) -> str:
-    """At most `limit` characters of a text, in whole sentences where they fit; a short text as it is."""
+def extract_sentences(text: str, limit: int) -> str:
+    """Return at most `limit` characters of a text, in whole sentences where they fit; a short text unchanged."""
     text = text.strip()
     if len(text) <= limit:
         return text
-    found = _sentences(_FENCE.sub("\n", text)) or _sentences(text)
+    sentences = _sentences(_FENCE.sub("\n", text)) or _sentences(text)
     chosen: set[int] = set()
     room = limit
-    for index in sorted(range(len(found)), key=lambda i: (-_score(found, i), i)):
-        if len(found[index]) + 1 <= room:
+    for index in sorted(range(len(sentences)), key=lambda i: (-_score(sentences, i), i)):
+        if len(sentences[index]) + 1 <= room:
             chosen.add(index)
-            room -= len(found[index]) + 1
+            room -= len(sentences[index]) + 1
     if not chosen:
-        return shortened(found[0] if found else text, limit)
-    return " ".join(found[index] for index in sorted(chosen))
+        return shorten_line(sentences[0] if sentences else text, limit)
+    return " ".join(sentences[index] for index in sorted(chosen))
 
 
-def shortened(text: str, limit: int) -> str:
-    """A text on one line, cut between words."""
-    words = " ".join(text.split())
-    if len(words) <= limit:
-        return words
-    cut = words[: max(limit - 1, 0)]
+def shorten_line(text: str, limit: int) -> str:
+    """Return a text on one line, cut between words."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    cut = line[: max(limit - 1, 0)]
     return (cut[: cut.rfind(" ")] if " " in cut[limit // 2 :] else cut).rstrip() + "…"
 
 
@@ -55,6 +55,6 @@ def _sentences(text: str) -> list[str]:
 
 def _score(sentences: list[str], index: int) -> float:
     sentence = sentences[index]
-    score = sum(weight for pattern, weight in _TELLING if pattern.search(sentence))
+    score = sum(weight for pattern, weight in _INFORMATIVE if pattern.search(sentence))
     score += _FIRST if index == 0 else _LAST if index == len(sentences) - 1 else 0
     return score - len(sentence) / _LONG

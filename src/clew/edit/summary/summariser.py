@@ -1,7 +1,7 @@
-"""Pieces: what is to be said in fewer words, and by whom.
+"""Define summary tasks and the summariser interface, and summarise by extracts.
 
-A summariser takes pieces and gives for each of them a text, or the error that kept it from one. It is handed in from
-outside: a model (`ask`), the extracts here, or a test.
+A summariser takes tasks and returns a text, or an error, for each. It is passed in: a model (`model_summariser`),
+the extracts defined here, or a test.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 
 from clew.conversation.replies import merge_replies
 from clew.conversation.turns import Turn
-from clew.edit.summary.sentence_extract import extract, shortened
+from clew.edit.summary.sentence_extract import extract_sentences, shorten_line
 from clew.errors import ApiError
 from clew.facts.tool_catalog import label, tool_name
 from clew.wire.entry import Entry
 
-_LEAST = 80  # characters for a turn, however many there are
-_PROMPT = 200
-_CALL = 160
+_MIN_SHARE = 80  # characters for a turn, however many there are
+_MAX_PROMPT = 200
+_MAX_CALL = 160
 
 
 @dataclass(frozen=True, slots=True)
 class TurnText:
-    """A prompt, the replies to it, and the calls by name; an earlier summary has replies alone."""
+    """A prompt, the text of its replies, and its calls by name; an earlier summary has only a text."""
 
     number: int | None
     prompt: str
@@ -34,7 +34,7 @@ class TurnText:
 
 @dataclass(frozen=True, slots=True)
 class SummaryTask:
-    """Turns to be summarised in about `limit` characters. The prompts are part of it, or only there to explain it."""
+    """Turns to summarise in about `limit` characters. The prompts are part of it, or only an explanation."""
 
     said: tuple[TurnText, ...]
     limit: int
@@ -42,7 +42,7 @@ class SummaryTask:
 
     @property
     def name(self) -> str:
-        numbers = [each.number for each in self.said if each.number is not None]
+        numbers = [turn_text.number for turn_text in self.said if turn_text.number is not None]
         if not numbers:
             return "what came first"
         return f"turn {numbers[0]}" if len(numbers) == 1 else f"turns {numbers[0]} to {numbers[-1]}"
@@ -51,41 +51,46 @@ class SummaryTask:
 Summarise = Callable[[Sequence[SummaryTask]], Sequence[str | ApiError]]
 
 
-def extractive(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
-    """Summaries without a model: sentences out of each piece."""
-    return [_outline(piece) if piece.with_prompts else extract(piece.said[0].text, piece.limit) for piece in pieces]
+def summarise_by_extract(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
+    """Summarise without a model, by sentences of each text."""
+    return [
+        _outline(piece) if piece.with_prompts else extract_sentences(piece.said[0].text, piece.limit)
+        for piece in pieces
+    ]
 
 
-def said(turn: Turn, number: int | None, cwd: str | None) -> TurnText:
-    """What was said in a turn."""
+def describe_turn(turn: Turn, number: int | None, cwd: str | None) -> TurnText:
+    """Return the prompt, replies and calls of a turn."""
     calls = tuple(
-        shortened(f"{label(call, cwd)}{' (failed)' if call.failed else ''}", _CALL) for call in turn.calls if call.name
+        shorten_line(f"{label(call, cwd)}{' (failed)' if call.failed else ''}", _MAX_CALL)
+        for call in turn.calls
+        if call.name
     )
-    return TurnText(number, turn.text, spoken_text(turn.entries), calls)
+    return TurnText(number, turn.text, reply_text(turn.entries), calls)
 
 
-def spoken_text(entries: Iterable[Entry]) -> str:
-    """The texts of the replies; what the program wrote in the model's name is none."""
-    found = (reply.text.strip() for reply in merge_replies(entries) if not reply.is_synthetic)
-    return "\n\n".join(text for text in found if text)
+def reply_text(entries: Iterable[Entry]) -> str:
+    """Return the texts of the replies, without those that Claude Code wrote itself."""
+    texts = (reply.text.strip() for reply in merge_replies(entries) if not reply.is_synthetic)
+    return "\n\n".join(text for text in texts if text)
 
 
-def tally(names: Iterable[str]) -> str:
-    """Names of tools with how often each was called: `Bash ×8, Read ×3`."""
+def count_names(names: Iterable[str]) -> str:
+    """Count tool names: `Bash ×8, Read ×3`."""
     counts = Counter(tool_name(name) for name in names)
     return ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in counts.most_common())
 
 
 def _outline(piece: SummaryTask) -> str:
-    """The prompts, each with an extract of what came of it."""
-    share = max(_LEAST, piece.limit // max(len(piece.said), 1))
-    return "\n".join(_turn_outline(each, share, piece.limit) for each in piece.said)
+    """Return the prompts, each with an extract of its replies."""
+    share = max(_MIN_SHARE, piece.limit // max(len(piece.said), 1))
+    return "\n".join(_turn_outline(turn_text, share, piece.limit) for turn_text in piece.said)
 
 
-def _turn_outline(each: TurnText, share: int, limit: int) -> str:
-    if each.number is None:
-        return extract(each.text, limit // 2)
-    asked = shortened(each.prompt, min(_PROMPT, share))
-    answered = extract(each.text, max(_LEAST, share - len(asked)))
-    called = "; ".join(each.calls[:3]) if not answered else ""
-    return f"{each.number}. {asked}\n   {' '.join((answered or called or '(no reply)').split())}"
+def _turn_outline(turn_text: TurnText, share: int, limit: int) -> str:
+    if turn_text.number is None:
+        return extract_sentences(turn_text.text, limit // 2)
+    prompt = shorten_line(turn_text.prompt, min(_MAX_PROMPT, share))
+    reply = extract_sentences(turn_text.text, max(_MIN_SHARE, share - len(prompt)))
+    called = "; ".join(turn_text.calls[:3]) if not reply else ""
+    return f"{turn_text.number}. {prompt}\n   {' '.join((reply or called or '(no reply)').split())}"
