@@ -53,7 +53,7 @@ def test_passages_are_the_same_without_the_fast_decoder(claude: Claude, monkeypa
     with claude.refreshed() as index:
         fast = [p.text for p in index.search("apple")[0].passages]
         monkeypatch.setitem(sys.modules, "_json", None)
-        monkeypatch.setattr("clew.index.snippet._held", [])
+        monkeypatch.setattr("clew.index.entry_text._scanner", [])
         assert [p.text for p in index.search("apple")[0].passages] == fast
 
 

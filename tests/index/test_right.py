@@ -11,8 +11,8 @@ import pytest
 
 from clew.facts.searchable_text import words
 from clew.index.base64_filter import strip_base64
+from clew.index.index_schema import LONG_OUTPUT
 from clew.index.session_index import Index
-from clew.index.snippet import LONG_OUTPUT
 from clew.index.tokenizer import is_wide, tokenize
 from clew.wire.entry import entries, read
 

@@ -107,7 +107,7 @@ def _without(patch: Patch, name: str, value: object) -> None:
 
 @violates("R222", "a snippet is the beginning of the passage, with or without the match")
 def snippets_are_beginnings(patch: Patch) -> None:
-    @patch.wrap(snippet._place)
+    @patch.wrap(snippet._best_position)
     def wrong(original, text, terms):
         return 0
 

@@ -7,6 +7,7 @@ Modules:
     changed_files      Compare a shard with the transcripts on disk: which files are new or changed, which are
                        deleted.
     cross_passage      Find sessions that contain every word of a query, but not in one passage.
+    entry_text         Read the text of an indexed piece again from its transcript, fast enough for a search.
     fts_match          Find the passages that match a query, grouped by file, with the data needed to rank them.
     gone_sessions      Find sessions whose transcript is gone but which the archive or Claude Code's own lists still
                        know.
@@ -26,7 +27,7 @@ Modules:
     session_facts      Collect the facts of a session (titles, times, models, rounds) from its entries,
                        incrementally.
     session_index      The search index: open, refresh and query it.
-    snippet            Passages: the place in a transcript where a match is, cut out of its line.
+    snippet            Cut a snippet of one line around the matches in a text, and mark them.
     spelling           Correct typing errors: replace words that are not in the index by the most similar ones.
     sql_filters        Translate query filters into SQL conditions, so that a LIMIT counts only passages that pass
                        them.

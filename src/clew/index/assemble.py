@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from clew.index.entry_text import read_text
 from clew.index.fts_match import find_matches, json_list, sessions_with_agents
 from clew.index.index_schema import FIELDS, SIDE_FIELDS, SPOKEN_FIELDS, shard_number
 from clew.index.query_syntax import INPUTS
 from clew.index.ranking import passage_score, session_score
 from clew.index.results import SearchResult
-from clew.index.snippet import Passage, cut, marks, text_at
+from clew.index.snippet import Passage, cut, find_marks
 from clew.index.sql_filters import build_conditions
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MAX_PASSAGES = 3
 FOLD_DEPTH = 64  # best matches of a session that are compared with other sessions; all of them if these are repetitions
 SPARE_SESSIONS = 5  # candidates beyond the limit, because some consist of repetitions only
+_MAX_WORD = 100  # characters; a snippet with longer words may show base64, which is not searchable
 _FACT_COLUMNS = (
     "session, agent, path, folder, cwd, branches, models, started, ended, messages,"
     " custom, made, last, summary, first, command"
@@ -245,8 +247,12 @@ def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
     if passage.offset < 0:
         passage.kind, passage.text, passage.marks = _best_title(result, query)
         return
-    text = text_at(passage.path, passage.offset, passage.field, passage.part, query.terms)
+    text = read_text(passage.path, passage.offset, passage.field, passage.part, query.terms)
     passage.text, passage.marks = cut(text, query.terms)
+    if any(len(word) > _MAX_WORD for word in passage.text.split()):
+        from clew.index.base64_filter import strip_base64
+
+        passage.text, passage.marks = cut(strip_base64(text), query.terms)
     first = dict(result.titles).get("first prompt", "").rstrip("…")
     if passage.field == "prompt" and first and " ".join(text.split()).startswith(first):
         passage.kind = "first prompt"
@@ -254,7 +260,7 @@ def _set_snippet(passage: Passage, result: SearchResult, query: Query) -> None:
 
 def _best_title(result: SearchResult, query: Query) -> tuple[str, str, tuple[tuple[int, int], ...]]:
     """Return the kind, text and marks of the title with the most matches."""
-    titles = [(kind, text, marks(text, query.terms)) for kind, text in result.titles]
+    titles = [(kind, text, find_marks(text, query.terms)) for kind, text in result.titles]
     return max(titles, key=lambda title: len(title[2]), default=("", result.title, ()))
 
 

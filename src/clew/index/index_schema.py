@@ -19,6 +19,7 @@ from clew.system.sqlite_file import BUSY_MS, DAMAGE, WriteTransaction, reset_dat
 MEMORY = ":memory:"
 VERSION = 11
 SHARDS = 2
+LONG_OUTPUT = 1 << 20  # `part` of a piece from here on: a piece of a long-output file
 FIELDS = ("title", "prompt", "reply", "thinking", "input", "result", "todo", "plan")
 SPOKEN_FIELDS = FIELDS[:4]  # in the table `said`; tool inputs, tool results, todo lists and plans are in `done`
 SIDE_FIELDS = ("todo", "plan")  # fields of side files

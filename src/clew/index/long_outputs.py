@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from clew.index.snippet import LONG_OUTPUT
+from clew.index.index_schema import LONG_OUTPUT
 from clew.wire.overflow_files import Overflow, find_overflow, list_overflows, open_without_links
 
 if TYPE_CHECKING:

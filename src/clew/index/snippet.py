@@ -1,7 +1,4 @@
-"""Passages: the place in a transcript where a match is, cut out of its line.
-
-The line is decoded by the C part of the standard library alone: importing the rest of it would take longer than the search.
-"""
+"""Cut a snippet of one line around the matches in a text, and mark them."""
 
 from __future__ import annotations
 
@@ -11,23 +8,19 @@ from clew.index.tokenizer import is_wide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
+    from collections.abc import Iterator, Sequence
 
     from clew.index.query_syntax import Term
 
-LONG_OUTPUT = 1 << 20  # parts from here on are pieces of a file beside the transcript
-WIDTH = 240
-BEFORE = WIDTH // 3
-_PART = 1 << 13
-_LOOKS = 8  # places of a word that are tried for the best cut
-_ASIDE = ("system-reminder", "ide_selection", "ide_opened_file", "ide_diagnostics")
+WIDTH = 240  # characters of a snippet
+BEFORE = WIDTH // 3  # of them before the match
+_MAX_TRIES = 8  # occurrences of a term that are tried for the best position
 
 
 class Passage:
-    """Text around a match; `marks` are where in it the words that were asked for stand.
+    """Text around a match; `marks` are the spans of the matching terms.
 
-    For a title `kind` says which: custom title, title or summary; of prompts it tells the first prompt.
+    `kind` says which title it is (custom title, title or summary), or marks the first prompt.
     """
 
     __slots__ = (
@@ -54,144 +47,20 @@ class Passage:
         self.path, self.offset, self.field, self.part, self.kind = path, offset, field, part, kind
         self.text, self.marks = text, marks
         self.tool, self.failed, self.time, self.agent, self.score = tool, failed, time, agent, score
-        self.round, self.input = 0, ""  # the round that it stands in, and the kind of input if it is one
-        self.similarity: float | None = None  # if it was found by meaning
+        self.round, self.input = 0, ""  # number of its round, and the kind of input if it is one
+        self.similarity: float | None = None  # if it was found by a semantic search
 
     def __repr__(self) -> str:
         return f"Passage({self.field}, {self.text!r})"
 
 
-class _Plain:
-    """How the decoder is to go about it: as the standard one, but with control characters let through."""
-
-    strict = False
-    object_hook = object_pairs_hook = None
-    parse_float = parse_int = parse_constant = str
-
-
-_held: list[Callable[[str, int], tuple[Any, int]]] = []
-
-
-def _decode(line: str) -> Any:
-    """The JSON value that a text begins with. The decoder is made once. Raises ValueError or StopIteration."""
-    if not _held:
-        try:
-            from _json import make_scanner
-
-            _held.append(make_scanner(_Plain))  # type: ignore[arg-type]
-        except (ImportError, AttributeError, TypeError):  # another Python
-            from json import JSONDecoder
-
-            _held.append(JSONDecoder(strict=False).raw_decode)
-    return _held[0](line, 0)[0]
-
-
-def text_at(path: str, offset: int, field: str, part: int, terms: Sequence[Term]) -> str:
-    """The text of a piece; of several of its kind in the line the one that holds the most of the terms."""
-    entry = _line(path, offset)
-    if part >= LONG_OUTPUT:
-        from clew.index.long_outputs import piece_text
-
-        if text := piece_text(path, entry, part):
-            return text
-    pieces = list(_pieces(entry))
-    mine = [text for kind, text in pieces if kind == field]
-    if not terms and part < len(pieces) and pieces[part][0] == field:
-        return pieces[part][1]
-    if len(mine) < 2:
-        return mine[0] if mine else ""
-    return max(mine, key=lambda text: sum(any(_spans(_lowered(text), term)) for term in terms))
-
-
-def _line(path: str, offset: int) -> dict[str, Any]:
-    """The entry that begins at an offset; nothing if the file has gone or has changed."""
-    try:
-        value = _decode(_read(path, offset).decode("utf-8", "replace").lstrip("\ufeff \t"))
-    except (OSError, ValueError, StopIteration, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _read(path: str, offset: int) -> bytes:
-    """A line. Most are short, and the first reading is enough."""
-    with open(path, "rb", buffering=0) as file:
-        file.seek(offset)
-        line = file.read(_PART)
-        while (stop := line.find(b"\n")) < 0 and (more := file.read(8 * len(line))):
-            line += more
-    return line if stop < 0 else line[:stop]
-
-
-def _pieces(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(field, text) for each piece of an entry, in the order of the index."""
-    message = entry.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    if entry.get("type") == "attachment":
-        attachment = entry.get("attachment")
-        yield "prompt", _text(attachment.get("prompt")) if isinstance(attachment, dict) else ""
-    elif isinstance(content, str):
-        yield ("reply", content) if entry.get("type") == "assistant" else ("prompt", _said(content))
-    elif isinstance(content, list) and entry.get("type") == "assistant":
-        yield from _replied([block for block in content if isinstance(block, dict)])
-    elif isinstance(content, list):
-        results = [b for b in content if isinstance(b, dict) and b.get("type") == "tool_result"]
-        for block in results:
-            if text := _text(block.get("content")):
-                yield "result", text
-        if not results:
-            yield "prompt", _said(_text(content))
-
-
-def _replied(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    for block in blocks:
-        kind = block.get("type")
-        if kind == "text" and isinstance(text := block.get("text"), str) and text:
-            yield "reply", text
-        elif kind == "thinking" and isinstance(text := block.get("thinking"), str) and text:
-            yield "thinking", text
-        elif kind in ("tool_use", "server_tool_use") and (text := "\n".join(_strings(block.get("input")))):
-            yield "input", text
-
-
-def _text(content: object) -> str:
-    """The text of some content: a string, or blocks that hold one."""
-    if isinstance(content, list):
-        return "\n".join(text for part in content if not isinstance(part, list) and (text := _text(part)))
-    if isinstance(content, dict):
-        text = content.get("text") or content.get("tool_name") or ""
-        return text if isinstance(text, str) else ""
-    return content if isinstance(content, str) else ""
-
-
-def _strings(value: object) -> Iterator[str]:
-    todo = [value]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict | list):
-            todo += [*(item.values() if isinstance(item, dict) else item)][::-1]
-
-
-def _said(text: str) -> str:
-    """A prompt as a person would quote it: a command as it was typed, and nothing that the editor put in."""
-    if text.lstrip().startswith("<command-"):
-        parts = (_tagged(text, tag) for tag in ("command-name", "command-args"))
-        return " ".join(part for part in parts if part)
-    for tag in _ASIDE:
-        while f"<{tag}>" in text and f"</{tag}>" in text:
-            before, _, rest = text.partition(f"<{tag}>")
-            text = before + rest.partition(f"</{tag}>")[2]
-    return text
-
-
-def _tagged(text: str, tag: str) -> str:
-    return text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
-
-
 def cut(text: str, terms: Sequence[Term], width: int = WIDTH) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The best stretch of a text for some terms, on one line, and where the terms stand in it."""
-    at = _place(text, terms)
+    """Return the best part of a text for some terms, on one line, and the spans of the terms in it.
+
+    cut("…\nretry with\n  backoff…", [retry]) gives ("retry with backoff", ((0, 5),)): white space is collapsed, and the
+    start moves to the next word after at most BEFORE characters of context.
+    """
+    at = _best_position(text, terms)
     start = max(0, at - BEFORE)
     if start:
         start = next((i + 1 for i in range(start, at) if text[i].isspace()), start)
@@ -200,68 +69,68 @@ def cut(text: str, terms: Sequence[Term], width: int = WIDTH) -> tuple[str, tupl
         stop = next((i for i in range(stop, max(at, stop - 30), -1) if text[i].isspace()), stop)
     short = " ".join(text[start:stop].split())
     short = f"{'…' if text[:start].strip() else ''}{short}{'…' if text[stop:].strip() else ''}"
-    return short, marks(short, terms)
+    return short, find_marks(short, terms)
 
 
-def _place(text: str, terms: Sequence[Term]) -> int:
-    """Where to cut: at the word that has the most of the terms around it."""
-    lowered = _lowered(text)
-    looks = _LOOKS if len(terms) > 1 else 1
-    found = [[start for start, _ in islice(_spans(lowered, term), looks)] for term in terms]
+def _best_position(text: str, terms: Sequence[Term]) -> int:
+    """Return the start of the occurrence that is followed by the most other terms within one snippet."""
+    lowered = lower_in_place(text)
+    tries = _MAX_TRIES if len(terms) > 1 else 1
+    positions = [[start for start, _ in islice(find_spans(lowered, term), tries)] for term in terms]
     best = (0, 0)
-    for at in sorted(at for each in found for at in each):
-        near = sum(any(at <= other < at + WIDTH - BEFORE for other in each) for each in found)
+    for at in sorted(at for starts in positions for at in starts):
+        near = sum(any(at <= other < at + WIDTH - BEFORE for other in starts) for starts in positions)
         if near > best[0]:
             best = (near, at)
     return best[1]
 
 
-def marks(text: str, terms: Sequence[Term]) -> tuple[tuple[int, int], ...]:
-    """Where terms stand in a text, without overlaps."""
-    lowered = _lowered(text)
-    kept: list[tuple[int, int]] = []
-    for start, stop in sorted(span for term in terms for span in _spans(lowered, term)):
-        if kept and start <= kept[-1][1]:
-            kept[-1] = (kept[-1][0], max(stop, kept[-1][1]))
+def find_marks(text: str, terms: Sequence[Term]) -> tuple[tuple[int, int], ...]:
+    """Return the spans of terms in a text, overlapping ones merged."""
+    lowered = lower_in_place(text)
+    spans: list[tuple[int, int]] = []
+    for start, stop in sorted(span for term in terms for span in find_spans(lowered, term)):
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(stop, spans[-1][1]))
         else:
-            kept.append((start, stop))
-    return tuple(kept)
+            spans.append((start, stop))
+    return tuple(spans)
 
 
-def _lowered(text: str) -> str:
-    """The text in small letters, each where it was."""
+def lower_in_place(text: str) -> str:
+    """Return the text in lower case with unchanged positions: `İ`, which would become two characters, stays."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
 
 
-def _spans(text: str, term: Term) -> Iterator[tuple[int, int]]:
-    """Where a term stands in a text of small letters: its words in sequence, with no letter between them."""
+def find_spans(text: str, term: Term) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a term in lower-case text: its words in sequence, with no letter or digit between them."""
     first = term.words[0]
     at = text.find(first)
     while at >= 0:
-        stop = _end(text, at, term)
+        stop = _match_end(text, at, term)
         if stop:
             yield at, stop
         at = text.find(first, stop or at + 1)
 
 
-def _end(text: str, at: int, term: Term) -> int:
-    """Where the term that begins here ends; 0 if it does not stand here."""
-    if at and _joins(text, at):
+def _match_end(text: str, at: int, term: Term) -> int:
+    """Return the end of a term that starts at a position; 0 if it does not."""
+    if at and _is_inside_word(text, at):
         return 0
     stop, size = at, len(text)
     for number, word in enumerate(term.words):
         while number and stop < size and not text[stop].isalnum():
             stop += 1
-        if not text.startswith(word, stop) or (number and _joins(text, stop)):
+        if not text.startswith(word, stop) or (number and _is_inside_word(text, stop)):
             return 0
         stop += len(word)
-    while term.is_prefix and stop < size and _joins(text, stop):
+    while term.is_prefix and stop < size and _is_inside_word(text, stop):
         stop += 1
-    return 0 if stop < size and _joins(text, stop) else stop
+    return 0 if stop < size and _is_inside_word(text, stop) else stop
 
 
-def _joins(text: str, at: int) -> bool:
-    """Whether two characters belong to one word."""
-    one, two = text[at - 1], text[at]
-    return one.isalnum() and two.isalnum() and not is_wide(one) and not is_wide(two)
+def _is_inside_word(text: str, at: int) -> bool:
+    """Return whether the characters before and at a position belong to one word."""
+    before, after = text[at - 1], text[at]
+    return before.isalnum() and after.isalnum() and not is_wide(before) and not is_wide(after)

@@ -16,6 +16,7 @@ from zlib import crc32
 import apsw
 
 from clew.index.base64_filter import strip_base64
+from clew.index.entry_text import read_text
 from clew.index.index_schema import FIELDS
 from clew.index.index_writer import fingerprint
 from clew.index.results import Embedded
@@ -23,7 +24,6 @@ from clew.index.semantic.minilm import MiniLm
 from clew.index.semantic.vectors import TITLE_OFFSET, EmbeddedFile, Lock, VectorRow, Vectors, digest_of, quantize
 from clew.index.semantic.wordpiece import Stretch
 from clew.index.session_index import Index
-from clew.index.snippet import text_at
 from clew.system.sqlite_file import DAMAGE, WriteTransaction
 
 BATCH = 4096  # word pieces embedded and committed together: about a second
@@ -149,7 +149,7 @@ def _claim_source(vectors: Vectors, task: EmbedTask) -> int:
 def _read_texts(task: EmbedTask, model: Callable[[], MiniLm]) -> Iterator[tuple[Text, list[Stretch]]]:
     for text in task.missing:
         offset, part, field = text
-        content = task.title if offset == TITLE_OFFSET else text_at(task.path, offset, field, part, ())
+        content = task.title if offset == TITLE_OFFSET else read_text(task.path, offset, field, part, ())
         yield text, list(model().words.stretches(strip_base64(content)))
 
 

@@ -19,11 +19,12 @@ from typing import NamedTuple
 from clew.errors import ClewError
 from clew.index.assemble import MAX_PASSAGES, find_session
 from clew.index.base64_filter import strip_base64
+from clew.index.entry_text import read_text
 from clew.index.fts_match import sessions_with_agents
 from clew.index.index_schema import FIELDS
 from clew.index.query_syntax import INPUTS
 from clew.index.results import SearchResult, SearchResults
-from clew.index.snippet import Passage, cut, text_at
+from clew.index.snippet import Passage, cut
 from clew.index.sql_filters import build_conditions
 from clew.system.environment import model_home
 from clew.system.sqlite_file import DAMAGE
@@ -247,7 +248,7 @@ def _passage(near: _NearStretch, result: SearchResult, query: Query) -> Passage:
     _, offset, part, start, stop = near.row[:5]
     piece = near.piece
     field = FIELDS[piece.field]
-    text = result.title if offset < 0 else strip_base64(text_at(near.file.path, offset, field, part, ()))[start:stop]
+    text = result.title if offset < 0 else strip_base64(read_text(near.file.path, offset, field, part, ()))[start:stop]
     passage = Passage(near.file.path, offset, field, time=piece.time or near.file.ended, agent=near.file.agent)
     passage.part, passage.similarity = part, near.similarity
     passage.round, passage.input = piece.round or 0, INPUTS[piece.input - 1] if piece.input else ""
