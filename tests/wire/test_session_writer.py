@@ -163,6 +163,27 @@ def test_several_processes_never_mix_their_lines(tmp_path: Path) -> None:
 
 @posix
 @pytest.mark.req("R257")
+def test_each_append_is_one_write_of_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system keeps one write together, whoever else appends; it promises nothing for two."""
+    path = tmp_path / "s.jsonl"
+    path.touch()
+    writes: list[bytes] = []
+    system_write = os.write
+
+    def record(file: int, data: bytes) -> int:
+        writes.append(bytes(data))
+        return system_write(file, data)
+
+    monkeypatch.setattr(os, "write", record)
+    for lines in (1, 3):
+        append(path, [{"n": number, "pad": "x" * 50_000} for number in range(lines)])
+    monkeypatch.undo()
+    assert [data.count(b"\n") for data in writes] == [1, 3]
+    assert all(data.endswith(b"\n") for data in writes) and b"".join(writes) == path.read_bytes()
+
+
+@posix
+@pytest.mark.req("R257")
 def test_a_writer_that_knows_no_locks_loses_nothing(tmp_path: Path) -> None:
     """The real program appends without asking; at worst a line of its is ended twice."""
     path = tmp_path / "s.jsonl"
