@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from clew.api.client import Client, Resend, Said
+from clew.api.client import Client, ClientEvent, Resend
 from clew.api.endpoint import PROFILES, Endpoint
 from clew.api.mock.scripts import AnyStep, Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import MockServer
@@ -64,7 +64,7 @@ def failing(*, then: AnyStep = "Recovered.", **fault: Any) -> MockScript:
 class Told:
     """How a stream went: what was said, how long the client would have slept, and the error that ended it."""
 
-    said: list[Said] = field(default_factory=list)
+    said: list[ClientEvent] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
     error: ApiError | None = None
 

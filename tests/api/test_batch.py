@@ -34,7 +34,7 @@ def test_each_ends_by_itself_and_in_its_place() -> None:
         results = complete_all(
             [ask(user(prompt)) for prompt in prompts],
             Endpoint(server.url, key="k"),
-            at_once=6,
+            concurrency=6,
             retry=QUICK,
             done=lambda index, _: told.append(index),
         )
@@ -64,7 +64,7 @@ def test_no_more_are_asked_at_once_than_allowed() -> None:
 
     async def run() -> None:
         async with Client(Endpoint(key="k"), transport=transport) as asking:
-            await gather(asking, [ask(user(str(n))) for n in range(12)], at_once=3)
+            await gather(asking, [ask(user(str(n))) for n in range(12)], concurrency=3)
 
     done(run())
     assert transport.most == 3

@@ -18,7 +18,7 @@ from clew.api.endpoint import Endpoint
 from clew.api.mock.scripts import Fault, MockScript, ScriptRule, ScriptStep
 from clew.api.mock.server import running
 from clew.api.request_body import Capability
-from clew.api.retry import Retry, answered, overflow
+from clew.api.retry import Retry, classify_response, parse_overflow
 from clew.api.stream_assembly import BlockComplete, BlockDelta, ReplyFinished, ReplyStarted
 from clew.errors import ApiError
 from tests.api.helper import (
@@ -115,7 +115,7 @@ def test_a_wait_beyond_patience_is_a_failure_that_says_when() -> None:
     ],
 )
 def test_forms_of_retry_after(headers: dict[str, str], wait: float | None) -> None:
-    assert answered(429, headers, b"").error.retry_after == wait
+    assert classify_response(429, headers, b"").error.retry_after == wait
 
 
 @pytest.mark.parametrize(
@@ -315,13 +315,13 @@ def test_a_prompt_that_is_too_long_has_a_kind_of_its_own() -> None:
     with running(MockScript(window=100)) as server:
         told = stream(server, ask(user("word " * 200)))
     assert told.error is not None and told.error.kind == "too_long"
-    assert overflow(told.error) == (254, 100)
+    assert parse_overflow(told.error) == (254, 100)
 
 
 def test_a_body_that_is_too_large_has_it_too() -> None:
     with running(failing(status=413)) as server:
         told = stream(server)
-    assert told.error is not None and told.error.kind == "too_long" and overflow(told.error) is None
+    assert told.error is not None and told.error.kind == "too_long" and parse_overflow(told.error) is None
 
 
 def test_a_model_that_stays_overloaded_is_left_for_the_fallback() -> None:

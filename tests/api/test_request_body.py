@@ -15,13 +15,13 @@ from clew.api.request_body import (
     THINKING_BLOCKS,
     Capability,
     MessagesRequest,
-    Prepared,
-    culprit,
-    marked_count,
+    PreparedRequest,
+    count_cache_marks,
+    drop_thinking,
+    find_rejected_part,
     prepare,
+    remove_cache_marks,
     signatures,
-    unmarked,
-    without_thinking,
 )
 from tests.api.helper import TOOLS, ask, assistant, call, result, text, thinking, user
 
@@ -74,7 +74,7 @@ def test_marks_stand_on_tools_system_and_the_two_newest_prompts() -> None:
     tools = [*TOOLS, TOOLS[0] | {"name": "X", "description": LONG}]
     made = body(ask(*talk, system=[text("Be kind."), text(LONG)], tools=tools))
     assert marks(made) == ["tools.1", "system.1", "messages.2.0", "messages.4.1"]
-    assert marked_count(made) == 4
+    assert count_cache_marks(made) == 4
 
 
 def test_a_short_beginning_is_not_marked() -> None:
@@ -97,8 +97,8 @@ def test_marks_that_were_there_are_replaced() -> None:
 def test_the_next_request_begins_like_the_one_before() -> None:
     """Without its marks, a request is the beginning of the one that goes on from it."""
     talk = [user(LONG), assistant(text("a")), user("b")]
-    first = unmarked(body(ask(*talk, system=LONG)))
-    second = unmarked(body(ask(*talk, assistant(text("c")), user("d"), system=LONG)))
+    first = remove_cache_marks(body(ask(*talk, system=LONG)))
+    second = remove_cache_marks(body(ask(*talk, assistant(text("c")), user("d"), system=LONG)))
     plain = [{"role": "user", "content": [text(LONG)]}, talk[1], {"role": "user", "content": [text("b")]}]
     assert first["messages"] == plain
     assert second["system"] == first["system"] == [text(LONG)]
@@ -116,7 +116,7 @@ def test_preparing_changes_nothing_and_marks_at_most_four(turns: int, profile: s
     before = copy.deepcopy(asked)
     made = body(asked, profile)
     assert asked == before
-    assert marked_count(made) <= 4
+    assert count_cache_marks(made) <= 4
     assert [v for v in lint(made["messages"]) if v.is_refused] == []
 
 
@@ -148,7 +148,7 @@ def test_header_and_field_of_a_capability_go_together() -> None:
 
 def test_thinking_goes_whole() -> None:
     talk = [user(), assistant(thinking(), text("a")), user("b"), assistant(thinking()), user("c")]
-    assert without_thinking(talk, signatures(talk)) == [user(), assistant(text("a")), user("b"), user("c")]
+    assert drop_thinking(talk, signatures(talk)) == [user(), assistant(text("a")), user("b"), user("c")]
 
 
 def test_only_thinking_that_was_refused_goes() -> None:
@@ -188,13 +188,16 @@ def test_a_refusal_names_what_can_be_left_out(message: str, name: str) -> None:
         capabilities=[BETA],
     )
     made = prepare(asked, PROFILES["anthropic"])
-    assert culprit(message, made, asked) == name
+    assert find_rejected_part(message, made, asked) == name
     if name:
         refused = signatures(asked.messages) if name == THINKING_BLOCKS else frozenset[str]()
         again = prepare(asked, PROFILES["anthropic"], frozenset({name}), refused)
         assert again != made
-        assert culprit(message, again, asked) == ""
+        assert find_rejected_part(message, again, asked) == ""
 
 
 def test_what_is_not_in_the_request_is_not_the_culprit() -> None:
-    assert culprit("cache_control and thinking and metadata and signature", Prepared(body(ask())), ask()) == ""
+    assert (
+        find_rejected_part("cache_control and thinking and metadata and signature", PreparedRequest(body(ask())), ask())
+        == ""
+    )

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from clew.api.mock.scripts import ECHO, OVER, MockScript, ScriptRule, ScriptStep, choose, read
+from clew.api.mock.scripts import ECHO, OVER, MockScript, ScriptRule, ScriptStep, choose_step, parse_script
 from tests.api.helper import TOOLS, assistant, call, result, steps, text, user
 
 Json = dict[str, Any]
 
 
 def chosen(script: MockScript, *messages: Json, **more: Any) -> tuple[str, int, Any]:
-    found = choose({"model": "m", "messages": list(messages), **more}, script)
+    found = choose_step({"model": "m", "messages": list(messages), **more}, script)
     return found.rule, found.number, found.step.content
 
 
@@ -63,7 +63,7 @@ def test_a_rule_may_ask_for_a_model_and_for_tools() -> None:
             ScriptRule(tools=False, steps=["bare"]),
         ]
     )
-    assert choose({"model": "claude-haiku", "messages": [user()]}, script).step.content == "small"
+    assert choose_step({"model": "claude-haiku", "messages": [user()]}, script).step.content == "small"
     assert chosen(script, user(), tools=TOOLS)[2] == "armed"
     assert chosen(script, user())[2] == "bare"
 
@@ -72,7 +72,7 @@ def test_a_prompt_may_bring_its_own_script() -> None:
     steps = [["Look:", {"tool": "Bash", "input": {"command": "ls"}}], {"content": "Done.", "stop_reason": "max_tokens"}]
     prompt = user(f"Do it. <<SCRIPT>>{json.dumps(steps)}<<END>>")
     assert chosen(TWO, prompt) == ("inline", 0, steps[0])
-    assert choose({"messages": [prompt, assistant(call()), user([result()])]}, TWO).step == ScriptStep(
+    assert choose_step({"messages": [prompt, assistant(call()), user([result()])]}, TWO).step == ScriptStep(
         content="Done.", stop_reason="max_tokens"
     )
 
@@ -99,8 +99,8 @@ steps = [
 
 
 def test_json_and_toml_say_the_same() -> None:
-    made = read(TOML.encode(), is_toml=True)
-    assert made == read(
+    made = parse_script(TOML.encode(), is_toml=True)
+    assert made == parse_script(
         json.dumps(
             {
                 "window": 1000,
@@ -134,12 +134,12 @@ def test_json_and_toml_say_the_same() -> None:
 )
 def test_a_script_that_cannot_be_read_is_refused_in_a_sentence(script: str, told: str) -> None:
     with pytest.raises(ValueError, match=rf"^The script cannot be read: .*({told})"):
-        read(script.encode())
+        parse_script(script.encode())
 
 
 def test_a_toml_script_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(ValueError, match="The script cannot be read"):
-        read(b"[[", is_toml=True)
+        parse_script(b"[[", is_toml=True)
 
 
 def test_steps_of_the_helper_fit_everything() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clew.api.sse import ServerSentEvent, SseReader, TooLong
+from clew.api.sse import EventTooLong, ServerSentEvent, SseReader
 
 ENDS = (b"\n", b"\r\n", b"\r")
 
@@ -118,8 +118,8 @@ def test_a_reader_knows_that_it_is_amid_an_event() -> None:
 
 
 def test_a_line_without_an_end_is_refused_at_last() -> None:
-    reader = SseReader(longest=1000)
-    with pytest.raises(TooLong):
+    reader = SseReader(max_event=1000)
+    with pytest.raises(EventTooLong):
         for _ in range(20):
             assert reader.feed(b"x" * 100) == []
 

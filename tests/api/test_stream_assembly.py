@@ -9,10 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.api.mock.responses import events, frame
+from clew.api.mock.responses import encode_frame, stream_events
 from clew.api.mock.scripts import ScriptStep
 from clew.api.sse import SseReader
-from clew.api.stream_assembly import ApiReply, Assembly, BlockComplete, ReplyFinished, ReplyStarted, StreamError, merged
+from clew.api.stream_assembly import (
+    ApiReply,
+    Assembly,
+    BlockComplete,
+    ReplyFinished,
+    ReplyStarted,
+    StreamError,
+    merge_usage,
+)
 
 Json = dict[str, Any]
 
@@ -77,7 +85,7 @@ def test_a_stream_adds_up_to_the_message_it_was_made_from(content: list[Json], c
         "stop_sequence": None,
         "usage": {"input_tokens": 9, "output_tokens": 30, "cache_creation": {"ephemeral_5m_input_tokens": 2}},
     }
-    stream = b"".join(frame(event) for event in events(message, ScriptStep(chunk=chunk)))
+    stream = b"".join(encode_frame(event) for event in stream_events(message, ScriptStep(chunk=chunk)))
     reader, assembly = SseReader(), Assembly()
     found = [
         assembly.take(event.data)
@@ -218,4 +226,4 @@ def test_so_far_holds_complete_blocks_only() -> None:
     ],
 )
 def test_usage_is_the_later_word(before: Any, after: Any, expected: Any) -> None:
-    assert merged(before, after) == expected
+    assert merge_usage(before, after) == expected

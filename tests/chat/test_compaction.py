@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
-from clew.api.token_estimate import tokens
+from clew.api.token_estimate import estimate_tokens
 from clew.chat import events
 from clew.chat.engine import Engine
 from clew.chat.turn.compaction import LEFT_OUT, OPENING, threshold
@@ -19,7 +19,7 @@ from tests.oracle.verbatim import comparable
 
 SUMMARY = ScriptRule(prompt="Sum up this conversation", steps=["All that was said."])
 
-NEXT = tokens([{"role": "user", "content": [{"type": "text", "text": "next one"}]}])
+NEXT = estimate_tokens([{"role": "user", "content": [{"type": "text", "text": "next one"}]}])
 
 
 def filled(size: int) -> ScriptStep:

@@ -12,7 +12,7 @@ import pytest
 from clew.demo.demo_tree import DemoSummary
 from clew.demo.talk import ABSENT, talk
 from clew.wire.layout import Project
-from clew.wire.side_files import compare, read_index
+from clew.wire.side_files import compare_index, read_index
 from tests.edit.broken import WAYS, five
 
 Run = Callable[..., tuple[int, str, str]]
@@ -65,7 +65,7 @@ def test_every_index_of_the_demo_is_fresh_afterwards(clew: Run, demo: DemoSummar
     for folder in (claude / "projects").iterdir():
         assert clew("repair", "--index", "-p", folder.name)[0] == 0
         files = [file for file in Project(folder).sessions() if not file.is_empty]
-        found = compare(read_index(folder / "sessions-index.json"), files)
+        found = compare_index(read_index(folder / "sessions-index.json"), files)
         assert len(found.fresh) == len(files)
         assert (found.stale, found.missing, found.unlisted) == ((), (), ())
 

@@ -18,7 +18,7 @@ from typing import Any
 import pyte
 import pytest
 
-from clew.api.mock.scripts import read
+from clew.api.mock.scripts import parse_script
 from clew.chat.tools.toolbox import toolbox
 from clew.cli.key_reader import key_names
 from clew.cli.run_command import run
@@ -111,7 +111,7 @@ def test_names_of_keys() -> None:
 def test_a_mock_serves_what_was_recorded(own: tuple[Path, str], tmp_path: Path) -> None:
     path = tmp_path / "script.json"
     assert replay(own, "--record", str(path)) == 0
-    script = read(path.read_bytes())
+    script = parse_script(path.read_bytes())
     with world(tmp_path / "again", rules=script.rules) as made:
         made.run("go and dig", "go on")
     said = [line["message"] for line in made.lines() if line["type"] == "assistant"]

@@ -182,9 +182,9 @@ def states(session: World) -> list[clew.FileState]:
 
 
 def clew_time(text: str | None) -> float:
-    from clew.wire.timestamps import instant
+    from clew.wire.timestamps import parse_timestamp
 
-    found = instant(text)
+    found = parse_timestamp(text)
     assert found is not None
     return found.timestamp()
 

@@ -13,7 +13,7 @@ from clew.conversation.session import Session
 from clew.demo.talk import Talk
 from clew.wire.entry import Entry
 from clew.wire.json_codec import encode
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 Json = dict[str, Any]
 
@@ -64,7 +64,7 @@ def written(entries: Sequence[Json]) -> bytes:
     """The bytes of a file; `timestamp: None` leaves the time out."""
     found = []
     for index, entry in enumerate(entries):
-        timed = {"timestamp": stamp(BEGIN + timedelta(seconds=index)), **entry} if "uuid" in entry else entry
+        timed = {"timestamp": format_timestamp(BEGIN + timedelta(seconds=index)), **entry} if "uuid" in entry else entry
         found.append(encode({k: v for k, v in timed.items() if k != "timestamp" or v is not None}) + b"\n")
     return b"".join(found)
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from clew.demo.talk import DENSE, Talk, bash, talk
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 
 def long_talk(told: Talk) -> Talk:
@@ -18,7 +18,7 @@ def long_talk(told: Talk) -> Talk:
 
 
 def times(told: Talk) -> list[datetime]:
-    found = [instant(entry["timestamp"]) for entry in told.data() if "timestamp" in entry]
+    found = [parse_timestamp(entry["timestamp"]) for entry in told.data() if "timestamp" in entry]
     return [moment for moment in found if moment]
 
 
@@ -32,7 +32,7 @@ def gaps(told: Talk) -> dict[str, list[float]]:
             kind = "result"
         elif kind == "assistant" and before["type"] == "assistant":
             kind = "block" if before["message"]["id"] == line["message"]["id"] else "assistant"
-        start, end = instant(before["timestamp"]), instant(line["timestamp"])
+        start, end = parse_timestamp(before["timestamp"]), parse_timestamp(line["timestamp"])
         assert start and end
         found.setdefault(kind, []).append((end - start).total_seconds())
     return found
@@ -59,7 +59,7 @@ def test_a_snapshot_is_taken_when_the_prompt_is_sent() -> None:
     told = talk().user("a").reply("b").snapshot().user("c")
     snapshot, prompt = told.data()[-2:]
     reply, taken, sent = (
-        instant(at) for at in (times_of(told)[1], snapshot["snapshot"]["timestamp"], prompt["timestamp"])
+        parse_timestamp(at) for at in (times_of(told)[1], snapshot["snapshot"]["timestamp"], prompt["timestamp"])
     )
     assert reply and taken and sent
     assert taken - reply > timedelta(seconds=5) and timedelta(0) < sent - taken < timedelta(seconds=1)

@@ -31,7 +31,7 @@ from clew.demo.talk import (
 from clew.wire.entry import Entry
 from clew.wire.entry import read as read_items
 from clew.wire.json_codec import encode
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 VERSIONS = ("1.0.117", "2.0.42", "2.0.76", "2.1.29", "2.1.61", "2.1.232", "2.1.325")
 
@@ -113,7 +113,7 @@ def test_every_call_is_answered_once(told: Talk) -> None:
 def test_times_strictly_increase(told: Talk) -> None:
     for lines in (told.data(), *(agent.lines for agent in told.agents)):
         times = [line["timestamp"] for line in lines if isinstance(line, dict) and "timestamp" in line]
-        moments = [found for time in times if (found := instant(time))]
+        moments = [found for time in times if (found := parse_timestamp(time))]
         assert len(moments) == len(times)
         assert all(a < b for a, b in pairwise(moments))
 

@@ -19,7 +19,7 @@ from clew.edit.plan import Plan, plan
 from clew.edit.summary import compact_session
 from clew.edit.summary.summariser import SummaryTask, summarise_by_extract
 from clew.errors import ApiError, NotFound, Refused
-from clew.facts.context_size import given as given_tokens
+from clew.facts.context_size import prompt_tokens as given_tokens
 from clew.wire.entry_types import Compaction
 from clew.wire.json_splice import extract
 from tests.edit.talks import talks

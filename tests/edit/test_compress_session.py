@@ -19,7 +19,7 @@ from clew.edit.plan import Plan, plan
 from clew.edit.summary.compact_boundary import MARK
 from clew.edit.summary.summariser import SummaryTask, summarise_by_extract
 from clew.errors import ApiError
-from clew.facts.context_size import given
+from clew.facts.context_size import prompt_tokens
 from clew.wire.entry import Entry
 from clew.wire.entry_types import Compaction, SummaryDetail
 from clew.wire.json_splice import extract
@@ -92,7 +92,7 @@ def prompt_bytes(made: Session) -> list[bytes]:
 
 def given_tokens(entry: Entry) -> int:
     assert entry.message and entry.message.usage
-    return given(entry.message.usage)
+    return prompt_tokens(entry.message.usage)
 
 
 def texts(made: Session) -> list[Entry]:

@@ -17,7 +17,7 @@ from clew.demo.talk import DENSE, Talk, bash, grep, read, talk, task, tool
 from clew.edit.plan import Plan, plan
 from clew.edit.trim_presets import Trim
 from clew.edit.trim_tools import CHARACTERS, LINES, Tools, truncate
-from clew.facts.context_size import given
+from clew.facts.context_size import prompt_tokens
 from clew.wire.entry import Entry
 from clew.wire.json_splice import extract
 
@@ -318,7 +318,7 @@ def test_the_last_reply_tells_the_new_size() -> None:
     was, now = before.replies[-1].tokens, made.session.replies[-1].tokens
     assert was and now
     assert now.output_tokens == was.output_tokens
-    told = [given(tokens) for tokens in (was, now)]
+    told = [prompt_tokens(tokens) for tokens in (was, now)]
     report = made.report()
     less = report.before.context.tokens - report.after.context.tokens
     assert told[0] - told[1] == pytest.approx(less, abs=5)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 
 import clew
-from clew.api.token_estimate import IMAGE, tokens
+from clew.api.token_estimate import IMAGE_TOKENS, estimate_tokens
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk
-from clew.facts.context_size import CATEGORIES, UNSENT, Scale, Weighed, context
+from clew.facts.context_size import CATEGORIES, UNSENT, Scale, WeighedPath, measure_context
 from tests.edit.talks import talks
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 400
@@ -27,7 +27,9 @@ def size(count: int) -> dict[str, int]:
 
 
 def unmeasured(told: Talk) -> dict[str, int]:
-    return {name: share.tokens for name, share in context(session(told), Scale()).shares.items() if share.tokens}
+    return {
+        name: share.tokens for name, share in measure_context(session(told), Scale()).shares.items() if share.tokens
+    }
 
 
 @pytest.mark.req("R300")
@@ -42,14 +44,14 @@ def test_each_category_has_its_own() -> None:
     assert found["thinking"] == 400
     assert found["tool input"] == pytest.approx(500, abs=15)
     assert found["tool result"] == 600
-    assert found["images"] == IMAGE
+    assert found["images"] == IMAGE_TOKENS
 
 
 def test_a_picture_in_a_result_is_a_picture() -> None:
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD" * 90}}
     told = talk().user("see").reply(call=bash("x")).result([{"type": "text", "text": WORD}, picture])
     found = unmeasured(told)
-    assert (found["images"], found["tool result"]) == (IMAGE, 100)
+    assert (found["images"], found["tool result"]) == (IMAGE_TOKENS, 100)
 
 
 def test_only_what_is_sent_counts() -> None:
@@ -67,15 +69,15 @@ def test_thinking_of_another_model_is_not_sent() -> None:
 
 def test_all_bytes_of_the_file_are_told() -> None:
     found = session(talk().user("日本語" * 40).reply("ok", call=bash("ls")).result(WORD).title("x"))
-    assert context(found).bytes == sum(len(item.raw) for item in found.items)
-    assert context(found).shares[UNSENT].bytes > 0
-    assert context(found).shares["prompts"].bytes == 360
+    assert measure_context(found).bytes == sum(len(item.raw) for item in found.items)
+    assert measure_context(found).shares[UNSENT].bytes > 0
+    assert measure_context(found).shares["prompts"].bytes == 360
 
 
 def test_two_reports_tell_the_scale_and_what_stands_before() -> None:
     told = talk().user(WORD).reply("a", usage=size(10_150))  # before it 100 by the rule of thumb
     told = told.user(WORD * 40).reply("b", usage=size(16_150))  # and here 4,000 more and a letter
-    found = context(session(told))
+    found = measure_context(session(told))
     assert found.is_measured
     assert found.scale.factor == pytest.approx(1.5, abs=0.01)
     assert found.scale.base == pytest.approx(10_000, abs=20)
@@ -84,32 +86,32 @@ def test_two_reports_tell_the_scale_and_what_stands_before() -> None:
 
 
 def test_one_report_tells_what_stands_before() -> None:
-    found = context(session(talk().user(WORD).reply("a", usage=size(10_100))))
+    found = measure_context(session(talk().user(WORD).reply("a", usage=size(10_100))))
     assert found.scale == Scale(10_000, 1.0)
 
 
 def test_a_report_of_less_than_was_said_makes_the_scale_smaller() -> None:
-    found = context(session(talk().user(WORD * 10).reply("a", usage=size(500))))
+    found = measure_context(session(talk().user(WORD * 10).reply("a", usage=size(500))))
     assert found.scale == Scale(0, 0.5)
 
 
 def test_reports_from_before_a_compaction_tell_nothing() -> None:
     told = talk(version="2.1.325").user(WORD).reply("a", usage=size(150_000)).compact("Short.", keep=1)
-    assert not context(session(told)).is_measured
-    found = context(session(told.user("on").reply("b", usage=size(12_000))))
+    assert not measure_context(session(told)).is_measured
+    found = measure_context(session(told.user("on").reply("b", usage=size(12_000))))
     assert found.is_measured
     assert found.tokens == pytest.approx(12_000, abs=5)
 
 
 def test_without_replies_the_weights_are_told() -> None:
-    found = context(session(talk().user(WORD)))
+    found = measure_context(session(talk().user(WORD)))
     assert (found.is_measured, found.tokens) == (False, 100)
-    assert context(session(talk().title("x"))).tokens == 0
+    assert measure_context(session(talk().title("x"))).tokens == 0
 
 
 def test_the_weight_before_a_reply() -> None:
     told = session(talk().user(WORD).reply("a", message_id="m1").user(WORD * 2).reply("b", message_id="m2"))
-    assert (Weighed(told).before("m1"), Weighed(told).before("m2")) == (100, 301)
+    assert (WeighedPath(told).before("m1"), WeighedPath(told).before("m2")) == (100, 301)
 
 
 @given(talks())
@@ -120,7 +122,7 @@ def test_it_weighs_what_the_request_holds(told: Talk) -> None:
     asked = clew.request(found)
     assert tuple(found.resume_path) == asked.path
     letters = sum(_letters(block) for message in asked.messages for block in message["content"])
-    counted = sum(share.tokens for share in context(found, Scale()).shares.values())
+    counted = sum(share.tokens for share in measure_context(found, Scale()).shares.values())
     blocks = sum(len(message["content"]) for message in asked.messages)
     assert counted == pytest.approx(letters, abs=25 * blocks)
 
@@ -128,11 +130,11 @@ def test_it_weighs_what_the_request_holds(told: Talk) -> None:
 def _letters(block: dict[str, Any]) -> int:
     match block["type"]:
         case "text":
-            return tokens(block["text"])
+            return estimate_tokens(block["text"])
         case "image":
-            return IMAGE
+            return IMAGE_TOKENS
         case "thinking":
-            return tokens(block["thinking"])
+            return estimate_tokens(block["thinking"])
         case "tool_use":
-            return tokens([block["name"], block["input"]])
-    return tokens(block["content"])
+            return estimate_tokens([block["name"], block["input"]])
+    return estimate_tokens(block["content"])

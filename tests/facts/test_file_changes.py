@@ -8,13 +8,13 @@ import pytest
 
 from clew.conversation.session import Session
 from clew.demo.talk import bash, edit, talk, tool, write
-from clew.facts.file_changes import ABSENT, UNKNOWN, FileChange, FileContent, changes
+from clew.facts.file_changes import ABSENT, UNKNOWN, FileChange, FileContent, collect_changes
 
 PATH = "/home/ada/a.py"
 
 
 def of(told: Any) -> dict[str, FileChange]:
-    return changes(Session(told.bytes()).calls)
+    return collect_changes(Session(told.bytes()).calls)
 
 
 def test_a_file_is_written_and_edited() -> None:

@@ -10,7 +10,7 @@ import pytest
 from clew.conversation.load import read
 from clew.conversation.session import Session
 from clew.demo.talk import Talk, bash, talk, task
-from clew.facts.format_drift import Drift, Unknown, drift, known, shown, shown_version
+from clew.facts.format_drift import Drift, Unknown, drift, known_names, publishable_name, publishable_version
 from clew.wire.json_codec import encode
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
@@ -110,11 +110,11 @@ def test_no_word_of_anybodys_is_in_a_report() -> None:
     ],
 )
 def test_names_that_look_like_data_become_their_length(name: str, expected: str) -> None:
-    assert shown(name) == expected
+    assert publishable_name(name) == expected
 
 
 def test_a_version_that_is_none_is_not_shown() -> None:
-    assert [shown_version(v) for v in ("2.1.29", "3.0.0-beta.1", "hello", "2.1.29 for ada", None)] == [
+    assert [publishable_version(v) for v in ("2.1.29", "3.0.0-beta.1", "hello", "2.1.29 for ada", None)] == [
         "2.1.29",
         "3.0.0-beta.1",
         "",
@@ -131,8 +131,8 @@ def test_lines_that_the_fast_decoder_refuses_are_looked_at_too() -> None:
 def test_the_table_knows_the_kinds_that_the_reader_has_shapes_for() -> None:
     from clew.wire.entry_types import _BY_SUBTYPE, _BY_TYPE
 
-    assert set(_BY_TYPE) <= set(known().fields)
-    assert set(_BY_SUBTYPE) <= known().kinds["subtype"]
+    assert set(_BY_TYPE) <= set(known_names().fields)
+    assert set(_BY_SUBTYPE) <= known_names().kinds["subtype"]
 
 
 @pytest.mark.shared

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from clew.conversation.load import find, read
 from clew.conversation.session import Session
 from clew.demo.talk import ABSENT, DENSE, NIL, Talk, bash, edit, talk, task
-from clew.facts.health import BROKEN, DAMAGED, LOSES, SOUND, VERDICTS, VERSIONS, Health, health, inventory
+from clew.facts.health import BROKEN, DAMAGED, LOSES, SOUND, VERDICTS, VERSIONS, Health, health
+from clew.facts.inventory import inventory
 from clew.wire.json_codec import encode
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"

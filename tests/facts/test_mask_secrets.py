@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.facts.secrets import mask_secrets
-from clew.facts.secrets.secret_rules import CONTEXT_RULES, RULES, telling
+from clew.facts.secrets.secret_rules import CONTEXT_RULES, RULES, classify_name
 
 LETTERS = string.ascii_letters + string.digits
 URL_SAFE = LETTERS + "_-"
@@ -538,7 +538,7 @@ def shape(value: Any) -> Any:
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read(text: str) -> None:
     mask_secrets.mask(text)
-    telling(text)
+    classify_name(text)
 
 
 # --- hostile text and cost ----------------------------------------------------------------------------------

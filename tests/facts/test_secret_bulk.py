@@ -37,13 +37,13 @@ def one_by_one(texts: list[str]) -> tuple[list[str], int]:
 @settings(max_examples=250)
 def test_together_or_one_by_one_is_the_same(texts: list[str]) -> None:
     assert mask_secrets.mask_data(texts, b"key") == one_by_one(texts)
-    assert mask_secrets.may_hold(texts) == [bool(mask_secrets.find(text)) for text in texts]
+    assert mask_secrets.may_contain_secrets(texts) == [bool(mask_secrets.find(text)) for text in texts]
 
 
 @given(st.lists(DATA, max_size=6))
 @settings(max_examples=120)
 def test_what_may_hold_nothing_holds_nothing(values: list[Any]) -> None:
-    for value, held in zip(values, mask_secrets.may_hold(values), strict=True):
+    for value, held in zip(values, mask_secrets.may_contain_secrets(values), strict=True):
         assert held or not mask_secrets.mask_data(value)[1]
 
 
@@ -64,24 +64,28 @@ def test_no_neighbour_hides_a_secret(text: str) -> None:
     for neighbour in NEIGHBOURS:
         texts = [neighbour, text, neighbour + " ", hidden, f" {neighbour}"]
         assert mask_secrets.mask_data(texts, b"key") == one_by_one(texts)
-        assert mask_secrets.may_hold([{"a": neighbour}, {"a": [texts]}, {"b": {text: 1}}]) == [False, True, True]
+        assert mask_secrets.may_contain_secrets([{"a": neighbour}, {"a": [texts]}, {"b": {text: 1}}]) == [
+            False,
+            True,
+            True,
+        ]
 
 
 def test_innocent_lines_are_known_to_be_plain_without_a_second_look() -> None:
-    assert not any(mask_secrets.may_hold([{"type": "user", "text": text} for text in INNOCENT]))
+    assert not any(mask_secrets.may_contain_secrets([{"type": "user", "text": text} for text in INNOCENT]))
 
 
 def test_names_learned_as_plain_still_tell_by_the_label_beside_them() -> None:
     plain = {"name": "COLOUR", "value": "swordfish"}
-    assert mask_secrets.may_hold([plain]) == [False]
-    assert mask_secrets.may_hold([plain, {"name": "DB_PASSWORD", "value": "swordfish"}]) == [False, True]
+    assert mask_secrets.may_contain_secrets([plain]) == [False]
+    assert mask_secrets.may_contain_secrets([plain, {"name": "DB_PASSWORD", "value": "swordfish"}]) == [False, True]
 
 
 @pytest.mark.shared
 def test_real_lines_are_masked_together_as_one_by_one(shared: Path) -> None:
     for path in sorted((shared / "corpus").rglob("*.jsonl")):
         values = [value for line in path.read_bytes().splitlines() if (value := _value(line)) is not None]
-        held = mask_secrets.may_hold(values)
+        held = mask_secrets.may_contain_secrets(values)
         assert all(held[at] or not mask_secrets.mask_data(value)[1] for at, value in enumerate(values))
         texts = sorted({text for value in values for text in _texts(value)})
         assert mask_secrets.mask_data(texts, b"key") == one_by_one(texts)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import clew
 from clew.conversation.session import Session
 from clew.demo.talk import bash, talk, task
-from clew.facts.token_usage import Count, Usage, count, total, usage, without_thinking
+from clew.facts.removed_thinking import replies_without_thinking
+from clew.facts.token_usage import Count, Usage, count, total, usage
 from clew.wire.bulk_scan import scan
 from clew.wire.json_codec import encode
 from clew.wire.usage_fields import Billed
@@ -260,8 +261,10 @@ def test_usage_is_called_inaccurate_where_the_thinking_it_counts_was_removed() -
         talk().user("hi").reply("ho", thinking="hm", usage=details, message_id="msg_1").reply("bye", message_id="msg_2")
     )
     entries = told.entries
-    assert without_thinking(entries) == []
-    assert without_thinking([e for e in entries if not any(b.type == "thinking" for b in e.blocks)]) == ["msg_1"]
+    assert replies_without_thinking(entries) == []
+    assert replies_without_thinking([e for e in entries if not any(b.type == "thinking" for b in e.blocks)]) == [
+        "msg_1"
+    ]
 
 
 # -- how far the numbers can be trusted

@@ -107,7 +107,7 @@ def test_the_demo_is_searched_right(demo: Index) -> None:
 @pytest.mark.shared
 def test_real_sessions_are_searched_right(shared: Path, tmp_path: Path) -> None:
     """The samples lie in folders of their own; they are put where Claude Code would have them."""
-    from clew.wire.tree_walk import walk
+    from clew.wire.tree_walk import list_transcripts
 
     root = tmp_path / "claude"
     for number, folder in enumerate(sorted(path for path in (shared / "corpus").iterdir() if path.is_dir())):
@@ -120,7 +120,7 @@ def test_real_sessions_are_searched_right(shared: Path, tmp_path: Path) -> None:
             target = root / "projects" / f"-{number}-{hash_of(path.parent)}" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
-    paths = [Path(found.path) for found in walk(str(root))]
+    paths = [Path(found.path) for found in list_transcripts(str(root))]
     assert len(paths) > 20
     with Index.open(root, tmp_path / "cache") as index:
         index.refresh()

@@ -161,6 +161,6 @@ def order_is_reversed(patch: Patch) -> None:
 
 @violates("R348", "the offset of a time is ignored")
 def offsets_do_not_count(patch: Patch) -> None:
-    @patch.wrap(timestamps.instant)
+    @patch.wrap(timestamps.parse_timestamp)
     def wrong(original, value):
         return original(value[:19] + "Z" if isinstance(value, str) and value[10:11] == "T" else value)

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import fields, force_setattr, replace
 
 from clew.conversation import file_history, prompt_queue
-from clew.facts import health, tool_catalog
+from clew.facts import inventory, tool_catalog
 from clew.wire import content_block, entry, entry_types, line, salvage
 from tests.mutations import Patch, violates
 
@@ -274,7 +274,7 @@ def todos_are_lost(patch: Patch) -> None:
 
 @violates("R087", "lines that are not messages are not counted")
 def inventory_counts_messages(patch: Patch) -> None:
-    @patch.wrap(health.inventory)
+    @patch.wrap(inventory.inventory)
     def wrong(original, session):
         made = original(session)
         return changed(made, types={name: made.types[name] for name in made.types if name in ("user", "assistant")})

@@ -39,7 +39,7 @@ def nothing_differs(patch: Patch) -> None:
 
 @violates("R348", "a time with an offset is taken for one in UTC")
 def offsets_are_dropped(patch: Patch) -> None:
-    @patch.wrap(timestamps.instant)
+    @patch.wrap(timestamps.parse_timestamp)
     def wrong(original, value):
         found = original(value)
         if isinstance(value, str) and found and (moment := datetime.fromisoformat(value)).utcoffset():

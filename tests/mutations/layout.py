@@ -239,7 +239,7 @@ def broken_index_hides_sessions(patch: Patch) -> None:
 
 @violates("R042", "entries whose file is gone are passed over")
 def gone_entries_are_passed_over(patch: Patch) -> None:
-    @patch.wrap(side_files.compare)
+    @patch.wrap(side_files.compare_index)
     def wrong(original, index, files):
         return replace(original(index, files), missing=())
 

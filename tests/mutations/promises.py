@@ -18,7 +18,7 @@ from tests.mutations import Patch, violates
 
 @violates("R012", "history.jsonl is searched as if it were a transcript")
 def history_is_searched(patch: Patch) -> None:
-    @patch.wrap(tree_walk.walk)
+    @patch.wrap(tree_walk.list_transcripts)
     def wrong(original, root, missed=None):
         path = os.path.join(root, "history.jsonl")
         if not os.path.exists(path):

@@ -8,7 +8,7 @@ from clew.cli.read import check_index
 from clew.conversation import literal_functions, surroundings
 from clew.conversation.replies import Reply
 from clew.conversation.turns import Turn
-from clew.facts import token_usage, tool_catalog
+from clew.facts import removed_thinking, tool_catalog
 from clew.index import known_sessions, query_syntax, ranking
 from clew.wire import entry, layout, tree_walk
 from tests.mutations import Patch, violates
@@ -31,7 +31,7 @@ def records_have_no_kind(patch: Patch) -> None:
 
 @violates("R125", "removed thinking makes no usage inaccurate")
 def removed_thinking_is_forgotten(patch: Patch) -> None:
-    @patch.wrap(token_usage.without_thinking)
+    @patch.wrap(removed_thinking.replies_without_thinking)
     def wrong(original, entries):
         return []
 

@@ -21,14 +21,14 @@ def long_outputs_are_not_searched(patch: Patch) -> None:
 
 @violates("R013", "todo lists, tasks and plans are not known")
 def work_files_are_missed(patch: Patch) -> None:
-    @patch.wrap(tree_walk.walk_side)
+    @patch.wrap(tree_walk.list_side_files)
     def wrong(original, root):
         return []
 
 
 @violates("R042", "an entry of the index whose file is gone is not flagged")
 def gone_entries_are_not_flagged(patch: Patch) -> None:
-    @patch.wrap(side_files.compare)
+    @patch.wrap(side_files.compare_index)
     def wrong(original, index, files):
         found = original(index, files)
         return side_files.IndexComparison(found.fresh, found.stale, (), found.unlisted)

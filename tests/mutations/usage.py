@@ -21,7 +21,7 @@ def records_are_sent(patch: Patch) -> None:
 
 @violates("R110", "a diff has no places")
 def diff_has_no_places(patch: Patch) -> None:
-    @patch.wrap(tool_catalog._hunk)
+    @patch.wrap(tool_catalog._hunk_lines)
     def wrong(original, hunk):
         return (line for line in original(hunk) if not line.startswith("@@"))
 
@@ -35,7 +35,7 @@ def cache_reads_are_lost(patch: Patch) -> None:
 
 @violates("R121", "usage is counted once for each line of a reply")
 def each_line_is_paid(patch: Patch) -> None:
-    @patch.wrap(token_usage._spent)
+    @patch.wrap(token_usage._count_entries)
     def wrong(original, entries):
         lines = (original([entry]).own.items() for entry in entries)
         return token_usage.Usage({f"{key} {number}": spend for number, line in enumerate(lines) for key, spend in line})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.conversation import agent_sessions, entry_graph, parent_links, session, speaker
-from clew.facts import health, tool_catalog
+from clew.facts import inventory, tool_catalog
 from clew.facts.secrets import mask_secrets
 from clew.index import assemble, ranking
 from clew.view import rows
@@ -59,7 +59,7 @@ def context_is_said(patch: Patch) -> None:
 
 @violates("R180", "the share of results is that of all entries")
 def share_is_of_all(patch: Patch) -> None:
-    @patch.wrap(health.Inventory.result_share)
+    @patch.wrap(inventory.Inventory.result_share)
     def wrong(original, self):
         return self.result_entries / (sum(self.types.values()) or 1)
 
@@ -136,7 +136,7 @@ def secrets_are_shown(patch: Patch) -> None:
 
 @violates("R236", "Windows paths are never short")
 def windows_paths_are_long(patch: Patch) -> None:
-    @patch.wrap(tool_catalog._short)
+    @patch.wrap(tool_catalog._shorten)
     def wrong(original, value, cwd):
         return original(value, None if cwd and ":" in cwd else cwd)
 

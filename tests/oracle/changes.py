@@ -9,7 +9,7 @@ from email.utils import format_datetime
 from random import Random
 from typing import Any
 
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 Json = dict[str, Any]
 
@@ -180,7 +180,7 @@ DATE_FORMS: tuple[Callable[[datetime], Any], ...] = (
 
 
 def _write_time(entry: Json, form: Callable[[datetime], Any]) -> None:
-    when = instant(entry.get("timestamp"))
+    when = parse_timestamp(entry.get("timestamp"))
     if when is not None:
         entry["timestamp"] = form(when)
 

@@ -19,7 +19,7 @@ from clew.edit.undo_journal import UndoJournal, undo
 from clew.wire.json_codec import encode
 from clew.wire.layout import Tree, session_at
 from clew.wire.session_writer import create
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 from tests.edit.steps import STEPS, Steps, planned, turn_of
 
 Write = Callable[[Plan, Path], Path]
@@ -99,7 +99,9 @@ def continued(half: Plan, whole: Plan, later: bool, folder: Path) -> Session:
         | {"message": {**answer, "role": "assistant", "content": text, "usage": {}}},
     ]
     times = (after + timedelta(seconds=1), after + timedelta(seconds=4))
-    added = [encode({**line, **known, "timestamp": stamp(time)}) for line, time in zip(lines, times, strict=True)]
+    added = [
+        encode({**line, **known, "timestamp": format_timestamp(time)}) for line, time in zip(lines, times, strict=True)
+    ]
     path = folder / f"{whole.source.id}.jsonl"
     return clew.read(create(path, [*(item.raw.rstrip(b"\r\n") for item in half.session.items), *added]))
 

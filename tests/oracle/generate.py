@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 
 from clew.demo.talk import NIL, Talk, bash, read, talk, task
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 from tests.oracle.changes import change
 
 MODELS = ("claude-opus-5-5", "claude-opus-5-5", "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001")
@@ -211,6 +211,6 @@ def _sidechain(made: Talk, chance: Random) -> Talk:
         made = _wait(made, chance, (0, 1, 4))
         if "uuid" in entry:
             parent = entry["parentUuid"] or top
-            own = {"isSidechain": True, "sessionId": made.session_id, "timestamp": stamp(made.now)}
+            own = {"isSidechain": True, "sessionId": made.session_id, "timestamp": format_timestamp(made.now)}
             made = made.line({**entry, **own, "parentUuid": parent})
     return made

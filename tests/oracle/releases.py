@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from clew.facts.format_drift import known
+from clew.facts.format_drift import known_names
 from tests.oracle.cases import CASES, session_of
 from tests.oracle.claude import Box
 from tests.oracle.judge import WORKERS, Verdict, bench, shown
@@ -145,7 +145,7 @@ def _listed(title: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _unknown(names: Iterable[str]) -> set[str]:
-    table = known().fields
+    table = known_names().fields
     found = set()
     for name in names:
         line, _, path = name.partition(" .")

@@ -13,7 +13,7 @@ from clew.report.collect_buckets import ArchivedTranscript, gather
 from clew.report.reply_store import Store
 from clew.report.usage_bucket import Cell
 from clew.report.usage_summary import folder_of, load
-from clew.wire.tree_walk import walk
+from clew.wire.tree_walk import list_transcripts
 from tests.report.build import TREE, line, session, totals, write
 
 
@@ -83,7 +83,7 @@ def test_what_could_not_be_looked_at_is_not_forgotten(tmp_path: Path, cache: Pat
     write(tmp_path, session(1), line("a", output=10))
     root = str(tmp_path / "claude")
     store = Store(root, str(cache))
-    store.refresh(walk(root))
+    store.refresh(list_transcripts(root))
     store.refresh([], is_whole=False)
     assert totals(store.cells()) == (1, 10)
     store.refresh([], is_whole=True)
@@ -169,7 +169,7 @@ def test_a_summary_holds_only_for_the_files_that_it_was_made_of(tmp_path: Path, 
     root = str(tmp_path / "claude")
     gather(root, str(cache), places=False)
     kept = load(folder_of(root, str(cache)))
-    assert kept is not None and list(kept.states) == [f.path for f in walk(root)]
+    assert kept is not None and list(kept.states) == [f.path for f in list_transcripts(root)]
     write(tmp_path, session(2), line("b", output=1))
     assert totals(gather(root, str(cache), places=False).cells) == (2, 11)
     assert load(folder_of(root, str(cache))) != kept
@@ -187,7 +187,7 @@ def test_files_from_elsewhere_count_too(tmp_path: Path, cache: Path) -> None:
     write(tmp_path / "archive", session(1), line("a", output=10))
     write(tmp_path / "archive", session(2), line("b", output=5))
     write(tmp_path, session(2), line("b", output=5), line("c", output=1))
-    found = walk(str(tmp_path / "archive" / "claude"))
+    found = list_transcripts(str(tmp_path / "archive" / "claude"))
     kept = [
         ArchivedTranscript(each._replace(path=f"archive:{each.path}"), Path(each.path).read_bytes) for each in found
     ]
@@ -198,7 +198,7 @@ def test_progress_is_told(tmp_path: Path, cache: Path) -> None:
     sizes = [write(tmp_path, session(n), line(f"m{n}", output=1)).stat().st_size for n in range(3)]
     heard: list[tuple[int, int]] = []
     store = Store(str(tmp_path / "claude"), str(cache))
-    store.refresh(walk(str(tmp_path / "claude")), progress=lambda done, total: heard.append((done, total)))
+    store.refresh(list_transcripts(str(tmp_path / "claude")), progress=lambda done, total: heard.append((done, total)))
     store.close()
     assert heard[-1] == (sum(sizes), sum(sizes)) and len(heard) == 3
 
@@ -207,7 +207,7 @@ def test_two_stores_at_once_agree(tmp_path: Path, cache: Path) -> None:
     write(tmp_path, session(1), line("a", output=10))
     root = str(tmp_path / "claude")
     first, second = Store(root, str(cache)), Store(root, str(cache))
-    cells: list[list[Cell]] = [store.refresh(walk(root)).cells for store in (first, second, first)]
+    cells: list[list[Cell]] = [store.refresh(list_transcripts(root)).cells for store in (first, second, first)]
     assert cells[0] == cells[1] == cells[2]
     first.close()
     second.close()

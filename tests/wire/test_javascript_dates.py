@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.wire.javascript_dates import parse_date
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 TEN = datetime(2026, 1, 3, 10, 0, 1, tzinfo=UTC)
 
@@ -40,7 +40,7 @@ TEN = datetime(2026, 1, 3, 10, 0, 1, tzinfo=UTC)
 )
 def test_one_instant_in_the_forms_that_javascript_reads(text: str) -> None:
     assert parse_date(text) == TEN
-    assert instant(text) == TEN
+    assert parse_timestamp(text) == TEN
 
 
 @pytest.mark.parametrize(

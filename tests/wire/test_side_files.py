@@ -23,10 +23,10 @@ from clew.wire.side_files import (
     TaskFile,
     Todo,
     build_index,
-    compare,
+    compare_index,
     find_backup,
+    is_bare_name,
     is_fresh,
-    is_plain,
     read_custom_title,
     read_index,
     read_meta,
@@ -180,10 +180,10 @@ def test_freshness_goes_by_the_time_of_the_file_in_milliseconds(tmp_path: Path) 
 def test_an_index_held_against_the_files(tmp_path: Path) -> None:
     fresh, stale, gone = (IndexEntry(session_id=id, file_mtime=1768263841305) for id in (ONE, TWO.upper(), "gone"))
     files = [session(tmp_path, ONE), session(tmp_path, TWO, 1768999999999), session(tmp_path, THREE)]
-    found = compare(SessionsIndex(entries=(fresh, stale, gone)), files)
+    found = compare_index(SessionsIndex(entries=(fresh, stale, gone)), files)
     assert (found.fresh, found.stale, found.missing) == ((fresh,), (stale,), (gone,))
     assert found.unlisted == (files[2],)
-    assert compare(None, files).unlisted == tuple(files)
+    assert compare_index(None, files).unlisted == tuple(files)
 
 
 @pytest.mark.req("R043")
@@ -383,7 +383,7 @@ def test_a_backup_is_found_by_its_name_and_never_outside(tmp_path: Path) -> None
     assert find_backup(tmp_path, ONE, "../../secret") is None
     assert find_backup(tmp_path, "../..", "secret") is None
     assert find_backup(tmp_path, ONE, str(tmp_path / "secret")) is None
-    assert not any(map(is_plain, ("", ".", "..", "a/b", "a\\b", "C:x", "a\0")))
+    assert not any(map(is_bare_name, ("", ".", "..", "a/b", "a\\b", "C:x", "a\0")))
 
 
 @given(

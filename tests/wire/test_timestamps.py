@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.wire.entry import Entry, read
-from clew.wire.timestamps import instant, moment, stamp
+from clew.wire.timestamps import format_timestamp, parse_timestamp, parse_user_time
 
 NINE = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ NINE = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
     ],
 )
 def test_one_instant_in_every_form(written: str | float) -> None:
-    found = instant(written)
+    found = parse_timestamp(written)
     assert found == NINE
     assert found.tzinfo is not None
 
@@ -54,23 +54,26 @@ def test_times_are_compared_as_instants_and_not_as_texts() -> None:
     [None, "", "yesterday", "2026-13-01T00:00:00Z", "\ud800", True, 10**30, 10**4000, 1e400, float("nan"), -(10**18)],
 )
 def test_what_is_no_time_is_none(odd: Any) -> None:
-    assert instant(odd) is None
+    assert parse_timestamp(odd) is None
 
 
 @given(st.text() | st.integers() | st.floats() | st.none() | st.booleans())
 def test_nothing_makes_it_fail(value: Any) -> None:
-    found = instant(value)
+    found = parse_timestamp(value)
     assert found is None or found.tzinfo is not None
 
 
 def test_the_stamp_is_utc_with_milliseconds() -> None:
-    assert stamp(NINE) == "2026-01-05T09:00:00.000Z"
-    assert stamp(datetime(2026, 1, 5, 10, 0, 0, 123999, timezone(timedelta(hours=1)))) == "2026-01-05T09:00:00.123Z"
+    assert format_timestamp(NINE) == "2026-01-05T09:00:00.000Z"
+    assert (
+        format_timestamp(datetime(2026, 1, 5, 10, 0, 0, 123999, timezone(timedelta(hours=1))))
+        == "2026-01-05T09:00:00.123Z"
+    )
 
 
 @given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2999, 1, 1), timezones=st.just(UTC)))
 def test_a_stamp_reads_back_to_the_millisecond(when: datetime) -> None:
-    assert instant(stamp(when)) == when.replace(microsecond=when.microsecond // 1000 * 1000)
+    assert parse_timestamp(format_timestamp(when)) == when.replace(microsecond=when.microsecond // 1000 * 1000)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_a_stamp_reads_back_to_the_millisecond(when: datetime) -> None:
     ],
 )
 def test_a_length_of_time_counts_back_from_now(asked: str, ago: timedelta) -> None:
-    assert abs(moment(asked, NINE) - (NINE - ago)) < timedelta(milliseconds=1)
+    assert abs(parse_user_time(asked, NINE) - (NINE - ago)) < timedelta(milliseconds=1)
 
 
 Zone = Callable[[str], None]
@@ -110,26 +113,26 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_days_are_those_of_the_local_time_zone(zone: Zone) -> None:
     zone("UTC+5")  # five hours behind
-    assert moment("2026-01-31") == datetime(2026, 1, 31, 5, tzinfo=UTC)
-    assert moment("2026-01-31T12:00") == datetime(2026, 1, 31, 17, tzinfo=UTC)
-    assert moment("2026-01-31T12:00Z") == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert parse_user_time("2026-01-31") == datetime(2026, 1, 31, 5, tzinfo=UTC)
+    assert parse_user_time("2026-01-31T12:00") == datetime(2026, 1, 31, 17, tzinfo=UTC)
+    assert parse_user_time("2026-01-31T12:00Z") == datetime(2026, 1, 31, 12, tzinfo=UTC)
     early = datetime(2026, 1, 5, 3, tzinfo=UTC)  # still the fourth, there
-    assert moment("today", early) == datetime(2026, 1, 4, 5, tzinfo=UTC)
-    assert moment("Yesterday", early) == datetime(2026, 1, 3, 5, tzinfo=UTC)
+    assert parse_user_time("today", early) == datetime(2026, 1, 4, 5, tzinfo=UTC)
+    assert parse_user_time("Yesterday", early) == datetime(2026, 1, 3, 5, tzinfo=UTC)
 
 
 def test_a_day_begins_at_midnight_also_when_the_clocks_change(zone: Zone) -> None:
     zone("CET-1CEST,M3.5.0,M10.5.0/3")
     noon = datetime(2026, 3, 29, 10, tzinfo=UTC)  # the clocks went forward at one
-    assert moment("today", noon) == datetime(2026, 3, 28, 23, tzinfo=UTC)
-    assert moment("today", noon) == moment("2026-03-29")
-    assert moment("yesterday", noon + timedelta(days=1)) == moment("2026-03-29")
+    assert parse_user_time("today", noon) == datetime(2026, 3, 28, 23, tzinfo=UTC)
+    assert parse_user_time("today", noon) == parse_user_time("2026-03-29")
+    assert parse_user_time("yesterday", noon + timedelta(days=1)) == parse_user_time("2026-03-29")
 
 
 def test_a_datetime_is_taken_as_it_is(zone: Zone) -> None:
     zone("UTC-2")
-    assert moment(NINE) is NINE
-    assert moment(datetime(2026, 1, 5, 11)) == NINE
+    assert parse_user_time(NINE) is NINE
+    assert parse_user_time(datetime(2026, 1, 5, 11)) == NINE
 
 
 @pytest.mark.parametrize(
@@ -137,15 +140,15 @@ def test_a_datetime_is_taken_as_it_is(zone: Zone) -> None:
 )
 def test_what_is_no_time_is_refused_in_a_sentence(odd: str) -> None:
     with pytest.raises(ValueError, match="is no time: write 7d"):
-        moment(odd, NINE)
+        parse_user_time(odd, NINE)
 
 
 @pytest.mark.parametrize("value", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59.999Z", 1e308, 10**30, -(10**18)])
 def test_a_time_that_no_zone_could_show_is_none(value: str | float) -> None:
-    assert instant(value) is None
+    assert parse_timestamp(value) is None
 
 
 def test_an_instant_is_in_utc_and_can_be_shifted_by_days() -> None:
-    found = instant("9998-12-30T23:59:59+14:00")
+    found = parse_timestamp("9998-12-30T23:59:59+14:00")
     assert found is not None and found.tzinfo is UTC
     assert (found + timedelta(days=30)).astimezone(timezone(timedelta(hours=14)))

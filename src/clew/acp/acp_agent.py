@@ -59,7 +59,7 @@ from clew.version import __version__
 from clew.wire.json_codec import encode
 from clew.wire.layout import Project, SessionFile, Tree, slugs
 from clew.wire.lookup import find_session
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 Wish = Callable[[Path], Wishes]  # what a person wishes for a session in this folder; raises ApiError if there is no key
 McpServer = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
@@ -293,7 +293,7 @@ class AcpAgent:
                 session_id=outline.id,
                 cwd=outline.cwd or cwd or "/",
                 title=outline.title or None,
-                updated_at=stamp(outline.when.astimezone(UTC)),
+                updated_at=format_timestamp(outline.when.astimezone(UTC)),
             )
             for outline in islice(here, start, start + PAGE + 1)
         ]

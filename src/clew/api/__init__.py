@@ -1,22 +1,18 @@
 """The Messages API: client, stream reader, linter and mock server. It knows nothing of session files.
 
 Modules:
-    batch            Many requests at once: each ends as a reply or as an error, and no failure touches the others.
-    client           The client: one request to the Messages API, asked again where that may help, as a stream of
-                     happenings or whole.
-    endpoint         Endpoints: where the Messages API is, who asks, and what that server is known to take.
-    hidden_imports   Unseen: a package that an import is not to find, for libraries that load more than is needed
-                     where they find it.
-    lint             Rules: what the Messages API refuses, told before it is asked.
-    lint_blocks      Rules for blocks: what the parts of a message must look like before the Messages API takes
-                     them.
+    batch            Send many requests concurrently; each one ends as a reply or as an error.
+    client           Send requests to the Messages API, with retries, as a stream of events or as a complete reply.
+    endpoint         Describe the server to send requests to: address, credentials, and what the server supports.
+    hidden_imports   Hide a package from imports, for libraries that load more than needed if they find it.
+    lint             Check requests against the rules of the Messages API before they are sent.
+    lint_blocks      Check content blocks against the rules of the Messages API.
     mock/            A scripted Messages API for tests and demonstrations.
-    open_turn        Messages as the API reads them, and whether the turn that a request continues begins with
-                     thinking.
-    request_body     Requests: what is asked of the Messages API, and its body as one kind of server takes it.
-    retry            Failures: what a bad answer means, whether to ask again, and how long to wait before that.
-    sse              Server-sent events: from bytes to events, however the bytes are cut.
-    stream_assembly  Replies: one response of the API, whole, and put together from the events of a stream.
-    token_estimate   Estimates: how many tokens something is, where nobody counted.
-    transport        The transport: HTTP/1.1 straight to a server, on the streams of asyncio.
+    open_turn        Join messages as the API reads them, and check whether a continued turn begins with thinking.
+    request_body     Build the body of a Messages API request for one kind of server.
+    retry            Classify failures of the API: what they mean, whether to retry, and how long to wait.
+    sse              Parse server-sent events from bytes that arrive in pieces of any size.
+    stream_assembly  Assemble a reply from the events of a stream.
+    token_estimate   Estimate the tokens of text: four characters per token.
+    transport        HTTP/1.1 transport for httpx, directly on asyncio streams.
 """

@@ -1,4 +1,4 @@
-"""Many requests at once: each ends as a reply or as an error, and no failure touches the others."""
+"""Send many requests concurrently; each one ends as a reply or as an error."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from clew.errors import ApiError
 Result = ApiReply | ApiError
 Done = Callable[[int, Result], None]
 
-AT_ONCE = 8
-PATIENCE = Retry(tries=4, timeout=60.0, growth=1.5, patience=120.0)
+CONCURRENCY = 8
+BATCH_RETRY = Retry(tries=4, timeout=60.0, growth=1.5, patience=120.0)
 
 
 async def gather(
-    client: Client, requests: Sequence[MessagesRequest], at_once: int = AT_ONCE, done: Done | None = None
+    client: Client, requests: Sequence[MessagesRequest], concurrency: int = CONCURRENCY, done: Done | None = None
 ) -> list[Result]:
-    """The results in the order of the requests; `done` is told of each as it comes. Cancelling aborts them all."""
-    room = asyncio.Semaphore(at_once)
+    """Return the results in the order of the requests; `done` is called with each as it arrives. Cancelling aborts
+    all.
+    """
+    slots = asyncio.Semaphore(concurrency)
 
     async def ask(index: int, request: MessagesRequest) -> Result:
-        async with room:
+        async with slots:
             try:
                 result: Result = await client.send(request)
             except ApiError as error:
@@ -44,21 +46,21 @@ def complete_all(
     requests: Sequence[MessagesRequest],
     endpoint: Endpoint,
     *,
-    at_once: int = AT_ONCE,
-    retry: Retry = PATIENCE,
+    concurrency: int = CONCURRENCY,
+    retry: Retry = BATCH_RETRY,
     done: Done | None = None,
 ) -> list[Result]:
-    """As `gather`, for code that is not asynchronous."""
+    """Do the same as `gather` for synchronous code."""
 
     async def run() -> list[Result]:
         async with Client(endpoint, retry) as client:
-            return await gather(client, requests, at_once, done)
+            return await gather(client, requests, concurrency, done)
 
     return asyncio.run(run())
 
 
-def complete(request: MessagesRequest, endpoint: Endpoint, *, retry: Retry = PATIENCE) -> ApiReply:
-    """One reply, for code that is not asynchronous. Raises ApiError."""
+def complete(request: MessagesRequest, endpoint: Endpoint, *, retry: Retry = BATCH_RETRY) -> ApiReply:
+    """Return one reply, for synchronous code. Raises ApiError."""
     [result] = complete_all([request], endpoint, retry=retry)
     if isinstance(result, ApiError):
         raise result

@@ -1,12 +1,12 @@
-"""The client: one request to the Messages API, asked again where that may help, as a stream of happenings or whole.
+"""Send requests to the Messages API, with retries, as a stream of events or as a complete reply.
 
-    async with Client(endpoint()) as client:
-        async with client.stream(request) as happenings:
-            async for each in happenings: ...
-        reply = await client.send(request)
+async with Client(endpoint()) as client:
+    async with client.stream(request) as events:
+        async for event in events: ...
+    reply = await client.send(request)
 
-A `Retrying` voids all that was handed on since the last `Started`. Once content has been handed on nothing is asked
-again, unless the caller says that it can take that back (`resend`).
+A `Retrying` event invalidates everything since the last `ReplyStarted`. Once content was passed to the caller the
+request is not repeated, unless the caller can discard that content (`resend`).
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.api.endpoint import Endpoint
-from clew.api.hidden_imports import unseen
+from clew.api.hidden_imports import hide_package
 from clew.api.request_body import (
     THINKING_BLOCKS,
     Json,
     MessagesRequest,
-    Prepared,
-    culprit,
+    PreparedRequest,
+    drop_thinking,
+    find_rejected_part,
     prepare,
     signatures,
-    without_thinking,
 )
-from clew.api.retry import OVERLOADED, FailedTry, Retry, answered, failed, reported
-from clew.api.sse import SseReader, TooLong
+from clew.api.retry import OVERLOADED, FailedTry, Retry, api_error, classify_response, classify_stream_error
+from clew.api.sse import EventTooLong, SseReader
 from clew.api.stream_assembly import (
     ApiReply,
     Assembly,
     BlockComplete,
     BlockDelta,
-    Happening,
+    ReplyEvent,
     ReplyFinished,
     ReplyStarted,
     StreamError,
     error_of,
 )
-from clew.api.token_estimate import tokens
+from clew.api.token_estimate import estimate_tokens
 from clew.errors import ApiError
 from clew.wire.json_codec import decode, encode
 
 try:
-    with unseen("click"):  # beside it httpx loads its command line, which takes longer than all the rest of it
+    with hide_package("click"):  # with click, httpx loads its command line, which takes longer than httpx itself
         import httpx
 except ModuleNotFoundError:
-    missing = ApiError("The client of the Messages API needs the package httpx.", "extra")
+    missing = ApiError("The client of the Messages API requires the package httpx.", "extra")
     missing.hint = "Install it with: pip install 'clew[chat]'"
     raise missing from None
 
@@ -62,7 +62,7 @@ Resend = Literal["start", "block", "end"]
 
 
 class Retrying(Struct, frozen=True):
-    """A try failed and another begins after `delay` seconds; `so_far` is what the failed one had reported."""
+    """A try failed and another one starts after `delay` seconds; `so_far` is the partial reply of the failed one."""
 
     number: int
     of: int
@@ -72,44 +72,44 @@ class Retrying(Struct, frozen=True):
 
 
 class LeftOut(Struct, frozen=True):
-    """The server does not take something; it is asked again without, now and from here on."""
+    """The server rejected a part of the request, which is left out from now on."""
 
     name: str
     error: ApiError
 
 
 class Switched(Struct, frozen=True):
-    """The model stayed overloaded; the fallback is asked."""
+    """The model stayed overloaded; the fallback model is used."""
 
     model: str
 
 
 class Broken(Struct, frozen=True):
-    """The last word before the error is raised: the complete blocks and the usage that were received."""
+    """The last event before the error is raised: the complete blocks and the usage that were received."""
 
     error: ApiError
     so_far: ApiReply
 
 
-Said = Happening | Retrying | LeftOut | Switched | Broken
+ClientEvent = ReplyEvent | Retrying | LeftOut | Switched | Broken
 
 
-class Counted(Struct, frozen=True):
+class TokenCount(Struct, frozen=True):
     """Tokens of a request; not exact if the server does not count."""
 
     tokens: int
     is_exact: bool
 
 
-class _Course(Struct):
-    """How far one request has come through its tries."""
+class _RequestState(Struct):
+    """The state of one request across its tries."""
 
     request: MessagesRequest
-    number: int = 0  # of repetitions
+    number: int = 0  # number of repetitions
     overloads: int = 0
-    is_whole: bool = False  # the next try is without a stream
+    is_whole: bool = False  # the next try does not stream
     was_whole: bool = False
-    handed: str = ""  # "", "start" once content was handed on, "block" once a complete block was
+    delivered: str = ""  # "", "start" after some content, "block" after a complete block was delivered
     assembly: Assembly | None = None
 
     @property
@@ -118,7 +118,7 @@ class _Course(Struct):
 
 
 class Client:
-    """Asks one endpoint. What the endpoint was found not to take is left out from then on."""
+    """Sends requests to one endpoint. Parts that the endpoint rejected are left out from then on."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class Client:
             timeout=httpx.Timeout(self.retry.idle, connect=self.retry.connect, pool=None),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             trust_env=not endpoint.is_loopback,
-            verify=not endpoint.base.startswith("http:"),  # reading all certificates takes longer than a short turn
+            verify=not endpoint.base.startswith("http:"),  # loading all certificates takes longer than a short turn
         )
 
     async def __aenter__(self) -> Self:
@@ -156,32 +156,35 @@ class Client:
 
     def stream(
         self, request: MessagesRequest, resend: Resend = "start"
-    ) -> AbstractAsyncContextManager[AsyncGenerator[Said, None]]:
-        """What happens, as it happens; ends with Finished, or with Broken and an ApiError. Leaving it aborts.
+    ) -> AbstractAsyncContextManager[AsyncGenerator[ClientEvent, None]]:
+        """Stream the events of a request; it ends with ReplyFinished, or with Broken and an ApiError. Leaving it
+        aborts.
 
-        `resend` says until when a failed try may be repeated: before any content ("start"), before a complete block
-        ("block"), or until the reply is whole ("end").
+        `resend` says until when a failed try can be repeated: before any content ("start"), before a complete block
+        ("block"), or until the reply is complete ("end").
         """
-        return aclosing(self._happenings(_Course(request), resend))
+        return aclosing(self._events(_RequestState(request), resend))
 
     async def send(self, request: MessagesRequest, streaming: bool = False) -> ApiReply:
-        """The whole reply. With `streaming` silence is limited, else the whole time."""
-        async with aclosing(self._happenings(_Course(request, is_whole=not streaming), "end", streaming)) as happenings:
-            async for each in happenings:
-                if isinstance(each, ReplyFinished):
-                    return each.reply
-        raise failed("The stream ended without a reply.", "protocol")
+        """Return the complete reply. With `streaming` the idle time is limited, else the total time."""
+        async with aclosing(self._events(_RequestState(request, is_whole=not streaming), "end", streaming)) as events:
+            async for event in events:
+                if isinstance(event, ReplyFinished):
+                    return event.reply
+        raise api_error("The stream ended without a reply.", "protocol")
 
-    async def count(self, request: MessagesRequest) -> Counted:
-        """The tokens of a request's input, counted by the server if it does that."""
+    async def count(self, request: MessagesRequest) -> TokenCount:
+        """Return the tokens of a request's input, counted by the server if it supports that."""
         body = self._prepared(replace(request, is_marked=False)).body
-        asked = {
+        counted_fields = {
             k: v for k, v in body.items() if k in ("model", "system", "tools", "tool_choice", "thinking", "messages")
         }
         if self._counts:
             try:
-                data = await self._whole("/v1/messages/count_tokens", Prepared(asked), self.retry.timeout)
-                return Counted(int(data[0]["input_tokens"]), True)
+                data = await self._fetch_json(
+                    "/v1/messages/count_tokens", PreparedRequest(counted_fields), self.retry.timeout
+                )
+                return TokenCount(int(data[0]["input_tokens"]), True)
             except FailedTry as failure:
                 if failure.error.status in (404, 405, 501):
                     self._counts = False
@@ -189,55 +192,62 @@ class Client:
                     raise failure.error from None
             except (KeyError, TypeError, ValueError):
                 self._counts = False
-        return Counted(tokens([asked.get("system"), asked.get("tools"), asked["messages"]]), False)
+        return TokenCount(
+            estimate_tokens([counted_fields.get("system"), counted_fields.get("tools"), counted_fields["messages"]]),
+            False,
+        )
 
     # -- tries
 
-    async def _happenings(self, course: _Course, resend: Resend, streaming: bool = True) -> AsyncGenerator[Said, None]:
+    async def _events(
+        self, state: _RequestState, resend: Resend, streaming: bool = True
+    ) -> AsyncGenerator[ClientEvent, None]:
         while True:
-            prepared = self._prepared(course.request)
-            course.assembly, course.was_whole = None, course.is_whole
+            prepared = self._prepared(state.request)
+            state.assembly, state.was_whole = None, state.is_whole
             try:
-                async with aclosing(self._try(prepared, course)) as happenings:
-                    async for each in happenings:
-                        if isinstance(each, BlockDelta | BlockComplete):
-                            course.handed = "block" if isinstance(each, BlockComplete) else course.handed or "start"
-                        yield each
+                async with aclosing(self._try(prepared, state)) as events:
+                    async for event in events:
+                        if isinstance(event, BlockDelta | BlockComplete):
+                            state.delivered = (
+                                "block" if isinstance(event, BlockComplete) else state.delivered or "start"
+                            )
+                        yield event
                 return
             except FailedTry as failure:
                 error = failure.error
-                if name := self._refused(failure, prepared, course.request):
+                if name := self._rejected_part(failure, prepared, state.request):
                     yield LeftOut(name, error)
                     continue
-                delay = self._delay(failure, course, resend)
+                delay = self._delay(failure, state, resend)
                 if delay is None:
-                    yield Broken(error, course.so_far)
+                    yield Broken(error, state.so_far)
                     raise error from None
-                yield Retrying(course.number, self.retry.tries, delay, error, course.so_far)
-                if course.overloads >= self.retry.overloads and course.request.fallback not in (
+                yield Retrying(state.number, self.retry.tries, delay, error, state.so_far)
+                if state.overloads >= self.retry.overloads and state.request.fallback not in (
                     "",
-                    course.request.model,
+                    state.request.model,
                 ):
-                    messages = without_thinking(course.request.messages, signatures(course.request.messages))
-                    course.request = replace(course.request, model=course.request.fallback, messages=messages)
-                    yield Switched(course.request.model)
-                course.is_whole = not streaming or (failure.is_reported and not course.was_whole)
+                    messages = drop_thinking(state.request.messages, signatures(state.request.messages))
+                    state.request = replace(state.request, model=state.request.fallback, messages=messages)
+                    yield Switched(state.request.model)
+                state.is_whole = not streaming or (failure.is_reported and not state.was_whole)
             await self._sleep(delay)
 
-    def _delay(self, failure: FailedTry, course: _Course, resend: Resend) -> float | None:
-        """Seconds until the next try; None if there is to be none."""
-        may_resend = {"start": not course.handed, "block": course.handed != "block", "end": True}[resend]
-        course.overloads = course.overloads + 1 if failure.error.kind == OVERLOADED else 0
+    def _delay(self, failure: FailedTry, state: _RequestState, resend: Resend) -> float | None:
+        """Return the seconds until the next try; None if there is none."""
+        may_resend = {"start": not state.delivered, "block": state.delivered != "block", "end": True}[resend]
+        state.overloads = state.overloads + 1 if failure.error.kind == OVERLOADED else 0
         if not failure.is_transient or not may_resend:
             return None
-        course.number += 1
-        return self.retry.wait(course.number, failure.error, self._chance)
+        state.number += 1
+        return self.retry.wait(state.number, failure.error, self._chance)
 
-    def _refused(self, failure: FailedTry, prepared: Prepared, request: MessagesRequest) -> str:
-        """What to leave out after a refusal that names it: each thing once, and thinking by its signature."""
+    def _rejected_part(self, failure: FailedTry, prepared: PreparedRequest, request: MessagesRequest) -> str:
+        """Return what to leave out after a rejection that names it: each part once, and thinking by its signature."""
         if failure.error.status != 400 or failure.error.kind != "invalid_request_error":
             return ""
-        name = culprit(str(failure.error), prepared, request)
+        name = find_rejected_part(str(failure.error), prepared, request)
         if name == THINKING_BLOCKS:
             self._refused_thinking |= signatures(prepared.body["messages"])
         elif name in self.left_out:
@@ -246,73 +256,73 @@ class Client:
             self.left_out |= {name}
         return name
 
-    def _prepared(self, request: MessagesRequest) -> Prepared:
+    def _prepared(self, request: MessagesRequest) -> PreparedRequest:
         return prepare(request, self.endpoint.profile, self.left_out, self._refused_thinking)
 
-    async def _try(self, prepared: Prepared, course: _Course) -> AsyncGenerator[Happening, None]:
-        if course.is_whole:
-            limit = self.retry.limit(course.number + 1)
-            data, request_id = await self._whole("/v1/messages", prepared, limit)
-            for each in _replayed(data, request_id):
-                yield each
+    async def _try(self, prepared: PreparedRequest, state: _RequestState) -> AsyncGenerator[ReplyEvent, None]:
+        if state.is_whole:
+            limit = self.retry.limit(state.number + 1)
+            data, request_id = await self._fetch_json("/v1/messages", prepared, limit)
+            for event in _message_events(data, request_id):
+                yield event
             return
         try:
             async with (
                 self._post("/v1/messages", prepared, stream=True) as response,
-                aclosing(self._read(response, course)) as happenings,
+                aclosing(self._read(response, state)) as events,
             ):
-                async for each in happenings:
-                    yield each
-        except (httpx.RequestError, StreamError, TooLong) as error:
-            if course.assembly is None or not course.assembly.has_stopped:
-                raise _interrupted(error, self.endpoint) from None
-            yield course.assembly.finish()
+                async for event in events:
+                    yield event
+        except (httpx.RequestError, StreamError, EventTooLong) as error:
+            if state.assembly is None or not state.assembly.has_stopped:
+                raise _stream_failure(error, self.endpoint) from None
+            yield state.assembly.finish()
 
-    async def _read(self, response: httpx.Response, course: _Course) -> AsyncGenerator[Happening, None]:
+    async def _read(self, response: httpx.Response, state: _RequestState) -> AsyncGenerator[ReplyEvent, None]:
         if response.status_code != 200:
-            raise answered(response.status_code, response.headers, await response.aread())
+            raise classify_response(response.status_code, response.headers, await response.aread())
         request_id = response.headers.get("request-id", "")
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json":
-            for each in _replayed(_message(await response.aread()), request_id):
-                yield each
+            for event in _message_events(_decode_message(await response.aread()), request_id):
+                yield event
             return
         if kind != "text/event-stream":
             raise FailedTry(
-                failed(f"The server answered with {kind or 'something unnamed'}.", "not_the_api", 200), False
+                api_error(f"The server answered with {kind or 'no content type'}.", "not_the_api", 200), False
             )
         reader, assembly = SseReader(), Assembly(request_id)
-        course.assembly = assembly
-        async for piece in response.aiter_bytes():
-            for event in reader.feed(piece):
-                if (happening := assembly.take(event.data)) is not None:
-                    yield happening
+        state.assembly = assembly
+        async for data in response.aiter_bytes():
+            for server_event in reader.feed(data):
+                if (client_event := assembly.take(server_event.data)) is not None:
+                    yield client_event
                 if assembly.is_finished:
                     return
-        for event in reader.close():
-            if (happening := assembly.take(event.data)) is not None:
-                yield happening
+        for server_event in reader.close():
+            if (client_event := assembly.take(server_event.data)) is not None:
+                yield client_event
         if assembly.is_finished:
             return
         if not assembly.has_stopped:
-            raise FailedTry(failed("The stream broke off.", "connection"), True)
-        yield assembly.finish()  # some servers leave message_stop out
+            raise FailedTry(api_error("The stream ended early.", "connection"), True)
+        yield assembly.finish()  # some servers omit message_stop
 
-    async def _whole(self, path: str, prepared: Prepared, limit: float) -> tuple[Json, str]:
-        """The JSON of an answer without a stream, and the id of the request."""
+    async def _fetch_json(self, path: str, prepared: PreparedRequest, limit: float) -> tuple[Json, str]:
+        """Return the JSON of an answer without a stream, and the id of the request."""
         try:
             async with asyncio.timeout(limit), self._post(path, prepared, stream=False, limit=limit) as response:
                 body = await response.aread()
         except httpx.RequestError as error:
-            raise _lost(error, self.endpoint) from None
+            raise _transport_failure(error, self.endpoint) from None
         except TimeoutError:
-            raise FailedTry(failed(f"No answer within {limit:g} s.", "timeout"), True) from None
+            raise FailedTry(api_error(f"No answer within {limit:g} s.", "timeout"), True) from None
         if response.status_code != 200:
-            raise answered(response.status_code, response.headers, body)
-        return _message(body), response.headers.get("request-id", "")
+            raise classify_response(response.status_code, response.headers, body)
+        return _decode_message(body), response.headers.get("request-id", "")
 
     def _post(
-        self, path: str, prepared: Prepared, stream: bool, limit: float | None = None
+        self, path: str, prepared: PreparedRequest, stream: bool, limit: float | None = None
     ) -> AbstractAsyncContextManager[httpx.Response]:
         body = {**prepared.body, "stream": True} if stream else prepared.body
         timeout = httpx.Timeout(limit or self.retry.idle, connect=self.retry.connect, pool=None)
@@ -322,42 +332,42 @@ class Client:
         )
 
 
-def _replayed(data: Json, request_id: str) -> Iterator[Happening]:
-    """A whole message as the happenings of a stream."""
+def _message_events(data: Json, request_id: str) -> Iterator[ReplyEvent]:
+    """Yield a complete message as the events of a stream."""
     yield ReplyStarted({**data, "content": []}, request_id)
     reply = ApiReply(data, request_id)
     yield from (BlockComplete(index, block) for index, block in enumerate(reply.content))
     yield ReplyFinished(reply)
 
 
-def _message(body: bytes) -> Json:
+def _decode_message(body: bytes) -> Json:
     try:
         data = decode(body)
     except ValueError:
         data = None
     if not isinstance(data, dict):
-        raise FailedTry(failed("The server's answer is not JSON.", "not_the_api", 200), False)
+        raise FailedTry(api_error("The server's answer is not JSON.", "not_the_api", 200), False)
     if data.get("type") == "error":
-        raise reported(error_of(data))
+        raise classify_stream_error(error_of(data))
     return data
 
 
-def _interrupted(error: httpx.RequestError | StreamError | TooLong, endpoint: Endpoint) -> FailedTry:
-    """What it means that a stream ended otherwise than by its end."""
+def _stream_failure(error: httpx.RequestError | StreamError | EventTooLong, endpoint: Endpoint) -> FailedTry:
+    """Classify a stream that did not end regularly."""
     if isinstance(error, httpx.RequestError):
-        return _lost(error, endpoint)
-    return reported(error if isinstance(error, StreamError) else StreamError(str(error), "protocol"))
+        return _transport_failure(error, endpoint)
+    return classify_stream_error(error if isinstance(error, StreamError) else StreamError(str(error), "protocol"))
 
 
-def _lost(error: httpx.RequestError, endpoint: Endpoint) -> FailedTry:
-    """What an error of the transport means."""
+def _transport_failure(error: httpx.RequestError, endpoint: Endpoint) -> FailedTry:
+    """Classify a transport error."""
     if isinstance(error, httpx.ReadTimeout):
-        return FailedTry(failed(f"{endpoint.base} fell silent.", "idle"), True)
+        return FailedTry(api_error(f"{endpoint.base} stopped responding.", "idle"), True)
     if isinstance(error, httpx.TimeoutException):
-        return FailedTry(failed(f"{endpoint.base} cannot be reached in time.", "timeout"), True)
+        return FailedTry(api_error(f"{endpoint.base} cannot be reached in time.", "timeout"), True)
     if isinstance(error, httpx.ConnectError):
         is_transient = "CERTIFICATE_VERIFY_FAILED" not in str(error)
-        return FailedTry(failed(f"{endpoint.base} cannot be reached: {error}", "connection"), is_transient)
+        return FailedTry(api_error(f"{endpoint.base} cannot be reached: {error}", "connection"), is_transient)
     if isinstance(error, httpx.TransportError):
-        return FailedTry(failed(f"The connection to {endpoint.base} was lost: {error}", "connection"), True)
-    return FailedTry(failed(f"The answer of {endpoint.base} cannot be read: {error}", "protocol"), True)
+        return FailedTry(api_error(f"The connection to {endpoint.base} was lost: {error}", "connection"), True)
+    return FailedTry(api_error(f"The answer of {endpoint.base} cannot be read: {error}", "protocol"), True)

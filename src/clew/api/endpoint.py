@@ -1,6 +1,7 @@
-"""Endpoints: where the Messages API is, who asks, and what that server is known to take.
+"""Describe the server to send requests to: address, credentials, and what the server supports.
 
-The key or token is the one the user gives. No other program's login is read, and the name sent is our own.
+The key or token is the one the user gives. No other program's login is read, and clew identifies itself by its own
+name.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ API_VERSION = "2023-06-01"
 
 
 class ServerProfile(Struct, frozen=True):
-    """What one kind of server takes. What it does not take is left out of the request."""
+    """What one kind of server accepts. Everything else is left out of the request."""
 
     name: str
-    betas: bool = False  # capabilities that are asked for by a header and a field
+    betas: bool = False  # supports capabilities that need a header and a field
     marks: bool = True  # cache_control
     counts: bool = True  # /v1/messages/count_tokens
-    leaves_out: tuple[str, ...] = ()  # fields of the body that it does not know
-    token: str = ""  # what it wants to see where no key is needed
+    leaves_out: tuple[str, ...] = ()  # body fields that the server does not know
+    token: str = ""  # placeholder for servers that need no key
 
 
 PROFILES: Mapping[str, ServerProfile] = {
@@ -43,7 +44,7 @@ PROFILES: Mapping[str, ServerProfile] = {
 
 
 class Endpoint(Struct, frozen=True):
-    """One server, and the key or token to ask it with."""
+    """One server, and the key or token for it."""
 
     base: str = BASE
     key: str = ""
@@ -52,58 +53,62 @@ class Endpoint(Struct, frozen=True):
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"Endpoint(base={self.base!r}, profile={self.profile.name!r})"  # the key is nobody's to read
+        return f"Endpoint(base={self.base!r}, profile={self.profile.name!r})"  # without the key, which is secret
 
     def __post_init__(self) -> None:
         has_secret = self.key or self.headers or self.token not in ("", self.profile.token)
         if has_secret and not is_protected(self.base):
-            raise _unusable(f"The key would be sent to {urlsplit(self.base).hostname} in the clear.", HINT)
+            raise _endpoint_error(f"The key would be sent to {urlsplit(self.base).hostname} without encryption.", HINT)
 
     @property
     def is_loopback(self) -> bool:
         return is_loopback(urlsplit(self.base).hostname or "")
 
     def url(self, path: str) -> str:
-        """The address of a path; a base that already ends in `/v1` is taken as it is meant."""
+        """Return the URL of a path; a base that already ends in `/v1` is accepted."""
         return self.base.rstrip("/").removesuffix("/v1") + path
 
     def head(self, betas: tuple[str, ...] = ()) -> dict[str, str]:
-        """The headers of a request."""
-        made = {
+        """Return the headers of a request."""
+        headers = {
             "anthropic-version": API_VERSION,
             "content-type": "application/json",
             "user-agent": f"clew/{__version__}",
         }
         if self.key:
-            made["x-api-key"] = self.key
+            headers["x-api-key"] = self.key
         if self.token:
-            made["authorization"] = f"Bearer {self.token}"
+            headers["authorization"] = f"Bearer {self.token}"
         if betas:
-            made["anthropic-beta"] = ",".join(betas)
-        return made | {name.lower(): value for name, value in self.headers.items()}
+            headers["anthropic-beta"] = ",".join(betas)
+        return headers | {name.lower(): value for name, value in self.headers.items()}
 
 
 def endpoint(base: str = "", key: str = "", token: str = "", profile: str = "") -> Endpoint:
-    """The endpoint that was asked for; what was not said is taken from the environment, then from the profile."""
-    where = base or environment.api_base() or BASE
-    if urlsplit(where).scheme not in ("http", "https") or not urlsplit(where).hostname:
-        raise _unusable(f"{where!r} is no address of a server.", "Give one like https://api.anthropic.com.")
+    """Return the requested endpoint; missing values come from the environment, then from the profile. Raises
+    ApiError.
+    """
+    address = base or environment.api_base() or BASE
+    if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
+        raise _endpoint_error(
+            f"{address!r} is not the address of a server.", "Give one like https://api.anthropic.com."
+        )
     if not (key or token):
         key, token = environment.api_key(), environment.api_token()
-    chosen = _profile(profile, where)
+    chosen = _profile(profile, address)
     if not (key or token):
         token = chosen.token
     if not (key or token) and chosen.name == "anthropic":
-        raise _unusable(
-            f"There is no key for {where}.", "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN to one of your own."
+        raise _endpoint_error(
+            f"No key is set for {address}.", "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN to your key."
         )
-    return Endpoint(where, key, token, chosen, _headers(environment.api_headers()))
+    return Endpoint(address, key, token, chosen, _headers(environment.api_headers()))
 
 
 def _profile(name: str, base: str) -> ServerProfile:
     if name:
         if name not in PROFILES:
-            raise _unusable(f"No profile is called {name!r}.", f"There are: {', '.join(PROFILES)}.")
+            raise _endpoint_error(f"Unknown profile {name!r}.", f"Choose one of: {', '.join(PROFILES)}.")
         return PROFILES[name]
     parts = urlsplit(base)
     if parts.hostname == urlsplit(BASE).hostname:
@@ -116,7 +121,7 @@ def _headers(lines: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}
 
 
-def _unusable(message: str, hint: str) -> ApiError:
+def _endpoint_error(message: str, hint: str) -> ApiError:
     error = ApiError(message, "endpoint")
     error.hint = hint
     return error

@@ -1,4 +1,4 @@
-"""Unseen: a package that an import is not to find, for libraries that load more than is needed where they find it."""
+"""Hide a package from imports, for libraries that load more than needed if they find it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def unseen(package: str) -> Iterator[None]:
-    """As if a package were not installed; one that is loaded already stays."""
+def hide_package(package: str) -> Iterator[None]:
+    """Make a package look as if it were not installed; one that is already loaded stays."""
     if package in sys.modules:
         yield
         return
-    sys.modules[package] = None  # type: ignore[assignment]  # so Python is told that there is none
+    sys.modules[package] = None  # type: ignore[assignment]  # makes `import` raise ModuleNotFoundError
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
-"""Rules: what the Messages API refuses, told before it is asked.
+"""Check requests against the rules of the Messages API before they are sent.
 
-One function for all who need it: a client lints its requests with it, an editor its results, and the mock server
-answers 400 by it. What the real API takes but a careful client does not send is told too, as advice.
+Clients check their requests with it, editors their results, and the mock server answers 400 by it. Content that the
+real API accepts but a careful client avoids is reported too, as advice.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 
 import msgspec
 
-from clew.api.lint_blocks import Violation, blocks, mark_shape
+from clew.api.lint_blocks import Violation, check_blocks, check_mark_shape
 from clew.api.open_turn import join_roles, start_without_thinking
-from clew.api.request_body import marked_count
+from clew.api.request_body import count_cache_marks
 from clew.wire.content_block import THINKING_TYPES
 
 __all__ = ["Violation", "lint", "violations"]
 
 Json = dict[str, Any]
 
-MOST_MARKS = 4
-MOST_IMAGES = 100
-SMALLEST_BUDGET = 1024
+MAX_MARKS = 4
+MAX_IMAGES = 100
+MIN_BUDGET = 1024
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _FIELDS = {
     *("model", "messages", "max_tokens", "system", "tools", "tool_choice", "thinking", "temperature", "top_p", "top_k"),
@@ -35,35 +35,35 @@ _FIELDS = {
 
 
 def violations(body: Mapping[str, Any], betas: Sequence[str] = ()) -> list[Violation]:
-    """Every rule that the body of a request breaks, in the order of the body. With a beta, unknown fields may stand."""
-    found = [*_head(body), *_tools(body), *_system(body), *lint(body.get("messages"))]
+    """Return every rule that the body of a request violates, in the order of the body. A beta allows unknown fields."""
+    all_violations = [*_check_fields(body), *_check_tools(body), *_check_system(body), *lint(body.get("messages"))]
     if not betas:
-        found += [
+        all_violations += [
             Violation("extra", str(name), "Extra inputs are not permitted") for name in body if name not in _FIELDS
         ]
-    return [*found, *_thinking(body), *_marks(body), *_surrogates(body)]
+    return [*all_violations, *_check_thinking(body), *_check_marks(body), *_check_encoding(body)]
 
 
 def lint(messages: Any) -> list[Violation]:
-    """Every rule that these messages break by themselves."""
+    """Return every rule that these messages violate by themselves."""
     if not isinstance(messages, list | tuple):
         return [
             Violation("field", "messages", "Field required" if messages is None else "Input should be a valid list")
         ]
     if not messages:
         return [Violation("messages", "messages", "at least one message is required.")]
-    found: list[Violation] = []
+    all_violations: list[Violation] = []
     for index, message in enumerate(messages):
-        found += _message(message, f"messages.{index}", index == len(messages) - 1)
+        all_violations += _check_message(message, f"messages.{index}", index == len(messages) - 1)
     if all(isinstance(m, dict) for m in messages):
-        found += [*_order(messages), *_pairs(messages), *_images(messages)]
-    return found
+        all_violations += [*_check_order(messages), *_check_pairs(messages), *_check_images(messages)]
+    return all_violations
 
 
-# -- the fields around the messages
+# -- fields other than the messages
 
 
-def _head(body: Mapping[str, Any]) -> Iterator[Violation]:
+def _check_fields(body: Mapping[str, Any]) -> Iterator[Violation]:
     for name, kind in (("model", str), ("max_tokens", int)):
         if name not in body:
             yield Violation("field", name, "Field required")
@@ -72,8 +72,8 @@ def _head(body: Mapping[str, Any]) -> Iterator[Violation]:
     limit = body.get("max_tokens")
     if isinstance(limit, int) and limit < 0:
         yield Violation("field", "max_tokens", "must be greater than or equal to 1.")
-    heat = body.get("temperature")
-    if heat is not None and not (isinstance(heat, int | float) and 0 <= heat <= 1):
+    temperature = body.get("temperature")
+    if temperature is not None and not (isinstance(temperature, int | float) and 0 <= temperature <= 1):
         yield Violation("temperature", "temperature", "range: 0..1")
     for name in ("stop_sequences", "tools"):
         if body.get(name) is not None and not isinstance(body[name], list):
@@ -84,11 +84,11 @@ def _head(body: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _list(body: Mapping[str, Any], name: str) -> list[Any]:
-    found = body.get(name)
-    return found if isinstance(found, list) else []
+    value = body.get(name)
+    return value if isinstance(value, list) else []
 
 
-def _tools(body: Mapping[str, Any]) -> Iterator[Violation]:
+def _check_tools(body: Mapping[str, Any]) -> Iterator[Violation]:
     tools = _list(body, "tools")
     names = Counter(str(t.get("name")) for t in tools if isinstance(t, dict))
     if any(count > 1 for count in names.values()):
@@ -111,10 +111,10 @@ def _tools(body: Mapping[str, Any]) -> Iterator[Violation]:
             yield Violation("tool_choice", "tool_choice", f"Tool {choice.get('name')!r} not found in provided tools.")
 
 
-def _system(body: Mapping[str, Any]) -> Iterator[Violation]:
+def _check_system(body: Mapping[str, Any]) -> Iterator[Violation]:
     system = body.get("system")
     if isinstance(system, list):
-        for violation in blocks(system, "system", "system"):
+        for violation in check_blocks(system, "system", "system"):
             where = violation.where.replace("system.content.", "system.", 1)
             yield Violation(violation.rule, where, violation.message)
     elif system is not None and not isinstance(system, str):
@@ -124,7 +124,7 @@ def _system(body: Mapping[str, Any]) -> Iterator[Violation]:
 # -- the messages
 
 
-def _message(message: Any, where: str, is_last: bool) -> Iterator[Violation]:
+def _check_message(message: Any, where: str, is_last: bool) -> Iterator[Violation]:
     if not isinstance(message, dict):
         yield Violation("message", where, "a message must be an object.")
         return
@@ -144,16 +144,16 @@ def _message(message: Any, where: str, is_last: bool) -> Iterator[Violation]:
                 "all messages must have non-empty content except for the optional final assistant message.",
             )
         return
-    yield from blocks(content, role, where)
+    yield from check_blocks(content, role, where)
     if role == "assistant" and isinstance(content, list) and _type(content[-1]) in THINKING_TYPES:
         yield Violation("thinking", where, "the final block in an assistant message cannot be `thinking`.")
     if role == "assistant":
-        yield from _thinking_first(content, where)
+        yield from _check_thinking_first(content, where)
     if is_last and role == "assistant" and _last_text(content) != _last_text(content).rstrip():
         yield Violation("trailing", where, "final assistant content cannot end with trailing whitespace.")
 
 
-def _thinking_first(content: Any, where: str) -> Iterator[Violation]:
+def _check_thinking_first(content: Any, where: str) -> Iterator[Violation]:
     kinds = [_type(b) in THINKING_TYPES for b in content] if isinstance(content, list) else []
     if any(kinds) and not kinds[0]:
         yield Violation("thinking_first", where, "thinking should come first in its message.", is_refused=False)
@@ -165,71 +165,71 @@ def _last_text(content: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _order(messages: Sequence[Json]) -> Iterator[Violation]:
-    """First the user, then in turn; system messages stand between and do not count."""
-    spoken = [(i, m) for i, m in enumerate(messages) if m.get("role") != "system"]
-    if spoken and spoken[0][1].get("role") != "user":
+def _check_order(messages: Sequence[Json]) -> Iterator[Violation]:
+    """Check that the user comes first and roles alternate; system messages can stand anywhere and do not count."""
+    conversation = [(i, m) for i, m in enumerate(messages) if m.get("role") != "system"]
+    if conversation and conversation[0][1].get("role") != "user":
         yield Violation("first", "messages", 'first message must use the "user" role.')
-    for (_, before), (index, message) in pairwise(spoken):
+    for (_, before), (index, message) in pairwise(conversation):
         if before.get("role") == message.get("role"):
             role = message.get("role")
             yield Violation(
                 "turns", f"messages.{index}", f"roles should alternate, and this is a second {role} in a row.", False
             )
-    if spoken and spoken[-1][1].get("role") == "assistant":
+    if conversation and conversation[-1][1].get("role") == "assistant":
         yield Violation(
-            "prefill", f"messages.{spoken[-1][0]}", "the last message puts words into the model's mouth.", False
+            "prefill", f"messages.{conversation[-1][0]}", "the last message is from the assistant (a prefill).", False
         )
 
 
-def _pairs(messages: Sequence[Json]) -> Iterator[Violation]:
-    """Each call has one result, at the beginning of the next message, and each result its call."""
+def _check_pairs(messages: Sequence[Json]) -> Iterator[Violation]:
+    """Check that each call has one result, at the beginning of the next message, and each result its call."""
     turns = join_roles(messages)
     used: set[str] = set()
-    for place, (index, role, content) in enumerate(turns):
+    for position, (index, role, content) in enumerate(turns):
         calls = [str(b.get("id")) for b in content if _type(b) == "tool_use"] if role == "assistant" else []
         if used & {*calls} or len({*calls}) < len(calls):
             yield Violation("unique", f"messages.{index}", "`tool_use` ids must be unique.")
         used |= {*calls}
-        after = turns[place + 1] if place + 1 < len(turns) else None
-        answers = _answers(after[2]) if after and after[1] == "user" else []
-        if missing := [each for each in calls if each not in answers]:
+        next_turn = turns[position + 1] if position + 1 < len(turns) else None
+        answers = _answered_calls(next_turn[2]) if next_turn and next_turn[1] == "user" else []
+        if missing := [call for call in calls if call not in answers]:
             yield Violation(
                 "unanswered",
                 f"messages.{index}",
                 f"`tool_use` ids were found without `tool_result` blocks immediately after: {', '.join(missing)}.",
             )
         if role == "user":
-            yield from _results(content, turns[place - 1] if place else None, f"messages.{index}")
+            yield from _check_results(content, turns[position - 1] if position else None, f"messages.{index}")
 
 
-def _results(
+def _check_results(
     content: Sequence[Json], before: tuple[int, str, Sequence[Json]] | None, where: str
 ) -> Iterator[Violation]:
     calls = (
         [str(b.get("id")) for b in before[2] if _type(b) == "tool_use"] if before and before[1] == "assistant" else []
     )
-    seen: set[str] = set()
+    answered: set[str] = set()
     has_text = False
-    for place, block in enumerate(content):
+    for position, block in enumerate(content):
         if _type(block) != "tool_result":
             has_text = True
             continue
-        call, at = str(block.get("tool_use_id")), f"{where}.content.{place}"
+        call, location = str(block.get("tool_use_id")), f"{where}.content.{position}"
         if call not in calls:
-            yield Violation("orphan", at, f"unexpected `tool_use_id` found in `tool_result` blocks: {call}.")
-        elif call in seen:
-            yield Violation("twice", at, f"each tool_use must have a single result, and {call} has more.")
+            yield Violation("orphan", location, f"unexpected `tool_use_id` found in `tool_result` blocks: {call}.")
+        elif call in answered:
+            yield Violation("twice", location, f"each tool_use must have a single result, and {call} has more.")
         elif has_text:
-            yield Violation("late", at, f"the result of {call} must come before everything else in its message.")
-        seen.add(call)
+            yield Violation("late", location, f"the result of {call} must come before everything else in its message.")
+        answered.add(call)
 
 
-def _answers(content: Sequence[Json]) -> list[str]:
+def _answered_calls(content: Sequence[Json]) -> list[str]:
     return [str(b.get("tool_use_id")) for b in content if _type(b) == "tool_result"]
 
 
-def _images(messages: Sequence[Json]) -> Iterator[Violation]:
+def _check_images(messages: Sequence[Json]) -> Iterator[Violation]:
     count = 0
     for message in messages:
         todo = list(message["content"]) if isinstance(message.get("content"), list) else []
@@ -237,25 +237,25 @@ def _images(messages: Sequence[Json]) -> Iterator[Violation]:
             count += _type(block) == "image"
             if _type(block) == "tool_result" and isinstance(block.get("content"), list):
                 count += sum(_type(b) == "image" for b in block["content"])
-    if count > MOST_IMAGES:
-        yield Violation("images", "messages", f"too many images: {count} > {MOST_IMAGES}.")
+    if count > MAX_IMAGES:
+        yield Violation("images", "messages", f"too many images: {count} > {MAX_IMAGES}.")
 
 
 def _type(block: Any) -> Any:
     return block.get("type") if isinstance(block, dict) else None
 
 
-# -- what concerns the whole
+# -- rules for the complete request
 
 
-def _thinking(body: Mapping[str, Any]) -> Iterator[Violation]:
+def _check_thinking(body: Mapping[str, Any]) -> Iterator[Violation]:
     thinking = body.get("thinking")
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
         return
     budget, limit = thinking.get("budget_tokens"), body.get("max_tokens")
-    if not isinstance(budget, int) or budget < SMALLEST_BUDGET:
+    if not isinstance(budget, int) or budget < MIN_BUDGET:
         yield Violation(
-            "budget", "thinking.enabled.budget_tokens", f"Input should be greater than or equal to {SMALLEST_BUDGET}"
+            "budget", "thinking.enabled.budget_tokens", f"Input should be greater than or equal to {MIN_BUDGET}"
         )
     elif isinstance(limit, int) and limit <= budget:
         yield Violation("budget", "max_tokens", "must be greater than `thinking.budget_tokens`.")
@@ -271,22 +271,22 @@ def _thinking(body: Mapping[str, Any]) -> Iterator[Violation]:
         yield Violation("thinking_start", f"messages.{start[0]}.content.0.type", message)
 
 
-def _marks(body: Mapping[str, Any]) -> Iterator[Violation]:
-    count = marked_count(dict(body))
-    if count > MOST_MARKS:
+def _check_marks(body: Mapping[str, Any]) -> Iterator[Violation]:
+    count = count_cache_marks(dict(body))
+    if count > MAX_MARKS:
         yield Violation(
-            "marks", "", f"A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {count}."
+            "marks", "", f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {count}."
         )
     for index, tool in enumerate(_list(body, "tools")):
         if isinstance(tool, dict) and tool.get("cache_control") is not None:
-            yield from mark_shape(tool["cache_control"], f"tools.{index}.cache_control")
+            yield from check_mark_shape(tool["cache_control"], f"tools.{index}.cache_control")
     lifetimes = list(_lifetimes(body))
     if "1h" in lifetimes and "5m" in lifetimes and "1h" in lifetimes[lifetimes.index("5m") :]:
         yield Violation("mark_order", "", "a ttl='1h' cache_control block must not come after a ttl='5m' one.")
 
 
 def _lifetimes(body: Mapping[str, Any]) -> Iterator[str]:
-    """The lifetimes of the marks, in the order in which the API reads a request."""
+    """Yield the lifetimes of the cache marks, in the order in which the API reads a request."""
     parts = [*_list(body, "tools"), *_list(body, "system")]
     for message in _list(body, "messages"):
         parts += message["content"] if isinstance(message, dict) and isinstance(message.get("content"), list) else ()
@@ -296,10 +296,10 @@ def _lifetimes(body: Mapping[str, Any]) -> Iterator[str]:
             yield str(mark.get("ttl") or "5m")
 
 
-def _surrogates(body: Mapping[str, Any]) -> Iterator[Violation]:
+def _check_encoding(body: Mapping[str, Any]) -> Iterator[Violation]:
     try:
         msgspec.json.encode(body)
     except UnicodeEncodeError:
-        yield Violation("text", "", "The request body is not valid JSON: it holds half a surrogate pair.")
+        yield Violation("text", "", "The request body is not valid JSON: it contains half a surrogate pair.")
     except RecursionError:
         yield Violation("depth", "", "The request body is nested too deeply.")

@@ -1,6 +1,6 @@
-"""Rules for blocks: what the parts of a message must look like before the Messages API takes them.
+"""Check content blocks against the rules of the Messages API.
 
-Each kind of block is a row: who may say it, the fields that it must have and those that it may have.
+Each kind of block is a row: the roles that may use it, its required fields and its optional ones.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from msgspec import Struct
 Json = dict[str, Any]
 
 TOOL_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
-LARGEST_IMAGE = 5 * 1024 * 1024
-_SIGNS: Mapping[str, tuple[bytes, ...]] = {
+MAX_IMAGE = 5 * 1024 * 1024
+_MAGIC_BYTES: Mapping[str, tuple[bytes, ...]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
     "image/jpeg": (b"\xff\xd8\xff",),
     "image/gif": (b"GIF87a", b"GIF89a"),
@@ -25,7 +25,7 @@ _SIGNS: Mapping[str, tuple[bytes, ...]] = {
 
 
 class Violation(Struct, frozen=True):
-    """A rule that a request breaks. `is_refused`: the API answers 400; else it takes it, but a client should not send it."""
+    """A violated rule. If `is_refused`, the API answers 400; else it accepts it, but a client should not send it."""
 
     rule: str
     where: str
@@ -66,44 +66,44 @@ KINDS: Mapping[str, _Kind] = {
     "tool_search_tool_result": _SERVER_RESULT,
     "compaction": _Kind(_MODEL, {"content": (str, type(None))}),
 }
-_INSIDE = ("text", "image", "document", "search_result", "tool_reference")
+_RESULT_BLOCKS = ("text", "image", "document", "search_result", "tool_reference")
 _UNMARKED = ("thinking", "redacted_thinking")
 
 
-def blocks(content: Any, role: str, where: str) -> Iterator[Violation]:
-    """What is wrong with the content of one message, block by block."""
+def check_blocks(content: Any, role: str, where: str) -> Iterator[Violation]:
+    """Yield the violations in the content of one message, block by block."""
     if isinstance(content, str):
-        yield from _words(content, where)
+        yield from _check_text(content, where)
         return
     if not isinstance(content, list):
         yield Violation("content", where, "content must be a text or a list of blocks.")
         return
     for index, block in enumerate(content):
-        yield from _block(block, role, f"{where}.content.{index}")
+        yield from _check_block(block, role, f"{where}.content.{index}")
 
 
-def _block(block: Any, role: str, where: str) -> Iterator[Violation]:
+def _check_block(block: Any, role: str, where: str) -> Iterator[Violation]:
     if not isinstance(block, dict):
         yield Violation("block", where, "a block must be an object.")
         return
     name = block.get("type")
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        yield Violation("type", where, f"no block is of the type {name!r}.")
+        yield Violation("type", where, f"unknown block type {name!r}.")
         return
     if role not in kind.roles:
         yield Violation("role", where, f"`{name}` blocks are not for {role} messages.")
-    yield from _fields(block, str(name), kind, where)
-    yield from _mark(block, where)
+    yield from _check_fields(block, str(name), kind, where)
+    yield from _check_mark(block, where)
     if check := _CHECKS.get(str(name)):
         yield from check(block, where)
 
 
-def _fields(block: Json, name: str, kind: _Kind, where: str) -> Iterator[Violation]:
-    for field, wanted in kind.needs.items():
+def _check_fields(block: Json, name: str, kind: _Kind, where: str) -> Iterator[Violation]:
+    for field, expected in kind.needs.items():
         if field not in block:
             yield Violation("field", f"{where}.{name}.{field}", "Field required")
-        elif not isinstance(block[field], wanted):
+        elif not isinstance(block[field], expected):
             yield Violation("field", f"{where}.{name}.{field}", "Input is of the wrong type")
     known = {"type", "cache_control", *kind.needs, *kind.takes}
     for field in block:
@@ -111,45 +111,45 @@ def _fields(block: Json, name: str, kind: _Kind, where: str) -> Iterator[Violati
             yield Violation("extra", f"{where}.{name}.{field}", "Extra inputs are not permitted")
 
 
-def _mark(block: Json, where: str) -> Iterator[Violation]:
+def _check_mark(block: Json, where: str) -> Iterator[Violation]:
     mark = block.get("cache_control")
     if mark is None:
         return
-    yield from mark_shape(mark, f"{where}.cache_control")
+    yield from check_mark_shape(mark, f"{where}.cache_control")
     if block.get("type") in _UNMARKED:
         yield Violation("mark", where, "cache_control cannot be set for thinking blocks.")
     if block.get("type") == "text" and block.get("text") == "":
         yield Violation("mark", where, "cache_control cannot be set for empty text blocks.")
 
 
-def mark_shape(mark: Any, where: str) -> Iterator[Violation]:
-    """What is wrong with a mark of the prompt cache by itself."""
+def check_mark_shape(mark: Any, where: str) -> Iterator[Violation]:
+    """Yield what is wrong with a prompt-cache mark by itself."""
     if not isinstance(mark, dict) or mark.get("type") != "ephemeral":
         yield Violation("mark", where, "the type of a mark must be 'ephemeral'.")
     elif mark.get("ttl", "5m") not in ("5m", "1h"):
         yield Violation("mark", where, "the ttl of a mark must be '5m' or '1h'.")
 
 
-def _text(block: Json, where: str) -> Iterator[Violation]:
+def _check_text_block(block: Json, where: str) -> Iterator[Violation]:
     if isinstance(block.get("text"), str):
-        yield from _words(block["text"], where)
+        yield from _check_text(block["text"], where)
 
 
-def _words(text: str, where: str) -> Iterator[Violation]:
+def _check_text(text: str, where: str) -> Iterator[Violation]:
     if not text:
         yield Violation("empty", where, "text content blocks must be non-empty.")
     elif not text.strip():
         yield Violation("blank", where, "text content blocks must contain non-whitespace text.")
 
 
-def _image(block: Json, where: str) -> Iterator[Violation]:
+def _check_image(block: Json, where: str) -> Iterator[Violation]:
     source = block.get("source")
     if not isinstance(source, dict):
         return
     at = f"{where}.image.source"
     match source.get("type"):
         case "base64":
-            yield from _picture(source, f"{at}.base64")
+            yield from _check_image_data(source, f"{at}.base64")
         case "url" if not str(source.get("url")).startswith("https://"):
             yield Violation("image", f"{at}.url", "only HTTPS addresses are supported.")
         case "file" if not isinstance(source.get("file_id"), str):
@@ -157,25 +157,25 @@ def _image(block: Json, where: str) -> Iterator[Violation]:
         case "url" | "file":
             pass
         case other:
-            yield Violation("image", at, f"no source is of the type {other!r}.")
+            yield Violation("image", at, f"unknown source type {other!r}.")
 
 
-def _picture(source: Json, where: str) -> Iterator[Violation]:
+def _check_image_data(source: Json, where: str) -> Iterator[Violation]:
     kind, data = str(source.get("media_type")), source.get("data")
-    if kind not in _SIGNS:
-        yield Violation("image", f"{where}.media_type", f"Input should be one of {', '.join(_SIGNS)}.")
-    raw = _bytes(data)
+    if kind not in _MAGIC_BYTES:
+        yield Violation("image", f"{where}.media_type", f"Input should be one of {', '.join(_MAGIC_BYTES)}.")
+    raw = _decode_base64(data)
     if raw is None:
         yield Violation("image", f"{where}.data", "the data is not valid base64.")
     elif not raw:
         yield Violation("image", f"{where}.data", "an image cannot be empty.")
-    elif len(raw) > LARGEST_IMAGE:
-        yield Violation("image", where, f"image exceeds 5 MB maximum: {len(raw)} bytes > {LARGEST_IMAGE} bytes.")
-    elif kind in _SIGNS and not raw.startswith(_SIGNS[kind]):
+    elif len(raw) > MAX_IMAGE:
+        yield Violation("image", where, f"image exceeds 5 MB maximum: {len(raw)} bytes > {MAX_IMAGE} bytes.")
+    elif kind in _MAGIC_BYTES and not raw.startswith(_MAGIC_BYTES[kind]):
         yield Violation("image", where, f"the image does not look like the media type {kind}.")
 
 
-def _document(block: Json, where: str) -> Iterator[Violation]:
+def _check_document(block: Json, where: str) -> Iterator[Violation]:
     source = block.get("source")
     if not isinstance(source, dict):
         return
@@ -184,7 +184,7 @@ def _document(block: Json, where: str) -> Iterator[Violation]:
         case "base64":
             if source.get("media_type") != "application/pdf":
                 yield Violation("document", f"{at}.base64.media_type", "Input should be 'application/pdf'.")
-            if not _bytes(source.get("data")):
+            if not _decode_base64(source.get("data")):
                 yield Violation("document", f"{at}.base64.data", "the data is not valid base64.")
         case "text":
             if source.get("media_type") != "text/plain":
@@ -194,19 +194,19 @@ def _document(block: Json, where: str) -> Iterator[Violation]:
         case "url" | "file" | "content":
             pass
         case other:
-            yield Violation("document", at, f"no source is of the type {other!r}.")
+            yield Violation("document", at, f"unknown source type {other!r}.")
 
 
-def _bytes(data: Any) -> bytes | None:
+def _decode_base64(data: Any) -> bytes | None:
     try:
         return base64.b64decode(data, validate=True) if isinstance(data, str) else None
     except ValueError:
         return None
 
 
-def _result(block: Json, where: str) -> Iterator[Violation]:
+def _check_result(block: Json, where: str) -> Iterator[Violation]:
     content = block.get("content")
-    yield from _id(block.get("tool_use_id"), f"{where}.tool_result.tool_use_id")
+    yield from _check_id(block.get("tool_use_id"), f"{where}.tool_result.tool_use_id")
     if content is None or isinstance(content, str):
         return
     if not isinstance(content, list):
@@ -215,36 +215,36 @@ def _result(block: Json, where: str) -> Iterator[Violation]:
     for index, part in enumerate(content):
         at = f"{where}.tool_result.content.{index}"
         name = part.get("type") if isinstance(part, dict) else None
-        if name not in _INSIDE:
-            yield Violation("result", at, f"a result cannot hold blocks of the type {name!r}.")
+        if name not in _RESULT_BLOCKS:
+            yield Violation("result", at, f"a result cannot contain blocks of the type {name!r}.")
         elif block.get("is_error") and name != "text":
             yield Violation("result", at, "all content must be type `text` if `is_error` is true.")
         elif name != "tool_reference":
-            yield from _block(part, "user", at)
+            yield from _check_block(part, "user", at)
 
 
-def _call(block: Json, where: str) -> Iterator[Violation]:
-    yield from _id(block.get("id"), f"{where}.tool_use.id")
+def _check_call(block: Json, where: str) -> Iterator[Violation]:
+    yield from _check_id(block.get("id"), f"{where}.tool_use.id")
     name = block.get("name")
     if isinstance(name, str) and not 1 <= len(name) <= 200:
         yield Violation("name", f"{where}.tool_use.name", "a name has 1 to 200 characters.")
 
 
-def _id(found: Any, where: str) -> Iterator[Violation]:
-    if isinstance(found, str) and not TOOL_ID.fullmatch(found):
+def _check_id(value: Any, where: str) -> Iterator[Violation]:
+    if isinstance(value, str) and not TOOL_ID.fullmatch(value):
         yield Violation("id", where, "String should match pattern '^[a-zA-Z0-9_-]+$'")
 
 
-def _thinking(block: Json, where: str) -> Iterator[Violation]:
+def _check_thinking(block: Json, where: str) -> Iterator[Violation]:
     if block.get("signature") == "":
         yield Violation("signature", where, "Invalid `signature` in `thinking` block.")
 
 
 _CHECKS: Mapping[str, Callable[[Json, str], Iterator[Violation]]] = {
-    "text": _text,
-    "image": _image,
-    "document": _document,
-    "tool_result": _result,
-    "tool_use": _call,
-    "thinking": _thinking,
+    "text": _check_text_block,
+    "image": _check_image,
+    "document": _check_document,
+    "tool_result": _check_result,
+    "tool_use": _check_call,
+    "thinking": _check_thinking,
 }

@@ -1,4 +1,4 @@
-"""Messages as the API reads them, and whether the turn that a request continues begins with thinking."""
+"""Join messages as the API reads them, and check whether a continued turn begins with thinking."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ Json = dict[str, Any]
 
 def join_roles(messages: Sequence[Json]) -> list[tuple[int, str, Sequence[Json]]]:
     """Join consecutive messages of one role: the index of the first, the role, and the blocks of all."""
-    made: list[tuple[int, str, Sequence[Json]]] = []
+    turns: list[tuple[int, str, Sequence[Json]]] = []
     for index, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
-        found = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+        blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
         if role == "user" and isinstance(content, str):
-            found = [{"type": "text", "text": content}]
-        if made and made[-1][1] == role:
-            made[-1] = (made[-1][0], role, [*made[-1][2], *found])
+            blocks = [{"type": "text", "text": content}]
+        if turns and turns[-1][1] == role:
+            turns[-1] = (turns[-1][0], role, [*turns[-1][2], *blocks])
         elif role in ("user", "assistant"):
-            made.append((index, role, found))
-    return made
+            turns.append((index, role, blocks))
+    return turns
 
 
 def start_without_thinking(messages: Sequence[Json]) -> tuple[int, str] | None:
-    """Where the assistant message that the last tool results answer begins without thinking: its index, the type found.
+    """Return the index and first block type of the assistant message that the last tool results answer.
 
-    The API refuses such a request if `thinking` is `enabled`. None if the message begins with thinking, or if the
+    The API rejects such a request if `thinking` is `enabled`. None if the message begins with thinking, or if the
     request does not continue a turn.
     """
     turns = join_roles(messages)
     if len(turns) < 2 or turns[-1][1] != "user" or not any(b.get("type") == "tool_result" for b in turns[-1][2]):
         return None
     index, _, content = turns[-2]
-    found = content[0].get("type") if content else None
-    return None if not content or found in THINKING_TYPES else (index, str(found))
+    first_type = content[0].get("type") if content else None
+    return None if not content or first_type in THINKING_TYPES else (index, str(first_type))

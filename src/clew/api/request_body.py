@@ -1,8 +1,8 @@
-"""Requests: what is asked of the Messages API, and its body as one kind of server takes it.
+"""Build the body of a Messages API request for one kind of server.
 
-A capability is a header and the fields that need it, kept together: one without the other is refused. The marks of the
-prompt cache are set here and nowhere else: on the last tool, the last system block, and the last blocks of the two
-newest user messages, so that the older of the two is found again when the newer has expired.
+A capability is a header and the fields that need it, kept together: one without the other is rejected. The
+prompt-cache marks are set only here: on the last tool, the last system block, and the last blocks of the two newest
+user messages, so that the older of the two is still cached when the newer has expired.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from msgspec import Struct, field
 
 from clew.api.endpoint import ServerProfile
 from clew.api.open_turn import start_without_thinking
-from clew.api.token_estimate import tokens
+from clew.api.token_estimate import estimate_tokens
 from clew.wire.content_block import THINKING_TYPES
 
 Json = dict[str, Any]
 
-SHORTEST = 1024  # tokens; the API does not keep a shorter beginning
+MIN_CACHED = 1024  # tokens; the API does not cache a shorter prefix
 THINKING_BLOCKS = "thinking blocks"
 
 
 class Capability(Struct, frozen=True):
-    """Something beyond the plain API: the header that asks for it, and the fields that use it."""
+    """A feature beyond the plain API: the header that requests it, and the fields that use it."""
 
     name: str
     beta: str = ""
@@ -33,7 +33,7 @@ class Capability(Struct, frozen=True):
 
 
 class MessagesRequest(Struct, frozen=True, kw_only=True):
-    """One request. `is_marked` says whether the marks of the prompt cache are set; those in the messages are then ours."""
+    """One request. If `is_marked`, prompt-cache marks are set, and any in the messages are replaced."""
 
     model: str
     messages: Sequence[Json]
@@ -47,11 +47,11 @@ class MessagesRequest(Struct, frozen=True, kw_only=True):
     metadata: Json | None = None
     capabilities: Sequence[Capability] = ()
     is_marked: bool = True
-    lifetime: str = ""  # of what is marked: "" for the API's default, or "1h"
-    fallback: str = ""  # the model to ask when this one stays overloaded
+    lifetime: str = ""  # of the cache: "" for the API's default, or "1h"
+    fallback: str = ""  # the model to use if this one stays overloaded
 
 
-class Prepared(Struct, frozen=True):
+class PreparedRequest(Struct, frozen=True):
     """A request as it is sent."""
 
     body: Json
@@ -63,11 +63,11 @@ def prepare(
     profile: ServerProfile,
     without: frozenset[str] = frozenset(),
     refused: frozenset[str] = frozenset(),
-) -> Prepared:
-    """The body and the betas for a server, `without` what it was found not to take, and without thinking that it
-    `refused` by its signature. The request stays as it is.
+) -> PreparedRequest:
+    """Return the body and the betas for a server. The request is not changed.
 
-    A turn whose thinking is missing (another model wrote it, or the server refused it) continues without `thinking`.
+    `without` names what the server rejected before, `refused` the signatures of thinking that it rejected. A turn
+    whose thinking is missing (another model wrote it, or the server rejected it) continues without `thinking`.
     """
     body: Json = {"model": request.model, "max_tokens": request.max_tokens}
     if request.system:
@@ -84,53 +84,53 @@ def prepare(
     }
     body |= {name: value for name, value in optional.items() if value is not None}
     betas: list[str] = []
-    for each in request.capabilities:
-        if (profile.betas or not each.beta) and each.name not in without:
-            body |= each.fields
-            betas += [each.beta] if each.beta else []
+    for capability in request.capabilities:
+        if (profile.betas or not capability.beta) and capability.name not in without:
+            body |= capability.fields
+            betas += [capability.beta] if capability.beta else []
     for name in (*profile.leaves_out, *without):
         body.pop(name, None)
     if refused:
-        body["messages"] = without_thinking(body["messages"], refused)
+        body["messages"] = drop_thinking(body["messages"], refused)
     if body.get("thinking", {}).get("type") == "enabled" and start_without_thinking(body["messages"]):
         del body["thinking"]
     if request.is_marked and profile.marks and "cache_control" not in without:
-        body = marked(body, request.lifetime)
+        body = set_cache_marks(body, request.lifetime)
     elif request.is_marked:
-        body = unmarked(body)
-    return Prepared(body, tuple(dict.fromkeys(betas)))
+        body = remove_cache_marks(body)
+    return PreparedRequest(body, tuple(dict.fromkeys(betas)))
 
 
 # -- the prompt cache
 
 
-def marked(body: Json, lifetime: str = "") -> Json:
-    """The body with marks of the prompt cache where they serve, and nowhere else."""
-    plain = unmarked(body)
+def set_cache_marks(body: Json, lifetime: str = "") -> Json:
+    """Return the body with prompt-cache marks at the useful positions, and no others."""
+    plain = remove_cache_marks(body)
     mark = {"type": "ephemeral"} | ({"ttl": lifetime} if lifetime else {})
-    size = tokens(plain.get("tools"))
-    if plain.get("tools") and size >= SHORTEST:
-        plain["tools"] = _last_marked(plain["tools"], mark)
-    size += tokens(plain.get("system"))
-    if plain.get("system") and size >= SHORTEST:
-        plain["system"] = _last_marked(_blocks(plain["system"]), mark)
+    size = estimate_tokens(plain.get("tools"))
+    if plain.get("tools") and size >= MIN_CACHED:
+        plain["tools"] = _mark_last(plain["tools"], mark)
+    size += estimate_tokens(plain.get("system"))
+    if plain.get("system") and size >= MIN_CACHED:
+        plain["system"] = _mark_last(_blocks(plain["system"]), mark)
     messages: list[Json] = plain["messages"]
-    asked = [i for i, message in enumerate(messages) if message.get("role") == "user" and message.get("content")]
-    for index in asked[-2:]:
-        if size + tokens(messages[: index + 1]) >= SHORTEST:
-            content = _last_marked(_blocks(messages[index]["content"]), mark)
+    user_indices = [i for i, message in enumerate(messages) if message.get("role") == "user" and message.get("content")]
+    for index in user_indices[-2:]:
+        if size + estimate_tokens(messages[: index + 1]) >= MIN_CACHED:
+            content = _mark_last(_blocks(messages[index]["content"]), mark)
             messages[index] = {**messages[index], "content": content}
     return plain
 
 
-def unmarked(body: Json) -> Json:
-    """A copy of the body without any mark; what has none is shared with the original."""
-    made = dict(body)
+def remove_cache_marks(body: Json) -> Json:
+    """Return a copy of the body without prompt-cache marks; parts without marks are shared with the original."""
+    copy = dict(body)
     for name in ("tools", "system"):
-        if isinstance(made.get(name), list):
-            made[name] = [_without_mark(each) for each in made[name]]
-    made["messages"] = [_message_without_mark(each) for each in body.get("messages") or ()]
-    return made
+        if isinstance(copy.get(name), list):
+            copy[name] = [_without_mark(item) for item in copy[name]]
+    copy["messages"] = [_message_without_mark(item) for item in body.get("messages") or ()]
+    return copy
 
 
 def _message_without_mark(message: Json) -> Json:
@@ -153,19 +153,19 @@ def _blocks(content: str | list[Json]) -> list[Json]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _last_marked(blocks: list[Json], mark: Json) -> list[Json]:
-    """The last block that may be marked gets the mark: thinking and empty texts may not."""
+def _mark_last(blocks: list[Json], mark: Json) -> list[Json]:
+    """Mark the last block that can be marked: thinking and empty texts cannot."""
     for index in range(len(blocks) - 1, -1, -1):
         if blocks[index].get("type") not in THINKING_TYPES and blocks[index].get("text") != "":
             return [*blocks[:index], {**blocks[index], "cache_control": mark}, *blocks[index + 1 :]]
     return blocks
 
 
-# -- what a server refused
+# -- parts that a server rejected
 
 
 def signatures(messages: Sequence[Json]) -> frozenset[str]:
-    """The signatures of all thinking in these messages; of hidden thinking its data."""
+    """Return the signatures of all thinking in these messages; for redacted thinking its data."""
     contents = (m.get("content") for m in messages if m.get("role") == "assistant")
     return frozenset(
         _signature(b) for c in contents if isinstance(c, list) for b in c if b.get("type") in THINKING_TYPES
@@ -176,55 +176,57 @@ def _signature(block: Json) -> str:
     return str(block.get("signature") or block.get("data") or "")
 
 
-def without_thinking(messages: Sequence[Json], refused: frozenset[str]) -> list[Json]:
-    """The messages without thinking of these signatures; a message that was nothing else goes too."""
-    made: list[Json] = []
+def drop_thinking(messages: Sequence[Json], refused: frozenset[str]) -> list[Json]:
+    """Return the messages without thinking of these signatures; a message that contained nothing else is dropped."""
+    remaining_messages: list[Json] = []
     for message in messages:
         content = message.get("content")
         if message.get("role") == "assistant" and isinstance(content, list):
-            kept = [b for b in content if b.get("type") not in THINKING_TYPES or _signature(b) not in refused]
-            if not kept and content:
+            remaining = [b for b in content if b.get("type") not in THINKING_TYPES or _signature(b) not in refused]
+            if not remaining and content:
                 continue
-            message = {**message, "content": kept}
-        made.append(message)
-    return made
+            message = {**message, "content": remaining}
+        remaining_messages.append(message)
+    return remaining_messages
 
 
-def culprit(message: str, prepared: Prepared, request: MessagesRequest) -> str:
-    """What of a request a refusal (400) names, if it can be done without; empty if there is nothing to leave out."""
-    told = message.lower()
-    for each in request.capabilities:
-        used = {*each.fields} & {*prepared.body} or ({each.beta} & {*prepared.betas} if each.beta else set())
-        if used and any(word.lower() in told for word in (*each.fields, each.beta) if word):
-            return each.name
-    return next((name for name, holds in _OPTIONAL.items() if holds(told, prepared.body)), "")
+def find_rejected_part(message: str, prepared: PreparedRequest, request: MessagesRequest) -> str:
+    """Return the part of a request that a rejection (400) names, if it is optional; else ""."""
+    lowered = message.lower()
+    for capability in request.capabilities:
+        used = {*capability.fields} & {*prepared.body} or (
+            {capability.beta} & {*prepared.betas} if capability.beta else set()
+        )
+        if used and any(word.lower() in lowered for word in (*capability.fields, capability.beta) if word):
+            return capability.name
+    return next((name for name, holds in _OPTIONAL.items() if holds(lowered, prepared.body)), "")
 
 
 def _has_mark(body: Json) -> bool:
-    return marked_count(body) > 0
+    return count_cache_marks(body) > 0
 
 
-def marked_count(body: Json) -> int:
-    """How many marks of the prompt cache a body holds, also inside tool results."""
-    todo: list[Any] = [body.get("tools"), body.get("system"), body.get("messages")]
+def count_cache_marks(body: Json) -> int:
+    """Return the number of prompt-cache marks in a body, including those inside tool results."""
+    stack: list[Any] = [body.get("tools"), body.get("system"), body.get("messages")]
     count = 0
-    while todo:
-        item = todo.pop()
+    while stack:
+        item = stack.pop()
         if isinstance(item, list):
-            todo += item
+            stack += item
         elif isinstance(item, dict):
             count += isinstance(item.get("cache_control"), dict)
             if isinstance(item.get("content"), list):
-                todo.append(item["content"])
+                stack.append(item["content"])
     return count
 
 
 _ABOUT_BLOCKS = re.compile(r"signature|thinking` block")
 _ABOUT_ELSE = re.compile(r"signature|thinking` block|tokens")
 _OPTIONAL: Mapping[str, Callable[[str, Json], bool]] = {
-    THINKING_BLOCKS: lambda told, body: bool(_ABOUT_BLOCKS.search(told) and signatures(body["messages"])),
-    "cache_control": lambda told, body: "cache_control" in told and _has_mark(body),
-    "thinking": lambda told, body: "thinking" in told and "thinking" in body and not _ABOUT_ELSE.search(told),
-    "metadata": lambda told, body: "metadata" in told and "metadata" in body,
-    "temperature": lambda told, body: "temperature" in told and "temperature" in body,
+    THINKING_BLOCKS: lambda text, body: bool(_ABOUT_BLOCKS.search(text) and signatures(body["messages"])),
+    "cache_control": lambda text, body: "cache_control" in text and _has_mark(body),
+    "thinking": lambda text, body: "thinking" in text and "thinking" in body and not _ABOUT_ELSE.search(text),
+    "metadata": lambda text, body: "metadata" in text and "metadata" in body,
+    "temperature": lambda text, body: "temperature" in text and "temperature" in body,
 }

@@ -1,16 +1,16 @@
-"""Failures: what a bad answer means, whether to ask again, and how long to wait before that.
+"""Classify failures of the API: what they mean, whether to retry, and how long to wait.
 
-    status or cause                                    asked again
+status or cause                                    retried
     408, 409, 429, 529, every 5xx                      yes, up to `tries`
     400, 401, 403, 404, 413 and every other 4xx        no: the cause would be the same
     no connection, a dropped one, silence, a timeout   yes
-    an event that reports overload or a server's fault yes, the first time without a stream
+    an event that reports overload or a server fault   yes, the first time without a stream
     garbage in the stream                              yes
     an answer that is not the Messages API's           no
-    x-should-retry: true or false                      as it says, whatever the status
+    x-should-retry: true or false                      as it says, for any status
 
-A wait is 0.5 · 2^(n-1) s for the n-th repetition, at most 32 s, and up to a quarter more by chance; `retry-after` counts
-instead if the server sends it. One that is longer than the user's patience is a failure at once.
+The wait before the n-th repetition is 0.5 · 2^(n-1) s, at most 32 s, plus up to a quarter at random: 0.5, 1, 2, 4 … A
+`retry-after` header replaces it. A wait longer than the patience of the user is an immediate failure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from clew.wire.json_codec import decode
 
 TOO_LONG = "too_long"
 OVERLOADED = "overloaded_error"
-_AGAIN = (408, 409, 429)
+_RETRIED_STATUSES = (408, 409, 429)
 _TRANSIENT = ("overloaded_error", "api_error", "rate_limit_error", "timeout_error", "protocol")
 _OVERFLOW = re.compile(r"prompt is too long(?::\s*(\d+) tokens > (\d+))?", re.IGNORECASE)
 
@@ -42,36 +42,36 @@ _KINDS: Mapping[int, str] = {
     529: OVERLOADED,
 }
 _HINTS: Mapping[str, str] = {
-    "authentication_error": "Look whether ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN is right.",
-    "permission_error": "This key may not do that: look at its workspace and its models.",
-    "not_found_error": "Look whether the model and the address of the server are right.",
-    TOO_LONG: "Make the conversation shorter: compact it, or trim large results.",
-    "rate_limit_error": "Wait, or ask less at once.",
+    "authentication_error": "Check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
+    "permission_error": "This key lacks the permission: check its workspace and models.",
+    "not_found_error": "Check the model and the address of the server.",
+    TOO_LONG: "Shorten the conversation: compact it, or trim large results.",
+    "rate_limit_error": "Wait, or send fewer requests at the same time.",
     OVERLOADED: "Try again later, or with another model.",
-    "connection": "Look whether the server is up and its address is right.",
+    "connection": "Check that the server is running and its address is correct.",
     "timeout": "Try again, or allow more time.",
-    "idle": "Try again; the server fell silent.",
-    "not_the_api": "Look whether the address is that of a Messages API, without /v1/messages.",
-    "protocol": "Try again; the server or a proxy before it garbled the answer.",
+    "idle": "Try again; the server stopped responding.",
+    "not_the_api": "Check that the address is that of a Messages API, without /v1/messages.",
+    "protocol": "Try again; the server or a proxy sent an invalid answer.",
 }
 
 
 class Retry(Struct, frozen=True):
-    """How often and how patiently to ask again. `timeout` is for a whole answer without a stream and grows by try."""
+    """Retry policy. `timeout` is for a complete answer without a stream and grows with each try."""
 
     tries: int = 10  # repetitions, after the first try
     base: float = 0.5
     cap: float = 32.0
     spread: float = 0.25
     patience: float = 300.0
-    overloads: int = 3  # in a row, before the fallback model is asked
+    overloads: int = 3  # in a row, before the fallback model is used
     timeout: float = 600.0
     growth: float = 1.5
     idle: float = 300.0  # seconds without a byte
     connect: float = 15.0
 
     def wait(self, number: int, error: ApiError, chance: Callable[[], float]) -> float | None:
-        """Seconds to wait before the n-th repetition; None if it is not worth waiting."""
+        """Return the seconds to wait before the n-th repetition; None if there is none."""
         if number > self.tries:
             return None
         if error.retry_after is not None:
@@ -79,12 +79,12 @@ class Retry(Struct, frozen=True):
         return float(min(self.base * 2 ** (number - 1), self.cap) * (1 + self.spread * chance()))
 
     def limit(self, number: int) -> float:
-        """Seconds that the n-th try may take."""
+        """Return the seconds that the n-th try may take."""
         return float(self.timeout * self.growth ** (number - 1))
 
 
 class FailedTry(Exception):
-    """One try that failed; `is_transient` if another may not."""
+    """One failed try; `is_transient` if another one can succeed."""
 
     def __init__(self, error: ApiError, is_transient: bool, is_reported: bool = False) -> None:
         super().__init__(str(error))
@@ -93,40 +93,43 @@ class FailedTry(Exception):
         self.is_reported = is_reported  # by an event of the stream
 
 
-def answered(status: int, headers: Mapping[str, str], body: bytes) -> FailedTry:
-    """What an answer with a bad status means."""
-    kind, message = _told(body)
+def classify_response(status: int, headers: Mapping[str, str], body: bytes) -> FailedTry:
+    """Classify an answer with an error status."""
+    kind, message = _parse_error_body(body)
     kind = kind or _KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
     if status == 413 or (status == 400 and _OVERFLOW.search(message)):
         kind = TOO_LONG
     message = message or f"The server answered {status}."
-    error = failed(message, kind, status, _retry_after(headers))
-    wish = headers.get("x-should-retry", "").lower()
-    is_transient = wish == "true" if wish in ("true", "false") else status in _AGAIN or status >= 500
+    error = api_error(message, kind, status, _retry_after(headers))
+    should_retry = headers.get("x-should-retry", "").lower()
+    is_transient = (
+        should_retry == "true" if should_retry in ("true", "false") else status in _RETRIED_STATUSES or status >= 500
+    )
     return FailedTry(error, is_transient)
 
 
-def reported(error: StreamError) -> FailedTry:
-    """What an error inside the stream means."""
+def classify_stream_error(error: StreamError) -> FailedTry:
+    """Classify an error inside the stream."""
     kind = TOO_LONG if _OVERFLOW.search(str(error)) else error.kind
-    return FailedTry(failed(str(error), kind), kind in _TRANSIENT, is_reported=kind != "protocol")
+    return FailedTry(api_error(str(error), kind), kind in _TRANSIENT, is_reported=kind != "protocol")
 
 
-def failed(message: str, kind: str, status: int | None = None, retry_after: float | None = None) -> ApiError:
+def api_error(message: str, kind: str, status: int | None = None, retry_after: float | None = None) -> ApiError:
+    """Return an ApiError with the hint for its kind."""
     sentence = message if message.endswith((".", "!", "?")) else f"{message}."
     error = ApiError(sentence, kind, status, retry_after)
     error.hint = _HINTS.get(kind, "")
     return error
 
 
-def overflow(error: ApiError) -> tuple[int, int] | None:
-    """How many tokens the prompt has and how many it may have, if the API said so."""
-    found = _OVERFLOW.search(str(error))
-    return (int(found[1]), int(found[2])) if found and found[1] else None
+def parse_overflow(error: ApiError) -> tuple[int, int] | None:
+    """Return the tokens of the prompt and the allowed number, if the API reported them."""
+    match = _OVERFLOW.search(str(error))
+    return (int(match[1]), int(match[2])) if match and match[1] else None
 
 
-def _told(body: bytes) -> tuple[str, str]:
-    """The kind and the message of an answer, in the forms that servers use; a page of a proxy has neither."""
+def _parse_error_body(body: bytes) -> tuple[str, str]:
+    """Return the kind and the message of an error body in the forms that servers use; a proxy's page has neither."""
     try:
         data: Any = decode(body)
     except ValueError:
@@ -140,22 +143,22 @@ def _told(body: bytes) -> tuple[str, str]:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The wait that the server asks for, in seconds; a date counts from the server's own."""
-    if exact := _number(headers.get("retry-after-ms", "")):
+    """Return the wait that the server requests, in seconds; a date is relative to the server's own clock."""
+    if exact := _parse_number(headers.get("retry-after-ms", "")):
         return exact / 1000
-    told = headers.get("retry-after", "")
-    if (seconds := _number(told)) is not None:
+    value = headers.get("retry-after", "")
+    if (seconds := _parse_number(value)) is not None:
         return seconds
     try:
-        until = parsedate_to_datetime(told)
+        until = parsedate_to_datetime(value)
         return max(0.0, (until - parsedate_to_datetime(headers.get("date", ""))).total_seconds())
     except (TypeError, ValueError):
         return None
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if 0 <= found < 1e9 else None
+    return number if 0 <= number < 1e9 else None

@@ -1,8 +1,8 @@
-"""Server-sent events: from bytes to events, however the bytes are cut.
+"""Parse server-sent events from bytes that arrive in pieces of any size.
 
-The rules are those of the HTML standard: lines end in CRLF, LF or CR; a byte order mark may come first; a line that
-begins with a colon is a comment; several `data` lines join with a newline; an empty line ends an event; an event that
-the end of the stream cuts off does not count.
+The rules are those of the HTML standard: lines end in CRLF, LF or CR; a byte order mark can come first; a line that
+begins with a colon is a comment; several `data` lines are joined with a newline; an empty line ends an event; an
+event that the end of the stream cuts off does not count.
 """
 
 from __future__ import annotations
@@ -12,70 +12,70 @@ import re
 from msgspec import Struct
 
 BOM = b"\xef\xbb\xbf"
-LONGEST = 64 * 1024 * 1024  # bytes of one event; more is no event of any API
+MAX_EVENT = 64 * 1024 * 1024  # bytes; no API sends longer events
 
 _END = re.compile(rb"\r\n|\n|\r")
 
 
 class ServerSentEvent(Struct, frozen=True):
-    """One event: its name (`message` unless told) and its data, undecoded."""
+    """One event: its name (`message` by default) and its data, not decoded."""
 
     name: str
     data: bytes
 
 
-class TooLong(ValueError):
-    """An event without an end."""
+class EventTooLong(ValueError):
+    """An event longer than the limit."""
 
 
 class SseReader:
-    """Takes bytes in pieces of any size and gives the events that they complete."""
+    """Takes bytes in pieces of any size and returns the events that they complete."""
 
-    def __init__(self, longest: int = LONGEST) -> None:
-        self._longest = longest
-        self._rest = bytearray()
-        self._seen = 0  # how much of the rest is known to hold no end of a line
-        self._begun = False
+    def __init__(self, max_event: int = MAX_EVENT) -> None:
+        self._max_event = max_event
+        self._buffer = bytearray()
+        self._searched = 0  # bytes of the buffer that are known to contain no line end
+        self._has_started = False
         self._name = b""
         self._data: list[bytes] = []
         self._size = 0
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """The events that end in this piece."""
-        self._rest += piece
-        if not self._begun:
-            if len(self._rest) < len(BOM) and BOM.startswith(self._rest):
+        """Return the events that end in this piece."""
+        self._buffer += piece
+        if not self._has_started:
+            if len(self._buffer) < len(BOM) and BOM.startswith(self._buffer):
                 return []
-            self._begun = True
-            if self._rest.startswith(BOM):
-                del self._rest[: len(BOM)]
+            self._has_started = True
+            if self._buffer.startswith(BOM):
+                del self._buffer[: len(BOM)]
         return self._events(is_last=False)
 
     def close(self) -> list[ServerSentEvent]:
-        """The events that were only waiting to see whether a CR is followed by LF."""
-        self._begun = True
+        """Return the events that were waiting for an LF after a CR."""
+        self._has_started = True
         return self._events(is_last=True)
 
     @property
     def is_amid(self) -> bool:
-        """Whether an event has begun that has not ended."""
-        return bool(self._rest or self._data or self._name)
+        """True if an event has begun and not ended."""
+        return bool(self._buffer or self._data or self._name)
 
     def _events(self, is_last: bool) -> list[ServerSentEvent]:
-        made: list[ServerSentEvent] = []
+        events: list[ServerSentEvent] = []
         start = 0
-        while found := _END.search(self._rest, max(start, self._seen)):
-            if found[0] == b"\r" and found.end() == len(self._rest) and not is_last:
-                break  # an LF may still come
-            line = bytes(self._rest[start : found.start()])
-            start = self._seen = found.end()
+        while line_end := _END.search(self._buffer, max(start, self._searched)):
+            if line_end[0] == b"\r" and line_end.end() == len(self._buffer) and not is_last:
+                break  # an LF can still follow
+            line = bytes(self._buffer[start : line_end.start()])
+            start = self._searched = line_end.end()
             if (event := self._line(line)) is not None:
-                made.append(event)
-        del self._rest[:start]
-        self._seen = max(0, len(self._rest) - 1)
-        if len(self._rest) + self._size > self._longest:
-            raise TooLong(f"The stream holds an event of more than {self._longest} bytes.")
-        return made
+                events.append(event)
+        del self._buffer[:start]
+        self._searched = max(0, len(self._buffer) - 1)
+        if len(self._buffer) + self._size > self._max_event:
+            raise EventTooLong(f"The stream contains an event of more than {self._max_event} bytes.")
+        return events
 
     def _line(self, line: bytes) -> ServerSentEvent | None:
         if not line:

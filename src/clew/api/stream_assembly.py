@@ -1,7 +1,7 @@
-"""Replies: one response of the API, whole, and put together from the events of a stream.
+"""Assemble a reply from the events of a stream.
 
-A reply keeps what it was sent: blocks of unknown types stay as they are, thinking keeps its signature to the byte, and
-events that nothing here understands are kept beside it.
+A reply keeps everything it was sent: blocks of unknown types stay unchanged, thinking keeps its exact signature, and
+unknown events are kept next to it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
 class ApiReply(Struct, frozen=True):
-    """One API response. `data` is the message as the API gives it unstreamed."""
+    """One API response. `data` is the message as the API returns it without a stream."""
 
     data: Json
     request_id: str = ""
-    unparsed: Mapping[int, str] = field(default_factory=dict)  # inputs of calls that are not JSON objects, by block
-    strange: tuple[Json, ...] = ()  # events that were not understood
+    unparsed: Mapping[int, str] = field(default_factory=dict)  # tool inputs that are not JSON objects, by block index
+    strange: tuple[Json, ...] = ()  # events of unknown types
 
     @property
     def id(self) -> str:
@@ -36,8 +36,8 @@ class ApiReply(Struct, frozen=True):
 
     @property
     def content(self) -> list[Json]:
-        found = self.data.get("content")
-        return found if isinstance(found, list) else []
+        blocks = self.data.get("content")
+        return blocks if isinstance(blocks, list) else []
 
     @property
     def stop_reason(self) -> str | None:
@@ -50,19 +50,19 @@ class ApiReply(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text blocks, joined as they follow each other."""
+        """The text blocks, joined in order."""
         return "".join(str(b.get("text") or "") for b in self.content if b.get("type") == "text")
 
 
 class ReplyStarted(Struct, frozen=True):
-    """The reply has begun: its id, its model and the usage so far."""
+    """The reply has started: its id, its model and the usage so far."""
 
     message: Json
     request_id: str = ""
 
 
 class BlockDelta(Struct, frozen=True):
-    """Part of a block that is still growing; `event` is the raw event."""
+    """A part of a block that is still growing; `event` is the raw event."""
 
     index: int
     event: Json
@@ -76,16 +76,16 @@ class BlockComplete(Struct, frozen=True):
 
 
 class ReplyFinished(Struct, frozen=True):
-    """The reply is whole."""
+    """The reply is complete."""
 
     reply: ApiReply
 
 
-Happening = ReplyStarted | BlockDelta | BlockComplete | ReplyFinished
+ReplyEvent = ReplyStarted | BlockDelta | BlockComplete | ReplyFinished
 
 
 class StreamError(ValueError):
-    """The stream itself reports a failure, or is none. `kind` is the API's word for it."""
+    """The stream reports a failure, or is invalid. `kind` is the API's error type."""
 
     def __init__(self, message: str, kind: str) -> None:
         super().__init__(message)
@@ -93,13 +93,13 @@ class StreamError(ValueError):
 
 
 class Assembly:
-    """Puts a reply together, one event at a time."""
+    """Assembles a reply, one event at a time."""
 
     def __init__(self, request_id: str = "") -> None:
         self._request_id = request_id
         self._message: Json = {}
         self._blocks: dict[int, Json] = {}
-        self._texts: dict[tuple[int, str], list[str]] = {}  # text in pieces, joined when the block ends
+        self._texts: dict[tuple[int, str], list[str]] = {}  # pieces of text, joined when the block ends
         self._open: set[int] = set()
         self._unparsed: dict[int, str] = {}
         self._strange: list[Json] = []
@@ -107,7 +107,7 @@ class Assembly:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether the API has said why it stopped: some servers close the stream right after that."""
+        """True if the API has sent the stop reason: some servers close the stream right after it."""
         return self._message.get("stop_reason") is not None
 
     @property
@@ -115,14 +115,14 @@ class Assembly:
         return len(self._blocks) - len(self._open)
 
     def so_far(self) -> ApiReply:
-        """What is known now: the blocks that are complete, and the usage last reported."""
+        """Return the current state: the complete blocks, and the last reported usage."""
         content = [self._blocks[i] for i in sorted(self._blocks) if i not in self._open]
         data = {**self._message, "content": content} if self._message else {}
         return ApiReply(data, self._request_id, dict(self._unparsed), tuple(self._strange))
 
-    def take(self, data: bytes) -> Happening | None:
-        """What one event's data amounts to. Raises StreamError for an error event and for what is not JSON."""
-        event = _decoded(data)
+    def take(self, data: bytes) -> ReplyEvent | None:
+        """Process the data of one event. Raises StreamError for an error event and for data that is not JSON."""
+        event = _decode_event(data)
         match event.get("type"):
             case "message_start":
                 return self._start(event)
@@ -154,7 +154,7 @@ class Assembly:
     def _start(self, event: Json) -> ReplyStarted:
         message = event.get("message")
         if not isinstance(message, dict) or self._message:
-            raise StreamError("The stream begins a message twice or without one.", "protocol")
+            raise StreamError("The stream starts a message twice or without content.", "protocol")
         self._message = {**message, "content": []}
         for index, block in enumerate(message.get("content") or ()):
             self._blocks[index] = block
@@ -163,7 +163,7 @@ class Assembly:
     def _open_block(self, event: Json) -> BlockDelta:
         index, block = event.get("index"), event.get("content_block")
         if not self._message or not isinstance(index, int) or not isinstance(block, dict) or index in self._blocks:
-            raise StreamError("The stream begins a block where none can begin.", "protocol")
+            raise StreamError("The stream starts a block at an invalid position.", "protocol")
         self._blocks[index] = dict(block)
         self._open.add(index)
         return BlockDelta(index, event)
@@ -171,7 +171,7 @@ class Assembly:
     def _grow(self, event: Json) -> BlockDelta:
         index, delta = event.get("index"), event.get("delta")
         if not isinstance(index, int) or index not in self._open or not isinstance(delta, dict):
-            raise StreamError("The stream goes on with a block that is not open.", "protocol")
+            raise StreamError("The stream continues a block that is not open.", "protocol")
         block, kind = self._blocks[index], str(delta.get("type"))
         if kind in _TEXTS:
             self._add(index, _TEXTS[kind], delta.get(_TEXTS[kind]))
@@ -202,26 +202,26 @@ class Assembly:
         for name in ("text", "thinking", "signature"):
             if (parts := self._texts.pop((index, name), None)) is not None:
                 block[name] = str(block.get(name) or "") + "".join(parts)
-        if (parts := self._texts.pop((index, "input"), None)) is not None and (whole := "".join(parts)).strip():
-            given = _object(whole)
-            if given is None:
-                self._unparsed[index] = whole
+        if (parts := self._texts.pop((index, "input"), None)) is not None and (input_text := "".join(parts)).strip():
+            tool_input = _decode_object(input_text)
+            if tool_input is None:
+                self._unparsed[index] = input_text
             else:
-                block["input"] = given
+                block["input"] = tool_input
 
     def _end(self, event: Json) -> None:
         if not self._message:
-            raise StreamError("The stream ends a message that has not begun.", "protocol")
+            raise StreamError("The stream ends a message that has not started.", "protocol")
         delta = event.get("delta")
-        usage = merged(self._message.get("usage"), event.get("usage"))
-        rest = {k: v for k, v in event.items() if k not in ("type", "delta", "usage")}
-        self._message = {**self._message, **rest, **(delta if isinstance(delta, dict) else {}), "usage": usage}
+        usage = merge_usage(self._message.get("usage"), event.get("usage"))
+        other_fields = {k: v for k, v in event.items() if k not in ("type", "delta", "usage")}
+        self._message = {**self._message, **other_fields, **(delta if isinstance(delta, dict) else {}), "usage": usage}
 
 
-def merged(before: Any, after: Any) -> Any:
-    """Two reports of one usage. The counts only ever grow, so the larger is the later word."""
+def merge_usage(before: Any, after: Any) -> Any:
+    """Merge two reports of one usage. Counts only grow, so the larger one is the later."""
     if isinstance(before, dict) and isinstance(after, dict):
-        return before | {key: merged(before.get(key), value) for key, value in after.items()}
+        return before | {key: merge_usage(before.get(key), value) for key, value in after.items()}
     if _is_count(before) and _is_count(after):
         return max(before, after)
     return before if after is None else after
@@ -231,30 +231,32 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _decoded(data: bytes) -> Json:
+def _decode_event(data: bytes) -> Json:
     try:
         event = decode(data)
     except ValueError:
         event = None
     if not isinstance(event, dict):
-        raise StreamError(f"The stream holds something that is no event: {_glimpse(data)}", "protocol")
+        raise StreamError(f"The stream contains data that is not an event: {_excerpt(data)}", "protocol")
     return event
 
 
-def _object(text: str) -> Json | None:
+def _decode_object(text: str) -> Json | None:
     try:
-        found = decode(text.encode("utf-8", "surrogatepass"))
+        value = decode(text.encode("utf-8", "surrogatepass"))
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def error_of(event: Json) -> StreamError:
-    """What an error of the API says, in a stream or without one."""
+    """Return the error that an error event or error body reports."""
     error = event.get("error")
-    told = error if isinstance(error, dict) else {}
-    return StreamError(str(told.get("message") or "The API reports an error."), str(told.get("type") or "api_error"))
+    details = error if isinstance(error, dict) else {}
+    return StreamError(
+        str(details.get("message") or "The API reports an error."), str(details.get("type") or "api_error")
+    )
 
 
-def _glimpse(data: bytes) -> str:
+def _excerpt(data: bytes) -> str:
     return repr(data[:60].decode("utf-8", "replace"))

@@ -1,33 +1,33 @@
-"""Estimates: how many tokens something is, where nobody counted. Four characters are taken for one token."""
+"""Estimate the tokens of text: four characters per token."""
 
 from __future__ import annotations
 
 from typing import Any
 
-CHARACTERS = 4
-IMAGE = 1600  # tokens of a large picture; its base64 says nothing about them
+CHARACTERS_PER_TOKEN = 4
+IMAGE_TOKENS = 1600  # tokens of a large image; independent of the size of its base64
 
 
-def tokens(value: Any) -> int:
-    """About how many tokens a text or a piece of a request is."""
-    return (_size(value) + CHARACTERS - 1) // CHARACTERS
+def estimate_tokens(value: Any) -> int:
+    """Estimate the tokens of a text or a part of a request."""
+    return (_count_characters(value) + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
 
 
-def _size(value: Any) -> int:
-    """Characters of all texts, names and numbers; with a list for a stack, because inputs may be of any depth."""
+def _count_characters(value: Any) -> int:
+    """Count the characters of all texts, keys and numbers, with an explicit stack: inputs can be of any depth."""
     total = 0
-    todo = [value]
-    while todo:
-        item = todo.pop()
+    stack = [value]
+    while stack:
+        item = stack.pop()
         if isinstance(item, str):
             total += len(item)
         elif isinstance(item, dict):
             if item.get("type") == "base64" and "data" in item:
-                total += IMAGE * CHARACTERS
+                total += IMAGE_TOKENS * CHARACTERS_PER_TOKEN
             else:
-                todo += [*item.values(), *item]
+                stack += [*item.values(), *item]
         elif isinstance(item, list | tuple):
-            todo += item
+            stack += item
         elif item is not None:
             total += len(str(item))
     return total

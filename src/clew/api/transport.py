@@ -1,7 +1,7 @@
-"""The transport: HTTP/1.1 straight to a server, on the streams of asyncio.
+"""HTTP/1.1 transport for httpx, directly on asyncio streams.
 
-httpx has one of its own, which brings two further libraries along: loading these takes longer than a short turn. It is used
-where the environment names a proxy.
+httpx's own transport needs two more libraries: loading these takes longer than a short turn. It is still used if the
+environment names a proxy.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ import httpx
 
 from clew.api.endpoint import Endpoint
 
-PIECE = 1 << 16
-LONGEST_HEAD = 100 * 1024
+READ_SIZE = 1 << 16
+MAX_HEAD = 100 * 1024
 Origin = tuple[str, str, int]
 _PORTS = {"http": 80, "https": 443}
 
 
 def transport_for(endpoint: Endpoint) -> httpx.AsyncBaseTransport | None:
-    """What asks this endpoint; None for that of httpx."""
+    """Return the transport for an endpoint; None for httpx's own."""
     return None if not endpoint.is_loopback and getproxies() else Transport()
 
 
 class Transport(httpx.AsyncBaseTransport):
-    """Asks servers. A connection whose answer was read to its end is used again."""
+    """Sends requests to servers. A connection whose answer was read completely is reused."""
 
     def __init__(self) -> None:
         self._idle: dict[Origin, list[HttpConnection]] = {}
-        self._broken: list[HttpConnection] = []  # closed, but maybe not to the end yet
+        self._aborted: list[HttpConnection] = []  # aborted, but possibly not closed yet
         self._trusted: ssl.SSLContext | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         limits = request.extensions.get("timeout", {})
         url = request.url
         origin = (url.scheme, url.raw_host.decode("ascii"), url.port or _PORTS[url.scheme])
-        connection = self._rested(origin) or await self._connect(origin, limits.get("connect"))
+        connection = self._reuse(origin) or await self._connect(origin, limits.get("connect"))
         is_answered = False
         try:
             head = await connection.ask(request, limits)
             is_answered = True
         finally:
             if not is_answered:
-                self._break(connection)
+                self._abort(connection)
         return httpx.Response(
             head.status_code,
             headers=head.headers.raw_items(),
@@ -56,27 +56,27 @@ class Transport(httpx.AsyncBaseTransport):
         )
 
     def rest(self, origin: Origin, connection: HttpConnection) -> None:
-        """Keep a connection for the next request, if it can be used again."""
+        """Keep a connection for the next request, if it can be reused."""
         if connection.is_whole:
             self._idle.setdefault(origin, []).append(connection)
         else:
-            self._break(connection)
+            self._abort(connection)
 
-    def _break(self, connection: HttpConnection) -> None:
+    def _abort(self, connection: HttpConnection) -> None:
         connection.close()
-        self._broken.append(connection)
+        self._aborted.append(connection)
 
     async def aclose(self) -> None:
-        held = [connection for rested in self._idle.values() for connection in rested] + self._broken
+        held = [connection for rested in self._idle.values() for connection in rested] + self._aborted
         self._idle.clear()
-        self._broken.clear()
+        self._aborted.clear()
         for connection in held:
             await connection.end()
 
-    def _rested(self, origin: Origin) -> HttpConnection | None:
-        held = self._idle.get(origin, [])
-        while held:
-            connection = held.pop()
+    def _reuse(self, origin: Origin) -> HttpConnection | None:
+        connections = self._idle.get(origin, [])
+        while connections:
+            connection = connections.pop()
             if connection.is_open:
                 return connection
             connection.close()
@@ -89,27 +89,27 @@ class Transport(httpx.AsyncBaseTransport):
         trusted = self._trusted if scheme == "https" else None
         try:
             async with asyncio.timeout(limit):
-                # a race between addresses loses a socket when it is broken off, and one address needs none
+                # cancelling a race between addresses leaks a socket; a single address needs no race
                 delay = None if host in ("127.0.0.1", "::1") else 0.25
                 reader, writer = await asyncio.open_connection(host, port, ssl=trusted, happy_eyeballs_delay=delay)
         except TimeoutError:
-            raise httpx.ConnectTimeout("no connection in time") from None
-        except (OSError, UnicodeError) as error:  # a name may be one that nobody could look up
+            raise httpx.ConnectTimeout("could not connect in time") from None
+        except (OSError, UnicodeError) as error:  # UnicodeError: a host name that cannot be resolved
             raise httpx.ConnectError(str(error)) from error
         return HttpConnection(reader, writer)
 
 
 class HttpConnection:
-    """One connection to a server, for one request after another."""
+    """One connection to a server, for consecutive requests."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=LONGEST_HEAD)
+        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
 
     @property
     def is_open(self) -> bool:
-        """Whether the server has not gone meanwhile."""
+        """True if the server has not closed the connection."""
         return not self._reader.at_eof() and not self._writer.is_closing()
 
     @property
@@ -121,13 +121,13 @@ class HttpConnection:
         return self.is_open
 
     async def ask(self, request: httpx.Request, limits: Mapping[str, float | None]) -> h11.Response:
-        """Send a request; the head of its answer."""
+        """Send a request; return the head of its answer."""
         try:
             async with asyncio.timeout(limits.get("write")):
-                with suppress(OSError):  # who does not read on may have answered before
+                with suppress(OSError):  # a server that stopped reading may already have answered
                     await self._send(request)
         except TimeoutError:
-            raise httpx.WriteTimeout("the request was not taken in time") from None
+            raise httpx.WriteTimeout("the server did not accept the request in time") from None
         except h11.LocalProtocolError as error:
             raise httpx.LocalProtocolError(str(error)) from error
         while True:
@@ -146,26 +146,26 @@ class HttpConnection:
         await self._writer.drain()
 
     async def receive(self, limit: float | None) -> h11.Event:
-        """What the server says next."""
+        """Return the next event from the server."""
         try:
             while (event := self._state.next_event()) is h11.NEED_DATA:
                 async with asyncio.timeout(limit):
-                    data = await self._reader.read(PIECE)
+                    data = await self._reader.read(READ_SIZE)
                 if not data and self._state.their_state is h11.SEND_RESPONSE:
                     raise httpx.RemoteProtocolError("the server closed the connection without an answer")
                 self._state.receive_data(data)
         except TimeoutError:
-            raise httpx.ReadTimeout("nothing came in time") from None
+            raise httpx.ReadTimeout("no data in time") from None
         except OSError as error:
             raise httpx.ReadError(str(error)) from error
         except h11.RemoteProtocolError as error:
             raise httpx.RemoteProtocolError(str(error)) from error
         if not isinstance(event, h11.Event):
-            raise httpx.RemoteProtocolError("the server changed to another protocol")
+            raise httpx.RemoteProtocolError("the server switched to another protocol")
         return event
 
     def close(self) -> None:
-        self._writer.transport.abort()  # closing would wait until all was sent
+        self._writer.transport.abort()  # closing would wait until everything is sent
 
     async def end(self) -> None:
         """Close it, and wait until it is closed."""
@@ -175,7 +175,7 @@ class HttpConnection:
 
 
 class ResponseBody(httpx.AsyncByteStream):
-    """The rest of an answer. Closing it gives the connection back, or ends it if the answer was not read to its end."""
+    """The body of an answer. Closing it releases the connection, or aborts it if the body was not read completely."""
 
     def __init__(self, transport: Transport, origin: Origin, connection: HttpConnection, limit: float | None) -> None:
         self._transport = transport

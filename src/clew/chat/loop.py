@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from clew.api.retry import TOO_LONG
-from clew.api.token_estimate import tokens
+from clew.api.token_estimate import estimate_tokens
 from clew.chat import events
 from clew.chat.deps import Deps
 from clew.chat.events import Ending
@@ -115,7 +115,7 @@ class Loop:
         journal = self.dialogue.journal
         journal.hold()
         leaf = journal.leaf
-        await self.compactor.make_room(tokens([{"role": "user", "content": blocks_of(said.content)}]))
+        await self.compactor.make_room(estimate_tokens([{"role": "user", "content": blocks_of(said.content)}]))
         if journal.leaf == leaf:
             journal.release()
 

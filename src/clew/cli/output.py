@@ -17,7 +17,7 @@ from clew.system.plural import plural
 from clew.version import JSON_SCHEMA
 from clew.view.sanitize import clean, format_age, format_size, one_line
 from clew.wire.json_codec import encode
-from clew.wire.timestamps import moment
+from clew.wire.timestamps import parse_user_time
 
 __all__ = [
     "add_common_options",
@@ -123,7 +123,7 @@ def add_common_options(command: argparse.ArgumentParser, *, lists: bool = False)
 def parse_time(text: str) -> datetime:
     """Parse a point in time, such as `7d`, `yesterday` or `2026-01-31`."""
     try:
-        return moment(text)
+        return parse_user_time(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

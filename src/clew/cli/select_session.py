@@ -17,7 +17,7 @@ from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector, unreadable_reason
 from clew.wire.layout import SessionFile, Tree, claude_dir, session_at
 from clew.wire.lookup import find_project, find_session
-from clew.wire.tree_walk import walk
+from clew.wire.tree_walk import list_transcripts
 
 
 def open_tree(options: Namespace) -> Tree:
@@ -172,7 +172,7 @@ def report_unlisted_folders(options: Namespace, fence: ErrorCollector) -> None:
     """Report the folders that could not be listed; their sessions are missing from the output."""
     unlisted: list[str] = []
     root = open_tree(options).root
-    walk(str(root), unlisted)
+    list_transcripts(str(root), unlisted)
     for path in unlisted:
         if path != str(root) or os.path.lexists(root):
             fence.add(path, unreadable_reason(path))

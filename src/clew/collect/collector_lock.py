@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from clew.collect.archive.archive_schema import create_private
 from clew.errors import Busy
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 if sys.platform == "win32":
     import msvcrt
@@ -30,7 +30,7 @@ def hold_lock(path: str) -> Iterator[None]:
         except OSError:
             raise _busy_error(path, file.read(200)) from None
         file.truncate(0)
-        file.write(f"{os.getpid()} {stamp(datetime.now(UTC))}".encode())
+        file.write(f"{os.getpid()} {format_timestamp(datetime.now(UTC))}".encode())
         file.flush()
         yield
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from stringzilla import count
 
 from clew.collect.split_secrets import mask_split_secrets
-from clew.facts.secrets.mask_secrets import RULES_VERSION, mask, mask_data, may_hold
+from clew.facts.secrets.mask_secrets import RULES_VERSION, mask, mask_data, may_contain_secrets
 from clew.wire.json_codec import decode, encode
 
 _DECODE_ERRORS = (ValueError, TypeError, RecursionError, OverflowError, MemoryError)
@@ -109,7 +109,7 @@ def _split_batches(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 def _are_free_of_secrets(lines: Sequence[bytes]) -> Iterable[bool]:
     """Return for each line whether it certainly is valid JSON without a secret."""
     try:
-        suspicious = may_hold([decode(line) for line in lines])
+        suspicious = may_contain_secrets([decode(line) for line in lines])
     except _DECODE_ERRORS:
         return repeat(False, len(lines))
     return (

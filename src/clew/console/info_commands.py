@@ -101,7 +101,7 @@ async def cost(at: At) -> Done:
 
 async def context(at: At) -> Done:
     from clew.facts.context_size import UNSENT
-    from clew.facts.context_size import context as weighed
+    from clew.facts.context_size import measure_context as weighed
 
     dialogue, window = at.session.engine.dialogue, at.session.engine.window
     pairs: list[tuple[object, object]] = [

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from clew.wire.entry import Entry
 from clew.wire.entry_types import Backup, FileHistorySnapshot, SnapshotDelta
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ def _add_snapshot(states: dict[str, FileState], snapshot: FileHistorySnapshot) -
     changed_by = before.changed_by if before else ()
     if snapshot.is_update and snapshot.message_id:
         changed_by = (*changed_by, snapshot.message_id)
-    states[message] = FileState(message, instant(snapshot.timestamp), snapshot.backups, changed_by)
+    states[message] = FileState(message, parse_timestamp(snapshot.timestamp), snapshot.backups, changed_by)
 
 
 def _add_delta(states: dict[str, FileState], delta: SnapshotDelta) -> None:
     message = delta.snapshot_message_id or delta.message_id
     if message is None:
         return
-    before = states.get(message) or FileState(message, instant(delta.timestamp), {})
+    before = states.get(message) or FileState(message, parse_timestamp(delta.timestamp), {})
     backups = {**before.backups, delta.path: delta.backup or Backup()}
     changed_by = (*before.changed_by, delta.message_id) if delta.message_id else before.changed_by
     states[message] = replace(before, backups=backups, changed_by=changed_by)

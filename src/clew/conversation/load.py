@@ -11,7 +11,7 @@ from clew.conversation.resume_request import Request, build_request
 from clew.conversation.session import Session
 from clew.wire.layout import Tree, claude_dir, session_at
 from clew.wire.lookup import find_project, find_session
-from clew.wire.timestamps import moment
+from clew.wire.timestamps import parse_user_time
 
 Root = str | os.PathLike[str] | None
 
@@ -38,7 +38,7 @@ def sessions(
     """Yield sessions by the time of their files, newest first; a file is parsed when the session is used."""
     tree = Tree(claude_dir(claude))
     projects = [find_project(tree, project)] if project else tree.projects()
-    after, before = (moment(t).timestamp() * 1e9 if t else None for t in (since, until))
+    after, before = (parse_user_time(t).timestamp() * 1e9 if t else None for t in (since, until))
     files = [f for p in projects for f in p.sessions() if not f.is_empty]
     for file in sorted(files, key=lambda f: (-f.mtime_ns, f.id)):
         if (after is None or file.mtime_ns >= after) and (before is None or file.mtime_ns < before):

@@ -21,7 +21,7 @@ from clew.conversation.replies import Call, Reply, merge_replies, pair_calls
 from clew.conversation.speaker import InputKind, input_kind, prompt_text, starts_turn
 from clew.conversation.turns import Turn
 from clew.wire.entry import BaseEntry, Entry
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
@@ -87,7 +87,7 @@ def determine_round_type(message: Json, prev_msg: Json | None = None, threshold_
     """Return the type of a user message: new_session (permissionMode or no parent), continue (tool result), resume
     or new_round.
     """
-    before = instant(prev_msg.get("timestamp")) if prev_msg is not None else None
+    before = parse_timestamp(prev_msg.get("timestamp")) if prev_msg is not None else None
     return _marks_of_json(message).type(before, timedelta(minutes=threshold_minutes))
 
 
@@ -117,7 +117,7 @@ def _marks_of_json(message: Json) -> Marks:
         has_mode=message.get("permissionMode") is not None,
         has_parent=message.get("parentUuid") is not None,
         has_result=any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks),
-        time=instant(message.get("timestamp")),
+        time=parse_timestamp(message.get("timestamp")),
     )
 
 
@@ -132,7 +132,7 @@ def marks_of(entry: BaseEntry, parent: str | None, permission_mode: str | None, 
     if entry.type != "user" and not is_typed:
         return None
     has_mode = permission_mode is not None
-    return Marks(has_mode, parent is not None, bool(entry.results), instant(entry.timestamp), is_typed)
+    return Marks(has_mode, parent is not None, bool(entry.results), parse_timestamp(entry.timestamp), is_typed)
 
 
 class Features(NamedTuple):

@@ -32,7 +32,7 @@ from clew.wire.entry_types import Compaction
 from clew.wire.layout import AgentFile, SessionFile
 from clew.wire.line import Source
 from clew.wire.overflow_files import Overflow, find_overflow, list_overflows
-from clew.wire.side_files import is_plain
+from clew.wire.side_files import is_bare_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ class Session:
             return self._folder
         if isinstance(self.file, AgentFile):
             owner = self.file.session_id or ""
-            return self.file.project_folder / owner if is_plain(owner) else None
+            return self.file.project_folder / owner if is_bare_name(owner) else None
         return self.path.with_suffix("")
 
     @cached_property

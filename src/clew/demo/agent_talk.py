@@ -14,7 +14,7 @@ from clew.demo import identifiers
 from clew.demo.line_script import AgentScript, Beside, LineScript, NewestLines, Said, Use
 from clew.demo.version_layout import Data, Setup, arrange, envelope, is_new
 from clew.wire.json_codec import encode
-from clew.wire.timestamps import instant, stamp
+from clew.wire.timestamps import format_timestamp, parse_timestamp
 
 S = TypeVar("S", bound=LineScript)
 
@@ -91,7 +91,7 @@ def run_all(parent: S, children: Mapping[str, LineScript], use: Use, run: str) -
         journal += [{"type": "started", "key": key, "agentId": agent_id}]
         journal += [{"type": "result", "key": key, "agentId": agent_id, "result": text}]
         told += [{"type": "workflow_agent", "index": number, "label": label, "agentId": agent_id, "state": "done"}]
-    report = {"runId": run, "status": "completed", "timestamp": stamp(talk.now), "workflowProgress": told}
+    report = {"runId": run, "status": "completed", "timestamp": format_timestamp(talk.now), "workflowProgress": told}
     folder = "{project}/{session}"
     beside = (
         Beside(f"{folder}/subagents/workflows/{run}/journal.jsonl", b"".join(encode(j) + b"\n" for j in journal)),
@@ -195,8 +195,8 @@ def _shifted(value: Any, by: timedelta) -> Any:
         return value
     found = {}
     for key, inner in value.items():
-        moment = instant(inner) if key in _TIMES and isinstance(inner, str) else None
-        found[key] = stamp(moment + by) if moment else _shifted(inner, by)
+        moment = parse_timestamp(inner) if key in _TIMES and isinstance(inner, str) else None
+        found[key] = format_timestamp(moment + by) if moment else _shifted(inner, by)
     return found
 
 
@@ -250,7 +250,7 @@ def _meta(setup: Setup, use: Use, kind: str, run: str) -> Data:
 
 def _first_time(child: LineScript) -> datetime:
     for said in child._said():
-        moment = instant(said.get("timestamp")) if isinstance(said, dict) else None
+        moment = parse_timestamp(said.get("timestamp")) if isinstance(said, dict) else None
         if moment:
             return moment
     return child.now

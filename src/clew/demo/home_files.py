@@ -15,7 +15,7 @@ from clew.demo.stories.story import BAKERY, CLOCK, DRIP, TIDES, session_id
 from clew.demo.talk import Talk, is_prompt, talk
 from clew.demo.version_layout import Data
 from clew.wire.project_slug import slug
-from clew.wire.timestamps import instant, stamp
+from clew.wire.timestamps import format_timestamp, parse_timestamp
 
 GONE = session_id("gone")  # told of in the history and the index, but its file was deleted
 WARMUP = identifiers.hexadecimal(8, "warmup")
@@ -67,7 +67,7 @@ def _typed(each: Talk) -> Iterator[Data]:
         seen.add(entry["uuid"])
         content = entry["message"]["content"]
         text = content if isinstance(content, str) else content[0]["text"]
-        moment = instant(entry["timestamp"])
+        moment = parse_timestamp(entry["timestamp"])
         number = each.session_id if each.setup.since("2.0.0") else None
         yield _row(text, int(moment.timestamp() * 1000) if moment else 0, each.home, number)
 
@@ -106,7 +106,7 @@ def statistics(talks: Iterable[Talk], until: datetime) -> Data:
         "totalSessions": len(past),
         "totalMessages": sum(day["messageCount"] for day in daily.values()),
         "longestSession": _longest(longest),
-        "firstSessionDate": stamp(min(_begun(each) or until for each in past)),
+        "firstSessionDate": format_timestamp(min(_begun(each) or until for each in past)),
         "hourCounts": dict(sorted(hours.items(), key=lambda item: int(item[0]))),
         "totalSpeculationTimeSavedMs": 0,
     }
@@ -123,7 +123,12 @@ _CAMEL = {
 def _longest(each: Talk) -> Data:
     begun = _begun(each) or each.now
     took = int((each.now - begun) / timedelta(milliseconds=1))
-    return {"sessionId": each.session_id, "duration": took, "messageCount": each.made, "timestamp": stamp(begun)}
+    return {
+        "sessionId": each.session_id,
+        "duration": took,
+        "messageCount": each.made,
+        "timestamp": format_timestamp(begun),
+    }
 
 
 def _usages(entries: Iterable[Data]) -> Iterator[tuple[str, Data]]:
@@ -137,7 +142,7 @@ def _calls(entries: Iterable[Data]) -> int:
 
 
 def _begun(each: Talk) -> datetime | None:
-    return next((found for e in each.data() if (found := instant(e.get("timestamp")))), None)
+    return next((found for e in each.data() if (found := parse_timestamp(e.get("timestamp")))), None)
 
 
 # -- leftovers
@@ -156,8 +161,8 @@ def stale_index(kept: Talk, now: datetime) -> Data:
             "firstPrompt": prompt,
             "summary": prompt.rstrip(".?!"),
             "messageCount": count,
-            "created": stamp(begun),
-            "modified": stamp(begun + timedelta(minutes=1)),
+            "created": format_timestamp(begun),
+            "modified": format_timestamp(begun + timedelta(minutes=1)),
             "gitBranch": "main",
             "projectPath": BAKERY,
             "isSidechain": False,

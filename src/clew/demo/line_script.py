@@ -18,7 +18,7 @@ from clew.wire.entry import Entry, entries, read
 from clew.wire.json_codec import decode, encode
 from clew.wire.project_slug import slug
 from clew.wire.session_writer import create
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 Raw = bytes  # the method of that name hides the type inside the class
 Said = Data | bytes  # an object, or bytes to be written as they are
@@ -166,7 +166,7 @@ class LineScript:
     ) -> Self:
         """One entry with its place in the graph; `over` has the last word on every field."""
         timed = self._wait(wait) if wait else self
-        own = {"type": kind, "uuid": self._next_uuid(), "timestamp": stamp(timed.now), "parentUuid": parent}
+        own = {"type": kind, "uuid": self._next_uuid(), "timestamp": format_timestamp(timed.now), "parentUuid": parent}
         if kind == "user" and self.prompt and is_new(self.setup):
             own["promptId"] = self.prompt
         entry = arrange(self.setup, {**envelope(self.setup), **own, **body, **over})

@@ -13,7 +13,7 @@ from clew.demo import identifiers
 from clew.demo.entry_gaps import Wait
 from clew.demo.line_script import SYSTEM_PROMPT, Beside, LineScript, Which, weight
 from clew.demo.version_layout import ABSENT, Data
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 
 class Notes(LineScript):
@@ -39,7 +39,7 @@ class Notes(LineScript):
         for path, content in (files or {}).items():
             tracked[path], beside = timed._backup(path, content, version)
             saved += beside
-        inner = {"messageId": message, "trackedFileBackups": tracked, "timestamp": stamp(timed.now)}
+        inner = {"messageId": message, "trackedFileBackups": tracked, "timestamp": format_timestamp(timed.now)}
         talk = timed._note("file-history-snapshot", None, messageId=message, snapshot=inner, isSnapshotUpdate=update)
         kept = replace(talk, beside=(*self.beside, *saved))
         return kept if update else kept._follow()
@@ -55,14 +55,14 @@ class Notes(LineScript):
             snapshotMessageId=of,
             trackingPath=path,
             backup=backup,
-            timestamp=stamp(timed.now),
+            timestamp=format_timestamp(timed.now),
         )
         return replace(talk, beside=(*self.beside, *saved))
 
     def _backup(self, path: str, content: str | None, version: int) -> tuple[Data, list[Beside]]:
         whole = path if path[:1] == "/" or path[1:2] == ":" else f"{self.setup.cwd}/{path}"
         name = None if content is None else identifiers.backup_name(whole, version)
-        entry = {"backupFileName": name, "version": version, "backupTime": stamp(self.now)}
+        entry = {"backupFileName": name, "version": version, "backupTime": format_timestamp(self.now)}
         if content is None:
             return entry, []
         return entry, [Beside(f"file-history/{{session}}/{name}", content.encode())]
@@ -74,7 +74,7 @@ class Notes(LineScript):
             "queue-operation",
             None,
             operation=operation,
-            timestamp=stamp(timed.now),
+            timestamp=format_timestamp(timed.now),
             sessionId=self.session_id,
             content=ABSENT if text is None else text,
             **fields,
@@ -114,7 +114,7 @@ class Notes(LineScript):
             prNumber=number,
             prUrl=url or f"https://github.com/{repository}/pull/{number}",
             prRepository=repository,
-            timestamp=stamp(timed.now),
+            timestamp=format_timestamp(timed.now),
         )
 
     def line(self, data: Mapping[str, Any]) -> Self:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from clew.conversation.session import Session
 from clew.edit.removals import THOUGHT
-from clew.facts.context_size import CATEGORIES, UNSENT, ContextShare, ContextSize, Scale, context
+from clew.facts.context_size import CATEGORIES, UNSENT, ContextShare, ContextSize, Scale, measure_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +50,5 @@ def measure_session(session: Session, scale: Scale | None = None) -> SessionSize
         calls=len(session.calls),
         thinking=sum(b.type in THOUGHT for e in session.entries if e.type == "assistant" for b in e.blocks),
         bytes=sum(item.line.stop - item.line.start for item in session.items),
-        context=context(session, scale),
+        context=measure_context(session, scale),
     )

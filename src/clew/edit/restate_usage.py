@@ -10,7 +10,7 @@ from typing import Any
 
 from clew.conversation.reply_ids import reply_id
 from clew.conversation.session import Session
-from clew.facts.context_size import Weighed
+from clew.facts.context_size import WeighedPath
 from clew.wire.content_block import Tokens
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import revise
@@ -21,7 +21,7 @@ _ORDER = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_token
 
 def restate_usage(before: Session, items: tuple[Item, ...]) -> tuple[Item, ...]:
     """Return the items with the usage of the last reply reduced; unchanged if no less is sent."""
-    was, now = Weighed(before), Weighed(Session(items, file=before.file))
+    was, now = WeighedPath(before), WeighedPath(Session(items, file=before.file))
     last, scale = now.last_report, was.scale
     if last is None or scale is None:
         return items

@@ -24,8 +24,8 @@ from clew.errors import Busy, NotFound, Refused
 from clew.system.environment import data_home
 from clew.wire.json_codec import decode, encode
 from clew.wire.line import lines
-from clew.wire.session_writer import append, create, drafts_of, remove_last
-from clew.wire.timestamps import instant, stamp
+from clew.wire.session_writer import append, create, find_leftover_drafts, undo_append
+from clew.wire.timestamps import format_timestamp, parse_timestamp
 
 NAME = "journal.jsonl"
 _CHUNK = 1 << 20
@@ -113,7 +113,7 @@ class UndoJournal:
         return standing[-1]
 
     def _add(self, row: Mapping[str, Any]) -> None:
-        line = encode({"time": stamp(datetime.now(UTC)), **row})
+        line = encode({"time": format_timestamp(datetime.now(UTC)), **row})
         if not os.path.exists(self.path):
             with suppress(FileExistsError):  # another process created it
                 create(self.path, [])
@@ -138,7 +138,11 @@ def undo(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> 
         refused = Refused([f"{name} was changed since clew wrote it" for name in changed])
         refused.hint = "It may hold new turns. If it is to go all the same, remove it yourself."
         raise refused
-    drafts = [draft for path in map(Path, record.files) for draft in drafts_of(path)] if record.is_unfinished else []
+    drafts = (
+        [draft for path in map(Path, record.files) for draft in find_leftover_drafts(path)]
+        if record.is_unfinished
+        else []
+    )
     if not dry_run:
         _remove_files([*present, *drafts], record)
         journal.undone(record.number)
@@ -174,7 +178,7 @@ def _undo_line(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> tuple
 def _remove_line(path: Path, added: Mapping[str, Any]) -> bool:
     """Remove a line that is still the last of its file; return False if it is not, or if the size before is unknown."""
     size = added.get("size")
-    return isinstance(size, int) and size >= 0 and remove_last(path, size, dict(added["line"]))
+    return isinstance(size, int) and size >= 0 and undo_append(path, size, dict(added["line"]))
 
 
 def newest_line(session: Session, kind: str) -> dict[str, Any] | None:
@@ -186,7 +190,7 @@ def _is_running(record: UndoRecord) -> bool:
     """Return whether the process that started a record may still be writing."""
     if not record.process or record.process == os.getpid() or sys.platform == "win32":
         return False
-    begun = instant(record.time)
+    begun = parse_timestamp(record.time)
     if begun is None or datetime.now(UTC) - begun > _MAX_DURATION:
         return False
     try:

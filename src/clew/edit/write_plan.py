@@ -21,7 +21,7 @@ from clew.edit.redact_session import has_leak, redact_side_file
 from clew.edit.undo_journal import UndoJournal
 from clew.edit.verify import find_differences
 from clew.errors import Refused
-from clew.facts.token_usage import REMOVED, thinking_replies
+from clew.facts.removed_thinking import REMOVED_KEY, thinking_replies
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.json_codec import encode
@@ -29,7 +29,7 @@ from clew.wire.layout import SessionFile
 from clew.wire.project_slug import slug
 from clew.wire.rename_ids import IdMapping, rename_references
 from clew.wire.session_writer import create, place
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 if TYPE_CHECKING:
     from clew.edit.plan import Plan
@@ -90,7 +90,7 @@ def _origin(plan: Plan, new_id: str) -> bytes:
             "sessionId": new_id,
             "source": plan.source.id,
             "steps": list(plan.steps),
-            "timestamp": stamp(datetime.now(UTC)),
+            "timestamp": format_timestamp(datetime.now(UTC)),
             **_removed_thinking(plan),
         }
     )
@@ -101,7 +101,7 @@ def _removed_thinking(plan: Plan) -> dict[str, list[str]]:
     agents = [(agent.session, plan.agents.get(agent.id, agent.session)) for agent in plan.source.agents]
     pairs = [(plan.source, plan.session), *agents]
     removed = {id for before, now in pairs for id in thinking_replies(before.entries) - thinking_replies(now.entries)}
-    return {REMOVED: sorted(removed)} if removed else {}
+    return {REMOVED_KEY: sorted(removed)} if removed else {}
 
 
 def _names(plan: Plan, new_id: str, file: SessionFile, home: Path) -> IdMapping:

@@ -1,18 +1,21 @@
 """Pure functions over a conversation: usage, prices, searchable text, labels, secrets, health. No input or output.
 
 Modules:
-    blank_text       Blank texts: messages of nothing but white space, which a resume sends and the API refuses.
-    context_size     The context: how much of the model's window a session takes, and what takes it.
-    file_changes     Changes: what the calls of a conversation made of each file, as far as their records tell.
-    format_drift     Drift: names in the files that no version of the format was seen to use.
-    health           Health: what is damaged in a session, what is odd, and how much of it each version of Claude
-                     Code would bring back.
-    prices           Prices: what tokens cost, from a dated table.
-    required_fields  Required fields: what a line of each type must hold, and which lines lack something.
-    searchable_text  Words: the one answer to what of an entry can be searched and shown, and as which field.
-    secrets/         Find and mask secrets.
-    token_usage      Usage: the tokens that replies took, counted once however often they are written down.
-    tool_catalog     Tools: what each is asked, how to name a call in a line, and how to read its record.
-    unified_diff     Unified diffs in bounded time: difflib's, or the changed part as one block where that would
-                     take long.
+    blank_text        Find messages of white space only, which a resume sends and the API rejects.
+    context_size      Estimate how much of the context window a session uses, and by what.
+    file_changes      Derive what the calls of a conversation changed in each file, from their records.
+    format_drift      Find names in session files that no known version of the format uses.
+    health            Report damage and oddities of a session, and how much of it each Claude Code version would
+                      restore.
+    inventory         Count the content of a session file: lines, types, versions, blocks, calls and prompts.
+    prices            Price tokens from a dated table.
+    removed_thinking  Find replies whose usage counts thinking that is no longer in the file.
+    required_fields   Check which lines lack fields that their type requires.
+    searchable_text   Extract the searchable text of an entry: the only definition of what can be searched and
+                      shown.
+    secrets/          Find and mask secrets.
+    token_usage       Count the tokens of replies, each reply once even if several lines or files repeat it.
+    tool_catalog      Describe the tools: their inputs, how to label a call on one line, and how to read its record.
+    unified_diff      Compute unified diffs in bounded time: with difflib, or as one changed block if that would
+                      take long.
 """

@@ -1,6 +1,6 @@
-"""Changes: what the calls of a conversation made of each file, as far as their records tell.
+"""Derive what the calls of a conversation changed in each file, from their records.
 
-Commands change files too, and no record says how; the next edit of such a file tells what it had become.
+Shell commands change files too, but no record says how; the next edit of such a file shows the new content.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from clew.conversation.replies import Call
 from clew.wire.json_codec import as_text
 
-WRITING = ("Write", "Edit", "MultiEdit", "NotebookEdit")
+WRITING_TOOLS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 
 
 class FileContent(NamedTuple):
-    """A file at some point. `text` is None if it was not there, or if nothing tells what it held."""
+    """A file at some point. `text` is None if it did not exist, or if its content is unknown."""
 
     is_there: bool
     text: str | None = None
@@ -33,26 +33,26 @@ class FileChange(NamedTuple):
     after: FileContent
 
 
-def changes(calls: Iterable[Call], known: Mapping[str, FileContent] | None = None) -> dict[str, FileChange]:
-    """What the calls made of each file, in the order of their first changes. `known` is how files were before."""
-    found: dict[str, FileChange] = {}
+def collect_changes(calls: Iterable[Call], known: Mapping[str, FileContent] | None = None) -> dict[str, FileChange]:
+    """Return the change of each file, in the order of their first changes. `known` is the content of files before."""
+    by_path: dict[str, FileChange] = {}
     for call in calls:
-        path = written(call)
+        path = changed_path(call)
         if not path or call.failed or call.is_open:
             continue
-        earlier = found.get(path)
+        earlier = by_path.get(path)
         last = earlier.after if earlier else (known or {}).get(path, UNKNOWN)
-        before, after = _record(call, last)
-        found[path] = FileChange(path, earlier.before if earlier else before, after)
-    return found
+        before, after = _contents_around(call, last)
+        by_path[path] = FileChange(path, earlier.before if earlier else before, after)
+    return by_path
 
 
-def written(call: Call) -> str:
-    """The file that a call changes; nothing for one that changes none.
+def changed_path(call: Call) -> str:
+    """Return the file that a call changes, or "".
 
-    The record names it in full, where the model may have named it from the folder that the session was in.
+    The record contains the full path, where the input of the model can be relative to the session's folder.
     """
-    if call.name not in WRITING:
+    if call.name not in WRITING_TOOLS:
         return ""
     detail = call.detail if isinstance(call.detail, dict) else {}
     recorded = detail.get("filePath") or detail.get("notebook_path")
@@ -61,36 +61,36 @@ def written(call: Call) -> str:
     return as_text(call.input.get("file_path") or call.input.get("notebook_path") or "")
 
 
-def _record(call: Call, last: FileContent) -> tuple[FileContent, FileContent]:
-    """A file before and after one call: from its record, else from what was known of the file and what was asked."""
+def _contents_around(call: Call, last: FileContent) -> tuple[FileContent, FileContent]:
+    """Return a file before and after one call: from its record, else from its last known content and the input."""
     detail = call.detail if isinstance(call.detail, dict) else {}
     if call.name == "NotebookEdit":
-        return _text(detail.get("original_file"), last), _text(detail.get("updated_file"), UNKNOWN)
+        return _content_or(detail.get("original_file"), last), _content_or(detail.get("updated_file"), UNKNOWN)
     if call.name == "Write":
-        before = ABSENT if detail.get("type") == "create" else _text(detail.get("originalFile"), last)
-        return before, _text(call.input.get("content"), UNKNOWN)
-    before = _text(detail.get("originalFile", detail.get("originalFileContents")), last)
-    edits = call.input.get("edits") if call.name == "MultiEdit" else [_asked(call.input, detail)]
-    return _begun(before, edits), UNKNOWN if detail.get("userModified") else _edited(before, edits)
+        before = ABSENT if detail.get("type") == "create" else _content_or(detail.get("originalFile"), last)
+        return before, _content_or(call.input.get("content"), UNKNOWN)
+    before = _content_or(detail.get("originalFile", detail.get("originalFileContents")), last)
+    edits = call.input.get("edits") if call.name == "MultiEdit" else [_executed_edit(call.input, detail)]
+    return _content_before(before, edits), UNKNOWN if detail.get("userModified") else _content_after(before, edits)
 
 
-def _asked(given: Mapping[str, Any], detail: Mapping[str, Any]) -> dict[str, Any]:
-    """An edit as it was made: quotes may have been mended on the way."""
+def _executed_edit(call_input: Mapping[str, Any], detail: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an edit as it was executed: Claude Code can have repaired quotes in it."""
     texts = {"old_string": detail.get("oldString"), "new_string": detail.get("newString")}
-    return {**given, **{key: text for key, text in texts.items() if isinstance(text, str)}}
+    return {**call_input, **{key: text for key, text in texts.items() if isinstance(text, str)}}
 
 
-def _text(value: Any, otherwise: FileContent) -> FileContent:
-    return FileContent(True, value) if isinstance(value, str) else otherwise
+def _content_or(value: Any, default: FileContent) -> FileContent:
+    return FileContent(True, value) if isinstance(value, str) else default
 
 
-def _begun(before: FileContent, edits: Any) -> FileContent:
-    """An edit of nothing begins a file."""
+def _content_before(before: FileContent, edits: Any) -> FileContent:
+    """Return the content before the edits: an edit with an empty old string creates a file."""
     is_new = isinstance(edits, list) and edits and isinstance(edits[0], dict) and edits[0].get("old_string") == ""
     return ABSENT if is_new and not before.text else before
 
 
-def _edited(before: FileContent, edits: Any) -> FileContent:
+def _content_after(before: FileContent, edits: Any) -> FileContent:
     text = before.text
     for edit in edits if isinstance(edits, list) and edits else [None]:
         match edit:

@@ -1,7 +1,7 @@
-"""Drift: names in the files that no version of the format was seen to use.
+"""Find names in session files that no known version of the format uses.
 
-A report of them can be shown to anybody. It holds names, counts, versions and line numbers, and never a value; a name that
-may itself be somebody's data is replaced by its length.
+A report is safe to publish. It contains names, counts, versions and line numbers, never a value; a name that could
+be user data is replaced by its length.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}(-[a-z0-9.]{1,20})?")
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """The names that are known, from the table beside this module."""
+    """The known names, from the table next to this module."""
 
     newest: str
     fields: Mapping[str, frozenset[str] | None]  # for each type of line; None where its fields are not listed
@@ -34,15 +34,15 @@ class KnownNames:
 
 
 @cache
-def known() -> KnownNames:
-    """The table, read when it is first asked for."""
+def known_names() -> KnownNames:
+    """Return the table, loaded on first use."""
     from importlib.resources import files
 
     table = decode((files("clew.facts") / "known.json").read_bytes())
     chain = frozenset(table["chain"])
     fields: dict[str, frozenset[str] | None] = dict.fromkeys(table["unlisted"])
-    for name, own in table["fields"].items():
-        fields[name] = frozenset(own) | (chain if name in table["linked"] else frozenset())
+    for name, names in table["fields"].items():
+        fields[name] = frozenset(names) | (chain if name in table["linked"] else frozenset())
     return KnownNames(table["newest"], fields, {name: frozenset(table[key]) for name, key in _TABLES.items()})
 
 
@@ -59,7 +59,7 @@ _TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A name that was never seen before: how often, in which versions, and the line where it first stands."""
+    """A new name: how often, in which versions, and the first line that contains it."""
 
     kind: str
     of: str
@@ -77,7 +77,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Drift:
-    """What is new in one file or in many. It adds: `sum(map(…), Drift())`."""
+    """The new names in one file or in many. It can be added: `sum(map(…), Drift())`."""
 
     files: int = 0
     entries: int = 0
@@ -93,13 +93,13 @@ class Drift:
 
     @property
     def unknown(self) -> tuple[Unknown, ...]:
-        """Every new name: whole types of lines first, single fields last, the most frequent before the others."""
+        """Every new name: types of lines first, single fields last, the most frequent first."""
         return tuple(sorted(self.found.values(), key=lambda u: (_ORDER.index(u.kind), -u.count, u.of, u.name)))
 
     @property
     def newer(self) -> tuple[str, ...]:
         """The versions in the files that are newer than the table."""
-        newest = version_key(known().newest)
+        newest = version_key(known_names().newest)
         return tuple(sorted((v for v in self.versions if version_key(v) > newest), key=version_key))
 
 
@@ -107,38 +107,40 @@ _ORDER = ("type", "subtype", "attachment", "progress", "operation", "block", "fi
 
 
 def drift(entries: Iterable[Entry]) -> Drift:
-    """The names of one file that the table does not have. Lines without a version count for the one before them."""
-    held = tuple(entries)
-    found: dict[Key, Unknown] = {}
+    """Return the names in one file that the table does not contain. A line without a version counts for the one
+    before it.
+    """
+    all_entries = tuple(entries)
+    unknown: dict[Key, Unknown] = {}
     versions: Counter[str] = Counter()
-    version = next((shown_version(e.version) for e in held if e.version), "")
-    for entry in held:
+    version = next((publishable_version(e.version) for e in all_entries if e.version), "")
+    for entry in all_entries:
         if entry.version:
-            version = shown_version(entry.version)
+            version = publishable_version(entry.version)
             versions[version] += 1
         for kind, of, name in _names(entry):
-            key = (kind, of and shown(of), shown(name))
-            seen = Unknown(*key, 1, version, version, entry.line.number)
-            found[key] = found[key] + seen if key in found else seen
+            key = (kind, of and publishable_name(of), publishable_name(name))
+            occurrence = Unknown(*key, 1, version, version, entry.line.number)
+            unknown[key] = unknown[key] + occurrence if key in unknown else occurrence
     versions.pop("", None)
-    return Drift(1, len(held), dict(versions), found)
+    return Drift(1, len(all_entries), dict(versions), unknown)
 
 
-def shown(name: str) -> str:
-    """A name as it may be shown to anybody: one that looks like data becomes its length."""
+def publishable_name(name: str) -> str:
+    """Return a name that is safe to publish: one that looks like data becomes its length."""
     if _NAME.fullmatch(name) and not _SECRET.fullmatch(name):
         return name
     return f"<odd name, {len(name)} chars>" if name else "<none>"
 
 
-def shown_version(version: str | None) -> str:
-    """A version if it looks like one, else nothing."""
+def publishable_version(version: str | None) -> str:
+    """Return a version if it looks like one, else ""."""
     return version if version and _VERSION.fullmatch(version) else ""
 
 
 def _names(entry: Entry) -> Iterator[Key]:
-    """What is new in one entry; of a type that is new itself only the type."""
-    table = known()
+    """Yield the new names in one entry; for a new type only the type."""
+    table = known_names()
     if entry.type not in table.fields:
         yield "type", "", entry.type
         return
@@ -146,21 +148,21 @@ def _names(entry: Entry) -> Iterator[Key]:
     fields = table.fields[entry.type]
     if fields is not None and not data.keys() <= fields:
         yield from (("field", entry.type, name) for name in data if name not in fields)
-    for kind, name in (*_kinds(entry.type, data), *_inside(data.get("message"))):
+    for kind, name in (*_kinds(entry.type, data), *_message_names(data.get("message"))):
         if name not in table.kinds[kind]:
             yield kind, "", name
 
 
 def _kinds(line: str, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The word that a line of this type is told from its like by."""
-    kind, holder, key = _WORDS.get(line, ("", "", ""))
+    """Yield the value that distinguishes lines of this type from each other."""
+    kind, holder, key = _SUBTYPE_FIELDS.get(line, ("", "", ""))
     inside = data.get(holder) if holder else data
-    word = inside.get(key) if isinstance(inside, dict) else None
-    if kind and isinstance(word, str):
-        yield kind, word
+    value = inside.get(key) if isinstance(inside, dict) else None
+    if kind and isinstance(value, str):
+        yield kind, value
 
 
-_WORDS = {
+_SUBTYPE_FIELDS = {
     "system": ("subtype", "", "subtype"),
     "progress": ("progress", "data", "type"),
     "attachment": ("attachment", "attachment", "type"),
@@ -168,8 +170,8 @@ _WORDS = {
 }
 
 
-def _inside(message: Any) -> Iterator[tuple[str, str]]:
-    """The names in a message: its fields, those of its usage, and the types of its blocks."""
+def _message_names(message: Any) -> Iterator[tuple[str, str]]:
+    """Yield the names in a message: its fields, those of its usage, and the types of its blocks."""
     if not isinstance(message, dict):
         return
     yield from (("message field", name) for name in message)
@@ -180,12 +182,12 @@ def _inside(message: Any) -> Iterator[tuple[str, str]]:
 
 
 def _blocks(content: Any) -> Iterator[str]:
-    """The types of blocks, those inside a tool's result included."""
-    held = [content]
-    while held:
-        content = held.pop()
+    """Yield the types of blocks, including those inside tool results."""
+    stack = [content]
+    while stack:
+        content = stack.pop()
         for block in content if isinstance(content, list) else ():
             if isinstance(block, dict) and isinstance(block.get("type"), str):
                 yield block["type"]
                 if block["type"] == "tool_result":
-                    held.append(block.get("content"))
+                    stack.append(block.get("content"))

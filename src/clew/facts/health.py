@@ -1,14 +1,13 @@
-"""Health: what is damaged in a session, what is odd, and how much of it each version of Claude Code would bring back.
+"""Report damage and oddities of a session, and how much of it each Claude Code version would restore.
 
-A prompt is lost when a resume should bring it back and cannot. Prompts on a branch that was left, and prompts that a
-compaction summed up, are not lost: they are counted apart.
+A prompt is lost if a resume should restore it and cannot. Prompts on an abandoned branch, and prompts summarised by
+a compaction, are not lost: they are counted separately.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -20,23 +19,29 @@ from clew.conversation.load import request
 from clew.conversation.parent_links import SPOKEN, Chain
 from clew.conversation.session import Session
 from clew.facts.blank_text import blank_entries
-from clew.facts.required_fields import lacking
-from clew.wire.entry import Blank, Damaged, Entry
+from clew.facts.inventory import Inventory, inventory, unique_prompts
+from clew.facts.required_fields import find_incomplete_lines
+from clew.wire.entry import Damaged, Entry
 from clew.wire.line import MAX_LINE
 
 VERSIONS = ("2.0.50", "2.1.29", "2.1.45", NEWEST)
-SOUND, DAMAGED, LOSES, BROKEN = VERDICTS = ("sound", "damaged", "loses", "broken")  # damaged, but resumed whole
+SOUND, DAMAGED, LOSES, BROKEN = VERDICTS = (
+    "sound",
+    "damaged",
+    "loses",
+    "broken",
+)  # "damaged" sessions are still resumed completely
 
 GRAPH = ("dangling", "cycle", "duplicate", "gap")
-BAD_TEXT, BLANK = "invalid UTF-8", "a text is nothing but white space, which the API refuses"
-_OWN_ERRANDS = ("acompact", "aprompt_suggestion", "aside_question")  # agents that the program itself begins
+BAD_TEXT, BLANK = "invalid UTF-8", "a text is only white space, which the API rejects"
+_INTERNAL_AGENTS = ("acompact", "aprompt_suggestion", "aside_question")  # agents that Claude Code starts for itself
 _USER = re.compile(rb'"type"\s*:\s*"user"')
-_NO_PROMPT = re.compile(rb'"tool_result"|"is(?:Meta|CompactSummary|Sidechain)"\s*:\s*true')
+_NOT_PROMPT = re.compile(rb'"tool_result"|"is(?:Meta|CompactSummary|Sidechain)"\s*:\s*true')
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A line that is not one JSON object; `agent` is the agent in whose file it stands."""
+    """A line that is not one JSON object; `agent` is the agent whose file contains it."""
 
     line: int
     offset: int
@@ -44,7 +49,7 @@ class Damage:
     reason: str
     saved: int
     agent: str = ""
-    prompt: bool = False  # nothing was saved, and what is left of the line looks like a prompt
+    prompt: bool = False  # nothing was saved, and the remainder of the line looks like a prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +63,14 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Where the prompts of a file are. `context` are those that a resume should send."""
+    """Where the prompts of a file are. `context` counts those that a resume should send."""
 
     total: int
     reachable: int
     context: int
     left: int
     compacted: int
-    lost: tuple[int, ...]  # the lines of those that the version judged by cannot bring back
+    lost: tuple[int, ...]  # lines of the prompts that the judged version cannot restore
 
     @property
     def reachable_share(self) -> float:
@@ -78,7 +83,7 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class ResumeVerdict:
-    """What one version would make of the session: the prompts on its path, and the lines of those it should have had."""
+    """How one version would resume the session: the prompts on its path, and the lines of those that are missing."""
 
     version: str
     refusal: str
@@ -86,7 +91,7 @@ class ResumeVerdict:
     kept: int
     due: int
     lost: tuple[int, ...]
-    left_out: int = 0  # attachments that the version sends in words of its own, which are not known here
+    left_out: int = 0  # attachments that the version renders in a way that is not known here
 
     @property
     def is_resumable(self) -> bool:
@@ -94,34 +99,13 @@ class ResumeVerdict:
 
     @property
     def share(self) -> float:
-        """How much it brings back of what it should."""
+        """The share of prompts it restores of those it should."""
         return _share(self.due - len(self.lost), self.due)
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
-    """What the file holds, counted. Blocks are those of message lists; a plain text is none."""
-
-    size: int
-    lines: int
-    blank: int
-    types: Mapping[str, int]
-    versions: Mapping[str, int]
-    calls: int
-    human_turns: int
-    stop_reasons: Mapping[str, int]  # of each assistant entry; `null` where there is none
-    blocks: Mapping[str, int]
-    result_entries: int
-
-    @property
-    def result_share(self) -> float:
-        """The part of the user entries that are results of tools."""
-        return self.result_entries / (self.types.get("user", 0) or 1)
-
-
-@dataclass(frozen=True, slots=True)
 class Health:
-    """The state of a session. `judged` is the version that the verdict speaks of: the newest of those asked for."""
+    """The state of a session. `judged` is the version that the verdict is about: the newest of those requested."""
 
     id: str
     verdict: str
@@ -131,18 +115,18 @@ class Health:
     flaws: tuple[Flaw, ...]
     prompts: Prompts
     resumes: tuple[ResumeVerdict, ...]
-    backward: int  # entries with an earlier time than the one before them: ordinary in itself
+    backward: int  # entries with an earlier time than the previous one; harmless
     agents: int
     inventory: Inventory
 
     @property
     def refusal(self) -> str:
-        """Why the version judged by would not resume it."""
+        """Why the judged version would not resume the session."""
         return self.resumes[-1].refusal if self.resumes else ""
 
     @property
     def is_conversation(self) -> bool:
-        """Whether anybody says anything in it; some files hold only state."""
+        """True if the file contains messages; some files contain only state."""
         return any(kind in self.inventory.types for kind in SPOKEN)
 
     def of(self, *kinds: str) -> tuple[Flaw, ...]:
@@ -150,20 +134,20 @@ class Health:
 
 
 def health(session: Session, versions: Iterable[str] = VERSIONS) -> Health:
-    """All that can be said about the state of a session, its agents included."""
-    asked = sorted(dict.fromkeys(versions), key=version_key) or [NEWEST]
+    """Examine a session and its agents."""
+    requested = sorted(dict.fromkeys(versions), key=version_key) or [NEWEST]
     damage = (*_damage(session), *(d for a in session.agents if a.file for d in _damage(a.session, a.id)))
-    blank = (Flaw("blank", e.line.number, BLANK) for e in blank_entries(session, asked[-1]))
-    fields = (Flaw("field", each.line, str(each)) for each in lacking(session))
+    blank = (Flaw("blank", e.line.number, BLANK) for e in blank_entries(session, requested[-1]))
+    fields = (Flaw("field", problem.line, str(problem)) for problem in find_incomplete_lines(session))
     flaws = (*_graph(session), *_lenient(session), *_pairs(session), *_agents(session), *blank, *fields)
     fate = _fate(session)
-    resumes = () if session.is_agent else tuple(_resume(session, version, fate) for version in asked)
+    resumes = () if session.is_agent else tuple(_resume(session, version, fate) for version in requested)
     lost = resumes[-1].lost if resumes else _lines(fate.cut)
-    gone = (d.line for d in damage if d.prompt and not d.agent and d.line > fate.since)
-    found = Health(
+    destroyed = (d.line for d in damage if d.prompt and not d.agent and d.line > fate.since)
+    report = Health(
         id=session.id,
         verdict=SOUND,
-        judged=asked[-1],
+        judged=requested[-1],
         is_agent=session.is_agent,
         damage=damage,
         flaws=tuple(sorted(flaws, key=lambda flaw: flaw.line)),
@@ -173,42 +157,42 @@ def health(session: Session, versions: Iterable[str] = VERSIONS) -> Health:
             context=len(fate.context),
             left=fate.left,
             compacted=fate.compacted,
-            lost=tuple(sorted((*lost, *gone))),
+            lost=tuple(sorted((*lost, *destroyed))),
         ),
         resumes=resumes,
-        backward=_backward(session.entries),
+        backward=_count_backward_steps(session.entries),
         agents=len(session.agents),
         inventory=inventory(session),
     )
-    return replace(found, verdict=_verdict(found))
+    return replace(report, verdict=_verdict(report))
 
 
-def _verdict(found: Health) -> str:
-    if not found.is_conversation:
-        return BROKEN if found.damage else SOUND
-    if found.refusal:
+def _verdict(report: Health) -> str:
+    if not report.is_conversation:
+        return BROKEN if report.damage else SOUND
+    if report.refusal:
         return BROKEN
-    if found.prompts.lost:
+    if report.prompts.lost:
         return LOSES
-    bad_text = any(flaw.text == BAD_TEXT for flaw in found.of("lenient"))
+    bad_text = any(flaw.text == BAD_TEXT for flaw in report.of("lenient"))
     # the parents of an agent's first entries may be in the file of its session
-    bridged = [flaw for flaw in found.of(*GRAPH) if not (found.is_agent and flaw.kind == "dangling")]
-    return DAMAGED if found.damage or bad_text or bridged or found.of("blank") else SOUND
+    bridged = [flaw for flaw in report.of(*GRAPH) if not (report.is_agent and flaw.kind == "dangling")]
+    return DAMAGED if report.damage or bad_text or bridged or report.of("blank") else SOUND
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0
+def _share(part: int, total: int) -> float:
+    return part / total if total else 1.0
 
 
-# -- what became of each prompt
+# -- the fate of each prompt
 
 
 @dataclass(frozen=True, slots=True)
 class _Fate:
-    """The prompts of a file, and what became of them as far as the file itself tells."""
+    """The prompts of a file and their fate, as far as the file itself shows."""
 
     prompts: tuple[Entry, ...]
-    context: tuple[Entry, ...]  # on the active path behind the last compaction
+    context: tuple[Entry, ...]  # on the active path after the last compaction
     cut: tuple[Entry, ...]  # severed from the active path by a broken link
     reachable: int
     left: int
@@ -223,7 +207,7 @@ def _fate(session: Session) -> _Fate:
     active = links.path_to(end, history=True) if end else []
     sent = after_compaction(session.resume_links.path_to(session.leaf)) if session.leaf else []
     since = max((e.line.number for e in active if e.is_boundary), default=0)
-    prompts = _prompts(session)
+    prompts = unique_prompts(session)
     on_path, in_context = {e.offset for e in active}, {e.offset for e in sent}
     aside = [e for e in prompts if e.offset not in on_path]
     severed = _severed(aside, links, active)
@@ -234,53 +218,51 @@ def _fate(session: Session) -> _Fate:
     return _Fate(prompts, context, cut, reachable, len(aside) - len(severed), len(lost) - len(cut), since)
 
 
-def _prompts(session: Session) -> tuple[Entry, ...]:
-    """Every prompt once; of two with one uuid the later stands for both."""
-    return tuple({e.uuid or e.offset: e for e in session.prompts}.values())
-
-
 def _severed(aside: Sequence[Entry], links: Chain, active: Sequence[Entry]) -> list[Entry]:
-    """Those beside the active path that no choice of anybody's put there.
+    """Return the prompts off the active path that no deliberate branch explains.
 
-    A branch joins the path, or begins at a root of its own. What ends in a missing parent or in a cycle was torn off,
-    and so was everything else if the path itself ends that way. Entries without a uuid hide each other.
+    A branch joins the path, or begins at its own root. A chain that ends in a missing parent or in a cycle was torn
+    off, and so was every other one if the path itself ends that way. Example: A ← B ← C is active. D ← B is a
+    branch; E ← X with X missing is severed. Entries without a uuid hide each other.
     """
     torn = bool(active) and _is_torn(active[0], links)
     known = {e.uuid: False for e in active}
     for entry in aside:
         walked: list[str | None] = []
-        seen: set[str | None] = set()
-        here: Entry | None = entry
+        visited: set[str | None] = set()
+        current: Entry | None = entry
         last = entry
-        while here is not None and here.uuid not in known and here.uuid not in seen:
-            walked.append(here.uuid)
-            seen.add(here.uuid)
-            last, here = here, links.parent(here, history=True, visited=seen)
-        joined = here is not None and here.uuid in known
-        fate = known[here.uuid] if here is not None and joined else torn or _is_torn(last, links)
+        while current is not None and current.uuid not in known and current.uuid not in visited:
+            walked.append(current.uuid)
+            visited.add(current.uuid)
+            last, current = current, links.parent(current, history=True, visited=visited)
+        joined = current is not None and current.uuid in known
+        fate = known[current.uuid] if current is not None and joined else torn or _is_torn(last, links)
         known.update(dict.fromkeys(walked, fate))
     return [entry for entry in aside if entry.uuid is None or known[entry.uuid]]
 
 
 def _is_torn(entry: Entry, links: Chain) -> bool:
-    """Whether something should stand above the first entry of a path."""
+    """Return True if the first entry of a path should have a parent."""
     return links.above.get(entry.uuid) is not None
 
 
 def _resume(session: Session, version: str, fate: _Fate) -> ResumeVerdict:
-    made = request(session, version)
-    path = {entry.offset for entry in made.path}
+    resume_request = request(session, version)
+    path = {entry.offset for entry in resume_request.path}
     due = (*fate.context, *fate.cut)
-    kept = sum(entry.offset in path for entry in fate.prompts)
+    restored = sum(entry.offset in path for entry in fate.prompts)
     lost = _lines(entry for entry in due if entry.offset not in path)
-    return ResumeVerdict(version, made.refusal, len(made.messages), kept, len(due), lost, made.left_out)
+    return ResumeVerdict(
+        version, resume_request.refusal, len(resume_request.messages), restored, len(due), lost, resume_request.left_out
+    )
 
 
 def _lines(entries: Iterable[Entry]) -> tuple[int, ...]:
     return tuple(sorted(entry.line.number for entry in entries))
 
 
-# -- what is wrong with the lines
+# -- defects of lines
 
 
 def _damage(session: Session, agent: str = "") -> Iterator[Damage]:
@@ -293,7 +275,7 @@ def _was_prompt(item: Damaged) -> bool:
     if item.salvaged or item.line.size > MAX_LINE:
         return False
     raw = item.raw
-    return bool(_USER.search(raw)) and not _NO_PROMPT.search(raw)
+    return bool(_USER.search(raw)) and not _NOT_PROMPT.search(raw)
 
 
 def _lenient(session: Session) -> Iterator[Flaw]:
@@ -308,7 +290,9 @@ def _graph(session: Session) -> Iterator[Flaw]:
         match problem:
             case Dangling(entry, parent):
                 yield Flaw(
-                    "dangling", entry.line.number, f"the parent {parent[:8]} is not in the file{_instead(entry, links)}"
+                    "dangling",
+                    entry.line.number,
+                    f"the parent {parent[:8]} is not in the file{_replacement_note(entry, links)}",
                 )
             case Cycle(uuids):
                 lines = _lines(graph.nodes[uuid] for uuid in uuids)
@@ -320,12 +304,14 @@ def _graph(session: Session) -> Iterator[Flaw]:
         name = links.above[entry.uuid]
         if name in graph.nodes and name not in links.nodes:
             yield Flaw(
-                "gap", entry.line.number, f"the parent {name[:8]} is no part of a conversation{_instead(entry, links)}"
+                "gap",
+                entry.line.number,
+                f"the parent {name[:8]} is not part of a conversation{_replacement_note(entry, links)}",
             )
 
 
-def _instead(entry: Entry, links: Chain) -> str:
-    """What takes the place of a missing parent in the newest version."""
+def _replacement_note(entry: Entry, links: Chain) -> str:
+    """Describe what replaces a missing parent in the newest version."""
     if entry.uuid not in links.nodes or (entry.is_sidechain and not links.agent):
         return ""
     above = links.parent(entry)
@@ -343,13 +329,13 @@ def _pairs(session: Session) -> Iterator[Flaw]:
             number = call.entry.line.number
             yield Flaw("extra", extra.line.number, f"one more result for the call in line {number}, the first counts")
     for entry in session.pairing.orphans:
-        yield Flaw("result", entry.line.number, "the result answers no call")
+        yield Flaw("result", entry.line.number, "the result belongs to no call")
 
 
 def _agents(session: Session) -> Iterator[Flaw]:
     for agent in session.agents:
-        if agent.call is None and not _is_own_errand(agent):
-            yield Flaw("agent", 0, f"no call answers to the agent {agent.id}")
+        if agent.call is None and not _is_internal(agent):
+            yield Flaw("agent", 0, f"no call belongs to the agent {agent.id}")
         if agent.file is None:
             continue
         other = next((e.agent_id for e in agent.session.entries if e.agent_id not in (None, agent.file.id)), None)
@@ -357,43 +343,10 @@ def _agents(session: Session) -> Iterator[Flaw]:
             yield Flaw("name", 0, f"the entries of {agent.file.path.name} say that the agent is {other}")
 
 
-def _is_own_errand(agent: Agent) -> bool:
-    return agent.id.startswith(_OWN_ERRANDS) or bool(agent.file and agent.file.run)
+def _is_internal(agent: Agent) -> bool:
+    return agent.id.startswith(_INTERNAL_AGENTS) or bool(agent.file and agent.file.run)
 
 
-def _backward(entries: Iterable[Entry]) -> int:
+def _count_backward_steps(entries: Iterable[Entry]) -> int:
     times = [t for e in entries if e.uuid and (t := e.time)]
     return sum(later < earlier for earlier, later in pairwise(times))
-
-
-# -- what there is
-
-
-def inventory(session: Session) -> Inventory:
-    """The counts of a session's own file."""
-    types: Counter[str] = Counter()
-    stops: Counter[str] = Counter()
-    blocks: Counter[str] = Counter()
-    results = 0
-    for entry in session.entries:
-        types[entry.type] += 1
-        content = entry.message.content if entry.message else None
-        if isinstance(content, list):
-            blocks.update(block.type for block in content)
-        if entry.type == "assistant" and entry.message:
-            stop = entry.message.stop_reason
-            stops["null" if stop is None else stop] += 1
-        elif entry.type == "user" and entry.results:
-            results += 1
-    return Inventory(
-        size=session.items[-1].line.end if session.items else 0,
-        lines=sum(item.line.count for item in session.items),
-        blank=sum(item.line.count for item in session.items if isinstance(item, Blank)),
-        types=dict(types.most_common()),
-        versions=session.versions,
-        calls=len(session.calls),
-        human_turns=len(_prompts(session)),
-        stop_reasons=dict(stops.most_common()),
-        blocks=dict(blocks.most_common()),
-        result_entries=results,
-    )

@@ -1,10 +1,10 @@
-"""Prices: what tokens cost, from a dated table.
+"""Price tokens from a dated table.
 
-The prices stand in the table of models (`clew.models`); a file of the user may add to them or correct them. A model that
-is in neither is named and left without a price: nothing is guessed. Money is counted in whole numbers, in so small a unit
-that no price of a token has a fraction; it becomes micro-dollars when it is shown.
+Prices are part of the model table (`clew.models`); a file of the user can add or correct them. A model without a
+price is reported and never guessed. Money is an integer in millionths of a micro-dollar, so that no price of a token
+has a fraction; it is converted to micro-dollars for display.
 
-It imports nothing heavy: `clew usage` and the status line begin here.
+Imports are light: `clew usage` and the status line start here.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ else:
 
     Rate = namedtuple("Rate", "input output cache_write_5m cache_write_1h cache_read web_search")
 
-MICRO = 10**6  # of the unit of money in here, for a micro-dollar
-STEP = 100_000  # limits of long prompts are multiples of it, so that a sum of replies alike can be priced
+MICRO = 10**6  # internal money units per micro-dollar
+STEP = 100_000  # limits of long prompts are multiples of it, so that summed replies can be priced
 _KINDS = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
 _STANDARD = ("", "standard", "not_available", "global")
 
 
 class Prices:
-    """A table of prices, with where it comes from and of which day it is."""
+    """A table of prices with its source and date."""
 
     __slots__ = ("_batch", "_known", "_models", "_regions", "_search", "date", "source")
 
@@ -53,7 +53,7 @@ class Prices:
         self._known: dict[tuple[str, str, int], Rate | None] = {}
 
     def rate(self, model: str, mode: str = "", steps: int = 0) -> Rate | None:
-        """The prices for a reply: its model, the words of its mode (`fast`, `batch`, a region), and the size of its prompt.
+        """Return the prices for a reply by model, mode (`fast`, `batch`, a region; space-separated) and prompt size.
 
         `steps` is the size in steps of 100,000 tokens, rounded up. None if the model has no price.
         """
@@ -62,19 +62,19 @@ class Prices:
             self._known[key] = self._rate(model, mode.split(), steps)
         return self._known[key]
 
-    def _rate(self, model: str, words: list[str], steps: int) -> Rate | None:
+    def _rate(self, model: str, modes: list[str], steps: int) -> Rate | None:
         row = self._models.get(plain_name(model))
-        if row is None or ("fast" in words and "fast" not in row):
+        if row is None or ("fast" in modes and "fast" not in row):
             return None
-        chosen = row["fast"] if "fast" in words else row
+        chosen = row["fast"] if "fast" in modes else row
         if "long" in chosen and steps * STEP > chosen["long"]["above"]:
             chosen = chosen["long"]
         prices = [_millionths(chosen[kind]) for kind in _KINDS]
-        for word in words:
-            if word == "batch":
+        for name in modes:
+            if name == "batch":
                 prices = [price * self._batch // MICRO for price in prices]
-            elif word in self._regions:
-                prices = [price * self._regions[word] // MICRO for price in prices]
+            elif name in self._regions:
+                prices = [price * self._regions[name] // MICRO for price in prices]
         return Rate._make([*prices, self._search])
 
     def names(self) -> list[str]:
@@ -82,7 +82,7 @@ class Prices:
 
 
 def plain_name(model: str) -> str:
-    """A model by the name that the table has: without its date, the mark of a long window, and a provider's dress."""
+    """Return the table's name of a model: without date, long-window suffix and provider prefix."""
     name = model.lower().rpartition("/")[2].partition("[")[0].partition("@")[0].partition(":")[0]
     name = name[name.rfind("anthropic.") + 10 :] if "anthropic." in name else name
     head, _, tail = name.rpartition("-")
@@ -93,28 +93,30 @@ def plain_name(model: str) -> str:
     return name.removesuffix("-0") if name.endswith("-4-0") else name
 
 
-def load(given: Mapping[str, Any] | None = None, name: str = "") -> Prices:
-    """The table of the package, with another laid over it, model by model. Raises ValueError with a sentence."""
-    whole = models_table()
-    table: dict[str, Any] = {**whole, "models": {name: row["price"] for name, row in whole["models"].items()}}
-    if given is not None:
+def load(overlay: Mapping[str, Any] | None = None, name: str = "") -> Prices:
+    """Load the table of the package, overlaid with another one, model by model. Raises ValueError with a full
+    sentence.
+    """
+    full_table = models_table()
+    table: dict[str, Any] = {**full_table, "models": {name: row["price"] for name, row in full_table["models"].items()}}
+    if overlay is not None:
         try:
-            table = _overlaid(table, given, name)
+            table = _overlay_table(table, overlay, name)
             _check(table)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"{name} is no table of prices: {error}") from None
+            raise ValueError(f"{name} is not a price table: {error}") from None
     return Prices(table)
 
 
-def _overlaid(table: dict[str, Any], given: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _overlay_table(table: dict[str, Any], overlay: Mapping[str, Any], name: str) -> dict[str, Any]:
     models = dict(table["models"])
-    for model, row in given.get("models", {}).items():
+    for model, row in overlay.get("models", {}).items():
         model = plain_name(model)
         base = float(row.get("input", 0))
         usual = {"cache_write_5m": base * 1.25, "cache_write_1h": base * 2, "cache_read": base / 10}
         models[model] = {**(models.get(model) or usual), **row}
-    named = {key: given[key] for key in ("date", "web_search", "batch", "regions") if key in given}
-    return {**table, **named, "source": f"{given.get('source', name)}; else {table['source']}", "models": models}
+    named = {key: overlay[key] for key in ("date", "web_search", "batch", "regions") if key in overlay}
+    return {**table, **named, "source": f"{overlay.get('source', name)}; else {table['source']}", "models": models}
 
 
 def _check(table: Mapping[str, Any]) -> None:
@@ -132,19 +134,19 @@ def _millionths(dollars: float) -> int:
 
 
 def cost(rate: Rate, tokens: Iterable[int]) -> int:
-    """The price of tokens in the order of a `Rate`."""
+    """Return the price of tokens given in the order of a `Rate`."""
     return sum(price * number for price, number in zip(rate, tokens, strict=False))
 
 
 def mode_of(spend: Spend) -> str:
-    """The words that its price depends on, beside the model and the size of the prompt."""
+    """Return the pricing mode of a reply: speed, tier and region, as far as they are not standard."""
     if spend.tier in _STANDARD and spend.speed in _STANDARD and spend.region in _STANDARD:
         return ""
     return " ".join(word for word in (spend.speed, spend.tier, spend.region) if word not in _STANDARD)
 
 
 def priced(prices: Prices, spend: Spend) -> int | None:
-    """The cost of one reply in micro-dollars; None if its model has no price."""
+    """Return the cost of one reply in micro-dollars; None if its model has no price."""
     money = money_of(prices, spend)
     return None if money is None else micros(money)
 
@@ -158,11 +160,11 @@ def money_of(prices: Prices, spend: Spend) -> int | None:
 
 
 def micros(money: int) -> int:
-    """Micro-dollars, rounded half away from zero."""
+    """Convert to micro-dollars, rounding half away from zero."""
     return (abs(money) + MICRO // 2) // MICRO * (1 if money >= 0 else -1)
 
 
 def dollars(money: int) -> str:
-    """Money as people read it, to the cent."""
+    """Format money in dollars, to the cent."""
     cents = (abs(money) + MICRO * 5000) // (MICRO * 10_000)
     return f"{'-' if money < 0 and cents else ''}${cents // 100:,}.{cents % 100:02d}"

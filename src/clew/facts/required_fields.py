@@ -1,4 +1,4 @@
-"""Required fields: what a line of each type must hold, and which lines lack something."""
+"""Check which lines lack fields that their type requires."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "pr-link": ("sessionId", "prNumber", "prUrl", "prRepository", "timestamp"),
 }
 _NULLABLE = frozenset({"parentUuid", "message.stop_reason"})
-_SYNTHETIC = frozenset({"requestId"})  # what a reply lacks that no server gave
+_SYNTHETIC = frozenset({"requestId"})  # missing in replies that were not sent by the API
 
 
 class Lacking(NamedTuple):
@@ -38,21 +38,21 @@ class Lacking(NamedTuple):
         return f"the {self.type} line has no {', '.join(self.fields)}"
 
 
-def lacking(session: Session) -> Iterator[Lacking]:
-    """The lines of a session that lack required fields, in the order of the file."""
+def find_incomplete_lines(session: Session) -> Iterator[Lacking]:
+    """Yield the lines of a session that lack required fields, in file order."""
     for entry in session.entries:
         if fields := missing_fields(entry):
             yield Lacking(entry.line.number, entry.type, fields)
 
 
 def missing_fields(entry: Entry) -> tuple[str, ...]:
-    """The required fields that an entry lacks, by their paths; none for types that are not known."""
+    """Return the required fields that an entry lacks, by their paths; none for unknown types."""
     required = _REQUIRED.get(entry.type)
     if required is None:
         return ()
     data = entry.data
     missing = [name for name in required if not _has(data, name)]
-    if (entry.version or "").startswith("1."):  # had no subtypes
+    if (entry.version or "").startswith("1."):  # version 1 had no subtypes
         missing = [name for name in missing if name != "subtype"]
     if entry.is_synthetic or entry.is_api_error:
         missing = [name for name in missing if name not in _SYNTHETIC]

@@ -1,6 +1,7 @@
-"""Tools: what each is asked, how to name a call in a line, and how to read its record.
+"""Describe the tools: their inputs, how to label a call on one line, and how to read its record.
 
-A table by tool name. A tool that is not in it is named by its first telling input; nothing here is required of a file.
+A table by tool name. A call of another tool is labelled by its most descriptive input; unknown tools and fields are
+accepted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """The inputs of a tool (a `?` behind the optional ones) and which of them name a call."""
+    """The inputs of a tool (`?` after optional ones) and which of them label a call."""
 
     inputs: tuple[str, ...]
     named_by: tuple[str, ...] = ()
@@ -68,32 +69,32 @@ TOOLS: dict[str, ToolDescription] = {
     "SendMessage": ToolDescription(("to?", "message?"), ("to",)),
     "LSP": ToolDescription(("operation", "filePath", "line?", "character?"), ("operation", "filePath")),
 }
-_TELLING = ("file_path", "path", "command", "query", "url", "pattern", "description", "name", "prompt", "id")
+_DESCRIPTIVE_INPUTS = ("file_path", "path", "command", "query", "url", "pattern", "description", "name", "prompt", "id")
 
 
 def label(call: Call, cwd: str | None = None) -> str:
-    """A call in a line: its tool and what names it, paths short."""
+    """Label a call on one line: the tool and its main input, with short paths."""
     return f"{tool_name(call.name)} {subject(call.name, call.input, cwd)}".strip()
 
 
 def tool_name(name: str) -> str:
-    """`mcp__server__tool` as server: tool; other names as they are, on one line."""
+    """Return `mcp__server__tool` as "server: tool"; other names unchanged, on one line."""
     if name.startswith("mcp__"):
         server, _, tool = name[5:].partition("__")
         return f"{server}: {tool}" if tool else server
     return " ".join(name.split())
 
 
-def subject(name: str, given: Json, cwd: str | None = None) -> str:
-    """What a call is about."""
-    if special := _SPECIAL.get(name):
-        return special(given)
+def subject(name: str, call_input: Json, cwd: str | None = None) -> str:
+    """Return what a call is about: its descriptive inputs."""
+    if special := _SUBJECTS.get(name):
+        return special(call_input)
     known = TOOLS.get(name)
-    keys = known.named_by if known else tuple(k for k in _TELLING if isinstance(given.get(k), str))[:1]
-    return " ".join(_short(given[k], cwd) for k in keys if isinstance(given.get(k), str | int))
+    keys = known.named_by if known else tuple(k for k in _DESCRIPTIVE_INPUTS if isinstance(call_input.get(k), str))[:1]
+    return " ".join(_shorten(call_input[k], cwd) for k in keys if isinstance(call_input.get(k), str | int))
 
 
-def _short(value: str | int, cwd: str | None) -> str:
+def _shorten(value: str | int, cwd: str | None) -> str:
     text = " ".join(str(value).split())
     if cwd and text.startswith(cwd.rstrip("/\\") + ("\\" if "\\" in cwd else "/")):
         return text[len(cwd.rstrip("/\\")) + 1 :]
@@ -101,36 +102,36 @@ def _short(value: str | int, cwd: str | None) -> str:
     return f"~{text[len(home) :]}" if home and home.count("/") == 2 and text.startswith(home + "/") else text
 
 
-def _todos(given: Json) -> str:
-    items = objects(given.get("todos"))
+def _todo_progress(call_input: Json) -> str:
+    items = objects(call_input.get("todos"))
     done = sum(t.get("status") == "completed" for t in items)
     return f"{done}/{len(items)} done" if items else ""
 
 
-def _questions(given: Json) -> str:
-    asked = objects(given.get("questions"))
-    return "; ".join(" ".join(as_text(q.get("question", "")).split()) for q in asked)
+def _question_texts(call_input: Json) -> str:
+    questions = objects(call_input.get("questions"))
+    return "; ".join(" ".join(as_text(q.get("question", "")).split()) for q in questions)
 
 
 def objects(value: Any) -> list[Json]:
-    """The objects of a list, whatever the value is: tool inputs are written by models, and not always as asked."""
+    """Return the objects of a list, and none of any other value: models do not always follow the input schema."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _plan(given: Json) -> str:
-    first = as_text(given.get("plan") or "").strip().splitlines()[:1]
+def _plan_title(call_input: Json) -> str:
+    first = as_text(call_input.get("plan") or "").strip().splitlines()[:1]
     return first[0].lstrip("# ") if first else ""
 
 
-_SPECIAL: dict[str, Callable[[Json], str]] = {
-    "TodoWrite": _todos,
-    "AskUserQuestion": _questions,
-    "ExitPlanMode": _plan,
+_SUBJECTS: dict[str, Callable[[Json], str]] = {
+    "TodoWrite": _todo_progress,
+    "AskUserQuestion": _question_texts,
+    "ExitPlanMode": _plan_title,
 }
 
 
 def result_kind(detail: Any) -> str:
-    """What a `toolUseResult` is a record of, told from its shape alone; `error` for a string, "" if unknown."""
+    """Classify a `toolUseResult` by its shape alone; "error" for a string, "" if unknown."""
     if isinstance(detail, str):
         return "error"
     if not isinstance(detail, dict):
@@ -139,9 +140,9 @@ def result_kind(detail: Any) -> str:
 
 
 def return_code_meaning(detail: Any) -> str:
-    """What the program says about a return code that is not an error, as "No matches found" for grep; "" if nothing."""
-    found = detail.get("returnCodeInterpretation") if isinstance(detail, dict) else None
-    return " ".join(found.split()) if isinstance(found, str) else ""
+    """Return Claude Code's note about a return code that is not an error, as "No matches found" for grep; else ""."""
+    note = detail.get("returnCodeInterpretation") if isinstance(detail, dict) else None
+    return " ".join(note.split()) if isinstance(note, str) else ""
 
 
 def _has(*keys: str) -> Callable[[Json], bool]:
@@ -172,28 +173,28 @@ _SHAPES: Sequence[tuple[str, Callable[[Json], bool]]] = (
 
 
 def diff(detail: Any, name: str = "") -> list[str]:
-    """The lines of a unified diff for an edit or a write, from its record; empty if it holds none."""
+    """Return the lines of a unified diff for an edit or a write, from its record; [] if it has none."""
     if not isinstance(detail, dict):
         return []
     path = as_text(detail.get("filePath") or name)
     hunks = objects(detail.get("structuredPatch"))
     if hunks:
-        return [f"--- {path}", f"+++ {path}", *(line for h in hunks for line in _hunk(h))]
+        return [f"--- {path}", f"+++ {path}", *(line for h in hunks for line in _hunk_lines(h))]
     if detail.get("type") == "create" and isinstance(detail.get("content"), str):
-        return list(_created(path, detail["content"]))
+        return list(_creation_diff(path, detail["content"]))
     if isinstance(detail.get("oldString"), str) and isinstance(detail.get("newString"), str):
-        return _compared(path, detail["oldString"], detail["newString"])
+        return _edit_diff(path, detail["oldString"], detail["newString"])
     return []
 
 
-def _hunk(hunk: Json) -> Iterator[str]:
+def _hunk_lines(hunk: Json) -> Iterator[str]:
     old, new = hunk.get("oldStart", 0), hunk.get("newStart", 0)
     yield f"@@ -{old},{hunk.get('oldLines', 0)} +{new},{hunk.get('newLines', 0)} @@"
     lines = hunk.get("lines")
     yield from map(as_text, lines if isinstance(lines, list) else ())
 
 
-def _created(path: str, content: str) -> Iterator[str]:
+def _creation_diff(path: str, content: str) -> Iterator[str]:
     lines = _lines(content)
     yield "--- /dev/null"
     yield f"+++ {path}"
@@ -202,21 +203,21 @@ def _created(path: str, content: str) -> Iterator[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as an editor shows them: cut at newlines alone, with no empty one behind the last."""
+    """Split text as an editor shows it: at newlines alone, without an empty line at the end."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def _compared(path: str, old: str, new: str) -> list[str]:
+def _edit_diff(path: str, old: str, new: str) -> list[str]:
     return unified(_lines(old), _lines(new), (path, path))
 
 
 def call_diff(call: Call) -> list[str]:
-    """The diff of a call: from its record, else (agents' files have none) from what was asked."""
-    found = diff(call.detail)
-    if found or call.name not in ("Edit", "Write"):
-        return found
-    given = call.input
-    path = as_text(given.get("file_path", ""))
+    """Return the diff of a call: from its record, else (agents' files have none) from its input."""
+    lines = diff(call.detail)
+    if lines or call.name not in ("Edit", "Write"):
+        return lines
+    call_input = call.input
+    path = as_text(call_input.get("file_path", ""))
     if call.name == "Write":
-        return list(_created(path, as_text(given.get("content", ""))))
-    return _compared(path, as_text(given.get("old_string", "")), as_text(given.get("new_string", "")))
+        return list(_creation_diff(path, as_text(call_input.get("content", ""))))
+    return _edit_diff(path, as_text(call_input.get("old_string", "")), as_text(call_input.get("new_string", "")))

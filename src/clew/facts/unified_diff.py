@@ -1,4 +1,4 @@
-"""Unified diffs in bounded time: difflib's, or the changed part as one block where that would take long."""
+"""Compute unified diffs in bounded time: with difflib, or as one changed block if that would take long."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-PAIRS = 200_000  # equal lines that difflib may have to compare: about two seconds (measured)
+MAX_PAIRS = 200_000  # pairs of equal lines for difflib to compare: about two seconds (measured)
 
 
 def unified(
     old: Sequence[str], new: Sequence[str], names: tuple[str, str], around: int = 3, end: str = ""
 ) -> list[str]:
-    """The lines of a unified diff; `end` closes the lines of the head, as the given lines are closed."""
+    """Return the lines of a unified diff; `end` terminates the header lines, like the input lines."""
     start, size = 0, min(len(old), len(new))
     while start < size and old[start] == new[start]:
         start += 1
@@ -20,19 +20,19 @@ def unified(
     while stop < size - start and old[-1 - stop] == new[-1 - stop]:
         stop += 1
     removed, added = old[start : len(old) - stop], new[start : len(new) - stop]
-    if _pairs(removed, added) <= PAIRS:
+    if _count_equal_pairs(removed, added) <= MAX_PAIRS:
         return list(difflib.unified_diff(old, new, *names, n=around, lineterm=end))
-    return list(_block(old, removed, added, (names, start, around, end)))
+    return list(_one_hunk(old, removed, added, (names, start, around, end)))
 
 
-def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many pairs of equal lines there are, without the popular lines, which difflib leaves out too."""
+def _count_equal_pairs(old: Sequence[str], new: Sequence[str]) -> int:
+    """Count the pairs of equal lines, without popular lines, which difflib ignores too."""
     counts = Counter(new)
     popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)
     return sum(counts[line] for line in old if counts[line] <= popular)
 
 
-def _block(
+def _one_hunk(
     old: Sequence[str], removed: Sequence[str], added: Sequence[str], how: tuple[tuple[str, str], int, int, str]
 ) -> Iterator[str]:
     names, start, around, end = how

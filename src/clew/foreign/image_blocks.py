@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from clew.api.lint_blocks import blocks
+from clew.api.lint_blocks import check_blocks
 from clew.foreign.conversation_steps import Json
 
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=-]+)*;base64,(.*)", re.DOTALL)
@@ -25,7 +25,7 @@ def embedded(kind: str, data: Any) -> Json:
     """A block of a file that stands in the record as base64."""
     source = {"type": "base64", "media_type": "image/jpeg" if kind == "image/jpg" else kind, "data": data}
     block = {"type": "document" if kind == "application/pdf" else "image", "source": source}
-    return _word(f"[File: {kind}]") if any(blocks([block], "user", "")) else block
+    return _word(f"[File: {kind}]") if any(check_blocks([block], "user", "")) else block
 
 
 def _word(text: str) -> Json:

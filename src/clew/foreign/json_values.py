@@ -11,7 +11,7 @@ from typing import Any
 from clew.foreign.conversation_steps import Json, Scribe
 from clew.wire.json_codec import decode_readable, decode_truncated, encode
 from clew.wire.line import BOM, lines
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 _DEEPEST = 60
 _LONE = re.compile("[\ud800-\udfff]")
@@ -51,11 +51,11 @@ def time_of(value: Any, *, local: bool = False) -> datetime | None:
     if isinstance(value, str):
         try:
             naive = datetime.fromisoformat(value)
-            found = naive.astimezone() if local and naive.tzinfo is None else instant(value)
+            found = naive.astimezone() if local and naive.tzinfo is None else parse_timestamp(value)
         except (ValueError, OverflowError, OSError):
             return None
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        found = instant(value if abs(value) > _SECONDS else value * 1000)
+        found = parse_timestamp(value if abs(value) > _SECONDS else value * 1000)
     else:
         return None
     return found if found and 1970 < found.year < 9999 else None

@@ -29,7 +29,7 @@ from clew.foreign.tool_names import translated
 from clew.version import __version__
 from clew.wire.entry_types import ORIGIN_TYPE
 from clew.wire.rename_ids import new_uuid
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 KEPT = "clew-foreign"
 LEVEL = "2.1.29"  # of the format: the fields of that version, which every other reads
@@ -191,7 +191,7 @@ class _Builder:
             "writer": f"clew/{__version__}",
             "gitBranch": self.talk.branch,
         }
-        self.chain.append({**head, **body, "uuid": uuid, "timestamp": stamp(self.clock)})
+        self.chain.append({**head, **body, "uuid": uuid, "timestamp": format_timestamp(self.clock)})
         self.leaf = uuid
         return uuid
 
@@ -199,7 +199,7 @@ class _Builder:
 
     def _keep(self, kind: str, original: Any, time: datetime | None) -> None:
         line: Json = {"type": KEPT, "sessionId": self.place.id, "kind": kind, "messageId": self.leaf}
-        line |= {"timestamp": stamp(time)} if time else {}
+        line |= {"timestamp": format_timestamp(time)} if time else {}
         self.kept.append({**line, "original": wash(original)})
 
     def _ending(self) -> Iterator[Json]:
@@ -209,7 +209,7 @@ class _Builder:
             "sessionId": id,
             "source": talk.id,
             "steps": [f"import from {talk.tool}"],
-            "timestamp": stamp(self.place.now),
+            "timestamp": format_timestamp(self.place.now),
             "foreign": {
                 "tool": talk.tool,
                 "version": talk.version,

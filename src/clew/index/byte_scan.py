@@ -36,8 +36,8 @@ from clew.system.regex_deadline import Pattern
 from clew.wire.bulk_scan import scan
 from clew.wire.layout import session_at
 from clew.wire.line import pieces
-from clew.wire.timestamps import moment
-from clew.wire.tree_walk import TranscriptFile, walk, walk_side
+from clew.wire.timestamps import parse_user_time
+from clew.wire.tree_walk import TranscriptFile, list_side_files, list_transcripts
 
 READ_SIZE = 1 << 20
 MAX_PASSAGES = 3
@@ -121,8 +121,8 @@ def grep(index: Index, pattern_text: str, regex: bool, query: Query, without: st
     pattern = compile_pattern(pattern_text, regex)
     allowed = _filtered_files(index, query)
     groups: dict[str, list[tuple[TranscriptFile, str]]] = {}
-    side = [file for file in walk_side(index.root) if file.session or allowed.get(file.path)]
-    for file in (*walk(index.root), *side):
+    side = [file for file in list_side_files(index.root) if file.session or allowed.get(file.path)]
+    for file in (*list_transcripts(index.root), *side):
         session = file.session or allowed.get(file.path, "") or file.agent
         if (file.path in allowed or not query.filters) and session != without:
             groups.setdefault(session, []).append((file, session))
@@ -300,7 +300,7 @@ def _passes_filters(item: Words, tool: str, when: int | None, query: Query) -> b
     for name, values in query.filters.items():
         plain = name.removeprefix("-")
         if plain in ("since", "until"):
-            times = [moment(value).timestamp() for value in values]
+            times = [parse_user_time(value).timestamp() for value in values]
             if when is None or not all(when >= t if plain == "since" else when < t for t in times):
                 return False
         elif plain == "tool":

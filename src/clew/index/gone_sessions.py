@@ -11,7 +11,7 @@ import time
 from itertools import islice
 
 from clew.index.results import SearchResults
-from clew.wire.tree_walk import walk
+from clew.wire.tree_walk import list_transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _lines_of_gone_sessions(root: str, data: bytes, needles: list[list[bytes]]) 
     """Return the lines of the history that contain a word and belong to a session without a transcript."""
     terms = [needle for clause in needles for needle in clause]
     lines = [line for line in data.split(b"\n") if _ESCAPE.search(line) or any(term in line for term in terms)]
-    files = {file.session.lower().encode("utf-8", "replace") for file in walk(root)} if lines else set()
+    files = {file.session.lower().encode("utf-8", "replace") for file in list_transcripts(root)} if lines else set()
     return b"\n".join(line for line in lines if (id := _SESSION.search(line)) and id[1] not in files)
 
 

@@ -23,7 +23,7 @@ from clew.system.file_errors import ErrorCollector
 from clew.wire.layout import Tree
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
 from clew.wire.side_files import IndexEntry, read_index
-from clew.wire.timestamps import moment
+from clew.wire.timestamps import parse_user_time
 
 INDEX, HISTORY = "index", "history"
 SOURCE_NAMES = {INDEX: "the index", HISTORY: "the prompt history", "archive": "the archive"}
@@ -187,8 +187,8 @@ def _passes_filters(known: ListedSession, query: Query) -> bool:
             known.branch.lower(), value.lower().replace("[", "[[]").replace("?", "[?]")
         ),
         "id": lambda value: known.session.lower().startswith(value.lower()),
-        "since": lambda value: known.ended is not None and known.ended >= moment(value),
-        "until": lambda value: known.started is not None and known.started < moment(value),
+        "since": lambda value: known.ended is not None and known.ended >= parse_user_time(value),
+        "until": lambda value: known.started is not None and known.started < parse_user_time(value),
     }
     return all(any(map(tests[name], values)) for name, values in query.filters.items() if name in tests)
 

@@ -15,7 +15,7 @@ from clew.index.refresh import MERGE_SECONDS, merge_segments, update_shard
 from clew.index.results import Refreshed
 from clew.index.session_index import Index
 from clew.system.subprocesses import start_clew
-from clew.wire.tree_walk import walk
+from clew.wire.tree_walk import list_transcripts
 
 MIN_BYTES = 48 << 20  # bytes from which a second process pays off
 MIN_SECONDS = 1.0  # budget from which a second process pays off
@@ -115,7 +115,7 @@ def build_shard(root: str, folder: str, budget: str, number: str) -> int:
     deadline = time.monotonic() + float(budget) if budget else None
     shard, _ = open_shard(os.path.join(folder, f"{number}.db"))
     missed: list[str] = []
-    files = [f for f in walk(root, missed) if shard_number(f.session, f.path) == int(number)]
+    files = [f for f in list_transcripts(root, missed) if shard_number(f.session, f.path) == int(number)]
     counts = update_shard(
         shard, compare_files(shard, files, not missed), deadline, lambda done: print(done, 0, 0, 0, flush=True)
     )

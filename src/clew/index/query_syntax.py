@@ -245,12 +245,12 @@ def _add_filter(filters: dict[str, list[str]], text: str, position: int, name: s
 
 
 def _check_time(text: str, position: int, name: str, value: str, negated: bool) -> None:
-    from clew.wire.timestamps import moment
+    from clew.wire.timestamps import parse_user_time
 
     if negated:
         raise BadQuery(text, position, f"{name}: cannot be negated; use the other one")
     try:
-        moment(value).timestamp()
+        parse_user_time(value).timestamp()
     except (ValueError, OverflowError, OSError):
         raise BadQuery(text, position, f"{name}: takes 7d, 2h, yesterday, 2026-01-31 or 2026-01-31T12:00") from None
 

@@ -12,7 +12,7 @@ from clew.conversation.speaker import input_kind, prompt_text, speaker, starts_t
 from clew.index.base64_filter import strip_base64
 from clew.index.query_syntax import COMPLEXITIES, INPUTS, ROUND_KINDS
 from clew.wire.entry import BaseEntry
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 MAX_PROMPT = 200  # characters of the first prompt
 MAX_OPEN_CALLS = 64  # calls without a result that are remembered, the newest
@@ -134,9 +134,9 @@ def update_round(entry: IndexedEntry, facts: SessionFacts, is_agent: bool) -> No
     if marks is not None and divider.add(marks, None):
         facts.round = divider.number
         features = features_of(entry, marks, facts.round)
-        facts.round_class = _round_class(features, features.kind(marks.pause(instant(facts.spoken or None))))
+        facts.round_class = _round_class(features, features.kind(marks.pause(parse_timestamp(facts.spoken or None))))
     if isinstance(entry.timestamp, str) and (marks is not None or entry.type != "attachment"):
-        facts.spoken = _row_text(entry.timestamp) if instant(entry.timestamp) else facts.spoken
+        facts.spoken = _row_text(entry.timestamp) if parse_timestamp(entry.timestamp) else facts.spoken
 
 
 def _round_class(features: Features, kind: str) -> int:
@@ -197,7 +197,7 @@ def _row_text(text: str) -> str:
 
 
 def epoch_seconds(timestamp: str | int | float | None) -> int | None:
-    moment = instant(timestamp)
+    moment = parse_timestamp(timestamp)
     return int(moment.timestamp()) if moment else None
 
 

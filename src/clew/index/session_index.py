@@ -22,7 +22,7 @@ from clew.index.results import Refreshed, SearchResult, SearchResults
 from clew.system.environment import cache_home, claude_home
 from clew.system.sqlite_file import DAMAGE, UNUSABLE
 from clew.wire.clew_config import search_default
-from clew.wire.tree_walk import walk, walk_side
+from clew.wire.tree_walk import list_side_files, list_transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Index:
     def _refresh(self, budget: float | None, progress: Callable[[int, int], None] | None) -> Refreshed:
         missed: list[str] = []
         groups: list[list[TranscriptFile]] = [[] for _ in self.shards]
-        for file in walk(self.root, missed):
+        for file in list_transcripts(self.root, missed):
             groups[shard_number(file.session, file.path)].append(file)
         states = [compare_files(shard, group, not missed) for shard, group in zip(self.shards, groups, strict=True)]
         done = Refreshed(is_complete=not missed)
@@ -136,7 +136,7 @@ class Index:
             from clew.index.parallel_build import build
 
             done = build(self, states, budget, progress)
-        side_files = walk_side(self.root)
+        side_files = list_side_files(self.root)
         if not are_side_files_current(self.shards, side_files):
             from clew.index.work_items import refresh_side_files
 

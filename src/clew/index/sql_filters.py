@@ -72,9 +72,9 @@ def _condition(
 ) -> tuple[str, list[Any], bool]:
     """Return a condition, its values, and whether it is on files."""
     if name in ("since", "until"):
-        from clew.wire.timestamps import moment
+        from clew.wire.timestamps import parse_user_time
 
-        when = [int(moment(value).timestamp())]
+        when = [int(parse_user_time(value).timestamp())]
         if is_listing:
             return ("f.ended >= ?" if name == "since" else "f.started < ?"), when, True
         return f"{_PIECE_TIME} {'>=' if name == 'since' else '<'} ?", when, False

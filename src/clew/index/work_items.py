@@ -17,7 +17,7 @@ from clew.index.index_schema import FIELDS, shard_number
 from clew.index.index_writer import delete_pieces
 from clew.system.sqlite_file import WriteTransaction
 from clew.wire.layout import Tree
-from clew.wire.tree_walk import TranscriptFile, walk_side
+from clew.wire.tree_walk import TranscriptFile, list_side_files
 from clew.wire.work_files import plan_file, plan_owners, read_todo_list
 
 SIDE_OFFSET = -2  # of pieces outside transcripts; titles have -1
@@ -118,7 +118,7 @@ def _read_side_files(root: str, files: Sequence[TranscriptFile]) -> Iterator[_Si
 
 def read_side_text(path: str, field: str) -> str:
     """Read the text of a side file again; "" if it is gone."""
-    file = next((file for file in walk_side(str(Path(path).parent.parent)) if file.path == path), None)
+    file = next((file for file in list_side_files(str(Path(path).parent.parent)) if file.path == path), None)
     if file is None:
         return ""
     return plan_file(file).text if field == "plan" else read_todo_list(file).text

@@ -34,7 +34,7 @@ from clew.view.sanitize import clean, one_line
 from clew.view.surrounding_rows import around_rows, visibility
 from clew.wire.layout import Tree
 from clew.wire.lookup import find_session
-from clew.wire.timestamps import moment
+from clew.wire.timestamps import parse_user_time
 
 LONGEST_TEXT = 200  # characters of an input in a list of rounds
 BUDGET = 10.0  # seconds for reading what is new before a search is answered
@@ -139,7 +139,7 @@ def _block(result: SavedResult) -> list[str]:
 
 
 def list_sessions(tree: Tree, asked: tool_arguments.ListSessions) -> str:
-    after = moment(asked.since) if asked.since else None
+    after = parse_user_time(asked.since) if asked.since else None
     files = sorted(
         (f for p in projects_of(tree, asked.project) for f in p.sessions()), key=lambda f: (-f.mtime_ns, f.id)
     )

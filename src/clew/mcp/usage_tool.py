@@ -13,12 +13,12 @@ from clew.system.plural import plural
 from clew.wire.bulk_scan import scan
 from clew.wire.layout import Project, Tree
 from clew.wire.lookup import find_project
-from clew.wire.timestamps import instant, moment
-from clew.wire.usage_fields import PROBE, Billed
+from clew.wire.timestamps import parse_timestamp, parse_user_time
+from clew.wire.usage_fields import USAGE_KEY, Billed
 
 
 def count_usage(tree: Tree, asked: tool_arguments.UsageArguments) -> str:
-    after = moment(asked.since) if asked.since else None
+    after = parse_user_time(asked.since) if asked.since else None
     spent, sessions, unread = Usage(), 0, 0
     for project in projects_of(tree, asked.project):
         files = [(f, True) for f in project.sessions()] + [(f, False) for f in project.agents()]
@@ -26,7 +26,7 @@ def count_usage(tree: Tree, asked: tool_arguments.UsageArguments) -> str:
             if after and file.mtime_ns < after.timestamp() * 1e9:
                 continue
             try:
-                found = scan(file.path, shape=Billed, holding=PROBE)
+                found = scan(file.path, shape=Billed, holding=USAGE_KEY)
                 spent += usage(entry for piece in found for entry in piece.spoken)
             except READ_ERRORS:
                 unread += 1
@@ -47,7 +47,7 @@ def _by_model(spent: Usage, after: datetime | None) -> dict[str, Count]:
     """Counts by model, of the replies from a time on; a file may hold older ones."""
     groups: dict[str, list[Count]] = {}
     for spend in spent.replies.values():
-        time = instant(spend.timestamp)
+        time = parse_timestamp(spend.timestamp)
         if after is None or (time is not None and time >= after):
             groups.setdefault(spend.model, []).append(spend.count)
     return {model: total(counts) for model, counts in groups.items()}

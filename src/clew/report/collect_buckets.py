@@ -7,7 +7,7 @@ is in both counts once.
 from __future__ import annotations
 
 from clew.report.usage_summary import folder_of, load, states_of
-from clew.wire.tree_walk import walk
+from clew.wire.tree_walk import list_transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def gather(
 ) -> Gathered:
     """Every reply below a folder of Claude Code, each once; with `places` one by one, else summed up by time and model."""
     missed: list[str] = []
-    files = [*walk(root, missed), *(each.found for each in kept)]
+    files = [*list_transcripts(root, missed), *(each.found for each in kept)]
     if not places and cache is not None:
         summary = load(folder_of(root, cache))
         if summary is not None and summary.is_whole and summary.states == states_of(files):

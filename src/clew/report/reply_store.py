@@ -27,7 +27,7 @@ from clew.system.sqlite_file import BUSY_MS, DAMAGE, UNUSABLE, WriteTransaction,
 from clew.wire.bulk_scan import scan
 from clew.wire.line import MAX_LINE
 from clew.wire.tree_walk import TranscriptFile
-from clew.wire.usage_fields import PROBE, Billed
+from clew.wire.usage_fields import USAGE_KEY, Billed
 
 if TYPE_CHECKING:
     from clew.report.usage_bucket import Sums
@@ -269,7 +269,7 @@ class _UsageLines:
         self.has_tail = False
 
     def __iter__(self) -> Iterator[Billed]:
-        for piece in scan(self.file, offset=self.offset, finished=True, shape=Billed, holding=PROBE):
+        for piece in scan(self.file, offset=self.offset, finished=True, shape=Billed, holding=USAGE_KEY):
             self.offset = piece.stop
             yield from piece.spoken
             if not self.session and piece.spoken:
@@ -277,7 +277,7 @@ class _UsageLines:
         size = self.file.seek(0, os.SEEK_END) - self.offset
         self.file.seek(self.offset)
         tail = self.file.read(size) if size <= MAX_LINE else b""
-        for piece in scan(tail, shape=Billed, holding=PROBE) if tail else ():
+        for piece in scan(tail, shape=Billed, holding=USAGE_KEY) if tail else ():
             if piece.spoken and not piece.damaged:
                 self.has_tail = True
                 yield from piece.spoken

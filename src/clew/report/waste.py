@@ -8,7 +8,7 @@ from typing import NamedTuple
 from clew.conversation.replies import Reply
 from clew.conversation.session import Session
 from clew.facts.prices import Prices, cost
-from clew.facts.token_usage import LETTERS, Spend, usage
+from clew.facts.token_usage import CHARACTERS_PER_TOKEN, Spend, usage
 from clew.report.usage_bucket import cell_of
 from clew.report.usage_row import UsageRow
 from clew.system.file_errors import ErrorCollector
@@ -79,7 +79,7 @@ def _repeated(session: Session, prices: Prices) -> Iterator[Waste]:
         if key in seen:
             model = call.entry.message.model if call.entry.message else ""
             rate = prices.rate(model or "")
-            tokens = len(call.output) // LETTERS
+            tokens = len(call.output) // CHARACTERS_PER_TOKEN
             yield Waste("repeated", 1, tokens, tokens * rate.cache_write_5m if rate else 0)
         seen.add(key)
 

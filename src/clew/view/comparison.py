@@ -11,7 +11,7 @@ from clew.conversation.locate import locate_entry
 from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
-from clew.facts.file_changes import UNKNOWN, FileChange, FileContent, changes
+from clew.facts.file_changes import UNKNOWN, FileChange, FileContent, collect_changes
 from clew.facts.unified_diff import unified
 
 
@@ -37,7 +37,7 @@ class ConversationPath:
     ) -> dict[str, FileChange]:
         """Return changes with names relative to the root, so that two folders can be compared."""
         root = f"{self.root.rstrip('/')}/"
-        absolute = changes(
+        absolute = collect_changes(
             work, {name if name.startswith("/") else root + name: s for name, s in (known or {}).items()}
         )
         return {path.removeprefix(root): change for path, change in absolute.items()}

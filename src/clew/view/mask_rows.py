@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from clew.facts.secrets.mask_secrets import mask, may_hold
+from clew.facts.secrets.mask_secrets import mask, may_contain_secrets
 from clew.view.rows import Row
 from clew.view.sanitize import clean
 
@@ -33,7 +33,9 @@ def mask_rows(rows: Iterable[Row], tally: MaskCount | None = None) -> Iterator[R
     """Yield the rows without their secrets."""
     tally = tally or MaskCount()
     for batch in _batches(rows):
-        suspects = may_hold([[clean(text) for text in (row.text, *_text_facts(row).values())] for row in batch])
+        suspects = may_contain_secrets(
+            [[clean(text) for text in (row.text, *_text_facts(row).values())] for row in batch]
+        )
         for row, is_suspect in zip(batch, suspects, strict=True):
             yield _mask_row(row, tally) if is_suspect else row
 

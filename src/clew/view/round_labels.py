@@ -11,7 +11,7 @@ from clew.conversation.turns import Turn
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.system.plural import plural
 from clew.view.sanitize import format_duration
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 Json = dict[str, Any]
 
@@ -39,7 +39,7 @@ def round_json(round: Round, turn: int | None, mask: bool = True) -> Json:
         "turn": turn,
         "uuid": round.entry.uuid,
         "line": round.entry.line.number,
-        "time": stamp(round.time) if round.time else None,
+        "time": format_timestamp(round.time) if round.time else None,
         "seconds": round.seconds,
         "pause": round.pause,
         "permission_mode": round.permission_mode,

@@ -34,7 +34,7 @@ from clew.view.row_labels import compaction_label, duration_label, todo_sign
 from clew.view.rows import Row
 from clew.view.sanitize import clean, format_duration, format_size, format_tokens, one_line
 from clew.view.truncate import truncate
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
@@ -91,7 +91,7 @@ def time_tag(time: datetime | None) -> str:
     """Return a time in UTC as HTML."""
     if time is None:
         return ""
-    return f' <time datetime="{stamp(time)}">{time.astimezone(UTC):%Y-%m-%d %H:%M}</time>'
+    return f' <time datetime="{format_timestamp(time)}">{time.astimezone(UTC):%Y-%m-%d %H:%M}</time>'
 
 
 def _render_prompt(row: Row) -> str:

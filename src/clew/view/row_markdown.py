@@ -21,7 +21,7 @@ from clew.view.rows import Row
 from clew.view.sanitize import clean, format_duration, format_size, format_tokens, one_line
 from clew.view.truncate import truncate
 from clew.wire.json_codec import encode
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 HEADING_WIDTH = 72  # columns of the prompt in its heading
 _FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)$")
@@ -52,7 +52,11 @@ def markdown_pieces(rows: Iterable[Row]) -> Iterator[str]:
 
 def _front_matter(about: About) -> str:
     """Return properties as YAML front matter; a JSON string is a YAML string too."""
-    properties = {"title": about.title, "created": stamp(about.started) if about.started else "", **dict(about.told)}
+    properties = {
+        "title": about.title,
+        "created": format_timestamp(about.started) if about.started else "",
+        **dict(about.told),
+    }
     lines = "".join(f"{name}: {encode(clean(value)).decode()}\n" for name, value in properties.items() if value)
     return f"---\n{lines}tags: [claude-code]\n---\n\n"
 

@@ -15,7 +15,7 @@ from clew.facts.tool_catalog import label
 from clew.view.rows import DEPTHS, Row, ViewOptions, ViewScope, call_rows, entry_rows, turn_rows
 from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 
 def around_rows(surroundings: Surroundings, options: ViewOptions) -> Iterator[Row]:
@@ -84,7 +84,7 @@ def _message_json(surroundings: Surroundings, entry: Entry) -> dict[str, Any]:
         "branch": surroundings.branch,
         "agent": surroundings.agent or None,
         "role": entry.type,
-        "time": stamp(entry.time) if entry.time else None,
+        "time": format_timestamp(entry.time) if entry.time else None,
         "text": prompt_text(entry) if is_prompt else entry.text,
         "calls": [
             {"id": use.id, "tool": use.name, "label": label(calls[use.id], session.cwd)}

@@ -18,7 +18,7 @@ from clew.view.round_labels import round_fields
 from clew.wire.entry import Entry
 from clew.wire.entry_types import PrLink, QueueOperation
 from clew.wire.overflow_files import Overflow
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 Json = dict[str, Any]
 MAX_OUTPUT = 16 << 20  # bytes of a long output in a JSON value
@@ -186,7 +186,7 @@ def _mask(value: Json, mask: bool, tally: MaskCount | None) -> Json:
 
 
 def _format_time(moment: Any) -> str | None:
-    return stamp(moment) if moment else None
+    return format_timestamp(moment) if moment else None
 
 
 def session_document(

@@ -21,12 +21,11 @@ Modules:
     prompt_history    Read and extend `history.jsonl`, which contains every typed prompt of every project.
     rename_ids        Rename the ids by which entries refer to each other and to their session.
     salvage           Save complete objects from a line that is not one JSON object.
-    session_writer    Writing: whole lines behind a session file, or a new file that appears whole.
-    side_files        Side files as values: what lies beside the sessions and is not one.
-    tail_reader       Tails: the lines that came since last time, of a file that grows.
-    timestamps        Instants: the forms of time that the files hold, as aware datetimes in UTC.
-    tree_walk         Walking: every transcript below a folder of Claude Code, with what the file system says of it.
-    usage_fields      Bills: of an entry only what its usage is counted from, for a pass over many files.
-    work_files        Todo lists, tasks and plans: what Claude Code keeps about the work of a session, in files
-                      beside the transcripts.
+    session_writer    Append lines to session files, or create new files atomically; never overwrite a session.
+    side_files        Read the JSON files next to the sessions: index, statistics, agents, todos, tasks, settings.
+    tail_reader       Read the new lines of a growing file since the last read.
+    timestamps        Convert the timestamps in session files, and times typed by users, to aware datetimes in UTC.
+    tree_walk         List every transcript in a folder of Claude Code, with its size and modification time.
+    usage_fields      Decode only the fields of an entry that its token usage is counted from.
+    work_files        Read todo lists, tasks and plans, which Claude Code stores in files next to the transcripts.
 """

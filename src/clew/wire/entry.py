@@ -21,7 +21,7 @@ from clew.wire.content_block import EMPTY_RAW, Block, Message
 from clew.wire.json_codec import decode, decode_loosely, decode_slowly
 from clew.wire.lenient import convert_leniently
 from clew.wire.line import MAX_LINE, PIECE_SIZE, Line, Source, Unread, all_pieces, lines
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 _NO_LINE = Line(0, 0, b"", 0, 0)
 
@@ -138,7 +138,7 @@ class Entry(BaseEntry, frozen=True, gc=False, eq=False):
 
     @property
     def time(self) -> datetime | None:
-        return instant(self.timestamp)
+        return parse_timestamp(self.timestamp)
 
     @property
     def is_boundary(self) -> bool:

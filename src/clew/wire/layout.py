@@ -22,7 +22,7 @@ from clew.wire.overflow_files import find_name_of_call, list_overflows, overflow
 from clew.wire.project_slug import slug as slug
 from clew.wire.project_slug import slugs as slugs
 from clew.wire.project_slug import unslug as unslug
-from clew.wire.side_files import INDEX_NAME, AgentMeta, is_plain, read_index, read_meta
+from clew.wire.side_files import INDEX_NAME, AgentMeta, is_bare_name, read_index, read_meta
 
 Layout = Literal["nested", "flat", "project"]
 
@@ -70,11 +70,11 @@ class Tree(Struct, frozen=True):
         return [p for p in files if p.stem == session_id or p.name.startswith(f"{session_id}-agent-")]
 
     def tasks(self, session_id: str) -> list[Path]:
-        files = _files(self.root / "tasks" / session_id, ".json") if is_plain(session_id) else []
+        files = _files(self.root / "tasks" / session_id, ".json") if is_bare_name(session_id) else []
         return sorted(files, key=lambda p: (not p.stem.isdecimal(), len(p.stem), p.stem))
 
     def file_history(self, session_id: str) -> list[Path]:
-        return _files(self.root / "file-history" / session_id) if is_plain(session_id) else []
+        return _files(self.root / "file-history" / session_id) if is_bare_name(session_id) else []
 
     def recalls_dir(self, *, create: bool = False) -> Path:
         """Return the folder of saved searches; it is created only when one is about to be saved."""

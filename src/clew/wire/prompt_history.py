@@ -19,7 +19,7 @@ from clew.wire.json_codec import as_text, decode_readable
 from clew.wire.line import Line, Source, lines
 from clew.wire.salvage import salvage_line
 from clew.wire.session_writer import append, create
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 _MARKER = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #([0-9]{1,18})[^\]\n]*\]")
 
@@ -117,7 +117,7 @@ def _prompt(value: dict[str, Any], line: Line) -> HistoryPrompt:
     return HistoryPrompt(
         display=_text(value.get("display")) or "",
         pasted=tuple(_pasted(value.get("pastedContents"))),
-        time=instant(moment) if isinstance(moment := value.get("timestamp"), str | int | float) else None,
+        time=parse_timestamp(moment) if isinstance(moment := value.get("timestamp"), str | int | float) else None,
         project=_text(value.get("project")),
         session_id=_text(value.get("sessionId")),
         line=line,

@@ -1,9 +1,9 @@
-"""Writing: whole lines behind a session file, or a new file that appears whole. Never over a session.
+"""Append lines to session files, or create new files atomically; never overwrite a session.
 
 The last line can be removed again as long as nothing follows it.
 
-This is the only code of the package that opens a session for writing. On Windows appending is not atomic,
-since the system has no such write; everything else holds there too.
+This is the only code of the package that opens a session for writing. On Windows appending is not atomic, since the
+system has no such write; all other guarantees hold there too.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ _NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.E
 
 
 def append(path: str | os.PathLike[str], values: Iterable[Writable], *, sync: bool = False) -> int:
-    """Add entries to a file that exists, in one write; a torn last line is ended first. The bytes written."""
+    """Append entries to an existing file with one write; a torn last line is terminated first. Return the bytes
+    written.
+    """
     batch = b"".join(map(_line, values))
     file = os.open(path, os.O_RDWR | os.O_APPEND | _BINARY)
     try:
         if not batch:
             return 0
-        with _alone(file):
+        with _exclusive_lock(file):
             if _is_torn(file):
                 batch = b"\n" + batch
             _write(file, batch)
@@ -49,15 +51,15 @@ def append(path: str | os.PathLike[str], values: Iterable[Writable], *, sync: bo
     return len(batch)
 
 
-def remove_last(path: str | os.PathLike[str], size: int, value: Writable) -> bool:
-    """Restore a file to the size it had before `append` added an entry; False if anything else follows that size."""
+def undo_append(path: str | os.PathLike[str], size: int, value: Writable) -> bool:
+    """Truncate a file to the size it had before `append` added an entry; False if anything else follows that size."""
     added = _line(value)
     file = os.open(path, os.O_RDWR | _BINARY)
     try:
-        with _alone(file):
+        with _exclusive_lock(file):
             os.lseek(file, size, os.SEEK_SET)
-            rest = os.read(file, len(added) + 2)
-            if rest not in (added, b"\n" + added):
+            tail = os.read(file, len(added) + 2)
+            if tail not in (added, b"\n" + added):
                 return False
             os.ftruncate(file, size)
             os.fsync(file)
@@ -67,17 +69,17 @@ def remove_last(path: str | os.PathLike[str], size: int, value: Writable) -> boo
 
 
 def create(path: str | os.PathLike[str], lines: Iterable[Writable], *, sync: bool = True) -> Path:
-    """Make a new file of these lines. It is there whole or not at all; one that exists is never replaced."""
+    """Create a new file of these lines. It appears complete or not at all; an existing file is never replaced."""
     return place(path, map(_line, lines), sync=sync)
 
 
 def place(path: str | os.PathLike[str], parts: Iterable[bytes], *, sync: bool = True) -> Path:
     """Make a new file of exactly these bytes, on the same terms."""
     target = Path(path)
-    _make_parents(target.parent, sync)
+    _create_parents(target.parent, sync)
     _refuse_existing(target)
     with _draft(target, parts, sync) as draft:
-        _settle(draft, target)
+        _publish(draft, target)
         if sync:
             _sync_folder(target.parent)
     return target
@@ -86,28 +88,28 @@ def place(path: str | os.PathLike[str], parts: Iterable[bytes], *, sync: bool = 
 def create_exactly(path: str | os.PathLike[str], parts: Iterable[bytes], *, mtime_ns: int | None = None) -> Path:
     """Make a new file of exactly these bytes, with an old time if one is given; one that exists is never replaced."""
     target = Path(path)
-    _make_parents(target.parent, True)
+    _create_parents(target.parent, True)
     _refuse_existing(target)
     with _draft(target, parts, True) as draft:
         if mtime_ns is not None:
             os.utime(draft, ns=(mtime_ns, mtime_ns))
-        _settle(draft, target)
+        _publish(draft, target)
         _sync_folder(target.parent)
     return target
 
 
 def replace(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put a side file in the place of the old one, atomically. A session file is refused."""
+    """Replace a side file atomically. Raises Refused for a session file."""
     target = Path(path)
     if target.suffix.lower() == ".jsonl":
-        raise Refused([f"{target.name} may be a session, and sessions are never written over"])
+        raise Refused([f"{target.name} can be a session, and sessions are never overwritten"])
     with _draft(target, (data,), True) as draft:
         draft.replace(target)
         _sync_folder(target.parent)
 
 
 def back_up(path: str | os.PathLike[str]) -> Path | None:
-    """Keep a side file as it is now under the next free `<name>.bak-<n>`; None if there is none to keep."""
+    """Copy a side file to the next free `<name>.bak-<n>`; None if the file does not exist."""
     source = Path(path)
     try:
         data = source.read_bytes()
@@ -119,7 +121,7 @@ def back_up(path: str | os.PathLike[str]) -> Path | None:
         try:
             _refuse_existing(target)
             with _draft(target, (data,), True) as draft:
-                _settle(draft, target)
+                _publish(draft, target)
                 return target
         except FileExistsError:
             number += 1
@@ -134,9 +136,9 @@ def _line(value: Writable) -> bytes:
     elif isinstance(value, dict):
         raw = encode(value)
     else:
-        raise TypeError(f"an entry is a dict or bytes, not {type(value).__name__}")
+        raise TypeError(f"expected an entry as dict or bytes, not {type(value).__name__}")
     if b"\n" in raw:
-        raise ValueError("a line holds no newline but its last byte")
+        raise ValueError("a line can contain a newline only as its last byte")
     return raw + b"\n"
 
 
@@ -148,15 +150,15 @@ def _is_torn(file: int) -> bool:
 
 
 def _write(file: int, data: bytes) -> None:
-    """One write; only if the system took less than all of it, another one for the remainder."""
+    """Write with one call; another one follows only if the system wrote less than all of it."""
     done = os.write(file, data)
     while done < len(data):
         done += os.write(file, memoryview(data)[done:])
 
 
 @contextmanager
-def _alone(file: int) -> Iterator[None]:
-    """Keep other writers of this package waiting: a line being written must not be taken for a torn one."""
+def _exclusive_lock(file: int) -> Iterator[None]:
+    """Block other writers of this package: a line being written must not be mistaken for a torn one."""
     if sys.platform == "win32":
         yield
         return
@@ -165,15 +167,15 @@ def _alone(file: int) -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
             raise
-    yield  # closing the descriptor lets go
+    yield  # closing the descriptor releases the lock
 
 
-# -- whole files
+# -- complete files
 
 
 @contextmanager
 def _draft(target: Path, parts: Iterable[bytes], sync: bool) -> Iterator[Path]:
-    """The content under a name of its own beside the target, gone afterwards if it was not moved."""
+    """Write the content to a temporary file next to the target; it is removed afterwards if it was not moved."""
     draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}{_DRAFT}")
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
     try:
@@ -189,24 +191,24 @@ def _draft(target: Path, parts: Iterable[bytes], sync: bool) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def drafts_of(path: Path) -> list[Path]:
-    """What a writing that was killed left beside the file it was to make."""
+def find_leftover_drafts(path: Path) -> list[Path]:
+    """Return the temporary files that a killed writer left next to a file."""
     start = f".{path.name}."
-    found = path.parent.iterdir() if path.parent.is_dir() else ()
-    return sorted(p for p in found if p.name.startswith(start) and p.name.endswith(_DRAFT))
+    siblings = path.parent.iterdir() if path.parent.is_dir() else ()
+    return sorted(p for p in siblings if p.name.startswith(start) and p.name.endswith(_DRAFT))
 
 
 def _chunks(parts: Iterable[bytes]) -> Iterator[bytes]:
-    held: list[bytes] = []
+    buffered: list[bytes] = []
     size = 0
     for part in parts:
-        held.append(part)
+        buffered.append(part)
         size += len(part)
         if size >= _CHUNK:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
+            yield b"".join(buffered)
+            buffered, size = [], 0
+    if buffered:
+        yield b"".join(buffered)
 
 
 def _refuse_existing(target: Path) -> None:
@@ -214,26 +216,26 @@ def _refuse_existing(target: Path) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
 
 
-def _settle(draft: Path, target: Path) -> None:
-    """Give the draft its name unless that is taken; `rename` would replace, a hard link does not."""
+def _publish(draft: Path, target: Path) -> None:
+    """Give the draft its final name unless that exists; `rename` would replace the file, a hard link does not."""
     if sys.platform == "win32":
-        draft.rename(target)  # refuses a name that is taken, there
+        draft.rename(target)  # on Windows, this refuses an existing name
         return
     try:
         os.link(draft, target)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        _settle_without_links(draft, target)
+        _publish_without_links(draft, target)
 
 
-def _settle_without_links(draft: Path, target: Path) -> None:
-    """Take the name with an empty file, then rename over that: the most that is possible without links."""
+def _publish_without_links(draft: Path, target: Path) -> None:
+    """Reserve the name with an empty file, then rename over it: the best possible without hard links."""
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     draft.replace(target)
 
 
-def _make_parents(folder: Path, sync: bool) -> None:
+def _create_parents(folder: Path, sync: bool) -> None:
     missing = []
     while not folder.is_dir():
         missing.append(folder)
@@ -251,7 +253,7 @@ def _make_parents(folder: Path, sync: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name in a folder outlive a power cut, where the system can be asked to."""
+    """Make a new name in a folder survive a power cut, where the system supports it."""
     if sys.platform == "win32":
         return
     file = os.open(folder, os.O_RDONLY)

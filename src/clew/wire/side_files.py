@@ -1,8 +1,8 @@
-"""Side files as values: what lies beside the sessions and is not one.
+"""Read the JSON files next to the sessions: index, statistics, agents, todos, tasks, settings.
 
-All of it is hearsay: the program writes these files late, in several shapes, or no longer at all. Reading
-them never raises: what is missing, broken or of an unknown version is None or empty, and a field of a wrong
-type has its default.
+None of them is reliable: the program writes these files late, in several shapes, or no longer at all. Reading never
+raises: a missing or broken file, or an unknown version, is None or empty, and a field of the wrong type has its
+default.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from clew.wire.lenient import convert_leniently
 from clew.wire.line import BOM, open_regular
 from clew.wire.numeric_limits import MAX_COUNT, Amount, Count
 from clew.wire.session_writer import back_up, replace
-from clew.wire.timestamps import instant, stamp
+from clew.wire.timestamps import format_timestamp, parse_timestamp
 
 if TYPE_CHECKING:
     from clew.wire.layout import SessionFile
 
 T = TypeVar("T", bound=Struct)
-Where = str | os.PathLike[str]
+AnyPath = str | os.PathLike[str]
 
 INDEX_NAME = "sessions-index.json"
 INDEX_VERSION = 1
 _HOURS = frozenset(map(str, range(24)))
 
 
-# -- sessions-index.json: a cache that the program kept from 2.1.9 to 2.1.29 and now leaves to go stale
+# -- sessions-index.json: a cache that the program maintained from 2.1.9 to 2.1.29; newer versions leave it stale
 
 
 class IndexEntry(Struct, frozen=True, rename="camel"):
-    """What the index says of one session. `first_prompt` may be cut; `file_mtime` is in milliseconds."""
+    """The index entry of one session. `first_prompt` can be cut; `file_mtime` is in milliseconds."""
 
     session_id: str = ""
     full_path: str = ""
@@ -64,7 +64,7 @@ class SessionsIndex(Struct, frozen=True):
 
 
 class IndexComparison(Struct, frozen=True):
-    """An index held against the files: `missing` entries have no file, `unlisted` files no entry."""
+    """An index compared with the files: `missing` entries have no file, `unlisted` files no entry."""
 
     fresh: tuple[IndexEntry, ...]
     stale: tuple[IndexEntry, ...]
@@ -72,8 +72,8 @@ class IndexComparison(Struct, frozen=True):
     unlisted: tuple[SessionFile, ...]
 
 
-def read_index(path: Where) -> SessionsIndex | None:
-    """The index in a file; None means: scan the folder instead."""
+def read_index(path: AnyPath) -> SessionsIndex | None:
+    """Read the index in a file; None if the folder must be scanned instead."""
     data = _object(path)
     if data is None or data.get("version") != INDEX_VERSION or not isinstance(data.get("entries"), list):
         return None
@@ -85,12 +85,12 @@ def read_index(path: Where) -> SessionsIndex | None:
 
 
 def is_fresh(entry: IndexEntry, file: SessionFile) -> bool:
-    """Whether the file is unchanged since the entry was made (a millisecond is left for rounding)."""
+    """Return True if the file is unchanged since the entry was written (with a millisecond for rounding)."""
     return abs(entry.file_mtime * 1_000_000 - file.mtime_ns) <= 1_000_000
 
 
-def compare(index: SessionsIndex | None, files: Iterable[SessionFile]) -> IndexComparison:
-    """Entries and files matched by session id, since folders get moved. Without an index all is unlisted."""
+def compare_index(index: SessionsIndex | None, files: Iterable[SessionFile]) -> IndexComparison:
+    """Match entries and files by session id, since folders can be moved. Without an index all files are unlisted."""
     by_id = {file.id.lower(): file for file in files}
     listed = index.entries if index else ()
     matched = [(entry, by_id.get(entry.session_id.lower())) for entry in listed]
@@ -104,20 +104,20 @@ def compare(index: SessionsIndex | None, files: Iterable[SessionFile]) -> IndexC
 
 
 def build_index(entries: Iterable[IndexEntry], original_path: str | None) -> bytes:
-    """The bytes of an index, in the program's own key order and indentation."""
+    """Return the bytes of an index, in the program's own key order and indentation."""
     value: dict[str, Any] = {"version": INDEX_VERSION, "entries": [_index_row(entry) for entry in entries]}
     if original_path:
         value["originalPath"] = original_path
     return msgspec.json.format(encode(value), indent=2)
 
 
-def write_index(folder: Where, index: SessionsIndex) -> Path | None:
-    """Put an index into a project's folder; where the old one was kept, if there was one."""
+def write_index(folder: AnyPath, index: SessionsIndex) -> Path | None:
+    """Write an index into a project's folder; return the backup of the old one, if there was one."""
     path = Path(folder) / INDEX_NAME
     data = build_index(index.entries, index.original_path)
-    kept = back_up(path)
+    backup = back_up(path)
     replace(path, data)
-    return kept
+    return backup
 
 
 def _index_entry(row: dict[str, Any]) -> IndexEntry:
@@ -126,10 +126,10 @@ def _index_entry(row: dict[str, Any]) -> IndexEntry:
 
 def _index_row(entry: IndexEntry) -> dict[str, Any]:
     row = {spec.encode_name: getattr(entry, spec.name) for spec in structs.fields(IndexEntry)}
-    return {k: stamp(v) if isinstance(v, datetime) else v for k, v in row.items() if v is not None}
+    return {k: format_timestamp(v) if isinstance(v, datetime) else v for k, v in row.items() if v is not None}
 
 
-# -- stats-cache.json: the program's own totals
+# -- stats-cache.json: totals computed by Claude Code
 
 
 class ModelTokens(Struct, frozen=True, rename="camel"):
@@ -161,7 +161,7 @@ class LongestSession(Struct, frozen=True, rename="camel"):
 
     @property
     def time(self) -> datetime | None:
-        return instant(self.timestamp)
+        return parse_timestamp(self.timestamp)
 
 
 class Stats(Struct, frozen=True, rename="camel"):
@@ -183,8 +183,8 @@ class Stats(Struct, frozen=True, rename="camel"):
         return sum(day.tool_calls for day in self.days)
 
 
-def read_stats(path: Where) -> Stats | None:
-    """Any version: the five that are known differ in keys that are not read here."""
+def read_stats(path: AnyPath) -> Stats | None:
+    """Read statistics of any version: the five known versions differ in keys that are not read here."""
     data = _object(path)
     if data is None:
         return None
@@ -206,11 +206,11 @@ def _day_tokens(value: Any) -> Iterator[DayTokens]:
             yield DayTokens(day, _counts(row.get("tokensByModel")))
 
 
-# -- small ones
+# -- small files
 
 
 class AgentMeta(Struct, frozen=True, rename="camel"):
-    """What `agent-<id>.meta.json` says; `tool_use_id` is the call that began the agent."""
+    """The content of `agent-<id>.meta.json`; `tool_use_id` is the call that started the agent."""
 
     agent_type: str | None = None
     description: str | None = None
@@ -246,7 +246,7 @@ class TaskFile(Struct, frozen=True, rename="camel"):
 
 
 class CleanupSettings(Struct, frozen=True, rename="camel"):
-    """The few settings that matter here: after how many days the program deletes sessions, if that is set."""
+    """After how many days the program deletes sessions, if that is set."""
 
     cleanup_period_days: Count | None = None
 
@@ -255,12 +255,12 @@ class _Title(Struct, frozen=True, rename="camel"):
     custom_title: str | None = None
 
 
-def read_meta(path: Where) -> AgentMeta | None:
-    return _shaped(AgentMeta, path)
+def read_meta(path: AnyPath) -> AgentMeta | None:
+    return _read_as(AgentMeta, path)
 
 
-def read_todos(path: Where) -> tuple[Todo, ...]:
-    """The list of one `todos/` file, from every era; a bare string is an item too."""
+def read_todos(path: AnyPath) -> tuple[Todo, ...]:
+    """Read the list of one `todos/` file of any version; a bare string is an item too."""
     data = _load(path)
     items = data.get("todos") if isinstance(data, dict) else data
     if not isinstance(items, list):
@@ -272,37 +272,37 @@ def read_todos(path: Where) -> tuple[Todo, ...]:
     )
 
 
-def read_task(path: Where) -> TaskFile | None:
-    return _shaped(TaskFile, path)
+def read_task(path: AnyPath) -> TaskFile | None:
+    return _read_as(TaskFile, path)
 
 
-def read_custom_title(session_folder: Where) -> str | None:
-    """The name that a person gave a session, as its folder keeps it."""
-    found = _shaped(_Title, Path(session_folder) / "custom-title.json")
-    return (found.custom_title or None) if found else None
+def read_custom_title(session_folder: AnyPath) -> str | None:
+    """Read the title that the user gave a session from its folder."""
+    title_file = _read_as(_Title, Path(session_folder) / "custom-title.json")
+    return (title_file.custom_title or None) if title_file else None
 
 
-def read_settings(path: Where) -> CleanupSettings:
-    return _shaped(CleanupSettings, path) or CleanupSettings()
+def read_settings(path: AnyPath) -> CleanupSettings:
+    return _read_as(CleanupSettings, path) or CleanupSettings()
 
 
-def find_backup(root: Where, session_id: str, name: str | None) -> Path | None:
-    """The file that a snapshot's backup name stands for; None if it is gone or the name leads elsewhere."""
-    if not name or not is_plain(name) or not is_plain(session_id):
+def find_backup(root: AnyPath, session_id: str, name: str | None) -> Path | None:
+    """Return the file of a snapshot's backup; None if it is missing or the name leads to another folder."""
+    if not name or not is_bare_name(name) or not is_bare_name(session_id):
         return None
     path = Path(root) / "file-history" / session_id / name
     return path if os.path.isfile(path) else None
 
 
-def is_plain(name: str) -> bool:
-    """Whether a name found in a file is a bare name, so that a path made with it stays in its folder."""
+def is_bare_name(name: str) -> bool:
+    """Return True if a name from a file is a bare name, so that a path built with it stays in its folder."""
     return bool(name) and name not in (".", "..") and not any(c in name for c in "/\\:\0")
 
 
-# -- reading
+# -- reading JSON
 
 
-def _load(path: Where) -> Any:
+def _load(path: AnyPath) -> Any:
     try:
         with open_regular(path) as file:
             return decode_readable(file.read().removeprefix(BOM))
@@ -310,12 +310,12 @@ def _load(path: Where) -> Any:
         return None
 
 
-def _object(path: Where) -> dict[str, Any] | None:
+def _object(path: AnyPath) -> dict[str, Any] | None:
     data = _load(path)
     return data if isinstance(data, dict) else None
 
 
-def _shaped(shape: type[T], path: Where) -> T | None:
+def _read_as(shape: type[T], path: AnyPath) -> T | None:
     data = _object(path)
     return None if data is None else convert_leniently(shape, data)
 
@@ -329,9 +329,9 @@ def _map(value: Any) -> dict[str, Any]:
 
 
 def _counts(value: Any) -> dict[str, int]:
-    whole = {key: n for key, n in _map(value).items() if isinstance(n, int) and not isinstance(n, bool)}
-    return {key: n for key, n in whole.items() if 0 <= n <= MAX_COUNT}
+    integers = {key: n for key, n in _map(value).items() if isinstance(n, int) and not isinstance(n, bool)}
+    return {key: n for key, n in integers.items() if 0 <= n <= MAX_COUNT}
 
 
 def _time(value: Any) -> datetime | None:
-    return instant(value) if isinstance(value, str | int | float) else None
+    return parse_timestamp(value) if isinstance(value, str | int | float) else None

@@ -1,7 +1,7 @@
-"""Tails: the lines that came since last time, of a file that grows.
+"""Read the new lines of a growing file since the last read.
 
-A tail asks and never waits. Read in any number of goes, a file gives the same items as read once; a last line without its
-newline is held back until that has come. A file that shrank or was replaced is read anew from its beginning.
+A tail never blocks. Read in any number of steps, a file gives the same items as read once; a last line without its
+newline is left for the next read. A file that shrank or was replaced is read again from its beginning.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import BinaryIO
 
 from clew.wire.entry import Item, read
 
-_REACH = 256  # bytes before the offset that are compared to see whether the file is still the same
+_COMPARED_BYTES = 256  # bytes before the offset that are compared to detect a replaced file
 
 
 class Tail:
-    """Reads on where it stopped. `number` is that of the line at `offset`, for those who begin in the middle."""
+    """Continues reading where it stopped. `number` is the line number at `offset`, for callers that start in the
+    middle.
+    """
 
     def __init__(self, path: str | os.PathLike[str], offset: int = 0, number: int = 1) -> None:
         self.path = Path(path)
@@ -28,7 +30,9 @@ class Tail:
         self._state: tuple[int, ...] | None = None
 
     def read(self) -> list[Item]:
-        """The whole lines since last time; `restarted` says that these begin a new file. A vanished file has none."""
+        """Return the complete lines since the last read, none if the file vanished; `restarted` is True if the file
+        is new.
+        """
         self.restarted = False
         try:
             if self._state == _state(self.path.stat()):
@@ -52,24 +56,26 @@ class Tail:
         return items
 
     def _continues(self, file: BinaryIO, size: int, identity: tuple[int, int]) -> bool:
-        """Whether this is the file that was read before, with what was read of it still in its place."""
+        """Return True if this is the file that was read before and the bytes before the offset are unchanged."""
         if not self.offset:
             return True
         if size < self.offset or self._identity not in (None, identity):
             return False
-        start = max(0, self.offset - _REACH)
+        start = max(0, self.offset - _COMPARED_BYTES)
         file.seek(start)
-        found = file.read(self.offset - start)
+        before = file.read(self.offset - start)
         if self._before is None:
-            self._before = found
-        return found == self._before
+            self._before = before
+        return before == self._before
 
     def _advance(self, items: list[Item]) -> None:
-        """Move behind what was read; the bytes kept are those that were read, not what may stand there by now."""
+        """Move the offset after the items. The bytes kept for comparison are those that were read, not what is there
+        now.
+        """
         if not items:
             return
-        new = b"".join(item.line.tail(_REACH) for item in items[-_REACH:])
-        self._before = ((self._before or b"") + new)[-_REACH:]
+        new = b"".join(item.line.tail(_COMPARED_BYTES) for item in items[-_COMPARED_BYTES:])
+        self._before = ((self._before or b"") + new)[-_COMPARED_BYTES:]
         last = items[-1].line
         self.offset, self.number = last.end, last.number + last.count
 

@@ -1,4 +1,4 @@
-"""Bills: of an entry only what its usage is counted from, for a pass over many files."""
+"""Decode only the fields of an entry that its token usage is counted from."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from clew.wire.entry import DECODE_ERRORS
 from clew.wire.json_codec import decode_readable
 from clew.wire.lenient import convert_leniently
 
-PROBE = b'"usage"'  # inside a JSON text its quotes would be escaped: a line without it bills nothing
+USAGE_KEY = b'"usage"'  # quotes inside a JSON string are escaped, so a line without these bytes has no usage
 
 
 class BilledBlock(Struct, frozen=True, gc=False):
-    """Of what the model wrote only the JSON is kept: its length is all that is asked."""
+    """A content block; of the model's output only the raw JSON is kept, because only its length counts."""
 
     type: str = ""
     id: str | None = None
@@ -33,7 +33,7 @@ class BilledMessage(Struct, frozen=True, gc=False):
 
 
 class Billed(Struct, frozen=True, gc=False):
-    """An entry with usage; `progress` is what an agent said, repeated in the session that began it."""
+    """An entry with usage; `progress` is an agent's message, repeated in the session that started the agent."""
 
     type: str = ""
     message: BilledMessage | None = None
@@ -50,8 +50,8 @@ class ProgressUsage(Struct, frozen=True, gc=False):
     message: Billed | None = None
 
 
-def progress(raw: Raw) -> ProgressUsage:
-    """The `data` of an entry in this shape."""
+def decode_progress(raw: Raw) -> ProgressUsage:
+    """Decode the `data` of a progress entry."""
     try:
         return _PROGRESS.decode(raw)
     except DECODE_ERRORS:
@@ -60,14 +60,14 @@ def progress(raw: Raw) -> ProgressUsage:
 
 
 class Iteration(Tokens, frozen=True, gc=False):
-    """One of the requests behind a reply: its tokens, and the model if it was another."""
+    """One of the API requests behind a reply: its tokens, and the model if it was another."""
 
     type: str = ""
     model: str | None = None
 
 
-def iterations(tokens: Tokens) -> list[Iteration]:
-    """The requests behind a reply; nothing if they are not told, or not in this form."""
+def decode_iterations(tokens: Tokens) -> list[Iteration]:
+    """Return the API requests behind a reply; [] if they are not reported in this form."""
     try:
         return _ITERATIONS.decode(tokens.iterations) if tokens.iterations else []
     except DECODE_ERRORS:

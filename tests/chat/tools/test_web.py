@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.api.mock.http_server import head, receive
+from clew.api.mock.http_server import receive, response_head
 from clew.chat.tools.builtin.web_fetch import Fetcher, web_fetch
 from clew.chat.tools.html_to_markdown import markdown
 from clew.chat.tools.safe_fetch import Network, is_public
@@ -68,7 +68,7 @@ class Site:
             if asked.path != "/slow":
                 code, headers, body = self.answer(asked.path)
                 sized = {**headers, "content-length": str(len(body)), "connection": "close"}
-                writer.write(head(code, sized) + body)
+                writer.write(response_head(code, sized) + body)
             else:
                 await reader.read()
         writer.close()

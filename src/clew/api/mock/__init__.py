@@ -1,14 +1,11 @@
 """A scripted Messages API for tests and demonstrations.
 
 Modules:
-    http_server   HTTP/1.1 for a server on loopback: just enough to be asked by any client, on the streams of
-                  asyncio.
-    in_process    Inside: a mock that is asked without a socket, in the process of the client itself.
-    mock_api      The mock: what a Messages API that follows a script answers to a request, and what it would charge
-                  for it.
-    prompt_cache  The prompt cache, played: which part of a request was sent before, up to a mark.
-    responses     Answers: the message that a step of a script becomes, and the stream that builds it up.
-    scripts       Scripts: what the mock server is to say, as JSON or TOML, and which step of it answers a request.
-    server        The server: a mock on a port of this machine, with a ledger of what it was asked and what it
-                  charged.
+    http_server   Minimal HTTP/1.1 server on asyncio streams, for use on loopback.
+    in_process    Connect a client to a mock in the same process, without a socket.
+    mock_api      Answer Messages API requests from a script, with the usage that the API would charge.
+    prompt_cache  Simulate the prompt cache: which prefix of a request was sent before, up to a mark.
+    responses     Build the message for a step of a script, and the stream of events for it.
+    scripts       Read mock scripts from JSON or TOML, and choose the step that answers a request.
+    server        Serve a mock on a local port, with a ledger of its requests and charges.
 """

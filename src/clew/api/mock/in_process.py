@@ -1,4 +1,4 @@
-"""Inside: a mock that is asked without a socket, in the process of the client itself."""
+"""Connect a client to a mock in the same process, without a socket."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.api.mock.mock_api import Mock, PlannedAnswer
 
 
 class InProcessMock(httpx.AsyncBaseTransport):
-    """Hands requests to a mock. `silent` is called when a stream falls silent, all that it had to say being heard."""
+    """Passes requests to a mock. `silent` is called when a stream hangs after its last frame was read."""
 
     def __init__(self, mock: Mock, silent: Callable[[], None] = lambda: None) -> None:
         self._mock = mock
@@ -23,7 +23,7 @@ class InProcessMock(httpx.AsyncBaseTransport):
         headers = {name.lower(): value for name, value in request.headers.items()}
         plan = self._mock.answer(HttpRequest(request.method, request.url.path, headers, body))
         if plan.ending == "close" and not plan.frames:
-            raise httpx.ReadError("the mock broke off", request=request)
+            raise httpx.ReadError("the mock aborted the answer", request=request)
         if plan.frames:
             return httpx.Response(plan.status, headers=dict(plan.headers), stream=_Frames(plan, request, self._silent))
         return httpx.Response(plan.status, headers=dict(plan.headers), content=plan.body)
@@ -44,4 +44,4 @@ class _Frames(httpx.AsyncByteStream):
             self._silent()
             await asyncio.Event().wait()
         elif self._plan.ending in ("cut", "close"):
-            raise httpx.ReadError("the mock broke off", request=self._request)
+            raise httpx.ReadError("the mock aborted the answer", request=self._request)

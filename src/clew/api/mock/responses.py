@@ -1,6 +1,6 @@
-"""Answers: the message that a step of a script becomes, and the stream that builds it up.
+"""Build the message for a step of a script, and the stream of events for it.
 
-Ids are made from the request, so the same request has the same ids in every run.
+Ids are derived from the request, so the same request has the same ids in every run.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clew.api.mock.scripts import ChosenStep, ScriptStep
-from clew.api.request_body import unmarked
-from clew.api.token_estimate import tokens
+from clew.api.request_body import remove_cache_marks
+from clew.api.token_estimate import estimate_tokens
 from clew.wire.json_codec import encode
 
 Json = dict[str, Any]
 
-_PARTS = 4  # deltas of a block, unless the script says how long they are
+_PARTS = 4  # deltas of a block, unless the script sets their length
 _DELTAS = {"text": "text_delta", "thinking": "thinking_delta"}
 
 
-def message(body: Mapping[str, Any], chosen: ChosenStep, usage: Json) -> Json:
-    """The whole message."""
+def build_message(body: Mapping[str, Any], chosen: ChosenStep, usage: Json) -> Json:
+    """Return the complete message."""
     serial = _serial(body, chosen)
     content = list(_content(body, chosen, serial))
     calls = any(block["type"] == "tool_use" for block in content)
-    counted = {**usage, "output_tokens": max(1, tokens(content))}
+    counted = {**usage, "output_tokens": max(1, estimate_tokens(content))}
     return {
         "id": chosen.step.id or f"msg_{serial}",
         "type": "message",
@@ -39,8 +39,8 @@ def message(body: Mapping[str, Any], chosen: ChosenStep, usage: Json) -> Json:
     }
 
 
-def usage(total: int, read: int = 0, written: int = 0, lifetime: str = "5m") -> Json:
-    """The usage of an input of so many tokens, of which some were read from and some written to the cache."""
+def input_usage(total: int, read: int = 0, written: int = 0, lifetime: str = "5m") -> Json:
+    """Return the usage of an input of `total` tokens, of which some were read from and some written to the cache."""
     return {
         "input_tokens": total - read - written,
         "cache_creation_input_tokens": written,
@@ -55,35 +55,35 @@ def usage(total: int, read: int = 0, written: int = 0, lifetime: str = "5m") -> 
 
 
 def sign(thinking: str) -> str:
-    """The signature that the mock gives to a thought, and by which it knows its own."""
+    """Return the signature that the mock gives to thinking, and by which it recognises its own."""
     return base64.b64encode(hashlib.sha512(f"clew mock {thinking}".encode("utf-8", "surrogatepass")).digest()).decode()
 
 
-def same(body: Mapping[str, Any]) -> bytes:
-    """What makes two requests the same for a script: their messages, whatever is marked in them."""
-    return hashlib.sha256(encode(unmarked({"messages": body.get("messages")})["messages"])).digest()
+def messages_digest(body: Mapping[str, Any]) -> bytes:
+    """Return a key that is equal for requests with the same messages, regardless of cache marks."""
+    return hashlib.sha256(encode(remove_cache_marks({"messages": body.get("messages")})["messages"])).digest()
 
 
 def _serial(body: Mapping[str, Any], chosen: ChosenStep) -> str:
-    said = same(body) + encode([body.get("model"), chosen.rule, chosen.number])
-    return f"01{hashlib.sha256(said).hexdigest()[:22]}"
+    identity = messages_digest(body) + encode([body.get("model"), chosen.rule, chosen.number])
+    return f"01{hashlib.sha256(identity).hexdigest()[:22]}"
 
 
 def _content(body: Mapping[str, Any], chosen: ChosenStep, serial: str) -> Iterator[Json]:
-    """The blocks; without calls if the request offers no tools, for no model calls what it was not offered."""
+    """Yield the blocks; without calls if the request offers no tools, because a model cannot call them."""
     offered = [str(t.get("name")) for t in body.get("tools") or () if isinstance(t, dict)]
-    given = chosen.step.content
-    parts = [given] if isinstance(given, str) else given
-    made = [_block(part, chosen.prompt, f"{serial}{place:04d}", offered) for place, part in enumerate(parts)]
-    kept = [block for block in made if offered or block["type"] != "tool_use"]
-    yield from kept if kept or not parts else [{"type": "text", "text": "ok"}]
+    step_content = chosen.step.content
+    parts = [step_content] if isinstance(step_content, str) else step_content
+    blocks = [_block(part, chosen.prompt, f"{serial}{position:04d}", offered) for position, part in enumerate(parts)]
+    remaining = [block for block in blocks if offered or block["type"] != "tool_use"]
+    yield from remaining if remaining or not parts else [{"type": "text", "text": "ok"}]
 
 
 def _block(part: str | Json, prompt: str, serial: str, offered: Sequence[str]) -> Json:
     if isinstance(part, str):
         part = {"text": part}
     if "tool" in part:
-        names = str(part["tool"]).split("|")  # by different names in different versions of a client
+        names = str(part["tool"]).split("|")  # the tool's names in different client versions
         name = next((n for n in names if n in offered), names[0])
         return {
             "type": "tool_use",
@@ -104,32 +104,32 @@ def _block(part: str | Json, prompt: str, serial: str, offered: Sequence[str]) -
 # -- the stream
 
 
-def events(made: Json, step: ScriptStep) -> Iterator[Json]:
-    """The events that build a message up."""
-    begun = {**made["usage"], "output_tokens": 1} if step.begun is None else step.begun
-    yield {"type": "message_start", "message": {**made, "content": [], "stop_reason": None, "usage": begun}}
+def stream_events(reply: Json, step: ScriptStep) -> Iterator[Json]:
+    """Yield the events that build a message."""
+    begun = {**reply["usage"], "output_tokens": 1} if step.begun is None else step.begun
+    yield {"type": "message_start", "message": {**reply, "content": [], "stop_reason": None, "usage": begun}}
     yield {"type": "ping"}
-    for index, block in enumerate(made["content"]):
+    for index, block in enumerate(reply["content"]):
         start, deltas = _split(block, step.chunk)
         yield {"type": "content_block_start", "index": index, "content_block": start}
         for delta in deltas:
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
-    end = {"stop_reason": made["stop_reason"], "stop_sequence": made["stop_sequence"]}
-    yield {"type": "message_delta", "delta": end, "usage": made["usage"]}
+    end = {"stop_reason": reply["stop_reason"], "stop_sequence": reply["stop_sequence"]}
+    yield {"type": "message_delta", "delta": end, "usage": reply["usage"]}
     yield {"type": "message_stop"}
 
 
-def frame(event: Json) -> bytes:
-    """An event as it is written to the stream."""
+def encode_frame(event: Json) -> bytes:
+    """Encode an event for the stream."""
     return b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), encode(event))
 
 
 def _split(block: Json, chunk: int) -> tuple[Json, list[Json]]:
-    """A block as it starts, and the deltas that complete it."""
+    """Return a block as it starts, and the deltas that complete it."""
     kind = block["type"]
     if kind in _DELTAS and isinstance(block.get(kind), str):
-        deltas = [{"type": _DELTAS[kind], kind: part} for part in _cut(block[kind], chunk)]
+        deltas = [{"type": _DELTAS[kind], kind: part} for part in _split_text(block[kind], chunk)]
         if kind == "thinking" and isinstance(block.get("signature"), str):
             return {**block, kind: "", "signature": ""}, [
                 *deltas,
@@ -137,13 +137,13 @@ def _split(block: Json, chunk: int) -> tuple[Json, list[Json]]:
             ]
         return {**block, kind: ""}, deltas
     if kind == "tool_use":
-        whole = encode(block["input"]).decode() if isinstance(block["input"], dict) else str(block["input"])
+        input_json = encode(block["input"]).decode() if isinstance(block["input"], dict) else str(block["input"])
         return {**block, "input": {}}, [
-            {"type": "input_json_delta", "partial_json": p} for p in ("", *_cut(whole, chunk))
+            {"type": "input_json_delta", "partial_json": p} for p in ("", *_split_text(input_json, chunk))
         ]
     return block, []
 
 
-def _cut(whole: str, chunk: int) -> list[str]:
-    size = chunk or max(1, -(-len(whole) // _PARTS))
-    return [whole[i : i + size] for i in range(0, len(whole), size)]
+def _split_text(text: str, chunk: int) -> list[str]:
+    size = chunk or max(1, -(-len(text) // _PARTS))
+    return [text[i : i + size] for i in range(0, len(text), size)]

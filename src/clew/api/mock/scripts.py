@@ -1,7 +1,8 @@
-"""Scripts: what the mock server is to say, as JSON or TOML, and which step of it answers a request.
+"""Read mock scripts from JSON or TOML, and choose the step that answers a request.
 
-The step depends on the request alone: the newest prompt chooses the rule, and the number of replies behind that prompt
-is the number of the step. So one script serves many conversations at once, and any of them can be resumed.
+The step depends on the request alone: the newest prompt selects the rule, and the number of replies after that
+prompt is the number of the step. So one script serves many conversations at the same time, and any of them can be
+resumed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NOTES = ("<", "[Request interrupted")
 
 
 class Fault(Struct, frozen=True, forbid_unknown_fields=True):
-    """What goes wrong. `status` is an answer of that kind; the others happen inside a stream, `after` so many events."""
+    """A fault. `status` is an HTTP error; the others happen inside a stream, after `after` events."""
 
     status: int = 0
     kind: str = ""
@@ -36,8 +37,8 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     retry_after: float | None = None
     should_retry: bool | None = None
     stream: Literal["", "error", "cut", "garbage", "hang", "close"] = ""
-    after: int | None = None  # below 0: counted from the end
-    times: int | None = None  # only the first so many times that the same messages come
+    after: int | None = None  # negative: counted from the end
+    times: int | None = None  # only the first N times that the same messages come
 
 
 class ScriptStep(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,17 +53,17 @@ class ScriptStep(Struct, frozen=True, forbid_unknown_fields=True):
     chunk: int = 0  # characters in one delta
     trickle: int = 0  # bytes in one write
     fault: Fault | None = None
-    id: str = ""  # of the message; made from the request if there is none, and so is the id of the request
+    id: str = ""  # of the message; derived from the request if empty, like `request_id`
     request_id: str | None = None
-    model: str = ""  # who answers, if it is not the one that was asked
-    begun: Json | None = None  # the usage as the stream begins; `usage` is then all of it at the end
+    model: str = ""  # the answering model, if it is not the requested one
+    begun: Json | None = None  # the usage at the start of the stream; `usage` is then that at its end
 
 
 AnyStep = str | list[str | Json] | ScriptStep
 
 
 class ScriptRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """Steps for the prompts that hold a text or fit an expression, from requests with or without tools, of a model."""
+    """Steps for prompts that contain a text or match an expression, from requests with or without tools, of a model."""
 
     steps: list[AnyStep]
     prompt: str = ""
@@ -81,16 +82,16 @@ class ScriptRule(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MockScript(Struct, frozen=True, forbid_unknown_fields=True):
-    """All that the mock server is told."""
+    """All settings of the mock server."""
 
     rules: list[ScriptRule] = []
     otherwise: list[AnyStep] = field(default_factory=lambda: ["ok"])
-    strict: bool | Literal["advice"] = True  # "advice" refuses also what the API takes and a client should not send
-    keys: list[str] = []  # those that are let in; empty lets any in
-    models: list[str] = []  # those that exist; empty for any
-    window: int = 0  # tokens that a prompt may have; 0 for any number
-    cache: bool = False  # whether the prompt cache is played
-    signatures: Literal["any", "own"] = "any"  # "own" takes back only thinking that the mock itself said
+    strict: bool | Literal["advice"] = True  # "advice" also rejects what the API accepts and a client should not send
+    keys: list[str] = []  # accepted keys; empty accepts any
+    models: list[str] = []  # existing models; empty for any
+    window: int = 0  # maximum tokens of a prompt; 0 for any number
+    cache: bool = False  # whether the prompt cache is simulated
+    signatures: Literal["any", "own"] = "any"  # "own" accepts only thinking that the mock itself sent
 
 
 ECHO = MockScript(otherwise=["{{prompt}}"])
@@ -106,40 +107,40 @@ class ChosenStep:
     prompt: str
 
 
-def read(text: bytes, is_toml: bool = False) -> MockScript:
-    """A script from its text. Raises ValueError in a sentence."""
+def parse_script(text: bytes, is_toml: bool = False) -> MockScript:
+    """Parse a script. Raises ValueError with a full sentence."""
     try:
         data = tomllib.loads(text.decode()) if is_toml else decode(text)
         script = msgspec.convert(data, MockScript)
         for rule in script.rules:
             pattern(rule.regex)
     except (ValueError, BadQuery, msgspec.ValidationError) as error:
-        raise ValueError(f"The script cannot be read: {error}.") from None
+        raise ValueError(f"Cannot read the script: {error}.") from None
     return script
 
 
-def choose(body: Mapping[str, Any], script: MockScript) -> ChosenStep:
-    """The step for a request."""
+def choose_step(body: Mapping[str, Any], script: MockScript) -> ChosenStep:
+    """Choose the step for a request."""
     messages = [m for m in body.get("messages") or () if isinstance(m, dict)]
     newest = ""
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].get("role") != "user":
             continue
-        text, has_results = _said(messages[index])
+        text, has_results = _prompt_text(messages[index])
         newest = newest or text
-        number = _replies(messages[index + 1 :])
-        if steps := _inline(text):
-            return _step("inline", steps, number, text)
-        for place, rule in enumerate(script.rules):
+        number = _count_replies(messages[index + 1 :])
+        if steps := _inline_steps(text):
+            return _choose_from("inline", steps, number, text)
+        for position, rule in enumerate(script.rules):
             if text and rule.fits(text, body):
-                return _step(rule.name or f"rule {place + 1}", rule.steps, number, text)
+                return _choose_from(rule.name or f"rule {position + 1}", rule.steps, number, text)
         if text and not has_results and not text.startswith(_NOTES):
-            return _step("otherwise", script.otherwise, number, text, is_endless=True)
-    return _step("otherwise", script.otherwise, 0, newest, is_endless=True)
+            return _choose_from("otherwise", script.otherwise, number, text, is_endless=True)
+    return _choose_from("otherwise", script.otherwise, 0, newest, is_endless=True)
 
 
-def _said(message: Mapping[str, Any]) -> tuple[str, bool]:
-    """The text of a user message without what programs put in between, and whether it brings results."""
+def _prompt_text(message: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the text of a user message without reminders of programs, and whether it contains tool results."""
     content = message.get("content")
     if isinstance(content, str):
         return _REMINDER.sub("", content).strip(), False
@@ -148,23 +149,23 @@ def _said(message: Mapping[str, Any]) -> tuple[str, bool]:
     return "\n".join(t for t in texts if t), any(b.get("type") == "tool_result" for b in parts)
 
 
-def _replies(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Replies among these; assistant messages in a row are one."""
+def _count_replies(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Count the replies in these messages; consecutive assistant messages are one."""
     roles = [m.get("role") for m in messages if m.get("role") != "system"]
     return sum(role == "assistant" and roles[i - 1 : i] != ["assistant"] for i, role in enumerate(roles))
 
 
-def _inline(text: str) -> list[AnyStep]:
-    """The steps that a prompt itself brings; none if what it brings are no steps."""
-    found = _INLINE.findall(text)
+def _inline_steps(text: str) -> list[AnyStep]:
+    """Return the steps in the prompt itself; [] if it contains none."""
+    scripts = _INLINE.findall(text)
     try:
-        return msgspec.convert(decode(found[-1].encode()), list[AnyStep]) if found else []
+        return msgspec.convert(decode(scripts[-1].encode()), list[AnyStep]) if scripts else []
     except (ValueError, msgspec.ValidationError) as error:
-        return [f"The script in the prompt cannot be read: {error}"]
+        return [f"Cannot read the script in the prompt: {error}"]
 
 
-def _step(rule: str, steps: Sequence[AnyStep], number: int, prompt: str, is_endless: bool = False) -> ChosenStep:
-    found: AnyStep = OVER
+def _choose_from(rule: str, steps: Sequence[AnyStep], number: int, prompt: str, is_endless: bool = False) -> ChosenStep:
+    step: AnyStep = OVER
     if steps and (number < len(steps) or is_endless):
-        found = steps[min(number, len(steps) - 1)]
-    return ChosenStep(rule, number, found if isinstance(found, ScriptStep) else ScriptStep(content=found), prompt)
+        step = steps[min(number, len(steps) - 1)]
+    return ChosenStep(rule, number, step if isinstance(step, ScriptStep) else ScriptStep(content=step), prompt)

@@ -1,7 +1,7 @@
-"""The server: a mock on a port of this machine, with a ledger of what it was asked and what it charged.
+"""Serve a mock on a local port, with a ledger of its requests and charges.
 
-async with Server(Mock(script)) as server: ...      # in a loop that runs
-with running(script) as server: ...                 # in a thread of its own
+async with MockServer(Mock(script)) as server: ... # in a running loop with running(script) as server: ... # in a
+separate thread
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
-from clew.api.mock.http_server import LONGEST_HEAD, HttpRequest, Malformed, chunk, head, receive
-from clew.api.mock.mock_api import LONGEST_BODY, Mock, PlannedAnswer, refuse
+from clew.api.mock.http_server import MAX_HEAD, HttpRequest, Malformed, encode_chunk, receive, response_head
+from clew.api.mock.mock_api import MAX_BODY, Mock, PlannedAnswer, refuse
 from clew.api.mock.scripts import ECHO, MockScript
 from clew.api.stream_assembly import Json
 from clew.wire.json_codec import decode, encode
 
-Note = Callable[[Json], None]
-STEPS = 8  # of the loop, in which a connection is made or unmade
+RowCallback = Callable[[Json], None]
+LOOP_STEPS = 8  # iterations of the loop that opening or closing a connection takes
 
 
 class MockServer:
-    """Serves a mock until it is left. `rows` is the ledger; `note` is told each row when its answer is out."""
+    """Serves a mock until its context ends. `rows` is the ledger; `note` is called with each row after its answer."""
 
     def __init__(
         self,
         mock: Mock,
         host: str = "127.0.0.1",
         port: int = 0,
-        note: Note | None = None,
+        note: RowCallback | None = None,
         keeps_bodies: bool = False,
     ) -> None:
         self._mock = mock
@@ -46,7 +46,7 @@ class MockServer:
         self.rows: list[Json] = []
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, self._host, self._port, limit=LONGEST_HEAD)
+        self._server = await asyncio.start_server(self._accept, self._host, self._port, limit=MAX_HEAD)
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -55,16 +55,16 @@ class MockServer:
     ) -> None:
         self._is_closing = True
         if self._server is not None:
-            for listening in self._server.sockets:  # closed at once, it would lose a connection that was just accepted
+            for listening in self._server.sockets:  # closing now would lose a connection that was just accepted
                 asyncio.get_running_loop().remove_reader(listening.fileno())
-            await _settled()
+            await _run_pending()
             self._server.close()
-        held = dict(self._open)
-        for task, writer in held.items():
+        open_connections = dict(self._open)
+        for task, writer in open_connections.items():
             task.cancel()
-            writer.transport.abort()  # closing would wait until all was sent
-        await asyncio.gather(*held, return_exceptions=True)
-        await _settled()
+            writer.transport.abort()  # closing would wait until everything is sent
+        await asyncio.gather(*open_connections, return_exceptions=True)
+        await _run_pending()
 
     @property
     def url(self) -> str:
@@ -72,7 +72,7 @@ class MockServer:
         return f"http://{host}:{self._port}"
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, in a task that can be ended."""
+        """Serve one connection, in a task that can be cancelled."""
         task = asyncio.current_task()
         if task is None or self._is_closing:
             writer.transport.abort()
@@ -80,33 +80,33 @@ class MockServer:
         self._open[task] = writer
         try:
             with suppress(asyncio.CancelledError):
-                await self._converse(reader, writer)
+                await self._serve_connection(reader, writer)
         finally:
             del self._open[task]
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            while (asked := await receive(reader, writer, LONGEST_BODY)) is not None:
-                is_kept = await self._answer(asked, reader, writer)
-                if asked.is_last or not is_kept:
+            while (request := await receive(reader, writer, MAX_BODY)) is not None:
+                is_reusable = await self._answer(request, reader, writer)
+                if request.is_last or not is_reusable:
                     break
         except Malformed as error:
             await self._write(writer, refuse(400, f"Bad request: {error}."), "GET")
         except ConnectionError:
-            pass  # the client may leave when it likes
+            pass  # the client disconnected
         finally:
             writer.close()
 
-    async def _answer(self, asked: HttpRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection can be used for another request."""
-        if asked.path == "/ledger":
-            await self._write(writer, self._ledger(asked.method), asked.method)
+    async def _answer(self, request: HttpRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer a request; return True if the connection can be used for another one."""
+        if request.path == "/ledger":
+            await self._write(writer, self._ledger(request.method), request.method)
             return True
-        plan = self._mock.answer(asked)
+        plan = self._mock.answer(request)
         self._number += 1
-        row = {"n": self._number, "method": asked.method, "path": asked.path, "status": plan.status, **plan.row}
+        row = {"n": self._number, "method": request.method, "path": request.path, "status": plan.status, **plan.row}
         if self._keeps_bodies:
-            row["body"] = _body(asked.body)
+            row["body"] = _decode_body(request.body)
         row |= {"usage": None, "complete": False}
         self.rows.append(row)
         try:
@@ -115,7 +115,7 @@ class MockServer:
                 await self._stream(writer, plan, row)
             elif not plan.ending:
                 row |= plan.told(0)
-                await self._write(writer, plan, asked.method)
+                await self._write(writer, plan, request.method)
             await self._end(plan.ending, reader, writer)
         finally:
             if self._note is not None:
@@ -129,31 +129,31 @@ class MockServer:
         return PlannedAnswer(200, body, {"content-type": "application/jsonl"})
 
     async def _write(self, writer: asyncio.StreamWriter, plan: PlannedAnswer, method: str) -> None:
-        writer.write(head(plan.status, {**plan.headers, "content-length": str(len(plan.body))}))
+        writer.write(response_head(plan.status, {**plan.headers, "content-length": str(len(plan.body))}))
         if method != "HEAD":
             await _trickle(writer, plan.body, plan.step.trickle, plan.step.pace)
         await writer.drain()
 
     async def _stream(self, writer: asyncio.StreamWriter, plan: PlannedAnswer, row: Json) -> None:
-        """The frames, one after the other; the row is charged for each before it is out."""
-        writer.write(head(plan.status, {**plan.headers, "transfer-encoding": "chunked"}))
-        for place, frame in enumerate(plan.frames):
-            if place and plan.step.pace:
+        """Write the frames in order; the row is charged for each before it is sent."""
+        writer.write(response_head(plan.status, {**plan.headers, "transfer-encoding": "chunked"}))
+        for position, frame in enumerate(plan.frames):
+            if position and plan.step.pace:
                 await asyncio.sleep(plan.step.pace)
-            row |= plan.told(place + 1)
+            row |= plan.told(position + 1)
             size = plan.step.trickle or len(frame)
             for start in range(0, len(frame), size):
-                writer.write(chunk(frame[start : start + size]))
+                writer.write(encode_chunk(frame[start : start + size]))
                 if plan.step.trickle:
                     await writer.drain()
                     await asyncio.sleep(plan.step.pace)
             await writer.drain()
         if plan.ending in ("", "end"):
-            writer.write(chunk(b""))
+            writer.write(encode_chunk(b""))
             await writer.drain()
 
     async def _end(self, ending: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """End other than well: stay silent until the client goes, or break off."""
+        """End irregularly: stay silent until the client disconnects, or abort."""
         if ending == "hang":
             await reader.read()
         if ending in ("cut", "close"):
@@ -161,9 +161,9 @@ class MockServer:
                 writer.transport.abort()
 
 
-async def _settled() -> None:
-    """Let what the loop has begun come to its end: a connection that was just accepted, one that was just closed."""
-    for _ in range(STEPS):
+async def _run_pending() -> None:
+    """Let the loop finish connections that were just accepted or closed."""
+    for _ in range(LOOP_STEPS):
         await asyncio.sleep(0)
 
 
@@ -175,7 +175,7 @@ async def _trickle(writer: asyncio.StreamWriter, data: bytes, size: int, pace: f
             await asyncio.sleep(pace)
 
 
-def _body(raw: bytes) -> Any:
+def _decode_body(raw: bytes) -> Any:
     try:
         return decode(raw)
     except ValueError:
@@ -184,7 +184,7 @@ def _body(raw: bytes) -> Any:
 
 @contextmanager
 def running(script: MockScript = ECHO, **options: Any) -> Iterator[MockServer]:
-    """A server in a thread of its own, for code that is not asynchronous."""
+    """Run a server in a separate thread, for synchronous code."""
     ready: threading.Event = threading.Event()
     server = MockServer(Mock(script), **options)
     loop = asyncio.new_event_loop()

@@ -15,7 +15,7 @@ from clew.chat.config.settings import Json, Settings, table
 from clew.chat.config.skill_files import Skill, discover
 from clew.system.environment import data_home
 from clew.wire.session_writer import replace
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 VERSION = 2
 State = Literal["trusted", "changed", "untrusted"]
@@ -130,7 +130,7 @@ class Trust:
     def give(self, folder: Path) -> None:
         """Trust a folder, with what it brings along now."""
         place = Path(os.path.realpath(folder))
-        self._write({**self._read(), str(place): Trusted(stamp(datetime.now(UTC)), fingerprint(place))})
+        self._write({**self._read(), str(place): Trusted(format_timestamp(datetime.now(UTC)), fingerprint(place))})
 
     @contextmanager
     def keeping(self, folder: Path) -> Iterator[None]:

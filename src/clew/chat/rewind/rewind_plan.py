@@ -27,11 +27,11 @@ from clew.conversation.file_history import FileState, backups_to_restore, file_s
 from clew.conversation.session import Session
 from clew.conversation.turns import Turn
 from clew.errors import NotFound
-from clew.facts.file_changes import changes as changed_by
+from clew.facts.file_changes import collect_changes as changed_by
 from clew.system import shell_quoting
 from clew.system.environment import state_home
 from clew.system.plural import plural
-from clew.wire.side_files import is_plain
+from clew.wire.side_files import is_bare_name
 
 Edits = Literal["refuse", "keep", "overwrite"]
 _SHORTEST = 8  # characters of a uuid that stand for it; fewer digits are a number
@@ -164,7 +164,7 @@ def ground_of(session: Session, claude: Path, roots: Sequence[Path] = ()) -> Sav
 
 def store_of(session_id: str) -> Path:
     """The folder that keeps what existed before the rewinds of a session."""
-    return Path(state_home()) / "rewind" / (session_id if is_plain(session_id) else "unnamed")
+    return Path(state_home()) / "rewind" / (session_id if is_bare_name(session_id) else "unnamed")
 
 
 # -- where to

@@ -13,7 +13,7 @@ from clew.chat.rewind.watch_files import changes_files
 from clew.conversation.replies import Call
 from clew.conversation.session import Session
 from clew.system.plural import plural
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 _NAMED = 3
 _PARSED = 300  # commands that are read to see whether they may change files; further ones count as if they may
@@ -62,7 +62,7 @@ def _commands(session: Session, offset: int, time: datetime | None) -> Iterator[
     found = [call for call in session.calls if call.entry.offset >= offset]
     for agent in session.agents:
         for call in agent.session.calls:
-            when = instant(call.entry.timestamp)
+            when = parse_timestamp(call.entry.timestamp)
             if time is None or when is None or when >= time:
                 found.append(call)
     for number, call in enumerate(found):

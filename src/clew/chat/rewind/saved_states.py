@@ -11,8 +11,8 @@ from clew.chat.rewind.path_state import ABSENT, Held, held, is_link
 from clew.chat.rewind.protected_paths import PROTECTED, is_protected_path
 from clew.chat.rewind.shadow_git import Shadow
 from clew.wire.entry_types import Backup
-from clew.wire.side_files import is_plain
-from clew.wire.timestamps import instant
+from clew.wire.side_files import is_bare_name
+from clew.wire.timestamps import parse_timestamp
 
 _AT_ONCE = 2.0  # seconds
 
@@ -55,7 +55,7 @@ def target_of(name: str, backup: Backup, ground: SavedStateFolders) -> tuple[Pat
 
 
 def _where(backup: Backup, ground: SavedStateFolders) -> str:
-    known = backup.name and is_plain(backup.name) and os.path.isfile(ground.backups / backup.name)
+    known = backup.name and is_bare_name(backup.name) and os.path.isfile(ground.backups / backup.name)
     return f"; its earlier content is in {ground.backups / str(backup.name)}" if known else ""
 
 
@@ -65,7 +65,7 @@ def saved_state(backup: Backup, ground: SavedStateFolders) -> Held | None:
         return Held("file", backup.content.encode("utf-8", "surrogatepass"))
     if backup.name is None:
         return ABSENT
-    if not is_plain(backup.name):
+    if not is_bare_name(backup.name):
         return None
     found = held(ground.backups / backup.name)
     found = found if found.kind == "file" else _astray(backup, ground) or ABSENT
@@ -77,7 +77,7 @@ def _astray(backup: Backup, ground: SavedStateFolders) -> Held | None:
 
     Its time tells it from others of that name: the program writes the line and the file within a moment.
     """
-    when = instant(backup.time)
+    when = parse_timestamp(backup.time)
     if when is None:
         return None
     near = [

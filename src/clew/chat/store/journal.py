@@ -21,7 +21,7 @@ from clew.chat.store import journal_lines
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.tools.tool import Json
 from clew.wire.session_writer import append, create
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 Clock = Callable[[], datetime]
 Ids = Callable[[], str]
@@ -106,7 +106,7 @@ class Journal:
         if self._last is not None and at < self._last + _TICK:
             at = self._last + _TICK
         self._last = at.replace(microsecond=at.microsecond // 1000 * 1000)
-        return stamp(self._last)
+        return format_timestamp(self._last)
 
     def move(self, cwd: str, branch: str) -> None:
         """From here on in another folder."""

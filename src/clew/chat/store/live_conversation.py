@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from clew.api.request_body import signatures, without_thinking
-from clew.api.token_estimate import tokens
+from clew.api.request_body import drop_thinking, signatures
+from clew.api.token_estimate import estimate_tokens
 from clew.chat.config.model_alias import in_mode
 from clew.chat.config.repository import branch_of
 from clew.chat.permission.decision import Mode
@@ -112,7 +112,7 @@ class LiveConversation(Struct):
     @property
     def size(self) -> int:
         """About how many tokens the next request has."""
-        return self.reported + tokens(self.messages[self.weighed :])
+        return self.reported + estimate_tokens(self.messages[self.weighed :])
 
     @property
     def model(self) -> str:
@@ -243,7 +243,7 @@ class LiveConversation(Struct):
         """The model of the next request and its messages: a model gets its own thinking and not that of another."""
         self.asked = model = self.model
         foreign = frozenset(each for each, writer in self.thinkers.items() if not is_same(writer, model))
-        return model, without_thinking(self.messages, foreign) if foreign else self.messages
+        return model, drop_thinking(self.messages, foreign) if foreign else self.messages
 
     def reply(self, blocks: Sequence[Json], usage: Mapping[str, Any]) -> None:
         """What the model said; its lines are written already."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from clew.api.token_estimate import tokens
+from clew.api.token_estimate import estimate_tokens
 from clew.chat.permission.decision import MODES, Mode
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import SavedFile
@@ -184,10 +184,10 @@ def _reported(path: Sequence[Entry], messages: Sequence[Json]) -> tuple[int, int
     """The tokens that the last reply told of, and how many messages these stand for."""
     told = next((e for e in reversed(path) if _model(e) and e.message and e.message.usage), None)
     if told is None or told.message is None or told.message.usage is None:
-        return tokens(messages), len(messages)
+        return estimate_tokens(messages), len(messages)
     counted = sum(getattr(told.message.usage, name) or 0 for name in _COUNTED)
     if not counted:
-        return tokens(messages), len(messages)
+        return estimate_tokens(messages), len(messages)
     spoken = [i for i, m in enumerate(messages) if m["role"] == "assistant" and _text(m) != NO_RESPONSE]
     return counted, spoken[-1] + 1 if spoken else 0
 

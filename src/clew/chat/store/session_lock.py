@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clew.errors import Busy
 from clew.wire.json_codec import decode, encode
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 if sys.platform == "win32":
     import msvcrt
@@ -31,7 +31,7 @@ def held(session: Path) -> Iterator[None]:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = _taken(path)
     try:
-        told = {"pid": os.getpid(), "started": stamp(datetime.now(UTC)), "host": platform.node()}
+        told = {"pid": os.getpid(), "started": format_timestamp(datetime.now(UTC)), "host": platform.node()}
         os.ftruncate(file, 0)
         os.write(file, encode(told))
         yield

@@ -12,10 +12,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clew.api.request_body import MessagesRequest, signatures, without_thinking
+from clew.api.request_body import MessagesRequest, drop_thinking, signatures
 from clew.api.retry import TOO_LONG
 from clew.api.stream_assembly import ApiReply
-from clew.api.token_estimate import tokens
+from clew.api.token_estimate import estimate_tokens
 from clew.chat import events
 from clew.chat.deps import Deps
 from clew.chat.hooks.hook_events import reminder, tell_hooks
@@ -74,7 +74,7 @@ class Compactor(Struct):
         """
         asked = INSTRUCTION + (f"\n\nHeed this wish above all: {wish}" if wish else "")
         instruction = {"role": "user", "content": [{"type": "text", "text": asked}]}
-        messages = without_thinking(self.dialogue.messages, signatures(self.dialogue.messages))
+        messages = drop_thinking(self.dialogue.messages, signatures(self.dialogue.messages))
         while True:
             made = mended([*self.shown(messages), instruction])[0]
             request = MessagesRequest(
@@ -155,11 +155,11 @@ def old_results(messages: Sequence[Json], known: frozenset[str]) -> tuple[frozen
         for block in reversed(message["content"]):
             call = str(block.get("tool_use_id"))
             if block.get("type") == "tool_result" and call not in known:
-                size = tokens(block.get("content"))
+                size = estimate_tokens(block.get("content"))
                 room -= size
-                if room < 0 and size > tokens(LEFT_OUT):
+                if room < 0 and size > estimate_tokens(LEFT_OUT):
                     calls.add(call)
-                    freed += size - tokens(LEFT_OUT)
+                    freed += size - estimate_tokens(LEFT_OUT)
     return frozenset(calls), freed
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from clew.api.lint import MOST_IMAGES, Violation, lint
+from clew.api.lint import MAX_IMAGES, Violation, lint
 from clew.chat.tools.tool import Json
 from clew.errors import ApiError
 from clew.wire.content_block import THINKING_TYPES
@@ -50,7 +50,7 @@ def _without(messages: Sequence[Json], found: Iterable[Violation]) -> list[Json]
 
 def _fewer_images(messages: Sequence[Json]) -> list[Json]:
     """The newest images stay; in the place of the others stands a word."""
-    room = MOST_IMAGES
+    room = MAX_IMAGES
     made: list[Json] = []
 
     def kept(blocks: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from clew.api.client import Broken, LeftOut, Retrying, Said, Switched
+from clew.api.client import Broken, ClientEvent, LeftOut, Retrying, Switched
 from clew.api.request_body import Capability, MessagesRequest
 from clew.api.stream_assembly import ApiReply, BlockComplete, BlockDelta, ReplyFinished, ReplyStarted
 from clew.chat import events
@@ -134,7 +134,7 @@ class Asking(Struct):
             self._error = error
         return True
 
-    def _take(self, each: Said) -> None:
+    def _take(self, each: ClientEvent) -> None:
         match each:
             case ReplyStarted(message, request_id):
                 self.dialogue.journal.release()

@@ -14,8 +14,8 @@ from clew.conversation.session import Session
 from clew.conversation.session_listing import Outline
 from clew.errors import READ_ERRORS
 from clew.facts.prices import Prices, dollars, micros
+from clew.facts.removed_thinking import replies_without_thinking
 from clew.facts.secrets.mask_secrets import mask
-from clew.facts.token_usage import without_thinking
 from clew.report.activity_totals import TOTALS, with_activity
 from clew.report.collect_buckets import Gathered
 from clew.report.context_history import KINDS, ContextPoint, context
@@ -126,7 +126,7 @@ def warn_inaccurate(plan: UsageOptions, session: Session) -> None:
 
 
 def _lost_thinking(session: Session) -> list[str]:
-    return without_thinking(chain(session.entries, *(agent.session.entries for agent in session.agents)))
+    return replies_without_thinking(chain(session.entries, *(agent.session.entries for agent in session.agents)))
 
 
 def _inaccurate(replies: list[str], turns: list[int]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clew.cli.output import add_common_options, clean_name, format_age, one_line, print_json, print_message
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
     from clew.edit.undo_journal import UndoRecord
@@ -67,7 +67,7 @@ def _list(options: Namespace, records: Sequence[UndoRecord]) -> int:
 
 
 def _row(record: UndoRecord) -> tuple[str, ...]:
-    when = instant(record.time)
+    when = parse_timestamp(record.time)
     what = f"{record.what} (interrupted: clew undo {record.number} cleans up)" if record.is_unfinished else record.what
     return record.number, format_age(when) if when else "?", record.source[:8], record.made[:8], what
 

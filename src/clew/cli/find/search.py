@@ -190,9 +190,11 @@ def _print_context(index: Index, found: list[SearchResult], turns: int, reveal: 
 
 def _mask(found: list[SearchResult]) -> None:
     """Hide secrets in what will be shown; where a passage changes its marks would be wrong and go."""
-    from clew.facts.secrets.mask_secrets import mask, may_hold
+    from clew.facts.secrets.mask_secrets import mask, may_contain_secrets
 
-    if not any(may_hold([text for result in found for text in (result.title, *(p.text for p in result.passages))])):
+    if not any(
+        may_contain_secrets([text for result in found for text in (result.title, *(p.text for p in result.passages))])
+    ):
         return
     for result in found:
         result.title = mask(result.title)[0]

@@ -13,7 +13,7 @@ from clew.cli.read.check_print import Line, format_table, iterate_with_progress,
 from clew.cli.select_session import open_session, session_files
 from clew.conversation.session import Session
 from clew.errors import READ_ERRORS
-from clew.facts.format_drift import Drift, Unknown, drift, known
+from clew.facts.format_drift import Drift, Unknown, drift, known_names
 from clew.system.file_errors import describe_error
 from clew.system.plural import plural
 from clew.wire.layout import SessionFile
@@ -60,7 +60,7 @@ def _with_agents(file: SessionFile) -> Iterator[Session]:
 def _total_json(total: Drift) -> Mapping[str, Any]:
     unknown = [asdict(name) for name in total.unknown]
     counts = {"files": total.files, "entries": total.entries, "versions": dict(total.versions)}
-    return {"kind": "drift", "known": known().newest, **counts, "newer": list(total.newer), "unknown": unknown}
+    return {"kind": "drift", "known": known_names().newest, **counts, "newer": list(total.newer), "unknown": unknown}
 
 
 def _report_lines(total: Drift) -> Iterator[Line]:
@@ -71,11 +71,11 @@ def _report_lines(total: Drift) -> Iterator[Line]:
     )
     yield "", f"{', '.join(counts)}."
     if total.newer:
-        yield "", f"Newer than the newest known version, {known().newest}: {', '.join(total.newer)}."
+        yield "", f"Newer than the newest known version, {known_names().newest}: {', '.join(total.newer)}."
     if not total.unknown:
-        yield "bold green", f"Every name is known from versions up to {known().newest}."
+        yield "bold green", f"Every name is known from versions up to {known_names().newest}."
         return
-    yield "bold yellow", f"{plural(len(total.unknown), 'name')} not known from versions up to {known().newest}:"
+    yield "bold yellow", f"{plural(len(total.unknown), 'name')} not known from versions up to {known_names().newest}:"
     yield from format_table(("KIND", "NAME", "COUNT", "VERSIONS", "LINE"), map(_unknown_row, total.unknown))
 
 

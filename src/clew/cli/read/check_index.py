@@ -15,8 +15,8 @@ from clew.facts.secrets.mask_secrets import mask, mask_data
 from clew.system.plural import plural
 from clew.wire.layout import Project
 from clew.wire.lookup import find_project
-from clew.wire.side_files import IndexComparison, IndexEntry, SessionsIndex, compare, read_index
-from clew.wire.timestamps import stamp
+from clew.wire.side_files import IndexComparison, IndexEntry, SessionsIndex, compare_index, read_index
+from clew.wire.timestamps import format_timestamp
 
 _SHOWN = 10  # entries to name; the others are counted
 
@@ -28,7 +28,7 @@ def report_indexes(options: Namespace) -> None:
         index = read_index(project.index) if project.index else None
         if index is None:
             continue
-        comparison = compare(index, [file for file in project.sessions() if not file.is_empty])
+        comparison = compare_index(index, [file for file in project.sessions() if not file.is_empty])
         if options.json:
             print_json([_index_json(project, index, comparison)])
         elif comparison.missing:
@@ -70,7 +70,8 @@ def _index_json(project: Project, index: SessionsIndex, comparison: IndexCompari
 def _entry_fields(entry: IndexEntry, state: str) -> dict[str, object]:
     """All fields of an entry, with texts masked and times in UTC. `state` compares its fileMtime with the file."""
     fields = {
-        name: stamp(value) if isinstance(value, datetime) else value for name, value in structs.asdict(entry).items()
+        name: format_timestamp(value) if isinstance(value, datetime) else value
+        for name, value in structs.asdict(entry).items()
     }
     return {**dict(mask_data(fields)[0]), "state": state}
 
@@ -79,6 +80,6 @@ def _missing_json(entry: IndexEntry) -> dict[str, object]:
     return {
         "session": entry.session_id,
         "title": mask(entry.custom_title or entry.summary or entry.first_prompt)[0],
-        "modified": stamp(entry.modified) if entry.modified else None,
+        "modified": format_timestamp(entry.modified) if entry.modified else None,
         "path": entry.full_path or None,
     }

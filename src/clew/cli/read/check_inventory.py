@@ -13,7 +13,7 @@ from clew.cli.output import format_size, one_line, print_json
 from clew.cli.select_session import error_fence, open_session, report_unlisted_folders, session_files
 from clew.cli.text_columns import Column, print_folded
 from clew.conversation.session import Session
-from clew.facts.health import inventory
+from clew.facts.inventory import inventory
 
 Json = Mapping[str, Any]
 _COUNTED = ("types", "stop_reasons", "blocks", "tools", "versions")

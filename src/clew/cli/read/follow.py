@@ -38,7 +38,7 @@ from clew.wire.entry_types import ProgressDetail
 from clew.wire.layout import AgentFile, Project, SessionFile
 from clew.wire.side_files import AgentMeta
 from clew.wire.tail_reader import Tail
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 EVERY = 10  # seconds between two signs of life from one running call
 SHARE = 20  # looking for new files takes no more than one part in so many of the time
@@ -204,7 +204,7 @@ class Stream:
                 "kind": "entry",
                 "type": entry.type,
                 "subtype": entry.subtype,
-                "time": stamp(entry.time) if entry.time else None,
+                "time": format_timestamp(entry.time) if entry.time else None,
                 "role": entry.type if entry.message else None,
                 "speaker": speaker(entry) or None,
                 "text": prompt_text(entry) if is_prompt(entry) else entry.text,

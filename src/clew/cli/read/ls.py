@@ -28,7 +28,7 @@ from clew.system.plural import plural
 from clew.wire.layout import AgentFile, Project, session_at, slugs
 from clew.wire.lookup import find_project
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 Json = Mapping[str, Any]
 
@@ -115,8 +115,8 @@ def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) 
             "project": known.project,
             "branch": known.branch or None,
             "version": None,
-            "started": stamp(known.started) if known.started else None,
-            "ended": stamp(known.ended) if known.ended else None,
+            "started": format_timestamp(known.started) if known.started else None,
+            "ended": format_timestamp(known.ended) if known.ended else None,
             "bytes": 0,
             "path": None,
             "resume": shell_quoting.session_command("restore", known.session, full_id=True) if is_archived else None,
@@ -160,8 +160,8 @@ def _session(outline: Outline, paths: dict[str, str]) -> Json:
         "branch": outline.branch_name,
         "version": outline.version,
         "slug": outline.slug,
-        "started": stamp(outline.started) if outline.started else None,
-        "ended": stamp(outline.when),
+        "started": format_timestamp(outline.started) if outline.started else None,
+        "ended": format_timestamp(outline.when),
         "bytes": outline.file.size,
         "path": str(outline.file.path),
         "resume": shell_quoting.join_command(shell_quoting.resume_arguments(outline.id)),
@@ -226,7 +226,7 @@ def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorC
         "layout": agent.layout,
         "type": kind,
         "title": title or outline.first_prompt,
-        "ended": stamp(outline.when),
+        "ended": format_timestamp(outline.when),
         "bytes": agent.size,
         "path": str(agent.path),
         "when": outline.when,
@@ -258,7 +258,7 @@ def _prompts(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
             "kind": "prompt",
             "session": prompt.session_id,
             "project": prompt.project,
-            "time": stamp(prompt.time) if prompt.time else None,
+            "time": format_timestamp(prompt.time) if prompt.time else None,
             "title": prompt.text,
             **(rounds.fields(prompt) if rounds else {}),
             "when": prompt.time,

@@ -11,7 +11,7 @@ from clew.cli.select_session import open_tree
 from clew.system.file_errors import ErrorCollector
 from clew.wire.layout import SessionFile
 from clew.wire.lookup import find_project
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 from clew.wire.work_files import PlanFile, TodoList, plan_files, plan_owners, todo_lists
 
 Json = Mapping[str, Any]
@@ -43,7 +43,7 @@ def todo_json(made: TodoList) -> dict[str, Any]:
         "total": len(made.items),
         "title": made.current,
         "items": [{"content": item.content, "status": item.status} for item in made.items],
-        "modified": stamp(made.modified),
+        "modified": format_timestamp(made.modified),
         "path": str(made.path),
         "when": made.modified,
     }
@@ -56,7 +56,7 @@ def plan_json(plan: PlanFile, session: str | None) -> dict[str, Any]:
         "session": session,
         "agent": plan.agent_id or None,
         "title": plan.title,
-        "modified": stamp(plan.modified),
+        "modified": format_timestamp(plan.modified),
         "bytes": plan.size,
         "path": str(plan.path),
         "when": plan.modified,

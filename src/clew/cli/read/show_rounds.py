@@ -14,7 +14,7 @@ from clew.conversation.rounds import Round, rounds_of
 from clew.conversation.session import Session
 from clew.view.round_labels import describe_round, round_json
 from clew.view.sanitize import clean, format_duration, one_line
-from clew.wire.timestamps import instant
+from clew.wire.timestamps import parse_timestamp
 
 WIDTH = 72  # columns of an input in a pipe; on a terminal it takes what is left
 _GAP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?", re.IGNORECASE)
@@ -22,7 +22,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "
 _COLUMNS: Sequence[Column] = (
     ("ROUND", lambda r: str(r["round"])),
     ("KIND", lambda r: r["round_kind"]),
-    ("TIME", lambda r: f"{when.astimezone():%Y-%m-%d %H:%M}" if (when := instant(r["time"])) else "?"),
+    ("TIME", lambda r: f"{when.astimezone():%Y-%m-%d %H:%M}" if (when := parse_timestamp(r["time"])) else "?"),
     ("TOOK", lambda r: format_duration(r["seconds"]) if r["seconds"] is not None else ""),
     ("INPUT", lambda r: r["input"]),
     ("COMPLEXITY", lambda r: r["complexity"] or "-"),

@@ -15,7 +15,7 @@ from clew.view.mask_rows import mask_rows
 from clew.view.row_terminal import print_rows
 from clew.view.rows import Row
 from clew.wire.layout import SessionFile, Tree, session_at
-from clew.wire.work_files import PlanFile, TodoList, plans_of, todo_lists
+from clew.wire.work_files import PlanFile, TodoList, plans_of_session, todo_lists
 
 
 def show_todos(session: Session, options: Namespace) -> int:
@@ -40,7 +40,7 @@ def _found(session: Session) -> tuple[list[TodoList], list[PlanFile]]:
         return [], []
     file = session.file if isinstance(session.file, SessionFile) else session_at(session.path)
     tree = Tree(file.project_folder.parent.parent)
-    return todo_lists(tree, session.id), plans_of(tree, session.path)
+    return todo_lists(tree, session.id), plans_of_session(tree, session.path)
 
 
 def _values(session: Session, lists: list[TodoList], plans: list[PlanFile]) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ from clew.view.sanitize import format_duration, format_tokens
 from clew.view.tree_row import TreeRow
 from clew.view.turn_tree import count_rows, tree_rows
 from clew.wire.entry import Entry
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 Group = tuple[TreeRow, ...]  # a turn and what hangs below it; before the first turn, what hangs below none
 Line = list[tuple[str, str]]  # pieces of text with their styles
@@ -82,7 +82,7 @@ def _json(session: Session, title: str, groups: Iterable[Group], counts: dict[st
             "active": row.is_active,
             "number": row.number,
             "branch": row.branch,
-            "time": stamp(row.time) if row.time else None,
+            "time": format_timestamp(row.time) if row.time else None,
             "line": row.line,
             **row.facts,
         }

@@ -43,9 +43,9 @@ def run(options: Namespace) -> int:
 
 
 def _script(name: str | None) -> MockScript:
-    from clew.api.mock.scripts import ECHO, read
+    from clew.api.mock.scripts import ECHO, parse_script
 
-    return read(Path(name).read_bytes(), is_toml=name.endswith(".toml")) if name else ECHO
+    return parse_script(Path(name).read_bytes(), is_toml=name.endswith(".toml")) if name else ECHO
 
 
 # -- serving

@@ -15,7 +15,7 @@ from clew.system.plural import plural
 from clew.wire.json_codec import encode
 from clew.wire.project_slug import slug
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 _EMPTY_LISTS = (b"", b"[]", b"{}")
 _UNKNOWN_PROJECT = "-reconstructed"  # the project folder if no trace names one
@@ -71,14 +71,14 @@ def _build_session(session: str, typed: list[HistoryPrompt], traces: tuple[Archi
     typed = sorted(typed, key=lambda prompt: prompt.time.timestamp() if prompt.time else 0.0)
     project = next((p.project for p in typed if p.project), None)
     folder = slug(project) if project else next((file.project for file in traces if file.project), _UNKNOWN_PROJECT)
-    first = next((stamp(p.time) for p in typed if p.time), None)
+    first = next((format_timestamp(p.time) for p in typed if p.time), None)
     lines = [
         _build_line(session, "0", None, project, first, {"type": "system", "content": _describe_sources(typed, traces)})
     ]
     for number, prompt in enumerate(typed, 1):
         parent = _line_uuid(session, str(number - 1))
         body = {"type": "user", "message": {"role": "user", "content": prompt.text}}
-        time = stamp(prompt.time) if prompt.time else first
+        time = format_timestamp(prompt.time) if prompt.time else first
         lines.append(_build_line(session, str(number), parent, prompt.project or project, time, body))
     times = [int(p.time.timestamp() * 1e9) for p in typed if p.time] + [file.mtime for file in traces]
     return ReconstructedSession(

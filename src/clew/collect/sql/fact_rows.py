@@ -23,8 +23,8 @@ from clew.facts.token_usage import SYNTHETIC, Count, Spend, usage
 from clew.facts.tool_catalog import subject
 from clew.wire.bulk_scan import scan
 from clew.wire.entry_types import ORIGIN_TYPE
-from clew.wire.timestamps import instant, stamp
-from clew.wire.usage_fields import PROBE, Billed
+from clew.wire.timestamps import format_timestamp, parse_timestamp
+from clew.wire.usage_fields import USAGE_KEY, Billed
 
 _LONGEST_NAME = 200  # letters of what names a row; a key of PostgreSQL holds 2,704 bytes
 _LONGEST_ERROR = 2000  # letters of what a failed call was told
@@ -81,7 +81,7 @@ def name(value: str | None) -> str:
 def times(moment: datetime | None) -> tuple[str, int, str]:
     """A time as a text, in milliseconds, and its day."""
     try:
-        written = stamp(moment) if moment else ""
+        written = format_timestamp(moment) if moment else ""
     except OverflowError:  # a year that its zone puts before the first or behind the last
         written = ""
     return (written, round(moment.timestamp() * 1000), written[:10]) if moment and written else _NO_TIME
@@ -114,7 +114,7 @@ class _Maker:
 
     @cached_property
     def _spent(self) -> dict[str, Spend]:
-        billed = (entry for piece in scan(self.data, shape=Billed, holding=PROBE) for entry in piece.spoken)
+        billed = (entry for piece in scan(self.data, shape=Billed, holding=USAGE_KEY) for entry in piece.spoken)
         return dict(usage(billed).own)
 
     @cached_property
@@ -185,7 +185,7 @@ class _Maker:
             *self.place,
             name(key),
             self._turn_of.get((first.uuid if first else None) or "", 0),
-            *times(instant(spend.timestamp) or (reply.time if reply else None)),
+            *times(parse_timestamp(spend.timestamp) or (reply.time if reply else None)),
             text(spend.model or (reply.model if reply else "")),
             text(reply.stop_reason if reply else ""),
             whole(count.input),

@@ -18,7 +18,7 @@ from clew.wire.entry_edit import block_bytes, new_entry, renumber, replace_block
 from clew.wire.json_codec import encode
 from clew.wire.json_splice import splice
 from clew.wire.rename_ids import new_uuid
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 NO_RESULT = "The result of this call is not in the session. (Noted by clew, which repaired it.)"
 NO_CALL = "A tool answered this to a call that is not in the session:"
@@ -172,7 +172,7 @@ def _error_results(session: Session, calls: Sequence[Call], anchor: Entry) -> It
         result = {"type": "tool_result", "content": NO_RESULT, "is_error": True, "tool_use_id": call.id}
         data |= {"type": "user", "message": {"role": "user", "content": [result]}, "uuid": uuid}
         if anchor.time:
-            data["timestamp"] = stamp(anchor.time + timedelta(milliseconds=number))
+            data["timestamp"] = format_timestamp(anchor.time + timedelta(milliseconds=number))
         data |= {"toolUseResult": f"Error: {NO_RESULT}", "sourceToolAssistantUUID": call.entry.uuid}
         yield new_entry(data)
         parent = uuid

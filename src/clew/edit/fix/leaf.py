@@ -14,7 +14,7 @@ from clew.wire.entry import Entry
 from clew.wire.entry_edit import revise
 from clew.wire.json_codec import encode
 from clew.wire.layout import SessionFile
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 BY_TIME = "2.1.29"  # a version that continues from the newest time
 _STEP = timedelta(milliseconds=1)
@@ -29,7 +29,7 @@ def add_missing_times(session: Session) -> Repaired | None:
     for entry in chain:
         last = entry.time or last + _STEP
         if entry.time is None or not isinstance(entry.timestamp, str):
-            revised[entry.offset] = revise(entry, {"timestamp": encode(stamp(last))})
+            revised[entry.offset] = revise(entry, {"timestamp": encode(format_timestamp(last))})
     return replace_entries(session, revised)
 
 
@@ -97,4 +97,4 @@ def make_leaf_newest(session: Session) -> Repaired | None:
     if all(e.type not in SPOKEN for e in path[at + 1 :]):
         return None
     newest = max(t for e in session.entries if e.type in LINKED and (t := e.time))
-    return replace_entries(session, {end.offset: revise(end, {"timestamp": encode(stamp(newest + _STEP))})})
+    return replace_entries(session, {end.offset: revise(end, {"timestamp": encode(format_timestamp(newest + _STEP))})})

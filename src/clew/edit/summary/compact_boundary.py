@@ -15,12 +15,12 @@ from clew.conversation.session import Session
 from clew.conversation.speaker import starts_turn
 from clew.conversation.turns import Turn, split_turns
 from clew.edit.restate_usage import restate_usage
-from clew.facts.context_size import context
+from clew.facts.context_size import measure_context
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import new_entry, renumber, revise
 from clew.wire.json_codec import encode
 from clew.wire.rename_ids import new_uuid
-from clew.wire.timestamps import stamp
+from clew.wire.timestamps import format_timestamp
 
 MARK = "clewCompressed"  # a field that readers ignore: the level to which clew shortened this entry
 _SHARED = ("isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug", "agentId")
@@ -82,7 +82,7 @@ def make_boundary(session: Session, like: Entry, time: datetime, last: str | Non
             "subtype": "compact_boundary",
             "content": "Conversation compacted",
             "isMeta": False,
-            "timestamp": stamp(time),
+            "timestamp": format_timestamp(time),
             "uuid": _new_uuid(session, "boundary"),
             "level": "info",
             "compactMetadata": {"trigger": "manual"},
@@ -102,7 +102,7 @@ def make_summary(session: Session, like: Entry, time: datetime, parent: str | No
             "isVisibleInTranscriptOnly": True,
             "isCompactSummary": True,
             "uuid": _new_uuid(session, "summary"),
-            "timestamp": stamp(time),
+            "timestamp": format_timestamp(time),
         }
     )
 
@@ -110,8 +110,8 @@ def make_summary(session: Session, like: Entry, time: datetime, parent: str | No
 def restate_sizes(session: Session, items: Iterable[Item], mark: str | None) -> tuple[Item, ...]:
     """Return the items with the context sizes before and after in the boundary, and the usage restated."""
     compacted = tuple(items)
-    old = context(session)
-    new = context(Session(compacted, file=session.file), old.scale)
+    old = measure_context(session)
+    new = measure_context(Session(compacted, file=session.file), old.scale)
     sizes = {"preTokens": encode(old.tokens), "postTokens": encode(new.tokens)}
     changed = (
         _with_sizes(item, sizes) if isinstance(item, Entry) and item.uuid == mark else item for item in compacted

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from clew.api.request_body import MessagesRequest
-from clew.api.token_estimate import tokens
+from clew.api.token_estimate import estimate_tokens
 from clew.edit.summary.summariser import Summarise, SummaryTask, TurnText
 from clew.errors import ApiError
 from clew.facts.secrets.mask_secrets import mask
@@ -45,7 +45,7 @@ def model_summariser(
     """Return a summariser that queries a model; `done` is called with the number of answers so far."""
 
     def summarise(pieces: Sequence[SummaryTask]) -> list[str | ApiError]:
-        from clew.api.batch import PATIENCE, Result, complete_all
+        from clew.api.batch import BATCH_RETRY, Result, complete_all
 
         answers = 0
 
@@ -55,7 +55,7 @@ def model_summariser(
             if done is not None:
                 done(answers)
 
-        results = complete_all(summary_requests(pieces, model), endpoint, retry=retry or PATIENCE, done=count)
+        results = complete_all(summary_requests(pieces, model), endpoint, retry=retry or BATCH_RETRY, done=count)
         return [r if isinstance(r, ApiError) else _check_answer(r.text, r.stop_reason) for r in results]
 
     return summarise
@@ -77,7 +77,7 @@ def summary_requests(pieces: Sequence[SummaryTask], model: str = "") -> list[Mes
 
 def request_tokens(requests: Sequence[MessagesRequest]) -> int:
     """Return the estimated number of tokens of requests."""
-    return sum(tokens([request.system, list(request.messages)]) for request in requests)
+    return sum(estimate_tokens([request.system, list(request.messages)]) for request in requests)
 
 
 def _check_answer(text: str, stop_reason: str | None) -> str | ApiError:

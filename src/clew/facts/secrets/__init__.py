@@ -1,9 +1,8 @@
 """Find and mask secrets.
 
 Modules:
-    mask_secrets    Find and mask secrets in text and in decoded JSON: the one engine behind every way out.
-    secret_formats  Secrets by format: with a prefix or a scheme that is known, plain or one level deep in base64.
-    secret_names    Secrets by name: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, in running text.
-    secret_rules    What a secret looks like: the table of known formats, the telling key names, and the innocent
-                    values.
+    mask_secrets    Find and mask secrets in text and in decoded JSON, for every output of clew.
+    secret_formats  Find secrets by format: a known prefix or scheme, plain, percent-encoded or base64-encoded once.
+    secret_names    Find secrets by the name they are assigned to: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`.
+    secret_rules    Tables of secret formats, secret names and harmless values.
 """

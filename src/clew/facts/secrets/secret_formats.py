@@ -1,4 +1,4 @@
-"""Secrets by format: with a prefix or a scheme that is known, plain or one level deep in base64."""
+"""Find secrets by format: a known prefix or scheme, plain, percent-encoded or base64-encoded once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import NamedTuple
 
     class Claim(NamedTuple):
-        """Where a rule sees a secret; of two that overlap, the one of the lower rank names it."""
+        """A span that a rule considers a secret; of two that overlap, the one with the lower rank names it."""
 
         start: int
         end: int
@@ -30,17 +30,17 @@ _ALL = RULES + CONTEXT_RULES
 _BASE64_RANK = len(_ALL) + 1
 ASSIGNED_RANK = len(_ALL)
 FIRST_CONTEXT = len(RULES)
-"""The rank from which on rules read what stands before a value."""
+"""The rank of the first rule that reads the text before a value."""
 _SHORTEST_BASE64 = 40
 
 
 def utf8(text: str) -> bytes:
-    """The text as bytes, in which literals are found ten times as fast; lone surrogates as they are."""
+    """Encode the text, because literals are found ten times as fast in bytes; lone surrogates pass."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def positions(text: str, literal: str) -> Iterator[int]:
-    """Where a literal stands, without overlaps."""
+    """Yield where a literal occurs, without overlaps."""
     at = text.find(literal)
     while at >= 0:
         yield at
@@ -54,26 +54,26 @@ _EXACT = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if not ru
 _FOLDED = tuple((utf8(literal), rank) for rank, rule in enumerate(_ALL) if rule.folded for literal in rule.literals)
 
 
-def exact(canvas: str, data: bytes) -> Iterator[Claim]:
-    """What the rules that mind case see in a text; `data` is the same text as bytes."""
+def exact_claims(canvas: str, data: bytes) -> Iterator[Claim]:
+    """Yield the claims of the case-sensitive rules; `data` is the same text as bytes."""
     for rank in _present(data, _EXACT):
         if _ALL[rank].also in canvas:
             yield from _matches(rank, _ALL[rank].expression.compiled.finditer(canvas))
 
 
-def caseless_in(lower: bytes) -> set[int]:
-    """The rules, by rank, that do not mind case and have a literal in these bytes, which are lower case."""
+def caseless_ranks(lower: bytes) -> set[int]:
+    """Return the ranks of the case-insensitive rules that have a literal in these lower-case bytes."""
     return _present(lower, _FOLDED)
 
 
-def caseless(rank: int, canvas: str, folded: str) -> Iterator[Claim]:
-    """What a rule that does not mind case sees; `folded` is the text in lower case."""
+def caseless_claims(rank: int, canvas: str, folded: str) -> Iterator[Claim]:
+    """Yield the claims of one case-insensitive rule; `folded` is the text in lower case."""
     for literal in _ALL[rank].literals:
         yield from _matches(rank, _matches_at(_ALL[rank].expression.compiled, canvas, folded, literal))
 
 
 def _present(data: bytes, literals: tuple[tuple[bytes, int], ...]) -> set[int]:
-    """The rules, by rank, that have a literal in the text; the others cannot match."""
+    """Return the ranks of the rules that have a literal in the text; the others cannot match."""
     from stringzilla import contains
 
     return {rank for literal, rank in literals if contains(data, literal)}
@@ -88,7 +88,7 @@ def _matches_at(pattern: Pattern[str], canvas: str, folded: str, literal: str) -
 
 
 def _matches(rank: int, matches: Iterator[Match[str]]) -> Iterator[Claim]:
-    """The values that pass the rule's own doubts; the groups that matched are the value."""
+    """Yield the values that pass the rule's own checks; the matched groups are the value."""
     rule = _ALL[rank]
     for match in matches:
         spans = [span for span in match.regs[1:] if span[0] >= 0] or [match.span()]
@@ -102,7 +102,7 @@ def _matches(rank: int, matches: Iterator[Match[str]]) -> Iterator[Claim]:
 
 # --- in base64 ----------------------------------------------------------------------------------------------
 
-# A line of the run ends with the text, too: at its end, or at the wall that stands there.
+# A line of the run can also end at the end of the text, or at a wall.
 _BASE64_RUN = Expression(r"[A-Za-z0-9+/_-]{40,}+(?:\r?\n[A-Za-z0-9+/_-]{4,}+(?=[\r\n=\0]|\Z))*+={0,2}")
 _URL_SAFE = str.maketrans("-_", "+/", "\r\n=")
 _OUTLINE = bytes(ord("b" if chr(code) in f"{NAME_CHARACTERS}+/" else " ") for code in range(256))
@@ -110,16 +110,16 @@ _LONG_RUN = b"b" * _SHORTEST_BASE64
 
 
 class Base64Run:
-    """Base64 in a text, and what it says."""
+    """Base64 in a text, and its decoded bytes."""
 
     __slots__ = ("end", "said", "start")
 
     def __init__(self, start: int, letters: str) -> None:
-        self.start, self.end, self.said = start, start + len(letters), _decoded(letters)
+        self.start, self.end, self.said = start, start + len(letters), _decode_base64(letters)
 
 
 def base64_runs(canvas: str, data: bytes) -> Iterator[tuple[Base64Run, ...]]:
-    """What stands in base64: each run as a whole and, in case its lines are separate, its lines behind it."""
+    """Yield each run of base64 followed by its lines, in case these are separate values."""
     for run in _long_runs(canvas, data):
         start = run.start()
         runs = [Base64Run(start, run[0])]
@@ -135,7 +135,10 @@ def base64_claim(run: Base64Run) -> Claim:
 
 
 def _long_runs(canvas: str, data: bytes) -> Iterator[Match[str]]:
-    """Long runs of base64 letters, found in an outline of the text because a regex takes ten times as long."""
+    """Yield long runs of base64 characters, found in an outline of the text because a regex takes ten times as long.
+
+    The outline has `b` for each base64 character and a space for any other: a run is forty `b` in a row.
+    """
     outline = (data if len(data) == len(canvas) else canvas.encode("ascii", "replace")).translate(_OUTLINE)
     at = outline.find(_LONG_RUN)
     while at >= 0 and (run := _BASE64_RUN.compiled.match(canvas, at)):
@@ -143,7 +146,7 @@ def _long_runs(canvas: str, data: bytes) -> Iterator[Match[str]]:
         at = outline.find(_LONG_RUN, run.end())
 
 
-def _decoded(run: str) -> bytes:
+def _decode_base64(run: str) -> bytes:
     body = run.translate(_URL_SAFE)
     body = body[:-1] if len(body) % 4 == 1 else body
     return binascii.a2b_base64(body + "=" * (-len(body) % 4))
@@ -157,10 +160,12 @@ _PERCENT_RUN = Expression(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9_.~:/?#@!$&()*+,;=\[\]-
 _READ_BEFORE = 200
 
 
-def unquoted(canvas: str) -> tuple[str, list[int]]:
-    """What addresses with percent signs say, with walls between them, and where each letter of it stands in the text."""
-    letters: list[str] = []
-    places: list[int] = []
+def decode_percent(canvas: str) -> tuple[str, list[int]]:
+    """Return the decoded text of percent-encoded addresses, with walls between them, and the position of each
+    character.
+    """
+    characters: list[str] = []
+    offsets: list[int] = []
     end = 0
     for sign in positions(canvas, "%"):
         code = canvas[sign + 1 : sign + 3]
@@ -172,9 +177,9 @@ def unquoted(canvas: str) -> tuple[str, list[int]]:
         end = run.end() if run else sign + 3
         while at < end:
             is_sign = canvas[at] == "%"
-            letters.append(chr(int(canvas[at + 1 : at + 3], 16)) if is_sign else canvas[at])
-            places.append(at)
+            characters.append(chr(int(canvas[at + 1 : at + 3], 16)) if is_sign else canvas[at])
+            offsets.append(at)
             at += 3 if is_sign else 1
-        letters.append(WALL)
-        places.append(end)
-    return "".join(letters), places
+        characters.append(WALL)
+        offsets.append(end)
+    return "".join(characters), offsets

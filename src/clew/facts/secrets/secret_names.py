@@ -1,9 +1,9 @@
-"""Secrets by name: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, in running text."""
+"""Find secrets by the name they are assigned to: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`."""
 
 from __future__ import annotations
 
 from clew.facts.secrets.secret_formats import NAME_CHARACTERS, positions
-from clew.facts.secrets.secret_rules import KEYWORDS, WALL, Expression, Style, is_given, telling
+from clew.facts.secrets.secret_rules import KEYWORDS, WALL, Expression, Style, classify_name, is_secret_in_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 40
 _LONGEST_QUOTED = 4096
-_READ_BARE = 200  # enough to judge; the rest is read only if the value is taken
+_READ_BARE = 200  # enough to judge; the remainder is read only for a secret
 _ASSIGN = Expression(
     r"(?P<tail>[\w-]{0,40}+)(?:(?P<gap>[ \t]{1,4}(?![ \t=:@$-]))|\\{0,4}[\"'`]?\]?[ \t]{0,8}(?:"
     r":[ \t]{0,4}[A-Za-z_][\w.\[\]| ]{0,40}?=(?!=)[ \t]{0,4}(?=\\{0,4}[\"'`])"
@@ -32,16 +32,16 @@ _KEYWORDS = tuple((keyword, keyword.encode()) for keyword in KEYWORDS)
 
 
 def keywords_in(lower: bytes) -> list[str]:
-    """The keywords that stand in a text, which is given as bytes in lower case."""
+    """Return the keywords that occur in a text, which is given as lower-case bytes."""
     from stringzilla import contains
 
     return [keyword for keyword, literal in _KEYWORDS if contains(lower, literal)]
 
 
-def assigned(canvas: str, folded: str, keyword: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, rule) of the values given to telling names that hold a keyword.
+def find_assigned(canvas: str, folded: str, keyword: str) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, rule) of the values assigned to secret names that contain a keyword.
 
-    `done` keeps a keyword inside a value just taken from costing again.
+    `done` skips keywords inside a value that was just found.
     """
     done = 0
     for at in positions(folded, keyword):
@@ -49,31 +49,31 @@ def assigned(canvas: str, folded: str, keyword: str) -> Iterator[tuple[int, int,
             continue
         before = canvas[max(0, at - _LONGEST_NAME) : at]
         start = at - len(before) + len(before.rstrip(NAME_CHARACTERS))
-        if not _is_followed(canvas, start, at) or not (assign := _ASSIGN.compiled.match(canvas, at)):
+        if not _may_be_assigned(canvas, start, at) or not (assign := _ASSIGN.compiled.match(canvas, at)):
             continue
         name = canvas[start : assign.end("tail")]
         if assign["gap"] and "_" not in name and not name.startswith("--"):
             continue
         if assign["sign"] == ">" and not canvas.endswith("<", 0, start):
             continue
-        if kind := telling(name.strip("-")):
-            found = _value_after(canvas, start, name, assign)
-            if found and is_given(canvas[found.start : found.end], kind, found.style):
-                done = _whole_end(canvas, found)
-                yield found.start, done, kind.rule
+        if kind := classify_name(name.strip("-")):
+            value = _value_after(canvas, start, name, assign)
+            if value and is_secret_in_text(canvas[value.start : value.end], kind, value.style):
+                done = _value_end(canvas, value)
+                yield value.start, done, kind.rule
 
 
-def _is_followed(canvas: str, start: int, at: int) -> bool:
-    """Whether a sign can follow the name that begins at `start`, or a value the name of an option.
+def _may_be_assigned(canvas: str, start: int, at: int) -> bool:
+    """Return True if an operator can follow the name that begins at `start`, or a value the name of an option.
 
-    `_ASSIGN` says so for certain; this tells of most words, as of "keys" or "passed", without any regular expression.
+    `_ASSIGN` decides; this excludes most words, such as "keys" or "passed", without a regular expression.
     """
     window = canvas[at : at + _LONGEST_NAME + 24]
-    rest = window.lstrip(NAME_CHARACTERS)
-    if rest.lstrip(_BETWEEN)[:1] in (":", "=", ">"):
+    following = window.lstrip(NAME_CHARACTERS)
+    if following.lstrip(_BETWEEN)[:1] in (":", "=", ">"):
         return True
-    name = canvas[start:at] + window[: len(window) - len(rest)]
-    return rest[:1] in (" ", "\t") and ("_" in name or name.startswith("--"))
+    name = canvas[start:at] + window[: len(window) - len(following)]
+    return following[:1] in (" ", "\t") and ("_" in name or name.startswith("--"))
 
 
 class _Value:
@@ -87,7 +87,7 @@ def _value_after(canvas: str, start: int, name: str, assign: Match[str]) -> _Val
     at = assign.end()
     if opening := _OPENING.compiled.match(canvas, at):
         at = opening.end()
-        end = _closing(canvas, at, opening["quote"])
+        end = _closing_quote(canvas, at, opening["quote"])
         if end >= 0:
             return _Value(at, end, Style.QUOTED) if end > at else None
     tight = assign[0].endswith("=") and " " not in assign[0]
@@ -105,8 +105,8 @@ def _bare_end(canvas: str, at: int, limit: int, style: str) -> int:
     return end.start() if end else bare.end()
 
 
-def _closing(canvas: str, at: int, quote: str) -> int:
-    """Where a quoted value ends on its own line, or -1."""
+def _closing_quote(canvas: str, at: int, quote: str) -> int:
+    """Return where a quoted value ends on its own line, or -1."""
     limit = at + _LONGEST_QUOTED
     end = canvas.find(quote, at, limit)
     while end > at and len(quote) == 1 and canvas[end - 1] == "\\":
@@ -115,8 +115,8 @@ def _closing(canvas: str, at: int, quote: str) -> int:
     return -1 if broken else end
 
 
-def _whole_end(canvas: str, value: _Value) -> int:
-    """The end of a value of which only the start was read, without the signs of the text around it."""
+def _value_end(canvas: str, value: _Value) -> int:
+    """Return the end of a value of which only the start was read, without punctuation of the surrounding text."""
     end = value.end
     if value.style == Style.QUOTED:
         return end

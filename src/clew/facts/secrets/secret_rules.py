@@ -1,7 +1,7 @@
-"""What a secret looks like: the table of known formats, the telling key names, and the innocent values.
+"""Tables of secret formats, secret names and harmless values.
 
-Kept apart from the engine so that a new kind of key is one more row here and nothing else. A search masks what it shows, so
-importing this loads nothing heavy: a regular expression is compiled when it is first needed, and most texts need none.
+A new kind of secret is one more row here. A search masks its output, so importing this is light: a regular
+expression is compiled on first use, and most texts need none.
 """
 
 from __future__ import annotations
@@ -13,38 +13,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from re import Pattern
 
-WALL = "\0"
-"""Stands for text that is masked already; no pattern may match across it."""
+WALL = "\0"  # stands for text that is already masked; no pattern may match across it
 
 _SEPARATOR = r"\\{0,4}[\"'`]?\]?\s{0,4}[:=,]\s{0,4}\\{0,4}[\"'`]?"
 _OPAQUE = r"[A-Za-z0-9_-]"
 
 
 class Expression:
-    """A regular expression that is compiled when it is first used; names in it are those of ASCII if so asked."""
+    """A regular expression that is compiled on first use; `flags` are inline flags such as "ai"."""
 
-    __slots__ = ("_flags", "_held", "text")
+    __slots__ = ("_compiled", "_flags", "text")
 
     def __init__(self, text: str, flags: str = "") -> None:
         self.text = text
         self._flags = flags
-        self._held: Pattern[str] | None = None
+        self._compiled: Pattern[str] | None = None
 
     @property
     def compiled(self) -> Pattern[str]:
-        if self._held is None:
+        if self._compiled is None:
             import re
 
-            self._held = re.compile(f"(?{self._flags}){self.text}" if self._flags else self.text)
-        return self._held
+            self._compiled = re.compile(f"(?{self._flags}){self.text}" if self._flags else self.text)
+        return self._compiled
 
 
 class SecretRule:
     """One known format: its regex runs only where a literal occurs, and its groups (if any) are the secret.
 
-    `floor` is the least Shannon entropy of the value, in bits per character. If `folded`, the literals are lower case, and
-    the regex is tried, ignoring case, at each place where one stands. If `judged`, the format also fits ordinary words, so
-    the value must not read as words. `also` is a second literal that must be in the text.
+    `floor` is the least Shannon entropy of the value, in bits per character. If `folded`, the literals are lower
+    case, and the regex is tried, ignoring case, at each occurrence of one. If `judged`, the format also fits
+    ordinary words, so the value must not read as words. `also` is a second literal that must be in the text.
     """
 
     __slots__ = ("also", "expression", "floor", "folded", "judged", "literals", "name")
@@ -65,17 +64,17 @@ class SecretRule:
 
 
 def _after_boundary(width: int) -> str:
-    """A lookbehind placed after a literal prefix of this width, where it leaves the prefix search fast."""
+    """Return a lookbehind placed after a literal prefix of this width, where the prefix search stays fast."""
     return rf"(?<![A-Za-z0-9_].{{{width}}})"
 
 
 def _prefixed(name: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{20,}+", judged: bool = False) -> SecretRule:
-    """The common case: a fixed prefix at a word boundary and an opaque body taken to its end."""
+    """Return the rule for the common case: a fixed prefix at a word boundary and an opaque body up to its end."""
     starts = "|".join(prefix.replace(".", r"\.") + _after_boundary(len(prefix)) for prefix in prefixes)
     return SecretRule(name, prefixes, f"(?:{starts}){body}" if len(prefixes) > 1 else starts + body, judged=judged)
 
 
-# The first of two rules that claim the same text names it, so the more specific stand first.
+# The first of two rules that claim the same text names it, so the more specific come first.
 RULES: tuple[SecretRule, ...] = (
     SecretRule(
         "private-key",
@@ -161,7 +160,7 @@ RULES: tuple[SecretRule, ...] = (
     ),
 )
 
-# These read a name or a scheme before the value, so they do not count as proof inside decoded base64.
+# These read a name or a scheme before the value, so they are no proof inside decoded base64.
 CONTEXT_RULES: tuple[SecretRule, ...] = (
     SecretRule(
         "authorization",
@@ -205,10 +204,10 @@ CONTEXT_RULES: tuple[SecretRule, ...] = (
 )
 
 
-class Telling:
-    """A key name that announces a secret; a strong one is believed even when the value is an ordinary word.
+class SecretName:
+    """A key name that announces a secret; a strong one counts even if the value is an ordinary word.
 
-    If `path`, the same name is given to files and folders, so a path under it is only a path.
+    If `path`, the same name is used for files and folders, so a path under it is not a secret.
     """
 
     __slots__ = ("path", "rule", "strong")
@@ -217,30 +216,33 @@ class Telling:
         self.rule, self.strong, self.path = rule, strong, path
 
 
-_AWS_SECRET = Telling("aws-secret-key", True)
-_AWS_SECRET_SIZE = 40  # letters in which there may be no digit
-_PASSWORD = Telling("password", True)
-_SECRET = Telling("secret", True)
-_TOKEN = Telling("token", False)
+_AWS_SECRET = SecretName("aws-secret-key", True)
+_AWS_SECRET_SIZE = 40  # characters, possibly without a digit
+_PASSWORD = SecretName("password", True)
+_SECRET = SecretName("secret", True)
+_TOKEN = SecretName("token", False)
 
 # Matched against the end of the name in snake case; the first that fits wins.
-_ENDINGS: tuple[tuple[str, Telling], ...] = (
+_ENDINGS: tuple[tuple[str, SecretName], ...] = (
     (r"secret_?access_?key|aws_?secret(?:_?key)?", _AWS_SECRET),
     (r"passw(?:or)?ds?|passwort|passphrase|passcode|(?:^|_)pass", _PASSWORD),
-    (r"pwd", Telling("password", True, path=True)),
+    (r"pwd", SecretName("password", True, path=True)),
     (r"secrets?|secret_?key(?:_?base)?", _SECRET),
     (r"(?:access|refresh|auth|api|bearer|session|id|bot)_?tokens|token", _TOKEN),
-    (r"(?:account|shared_?access|storage)_?key", Telling("azure-key", False)),
-    (r"api_?keys?|access_?key|service_?key|admin_?key|auth_?key|subscription_?key", Telling("api-key", False)),
-    (r"(?:private|signing|encryption|master|shared|deploy|jwt|hmac|webhook)_?key", Telling("private-key", False, True)),
-    (r"authorization|(?:^|_)auth", Telling("authorization", False)),
-    (r"credentials?", Telling("credential", False, path=True)),
-    (r"(?:^|_)cookies?", Telling("cookie", False)),
+    (r"(?:account|shared_?access|storage)_?key", SecretName("azure-key", False)),
+    (r"api_?keys?|access_?key|service_?key|admin_?key|auth_?key|subscription_?key", SecretName("api-key", False)),
+    (
+        r"(?:private|signing|encryption|master|shared|deploy|jwt|hmac|webhook)_?key",
+        SecretName("private-key", False, True),
+    ),
+    (r"authorization|(?:^|_)auth", SecretName("authorization", False)),
+    (r"credentials?", SecretName("credential", False, path=True)),
+    (r"(?:^|_)cookies?", SecretName("cookie", False)),
 )
-_TELLING = tuple((Expression(f"(?:{ending})$"), kind) for ending, kind in _ENDINGS)
+_NAME_RULES = tuple((Expression(f"(?:{ending})$"), kind) for ending, kind in _ENDINGS)
 
 KEYWORDS = ("pass", "pwd", "secret", "token", "key", "auth", "credential")
-"""Lower-case pieces, one of which every telling name in running text holds."""
+"""Lower-case substrings; every secret name in running text contains one."""
 
 _FOLDER_VARIABLES = ("PWD", "OLDPWD")
 _HINTS = (*KEYWORDS, "cookie")
@@ -254,13 +256,13 @@ _HARMLESS = Expression(
     r"|context|budget|count|limit|next|prev|previous|page|pagination|continuation|stop|eos|bos|pad|unk|sep|mask|cls"
     r"|special|cancel|cancellation|abort|lookahead|operator|keyword|syntax|design|color|theme|per|used)_tokens?$|(?:amz|goog)_credential$"
 )
-_ASKING = Expression(
+_NOT_A_VALUE = Expression(
     r"^(?:is|has|show|hide|forgot|requires?|no|allow|uses?|missing|invalid|wrong|expired|validate|verify|get)_"
 )
 
 
-def telling(name: str) -> Telling | None:
-    """What a key name announces, or nothing; `input_tokens` and `nextPageToken` announce nothing."""
+def classify_name(name: str) -> SecretName | None:
+    """Return what a key name announces, or None; `input_tokens` and `nextPageToken` announce nothing."""
     lowered = name.lower()
     if (
         not any(hint in lowered for hint in _HINTS)
@@ -271,9 +273,9 @@ def telling(name: str) -> Telling | None:
         return None
     snake = "_".join(_HUMP.compiled.findall(name)).lower()
     snake = _QUALIFIER.compiled.sub("", snake)
-    if _HARMLESS.compiled.search(snake) or _ASKING.compiled.match(snake):
+    if _HARMLESS.compiled.search(snake) or _NOT_A_VALUE.compiled.match(snake):
         return None
-    return next((kind for pattern, kind in _TELLING if pattern.compiled.search(snake)), None)
+    return next((kind for pattern, kind in _NAME_RULES if pattern.compiled.search(snake)), None)
 
 
 _PLACEHOLDERS = (
@@ -305,14 +307,14 @@ _REFERENCE = Expression(r"[A-Za-z_$][\w$]*(?:[!?]?(?:\.|::|->)[A-Za-z_$][\w$]*)+
 
 
 def is_placeholder(value: str) -> bool:
-    """True of what stands where a secret would stand: empty, crossed out, a variable, a type, a request for one."""
+    """Return True for a stand-in of a secret: empty, crossed out, a variable, a type, a request for one."""
     return len(value) <= 500 and bool(
         _PLACEHOLDER.compiled.fullmatch(value) or _ELIDED_OR_TEMPLATE.compiled.search(value)
     )
 
 
 def is_wordlike(value: str) -> bool:
-    """True of names and words (`user_password`, `getToken2`), whose parts are long and mostly letters."""
+    """Return True for names and words (`user_password`, `getToken2`), whose parts are long and mostly letters."""
     parts = _HUMP.compiled.findall(value)
     if not parts or _STRANGE.compiled.search(value):
         return False
@@ -322,12 +324,14 @@ def is_wordlike(value: str) -> bool:
 
 
 def is_location(value: str, path: bool) -> bool:
-    """True of URLs and of paths made of words, or of any path if so asked; a URL's own secret has its rules."""
+    """Return True for URLs and for paths made of words, or for any path if `path`; secrets in URLs have their own
+    rules.
+    """
     return _LOCATION.compiled.fullmatch(value) is not None and (path or "://" in value or is_wordlike(value))
 
 
 def is_reference(value: str) -> bool:
-    """True of `self.token` and `settings::SECRET`, which name a secret without giving it."""
+    """Return True for `self.token` and `settings::SECRET`, which name a secret without containing it."""
     return _REFERENCE.compiled.fullmatch(value) is not None and is_wordlike(value)
 
 
@@ -338,7 +342,7 @@ def entropy(value: str) -> float:
 
 
 class Style:
-    """How a value stands after its name; PLAIN is an environment or connection string, where anything goes."""
+    """How a value follows its name; PLAIN is an environment or connection string, where any value is allowed."""
 
     QUOTED = "quoted"
     PLAIN = "plain"
@@ -355,10 +359,10 @@ _SHORT_WORD = 8
 _SHORT_NUMBER = 9
 
 
-def is_given(value: str, kind: Telling, style: str) -> bool:
-    """Whether what stands after a telling name in running text is a secret rather than code, a type or a label."""
+def is_secret_in_text(value: str, kind: SecretName, style: str) -> bool:
+    """Return True if the value after a secret name in running text is a secret rather than code, a type or a label."""
     sample = value[:_SAMPLE]
-    if _is_innocent(sample, kind) or is_reference(sample):
+    if _is_harmless(sample, kind) or is_reference(sample):
         return False
     least, floor = (4, 1.5) if style == Style.PLAIN else (6, 2.0) if kind.strong else (8, 2.5)
     if len(sample) < least or entropy(sample) < floor:
@@ -366,7 +370,7 @@ def is_given(value: str, kind: Telling, style: str) -> bool:
     if not kind.strong and not _LETTER.compiled.search(sample):
         return False
     wordlike = is_wordlike(sample) and not (kind is _AWS_SECRET and len(sample) == _AWS_SECRET_SIZE)
-    if wordlike and telling(sample) and not (sample.islower() and sample.isalpha() and style != Style.BARE):
+    if wordlike and classify_name(sample) and not (sample.islower() and sample.isalpha() and style != Style.BARE):
         return False
     if style == Style.PLAIN:
         return not _CALL_OR_TAG.compiled.fullmatch(sample)
@@ -376,19 +380,19 @@ def is_given(value: str, kind: Telling, style: str) -> bool:
     return not _CODE.compiled.search(sample) and (not wordlike or (kind.strong and _is_word_with_number(sample)))
 
 
-def is_kept(value: str, kind: Telling) -> bool:
-    """Whether a string under a telling name in data is a secret; here only the obviously innocent is let through."""
-    if _is_innocent(value, kind):
+def is_secret_in_data(value: str, kind: SecretName) -> bool:
+    """Return True if a string under a secret key in data is a secret; only obviously harmless values are excluded."""
+    if _is_harmless(value, kind):
         return False
     if kind.strong:
         return True
     if (value.isalpha() and len(value) <= _SHORT_WORD) or (value.isdigit() and len(value) <= _SHORT_NUMBER):
         return False
-    words = value.split()
-    return len(words) < 3 or sum(map(is_wordlike, words)) * 2 < len(words)
+    terms = value.split()
+    return len(terms) < 3 or sum(map(is_wordlike, terms)) * 2 < len(terms)
 
 
-def _is_innocent(value: str, kind: Telling) -> bool:
+def _is_harmless(value: str, kind: SecretName) -> bool:
     return is_placeholder(value) or value.lower() == kind.rule or is_location(value, kind.path)
 
 

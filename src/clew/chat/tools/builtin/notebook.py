@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from clew.api.token_estimate import tokens
+from clew.api.token_estimate import estimate_tokens
 from clew.chat.tools import read_tracking
 from clew.chat.tools.atomic_files import content, put
 from clew.chat.tools.image_files import block
@@ -33,7 +33,7 @@ def shown(path: Path, data: bytes, most: int) -> CallResult:
             blocks[-1] = {"type": "text", "text": f"{blocks[-1]['text']}\n\n{part['text']}"}
         else:
             blocks.append(part)
-    if (count := tokens(blocks)) > most:
+    if (count := estimate_tokens(blocks)) > most:
         raise ToolFailed(
             f"File content ({count} tokens) exceeds maximum allowed tokens ({most}). "
             "Look at single cells with Bash, such as jq '.cells[0].source'.",

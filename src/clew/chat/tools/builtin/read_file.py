@@ -12,7 +12,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from clew.api.token_estimate import CHARACTERS, tokens
+from clew.api.token_estimate import CHARACTERS_PER_TOKEN, estimate_tokens
 from clew.chat.tools.atomic_files import LARGEST, Content, content, digest, regular
 from clew.chat.tools.builtin.notebook import shown
 from clew.chat.tools.image_files import picture
@@ -102,7 +102,7 @@ def _text(path: Path, found: Content, start: int, limit: int | None, is_part: bo
 
 
 def _tokens(lines: list[str]) -> int:
-    return tokens("\n".join(lines))
+    return estimate_tokens("\n".join(lines))
 
 
 def _too_long(count: int) -> ToolFailed:
@@ -115,7 +115,7 @@ def _too_long(count: int) -> ToolFailed:
 
 def _page(lines: list[str]) -> list[str]:
     """The first lines that are few enough tokens together."""
-    room = MOST_TOKENS * CHARACTERS
+    room = MOST_TOKENS * CHARACTERS_PER_TOKEN
     for count, line in enumerate(lines):
         room -= len(line) + 1
         if room < 0:
@@ -152,7 +152,7 @@ def _streamed(path: Path, size: int, start: int, limit: int | None) -> tuple[Cal
         raise ToolFailed(
             f"{path} has {told_size(size)}, which is too large for Read. Use Bash, such as sed -n '1,200p'."
         )
-    kept, room, number = bytearray(), MOST_TOKENS * CHARACTERS * 4, 1
+    kept, room, number = bytearray(), MOST_TOKENS * CHARACTERS_PER_TOKEN * 4, 1
     stop = start + limit if limit is not None else None
     hashed = hashlib.sha256()
     with regular(path) as file:
@@ -165,7 +165,7 @@ def _streamed(path: Path, size: int, start: int, limit: int | None) -> tuple[Cal
                     if number >= start and (stop is None or number < stop):
                         kept += line
                         if len(kept) > room:
-                            raise _too_long(tokens(kept.decode("utf-8", "replace")))
+                            raise _too_long(estimate_tokens(kept.decode("utf-8", "replace")))
                     number += line.endswith(b"\n")
             number = last
     if b"\0" in kept:

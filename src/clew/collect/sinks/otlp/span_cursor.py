@@ -23,7 +23,7 @@ from clew.facts.token_usage import usage
 from clew.system.sqlite_file import WriteTransaction
 from clew.wire.bulk_scan import scan
 from clew.wire.side_files import AgentMeta
-from clew.wire.usage_fields import PROBE, Billed
+from clew.wire.usage_fields import USAGE_KEY, Billed
 
 QUIET = 900 * 10**9  # nanoseconds that a file is left alone before its open spans are sent
 _REST = 20  # times as long as it took to look at a file
@@ -146,7 +146,7 @@ class SpanCursor:
         named = file.session or conversation.id
         meta = self._meta(host, file.session, file.agent, policy) if file.agent else AgentMeta()
         caller = meta.tool_use_id or (self._caller(host, named, file.agent, policy) if file.agent else "")
-        billed = (entry for piece in scan(data, shape=Billed, holding=PROBE) for entry in piece.spoken)
+        billed = (entry for piece in scan(data, shape=Billed, holding=USAGE_KEY) for entry in piece.spoken)
         return SpanSource(
             named,
             file.agent,
