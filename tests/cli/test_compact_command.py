@@ -95,4 +95,4 @@ def test_a_dry_run(clew: Run, path: Path, claude: Path) -> None:
 def test_turns_that_are_not_there(clew: Run, path: Path) -> None:
     assert clew("compact", path.stem, "--extractive", "--turns", "1-9")[0] == 1
     code, _, err = clew("compact", path.stem, "--extractive", "--keep-last", "4")
-    assert (code, err) == (2, "clew: Refused: no turn would be summed up.\n")
+    assert (code, err) == (2, "clew: Refused: no turn would be summarised.\n")

@@ -168,7 +168,7 @@ def test_a_string_among_the_blocks_is_sent_as_it_is_by_old_versions(version: str
 @pytest.mark.parametrize("version", ["2.1.100", "2.1.200"])
 def test_a_string_among_the_blocks_of_a_reply_ends_some_versions(version: str) -> None:
     found = with_strings(prompt=[text("go")], said=["bare", text("hi")])
-    refusal = f"line 2 holds a plain string among its blocks, which ends version {version}"
+    refusal = f"line 2 contains a plain string among its blocks, which crashes version {version}"
     assert clew.request(found, version).refusal == refusal
 
 

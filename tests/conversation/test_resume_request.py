@@ -144,7 +144,7 @@ def test_why_there_is_no_request() -> None:
     assert clew.request(refusals["the model ended this conversation"], OLD).is_resumable
     lost = session({"type": "user", "uuid": "A"}, user("B", "A", "x"))
     assert clew.request(lost).is_resumable
-    assert clew.request(lost, OLD).refusal == "line 1 has no message, which ends version 2.1.45"
+    assert clew.request(lost, OLD).refusal == "line 1 has no message, which crashes version 2.1.45"
 
 
 def test_a_snapshot_of_files_without_content_is_refused_where_its_message_is_sent() -> None:
@@ -152,7 +152,7 @@ def test_a_snapshot_of_files_without_content_is_refused_where_its_message_is_sen
     empty, whole = {"type": "file-history-snapshot"}, {"type": "file-history-snapshot", "snapshot": {}}
     for message in ("A", "D"):
         found = clew.request(session(*lines, {**empty, "messageId": message}))
-        assert found.refusal == "line 5 has no snapshot, which ends version 2.1.325"
+        assert found.refusal == "line 5 has no snapshot, which crashes version 2.1.325"
     assert clew.request(session(*lines, {**empty, "messageId": "B"})).is_resumable
     assert clew.request(session(*lines, {**empty, "messageId": "A"}, {**whole, "messageId": "A"})).is_resumable
 
@@ -319,7 +319,7 @@ def test_a_worktree_without_its_repository_is_refused_and_one_that_is_gone_is_no
     (tmp_path / "tree" / ".git").write_text(f"gitdir: {tmp_path / 'repository'}\n")
     assert clew.request(found, NEW).is_resumable
     (tmp_path / "repository").rmdir()
-    assert "belongs to no repository" in clew.request(found, NEW).refusal
+    assert "does not belong to a repository" in clew.request(found, NEW).refusal
     assert clew.request(found, OLD).is_resumable
 
 

@@ -42,7 +42,7 @@ def test_levels_get_shorter() -> None:
         ("2:verbatim,x:short", 12, "A band is not written as TURNS:LEVEL"),
         ("-1:short", 1, "A band is not written as TURNS:LEVEL"),
         ("5:tiny", 1, "No level is called 'tiny'"),
-        ("rest:short,5:brief", 12, "Nothing can come behind 'rest'"),
+        ("rest:short,5:brief", 12, "Nothing can follow 'rest'"),
     ],
 )
 def test_what_cannot_be_understood_is_told_with_its_place(text: str, at: int, reason: str) -> None:

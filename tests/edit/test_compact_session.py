@@ -131,11 +131,11 @@ def test_an_earlier_summary_is_part_of_what_is_summed_up() -> None:
 
 def test_turns_that_were_summed_up_before_cannot_be_again() -> None:
     found = plan(session(chat(2, chat(2).compact("The first half."), first=3)))
-    with pytest.raises(Refused, match="turns 1 to 2 were summed up before"):
+    with pytest.raises(Refused, match="turns 1 to 2 were already summarised"):
         found.compact("x", turns=(1, 2))
-    with pytest.raises(Refused, match="turns 1 to 2 were summed up before"):
+    with pytest.raises(Refused, match="turns 1 to 2 were already summarised"):
         found.compact("x", keep_last=2)
-    with pytest.raises(Refused, match="no turn would be summed up"):
+    with pytest.raises(Refused, match="no turn would be summarised"):
         plan(session(chat(1))).compact("x", keep_last=1)
     with pytest.raises(Refused, match="no turn is left"):
         plan(session(talk())).compact("x")
@@ -145,7 +145,7 @@ def test_turns_that_were_summed_up_before_cannot_be_again() -> None:
 
 def test_the_range_has_to_begin_where_messages_were_preserved() -> None:
     found = plan(session(chat(3, chat(2).compact("The first half.", keep=3), first=3)))
-    with pytest.raises(Refused, match="preserved messages; begin with that turn"):
+    with pytest.raises(Refused, match="preserved messages; start the range with that turn"):
         found.compact("x", turns=(4, 4))
     assert found.compact("x", turns=(1, 4)).violations == ()
 

@@ -88,7 +88,7 @@ def readable_entries(items: Iterable[Item], era: Era) -> Iterable[Entry]:
     for item in items:
         if not isinstance(item, Entry) and item.line.size < _SHORT and item.raw.strip() == b"null":
             if era.dies_of_null_lines:
-                raise Unreadable(f"line {item.line.number} is null, which ends version {era.version}")
+                raise Unreadable(f"line {item.line.number} is null, which crashes version {era.version}")
             if era.stops_at_null_lines:
                 return
         if isinstance(item, Entry):
@@ -168,7 +168,7 @@ def _refuse_bad_file(entries: Sequence[Entry], era: Era) -> None:
     if era.reads_every_message:
         for entry in entries:
             if entry.type in SPOKEN and entry.message is None:
-                raise Unreadable(f"line {entry.line.number} has no message, which ends version {era.version}")
+                raise Unreadable(f"line {entry.line.number} has no message, which crashes version {era.version}")
 
 
 def _refuse_bad_entries(path: Sequence[Entry], era: Era) -> None:
@@ -179,15 +179,15 @@ def _refuse_bad_entries(path: Sequence[Entry], era: Era) -> None:
         elif entry.type == "assistant" and entry.message and isinstance(entry.message.content, str):
             fault = "is a plain string"
         elif entry.type in SPOKEN and None in _content(entry):
-            fault = "holds null among its blocks"
+            fault = "contains null among its blocks"
         elif era.dies_of_strings_in_replies and entry.type == "assistant" and _has_strings(entry):
-            fault = "holds a plain string among its blocks"
+            fault = "contains a plain string among its blocks"
         elif era.reads_text_marks and entry.type == "user" and _has_odd_text(entry):
-            fault = "has a text that is none"
+            fault = "has a text block without text"
         elif entry.type == "attachment" and bytes(entry.attachment) in (b"", b"null"):
             fault = "" if era.survives_bad_attachments else "has no attachment"
         if fault:
-            raise Unreadable(f"line {entry.line.number} {fault}, which ends version {era.version}")
+            raise Unreadable(f"line {entry.line.number} {fault}, which crashes version {era.version}")
 
 
 def _refuse_empty_snapshots(entries: Sequence[Entry], path: Sequence[Entry], era: Era) -> None:
@@ -196,7 +196,7 @@ def _refuse_empty_snapshots(entries: Sequence[Entry], path: Sequence[Entry], era
     for entry in path:
         snapshot = snapshots.get(entry.uuid or "")
         if snapshot is not None and snapshot.data.get("snapshot") is None:
-            raise Unreadable(f"line {snapshot.line.number} has no snapshot, which ends version {era.version}")
+            raise Unreadable(f"line {snapshot.line.number} has no snapshot, which crashes version {era.version}")
 
 
 def _has_odd_text(entry: Entry) -> bool:
@@ -225,7 +225,7 @@ def _refuse_broken_worktree(entries: Sequence[Entry], era: Era) -> None:
     except (OSError, ValueError):  # there is no worktree, or a whole repository
         return
     if link.startswith("gitdir:") and not Path(path, link.removeprefix("gitdir:").strip()).exists():
-        raise Unreadable(f"the worktree {path} belongs to no repository")
+        raise Unreadable(f"the worktree {path} does not belong to a repository")
 
 
 def _resume_model(path: Sequence[Entry]) -> str:

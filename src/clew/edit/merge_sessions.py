@@ -52,9 +52,11 @@ def merge(plan: Plan, other: Session) -> tuple[Plan, Merged]:
     ours, theirs = plan.session, split_damaged(other)
     merged = _compare(ours, theirs)
     if not merged.common:
-        raise Refused([f"{plan.source.id[:8]} and {other.id[:8]} share no entry, so they are not the same session"])
+        raise Refused(
+            [f"{plan.source.id[:8]} and {other.id[:8]} share no entry, so they are not copies of one session"]
+        )
     if not merged.other:
-        raise Refused([f"{other.id[:8]} has nothing that {plan.source.id[:8]} has not"])
+        raise Refused([f"{other.id[:8]} has no entry that {plan.source.id[:8]} lacks"])
     extra, agents, names = _plan_files(plan, other)
     added = tuple(_move_paths(item, plan, other, names) for item in _added_items(ours, theirs))
     items = renumber(_insert_items(ours, theirs, added))
@@ -216,5 +218,5 @@ def _session_file(session: Session) -> SessionFile:
     if isinstance(session.file, SessionFile):
         return session.file
     if session.path is None:
-        raise Refused(["a session that lies in no file cannot be merged"])
+        raise Refused(["a session that is not in a file cannot be merged"])
     return session_at(session.path)

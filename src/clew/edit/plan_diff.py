@@ -68,5 +68,5 @@ def _describe_change(before: Item, after: Item) -> str:
     old, new = before.data, after.data
     names = [name for name in {**old, **new} if encode(old.get(name)) != encode(new.get(name))]  # == fails on deep ones
     if names and set(names) <= set(_LINKS):
-        return "linked anew"
+        return "relinked"
     return f"{', '.join(names)}: {len(before.raw)} → {len(after.raw)} bytes"

@@ -74,7 +74,7 @@ class Redactor:
         try:
             return _reuse_unchanged(data, _unwrap(self.value(_ENTRY_FORM.held(data)), self._redact_thinking))  # type: ignore[no-any-return]
         except RecursionError:
-            raise Refused(["a line is nested too deeply to be looked through"]) from None
+            raise Refused(["a line is nested too deeply to be searched"]) from None
 
     def _redact_thinking(self, block: dict[str, Any]) -> Any:
         open_part = {name: value for name, value in block.items() if name not in ("type", "signature")}

@@ -23,7 +23,7 @@ class TitleLine:
 def retitle(session: Session, title: str, *, dry_run: bool = False) -> TitleLine:
     """Set the title of a session."""
     if not title.strip():
-        raise Refused(["a title without words is none"])
+        raise Refused(["the title is empty"])
     return _append_line(session, "custom-title", "customTitle", title.strip(), dry_run)
 
 
@@ -36,7 +36,7 @@ def _append_line(session: Session, kind: str, field: str, value: str, dry_run: b
     if "\n" in value or "\r" in value:
         raise Refused([f"a {field} is one line"])
     if session.path is None:
-        raise Refused(["a session that lies in no file cannot be named"])
+        raise Refused(["a session that is not in a file cannot be renamed"])
     line = {"type": kind, field: value, "sessionId": session.id}
     former = newest_line(session, kind) or {**line, field: ""}
     if dry_run or former == line:

@@ -61,13 +61,13 @@ class Trim:
     def steps(self) -> Iterator[str]:
         """Descriptions of the steps."""
         if self.compacted:
-            yield "remove what stands before the last compaction"
+            yield "remove everything before the last compaction"
         if self.tools:
             yield str(self.tools)
         if self.thinking:
             yield "remove thinking"
         if self.pictures:
-            yield "replace pictures by notes"
+            yield "replace images by placeholders"
         if self.copies:
             yield "remove copies of results"
         yield from (f"remove {_LINES[group]}" for group in sorted(self.lines))

@@ -130,13 +130,13 @@ def undo(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> 
         return _undo_line(record, journal, dry_run)
     if record.is_unfinished and _is_running(record):
         busy = Busy(record.made, record.time)
-        busy.hint = "It is being written right now. Try again when that is done."
+        busy.hint = "It is being written. Try again when that has finished."
         raise busy
     present = [Path(path) for path in record.files if os.path.lexists(path)]
     changed = [path.name for path in present if record.files[str(path)] not in ("", digest(path))]
     if changed:
-        refused = Refused([f"{name} was changed since clew wrote it" for name in changed])
-        refused.hint = "It may hold new turns. If it is to go all the same, remove it yourself."
+        refused = Refused([f"{name} was changed after clew wrote it" for name in changed])
+        refused.hint = "It may contain new turns. To remove it anyway, delete the file yourself."
         raise refused
     drafts = (
         [draft for path in map(Path, record.files) for draft in find_leftover_drafts(path)]
@@ -165,7 +165,7 @@ def _undo_line(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> tuple
     if not is_newest and any(
         encode(entry.data) == encode(line) for entry in session.entries if entry.type == line["type"]
     ):
-        refused = Refused([f"{path.stem[:8]} has got another {line['type']} since"])
+        refused = Refused([f"{path.stem[:8]} got another {line['type']} since"])
         refused.hint = "Set the one you want with clew retitle or clew tag."
         raise refused
     if not dry_run:

@@ -46,7 +46,7 @@ def _check(before: Session, after: Session, sent: Request) -> Iterable[str]:
     orphaned = {block.tool_use_id for entry in before.pairing.orphans for block in entry.results}
     for entry in after.pairing.orphans:
         if any(block.tool_use_id not in orphaned for block in entry.results):
-            yield f"the result in line {entry.line.number} would answer no call"
+            yield f"the result in line {entry.line.number} would have no call"
     if sent.refusal and not request(before).refusal:
         yield f"a resume would be refused: {sent.refusal}"
     if broken := _broken_rules(sent):

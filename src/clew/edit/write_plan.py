@@ -130,7 +130,7 @@ def _is_withheld(plan: Plan, job: FileJob) -> bool:
 def _find_leaks(plan: Plan, paths: tuple[Path, ...]) -> Iterator[str]:
     for path in paths if plan.redactor else ():
         if plan.redactor and has_leak(path, plan.redactor):
-            yield f"{path.name} would still show what should be hidden"
+            yield f"{path.name} would still contain what should be redacted"
 
 
 def _read_content(plan: Plan, path: Path) -> Iterator[bytes]:

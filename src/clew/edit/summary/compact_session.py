@@ -76,7 +76,7 @@ def choose_range(session: Session, turns: tuple[int, int] | None = None, keep_la
     content = resume_content(session)
     live = content.hanging
     if not live:
-        raise Refused(["no turn is left to sum up"])
+        raise Refused(["no turn is left to summarise"])
     first, last = turns or (1, live[-1].number - keep_last)
     for number in (first, last) if turns else ():
         if not 1 <= number <= len(session.turns):
@@ -96,7 +96,9 @@ def choose_range(session: Session, turns: tuple[int, int] | None = None, keep_la
         else:
             break
     if head and content.top is not None and _preserves(content.top):
-        raise Refused([f"the compaction before turn {live[0].number} preserved messages; begin with that turn"])
+        raise Refused(
+            [f"the compaction before turn {live[0].number} preserved messages; start the range with that turn"]
+        )
     return Range(content, head, middle, tail)
 
 
@@ -221,5 +223,5 @@ def _splits_call(earlier: Sequence[Turn], later: Sequence[Turn]) -> bool:
 
 def _nothing_message(first: int, last: int, live: Sequence[Turn]) -> str:
     if last < live[0].number and first <= last:
-        return f"turns {first} to {last} were summed up before"
-    return "no turn would be summed up"
+        return f"turns {first} to {last} were already summarised"
+    return "no turn would be summarised"
