@@ -173,8 +173,8 @@ def test_children_may_stand_before_their_parents() -> None:
     found = session(reply("C", "B", text("2")), user("B", "A", "two"), reply("A", None, text("1")))
     assert found.graph.problems == ()
     assert uuids(found.graph.path("C")) == ["A", "B", "C"]
-    assert found.graph.descends("C", "A")
-    assert not found.graph.descends("A", "C")
+    assert list(found.graph.ancestry("C")) == ["C", "B", "A"]
+    assert list(found.graph.ancestry("A")) == ["A"]
 
 
 # -- kinds of entries

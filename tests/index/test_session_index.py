@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import clew
 from clew.errors import BadQuery
+from clew.index.session_index import Index
 from tests.index.helper import (
     DAY,
     NOW,
@@ -445,3 +447,12 @@ def test_the_demo_is_searched(demo: object, tmp_path: Path) -> None:
     assert isinstance(demo, Index)
     assert len(demo.search("", limit=100)) > 5
     assert demo.search("is:error", limit=50)
+
+
+def test_titles_of_the_index_are_those_of_the_session(demo: Index) -> None:
+    """The index keeps the parts of a title as columns, because a search must not load the session model."""
+    results = demo.search("", limit=1000)
+    assert len(results) > 5
+    for hit in results:
+        if not hit.agents:
+            assert hit.title == clew.read(hit.path).title, hit.path

@@ -30,6 +30,7 @@ class Branch:
 
     @property
     def own(self) -> tuple[Entry, ...]:
+        """The prompts that are not on the active branch."""
         return self.prompts[self.shared :]
 
 

@@ -132,9 +132,6 @@ class Graph:
             yield uuid
             uuid = self.parents.get(uuid)
 
-    def descends(self, uuid: str, ancestor: str) -> bool:
-        return any(step == ancestor for step in self.ancestry(uuid))
-
 
 def find_cycles(parents: Mapping[N, N | None]) -> list[list[N]]:
     """Return the cycles of a map in which each node has at most one parent."""

@@ -35,7 +35,7 @@ class Chain:
     order: tuple[Entry, ...]
     era: Era
     agent: bool = False
-    ends: Mapping[str | None, Entry] = field(default_factory=dict)  # the last of the lines put behind an anchor
+    ends: Mapping[str | None, Entry] = field(default_factory=dict)  # by anchor, the last line that was moved after it
 
     def named_parent(self, entry: Entry) -> Entry | None:
         """Return the parent that an entry names, if it is in the file."""

@@ -42,7 +42,7 @@ class Request:
     leaf: Entry | None = None
     path: tuple[Entry, ...] = ()
     refusal: str = ""
-    left_out: int = 0  # attachments that Claude Code would put into words of its own, which are not in `messages`
+    left_out: int = 0  # attachments whose text is not known and not in `messages`
 
     @property
     def is_resumable(self) -> bool:
@@ -222,7 +222,7 @@ def _refuse_broken_worktree(entries: Sequence[Entry], era: Era) -> None:
         return
     try:
         link = Path(path, ".git").read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError):  # there is no worktree, or a whole repository
+    except (OSError, ValueError):  # no worktree, or a complete repository
         return
     if link.startswith("gitdir:") and not Path(path, link.removeprefix("gitdir:").strip()).exists():
         raise Unreadable(f"the worktree {path} does not belong to a repository")

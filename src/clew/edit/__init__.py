@@ -1,4 +1,4 @@
-"""Edit sessions: a plan is an immutable chain of steps, verified, then written as a new session beside the original.
+"""Edit sessions: a plan is an immutable chain of steps, verified, then written as a new session next to the original.
 
 Modules:
     drop_turns          Remove turns from a session, or everything after a position.
