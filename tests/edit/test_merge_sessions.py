@@ -161,7 +161,7 @@ def test_sessions_that_share_nothing_are_refused(tmp_path: Path) -> None:
 
 def test_one_that_has_nothing_more_is_refused(tmp_path: Path) -> None:
     path = begun().write(tmp_path / "b")
-    with pytest.raises(Refused, match="has nothing that"):
+    with pytest.raises(Refused, match="has no entry that"):
         plan(clew.read(begun().user("x").write(tmp_path / "a"))).merge(clew.read(path))
 
 

@@ -135,7 +135,7 @@ def undo(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> 
     present = [Path(path) for path in record.files if os.path.lexists(path)]
     changed = [path.name for path in present if record.files[str(path)] not in ("", digest(path))]
     if changed:
-        refused = Refused([f"{name} was changed after clew wrote it" for name in changed])
+        refused = Refused([f"{name} was changed since clew wrote it" for name in changed])
         refused.hint = "It may contain new turns. To remove it anyway, delete the file yourself."
         raise refused
     drafts = (
