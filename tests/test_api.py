@@ -124,7 +124,7 @@ def test_sessions_of_a_time(tree: Path) -> None:
     assert [s.id for s in clew.sessions(until="7d")] == [BED]
     assert {s.id for s in clew.sessions(since=datetime.now(UTC) - timedelta(days=60))} == {GATE, PATH, BED}
     assert list(clew.sessions(since="7d", until="8d")) == []
-    with pytest.raises(ValueError, match="is no time"):
+    with pytest.raises(ValueError, match="is not a time"):
         list(clew.sessions(since="soon"))
 
 

@@ -615,7 +615,7 @@ def test_without_httpx_the_error_names_the_extra() -> None:
     script += "except Exception as error:\n    print(type(error).__name__, error, error.hint)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == (
-        "ApiError The client of the Messages API needs the package httpx. Install it with: pip install 'clew[chat]'\n"
+        "ApiError The client of the Messages API requires the package httpx. Install it with: pip install 'clew[chat]'\n"
     )
 
 

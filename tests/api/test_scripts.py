@@ -133,12 +133,12 @@ def test_json_and_toml_say_the_same() -> None:
     ],
 )
 def test_a_script_that_cannot_be_read_is_refused_in_a_sentence(script: str, told: str) -> None:
-    with pytest.raises(ValueError, match=rf"^The script cannot be read: .*({told})"):
+    with pytest.raises(ValueError, match=rf"^Cannot read the script: .*({told})"):
         parse_script(script.encode())
 
 
 def test_a_toml_script_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(ValueError, match="The script cannot be read"):
+    with pytest.raises(ValueError, match="Cannot read the script"):
         parse_script(b"[[", is_toml=True)
 
 

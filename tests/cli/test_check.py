@@ -88,7 +88,7 @@ def test_problems_are_told_with_their_lines(run: Run, claude: Path) -> None:
     assert code == 2
     assert "is damaged but resumable: 2.1.325 brings back all 2 prompts in spite of 1 missing parent." in out
     assert "  Line 3: the parent " in out
-    assert "  Line 3: the result answers no call." in out
+    assert "  Line 3: the result belongs to no call." in out
     assert re.search(r"^2\.1\.45 +yes +\d+ +1 of 2 \(50%\)$", out, re.MULTILINE)
 
 

@@ -80,7 +80,7 @@ def test_a_model_that_fails(clew: Run, path: Path, claude: Path) -> None:
     with running(MockScript(otherwise=[ScriptStep(fault=Fault(status=401))])) as server:
         code, out, err = clew("compact", path.stem, "--base-url", server.url)
     assert (code, out) == (2, "")
-    assert err.startswith("clew: invalid x-api-key.\nLook whether ANTHROPIC_API_KEY")
+    assert err.startswith("clew: invalid x-api-key.\nCheck ANTHROPIC_API_KEY")
     assert len(list(claude.glob("projects/*/*.jsonl"))) == 1
 
 

@@ -136,8 +136,8 @@ def test_without_a_key(clew: Run, path: Path) -> None:
     code, out, err = clew("compress", path.stem, *BANDS)
     assert (code, out) == (2, "")
     assert err.splitlines() == [
-        "clew: There is no key for https://api.anthropic.com.",
-        "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN to one of your own. Or summarise without a model: --extractive",
+        "clew: No key is set for https://api.anthropic.com.",
+        "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN to your key. Or summarise without a model: --extractive",
     ]
 
 

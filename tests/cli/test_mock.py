@@ -160,6 +160,6 @@ def test_a_script_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path, caps
     bad = tmp_path / "bad.json"
     bad.write_text('{"rulez": []}')
     assert main(["mock", "--script", str(bad), "--ask", "x"]) == 2
-    assert capsys.readouterr().err.startswith("clew: The script cannot be read: Object contains unknown field `rulez`")
+    assert capsys.readouterr().err.startswith("clew: Cannot read the script: Object contains unknown field `rulez`")
     assert main(["mock", "--script", str(tmp_path / "none.json")]) == 2
     assert "none.json" in capsys.readouterr().err

@@ -118,7 +118,7 @@ def test_a_default_gives_way_to_what_a_query_chooses(claude: Path, clew: Run, mo
     ("setting", "sentence"),
     [
         ("[search]\ndefault = in:talk\n", "cannot be read"),
-        ("[search]\ndefault = 5\n", "write the search default as text"),
+        ("[search]\ndefault = 5\n", "is not a string"),
         ('[search]\ndefault = "wombat"\n', "may hold filters only"),
         ('[search]\ndefault = "in:nowhere"\n', "is not valid: in: takes title, prompt"),
     ],

@@ -62,7 +62,7 @@ def test_help_names_every_command_and_each_has_its_own(capsys: pytest.CaptureFix
         (["show", "a", "b"], "unrecognized arguments: b", "Try: clew show --help"),
         (["ls", "stars"], "invalid choice: 'stars'", "Try: clew ls --help"),
         (["ls", "-n", "x"], "'x' is not a number of things", "Try: clew ls --help"),
-        (["ls", "--since", "soon"], "'soon' is no time: write 7d", "Try: clew ls --help"),
+        (["ls", "--since", "soon"], "'soon' is not a time: write 7d", "Try: clew ls --help"),
         (["show", "--depth", "abyss"], "invalid choice: 'abyss'", "Try: clew show --help"),
         (["show", "--last", "-1"], "'-1' is not a number of things", "Try: clew show --help"),
         (["ls", "--claude-dir"], "expected one argument", "Try: clew ls --help"),

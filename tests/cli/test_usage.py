@@ -157,7 +157,7 @@ def test_prices_of_ones_own(claude: Path, tmp_path: Path, clew: Run) -> None:
     for nonsense in ('{"models": 5}', "{", "[]"):
         settings.write_text(nonsense)
         code, _, err = clew("usage")
-        assert code == 2 and "is no table of prices" in err
+        assert code == 2 and "is not a price table" in err
 
 
 def test_nothing_there(claude: Path, clew: Run) -> None:

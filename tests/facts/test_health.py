@@ -333,7 +333,7 @@ def test_an_agent_that_no_call_answers_to_is_reported_unless_the_program_began_i
     (stray / "agent-abc1234.jsonl").write_bytes(child)
     (stray / "agent-acompact-9f.jsonl").write_bytes(child)
     found = health(read(path))
-    assert [(f.kind, f.text) for f in found.flaws] == [("agent", "no call answers to the agent abc1234")]
+    assert [(f.kind, f.text) for f in found.flaws] == [("agent", "no call belongs to the agent abc1234")]
     assert (found.agents, found.verdict) == (2, SOUND)
 
 

@@ -119,7 +119,7 @@ def test_a_table_of_ones_own_goes_first() -> None:
     ],
 )
 def test_a_table_that_makes_no_sense_is_refused(models: Any) -> None:
-    with pytest.raises(ValueError, match=r"mine\.json is no table of prices"):
+    with pytest.raises(ValueError, match=r"mine\.json is not a price table"):
         with_own(models=models)
 
 

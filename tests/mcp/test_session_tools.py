@@ -314,7 +314,7 @@ def test_nothing_below_the_claude_folder_is_written(tree: Tree, demo: DemoSummar
         ("search_sessions", {"query": "a", "limit": 0}, "`$.limit`"),
         ("search_sessions", {"query": "a", "limit": "many"}, "`$.limit`"),
         ("search_sessions", {"query": 'in:nowhere "'}, "in 'in:nowhere"),
-        ("list_sessions", {"since": "soon"}, "'soon' is no time"),
+        ("list_sessions", {"since": "soon"}, "'soon' is not a time"),
         ("read_session", {"id": "a", "depth": "abyss"}, "`$.depth`"),
         ("read_session", {"id": "a", "deep": 1}, "unknown field `deep`"),
         ("read_session", {"id": "../x"}, "No session answers to"),

@@ -384,7 +384,7 @@ def test_a_side_file_is_replaced_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["s.jsonl", "S.JSONL", "agent-1234567.jsonl"])
 def test_a_session_is_never_replaced(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"{}\n")
-    with pytest.raises(Refused, match="never written over"):
+    with pytest.raises(Refused, match="never overwritten"):
         replace(tmp_path / name, b"")
     assert (tmp_path / name).read_bytes() == b"{}\n"
 

@@ -139,7 +139,7 @@ def test_a_datetime_is_taken_as_it_is(zone: Zone) -> None:
     "odd", ["", "soon", "7", "d", "-1d", "7q", "2026-31-01", "99999999999d", "9999y", "9" * 5000 + "d"]
 )
 def test_what_is_no_time_is_refused_in_a_sentence(odd: str) -> None:
-    with pytest.raises(ValueError, match="is no time: write 7d"):
+    with pytest.raises(ValueError, match="is not a time: write 7d"):
         parse_user_time(odd, NINE)
 
 
