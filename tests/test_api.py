@@ -68,7 +68,7 @@ def test_too_little_of_an_id_stands_for_several(tree: Path) -> None:
     with pytest.raises(clew.Ambiguous) as caught:
         clew.find("3f2")
     assert caught.value.matches == (GATE, f"3f2b{GATE[4:]}")
-    assert str(caught.value) == "'3f2' stands for 2 sessions."
+    assert str(caught.value) == "'3f2' matches 2 sessions."
     assert GATE in caught.value.hint
 
 

@@ -1,16 +1,16 @@
 """Every exception that clew raises.
 
 ClewError
-├── NotFound      nothing answers to what was asked for
-├── Ambiguous     several things do
-├── BadQuery      a query that cannot be understood
-├── Refused       an edit that would leave a session unsound
-├── Busy          another process holds what is needed
-├── Stale         a file changed under the reader
-├── StoreError    a store beyond this machine failed
+├── NotFound      nothing matches
+├── Ambiguous     several things match
+├── BadQuery      an invalid query
+├── Refused       an edit that would leave a session invalid
+├── Busy          another process uses a file
+├── Stale         a file changed while it was read
+├── StoreError    a remote store failed
 └── ApiError      the Messages API failed
 
-Each says one sentence that names the thing asked for; `hint` is the next step. An `OSError` passes through, and
+Each message is one sentence that names its subject; `hint` is the next step. An `OSError` passes through, and
 damage in a transcript is a value (`clew.Damaged`), never an exception.
 """
 
@@ -42,77 +42,103 @@ def quote_input(text: str, max_length: int = 200) -> str:
 
 
 class ClewError(Exception):
-    """The base of all errors of this package."""
+    """The base class of all errors of this package.
+
+    `hint` is the next step, if the code that raises knows one that holds for every front end. Each front end (command line,
+    MCP, web) suggests its own step for `NotFound` without a hint: a command, a tool, a page.
+    """
 
     hint: str = ""
+
+    def __init__(self, message: str = "", *, hint: str = "") -> None:
+        super().__init__(message)
+        if hint:
+            self.hint = hint
 
 
 READ_ERRORS = (ClewError, OSError, *UNEXPECTED_ERRORS)
 
 
 class NotFound(ClewError):
-    def __init__(self, asked: str, kind: str = "session", near: Sequence[str] = ()) -> None:
-        super().__init__(f"No {kind} answers to {quote_input(asked)}.")
+    """Nothing matches `asked`; `near` are the closest names."""
+
+    def __init__(self, asked: str, kind: str = "session", near: Sequence[str] = (), *, hint: str = "") -> None:
+        suggestion = f"Did you mean {', '.join(near)}?" if near else ""
+        super().__init__(f"No {kind} matches {quote_input(asked)}.", hint=hint or suggestion)
         self.asked = asked
+        self.kind = kind
         self.near = tuple(near)
-        self.hint = f"Did you mean {', '.join(self.near)}?" if near else "List what there is with: clew ls"
 
 
 class TranscriptGone(NotFound):
-    """A session that the index, the prompt history or the archive knows, and whose transcript is not on the disk."""
+    """A session that the index, the prompt history or the archive knows, but whose transcript was deleted."""
 
-    def __init__(self, asked: str, sentence: str, hint: str) -> None:
-        super().__init__(asked)
+    def __init__(self, asked: str, sentence: str, *, hint: str) -> None:
+        super().__init__(asked, hint=hint)
         self.args = (sentence,)
-        self.hint = hint
 
 
 class Ambiguous(ClewError):
-    def __init__(self, asked: str, matches: Sequence[str], kind: str = "sessions") -> None:
-        super().__init__(f"{quote_input(asked)} stands for {len(matches)} {kind}.")
+    """Several `matches` fit `asked`."""
+
+    def __init__(self, asked: str, matches: Sequence[str], kind: str = "sessions", *, hint: str = "") -> None:
+        suggestion = "Give more of the id: " + ", ".join(matches[:8])
+        super().__init__(f"{quote_input(asked)} matches {len(matches)} {kind}.", hint=hint or suggestion)
         self.asked = asked
         self.matches = tuple(matches)
-        self.hint = "Give more of the id: " + ", ".join(self.matches[:8])
 
 
 class BadQuery(ClewError):
-    def __init__(self, text: str, at: int, reason: str) -> None:
-        super().__init__(f"{reason} in {quote_input(text)} at position {at + 1}.")
+    """A query that is invalid `at` a position."""
+
+    def __init__(self, text: str, at: int, reason: str, *, hint: str = "") -> None:
+        super().__init__(f"{reason} in {quote_input(text)} at position {at + 1}.", hint=hint)
         self.text = text
         self.at = at
         self.reason = reason
 
 
 class Refused(ClewError):
-    def __init__(self, violations: Sequence[str]) -> None:
-        super().__init__("Refused: " + "; ".join(violations) + ".")
+    """An operation that would leave a session invalid, or that the user must confirm."""
+
+    def __init__(self, violations: Sequence[str], *, hint: str = "") -> None:
+        super().__init__("Refused: " + "; ".join(violations) + ".", hint=hint)
         self.violations = tuple(violations)
 
 
 class Busy(ClewError):
-    def __init__(self, path: str, since: str = "") -> None:
-        super().__init__(f"{path} is in use{f' since {since}' if since else ''}.")
+    """Another process uses the file or session."""
+
+    def __init__(self, path: str, since: str = "", *, hint: str = "") -> None:
+        super().__init__(f"{path} is in use{f' since {since}' if since else ''}.", hint=hint)
         self.path = path
         self.since = since
 
 
 class Stale(ClewError):
+    """A file changed while it was being read."""
+
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path} changed while it was being read.")
+        super().__init__(f"{path} changed while it was being read.", hint="Try again.")
         self.path = path
-        self.hint = "Try again."
 
 
 class StoreError(ClewError):
-    def __init__(self, message: str, kind: str, retryable: bool) -> None:
-        super().__init__(message)
+    """A store on another machine, or a sink, failed; `kind` says how."""
+
+    def __init__(self, message: str, kind: str, retryable: bool, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.kind = kind
         self.retryable = retryable
 
 
 class ApiError(ClewError):
-    def __init__(self, message: str, kind: str, status: int | None = None, retry_after: float | None = None) -> None:
-        super().__init__(message)
+    """The Messages API failed; `kind` is the API's error type, or ours for failures of the connection."""
+
+    def __init__(
+        self, message: str, kind: str, status: int | None = None, retry_after: float | None = None, *, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
         self.kind = kind
         self.status = status
         self.retry_after = retry_after

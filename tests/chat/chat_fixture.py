@@ -23,11 +23,11 @@ from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.journal import Journal
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext, ToolState
+from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolState
 from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed, optional
 from clew.conversation.load import read, request
 from clew.conversation.session import Session
-from clew.wire.json_codec import decode
+from clew.wire.json_codec import Json, decode
 from clew.wire.project_slug import slug
 
 MODEL = "claude-sonnet-4-5"

@@ -18,11 +18,11 @@ from clew.chat.engine import Engine
 from clew.chat.permission.decision import Decision
 from clew.chat.tools.builtin.background import BASH_OUTPUT, TASK_OUTPUT, TASK_STOP
 from clew.chat.tools.builtin.bash import BASH
-from clew.chat.tools.tool import CallResult, Json, ToolContext
+from clew.chat.tools.tool import CallResult, ToolContext
 from clew.chat.tools.tool_spec import FLAG, TEXT, SpecTool, fields, needed, optional
 from clew.errors import NotFound
 from clew.facts.token_usage import usage
-from clew.wire.json_codec import decode
+from clew.wire.json_codec import Json, decode
 from tests.chat.chat_fixture import AGENT, ECHO, SAVE, World, counts, sound, use, waiting, world
 from tests.chat.test_control import HELLO, AskFirst, Sdk, prompt
 from tests.chat.test_crash import Killed, acknowledged, in_child

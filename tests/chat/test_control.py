@@ -21,8 +21,7 @@ from clew.chat.permission.decision import Decision, Mode
 from clew.chat.sdk.control import Control
 from clew.chat.sdk.sdk_frames import LONGEST, Framing
 from clew.chat.sdk.sdk_init import Brought
-from clew.chat.tools.tool import Json
-from clew.wire.json_codec import decode, encode
+from clew.wire.json_codec import Json, decode, encode
 from tests.chat.chat_fixture import TOOLS, World, use, waiting, world
 
 HELLO = {"type": "control_request", "request_id": "r0", "request": {"subtype": "initialize", "hooks": None}}

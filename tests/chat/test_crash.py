@@ -26,11 +26,10 @@ from clew.chat.assemble_session import Parts, opened
 from clew.chat.deps import Anything, Unhooked
 from clew.chat.engine import Engine
 from clew.chat.store.journal import put
-from clew.chat.tools.tool import Json
 from clew.conversation.load import read, request
 from clew.conversation.session import Session
 from clew.errors import Refused
-from clew.wire.json_codec import decode, encode
+from clew.wire.json_codec import Json, decode, encode
 from tests.chat.chat_fixture import MODEL, SESSION, TOOLS, World, use, world
 from tests.chat.test_resume_session import options
 from tests.oracle.verbatim import comparable

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.settings import Json, Settings, SettingsSource
+from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.hooks.runner import Hook, HookOutcome, Hooks
+from clew.wire.json_codec import Json
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="hooks are written for a POSIX shell")
 

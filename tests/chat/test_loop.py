@@ -13,8 +13,9 @@ from clew.api.mock.scripts import Fault, ScriptRule, ScriptStep
 from clew.api.retry import Retry
 from clew.chat import events
 from clew.chat.engine import Engine
-from clew.chat.permission.decision import Decision, Json, Mode
+from clew.chat.permission.decision import Decision, Mode
 from clew.facts.token_usage import usage
+from clew.wire.json_codec import Json
 from tests.chat.chat_fixture import ECHO, SAVE, World, counts, limited, sound, use, waiting, world
 from tests.oracle.verbatim import comparable
 

@@ -14,7 +14,7 @@ import pytest
 from clew.chat.tools.builtin.background import TASK_OUTPUT
 from clew.chat.tools.builtin.bash import BASH
 from clew.chat.tools.builtin.web_search import SearchFailed, WebHit, web_search
-from clew.chat.tools.tool import Json
+from clew.wire.json_codec import Json
 from tests.chat.test_journal import journal, lines
 from tests.chat.tools.tool_fixture import call, good, stage
 

@@ -21,12 +21,11 @@ from clew.chat.replay.load_recording import cassette
 from clew.chat.replay.replay_diff import FOREIGN, OURS, UNSENT, WORDS, Likeness, compare, stamped
 from clew.chat.replay.replay_run import Played, play
 from clew.chat.tools.builtin.bash import BASH
-from clew.chat.tools.tool import Json
 from clew.chat.tools.toolbox import toolbox
 from clew.conversation.load import read, sessions
 from clew.conversation.session import Session
 from clew.demo.demo_tree import write_demo
-from clew.wire.json_codec import decode, encode
+from clew.wire.json_codec import Json, decode, encode
 from tests.chat.chat_fixture import World, limited, use, waiting, world
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.settings import Json, Settings
+from clew.chat.config.settings import Settings
+from clew.wire.json_codec import Json
 
 
 def write(path: Path, data: object) -> None:

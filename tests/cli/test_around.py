@@ -63,9 +63,9 @@ def test_the_ends_of_a_file_and_lines_that_are_no_message(claude: Path, clew: Ru
     assert shown(clew, "--around", "1", "-n", "2") == [1, 2, 3]
     assert shown(clew, "--around", "31", "-n", "1") == [29, 30]
     code, _, err = clew("show", ONE, "--around", "32")
-    assert (code, err) == (1, "clew: No line answers to '32'.\nThe file has 31 lines.\n")
+    assert (code, err) == (1, "clew: No line matches '32'.\nThe file has 31 lines.\n")
     code, _, err = clew("show", ONE, "--around", "ffffffff-0000")
-    assert code == 1 and "No line or uuid answers to 'ffffffff-0000'" in err
+    assert code == 1 and "No line or uuid matches 'ffffffff-0000'" in err
     assert "name it with --around" in clew("show", ONE, "-n", "3")[2]
     assert "leave out --turns" in clew("show", ONE, "--around", "3", "--turns", "1")[2]
 

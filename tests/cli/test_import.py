@@ -99,7 +99,7 @@ def test_several_are_not_guessed_at(run: Run, tmp_path: Path) -> None:
     path = logs.aider(tmp_path / "here")
     code, out, err = run(path)
     assert (code, out) == (2, "")
-    assert "stands for 2 conversations" in err
+    assert "matches 2 conversations" in err
     assert "--only ID" in err
     code, out, _ = run(path, "--list")
     rows = [line.split()[0] for line in out.splitlines()]
@@ -133,7 +133,7 @@ def test_nothing_is_there(run: Run) -> None:
     assert run()[0] == 1
     assert run("--all")[0] == 1
     code, _, err = run("abcd")
-    assert (code, "No conversation answers to 'abcd'" in err) == (1, True)
+    assert (code, "No conversation matches 'abcd'" in err) == (1, True)
     code, _, err = run("no/such/file")
     assert (code, "No such file" in err) == (2, True)
 

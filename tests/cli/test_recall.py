@@ -108,7 +108,7 @@ def test_recalls_that_are_not_there(clew: Run, demo: DemoSummary) -> None:
     assert clew("recall", "load", "7") == (
         1,
         "",
-        "clew: No recall answers to '7'.\nList the recalls with: clew recall list\n",
+        "clew: No recall matches '7'.\nList the recalls with: clew recall list\n",
     )
     assert clew("recall", "load")[0] == clew("recall", "save")[0] == clew("recall", "export", "")[0] == 2
 

@@ -195,7 +195,7 @@ def test_the_session_that_asks_is_not_meant(clew: Run, twins: list[Path], monkey
 
 def test_nothing_that_answers(clew: Run, twins: list[Path]) -> None:
     code, out, err = clew("resume", "roses", "project:nowhere", "--print")
-    assert (code, out) == (1, "") and err.startswith("clew: No session answers to ")
+    assert (code, out) == (1, "") and err.startswith("clew: No session matches ")
 
 
 def test_titles_cannot_drive_the_terminal_nor_tell_secrets(clew: Run, claude: Path) -> None:

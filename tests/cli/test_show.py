@@ -95,7 +95,7 @@ def test_turns_that_are_not_there_are_nothing_matched(
         assert clew("show", path.stem, *words, *more) == (
             1,
             "",
-            f"clew: No turn answers to {says}.\nThe session has 4 turns.\n",
+            f"clew: No turn matches {says}.\nThe session has 4 turns.\n",
         )
 
 
@@ -114,7 +114,7 @@ def test_another_branch_and_a_remark_that_there_is_one(clew: Run, claude: Path) 
     assert clew("show", path.stem, "--quiet")[2] == ""
     assert asked(clew("show", path.stem, "--branch", "1")[1]) == ["q1", "q2", "q3", "q4"]
     code, out, err = clew("show", path.stem, "--branch", "9")
-    assert (code, out, err) == (1, "", "clew: No branch answers to '9'.\nDid you mean 1, 2?\n")
+    assert (code, out, err) == (1, "", "clew: No branch matches '9'.\nDid you mean 1, 2?\n")
 
 
 def test_what_to_show_of_each_turn(clew: Run, claude: Path) -> None:
@@ -217,11 +217,11 @@ def test_an_id_that_is_not_there_or_not_enough_of_one(clew: Run, claude: Path) -
     code, out, err = clew("show", "abc")
     assert (code, out) == (2, "")
     assert err == (
-        "clew: 'abc' stands for 2 sessions.\n"
+        "clew: 'abc' matches 2 sessions.\n"
         "Give more of the id: abc11111-0000-4000-8000-000000000000, abc22222-0000-4000-8000-000000000000\n"
     )
     code, out, err = clew("show", "zzzz")
-    assert (code, out, err) == (1, "", "clew: No session answers to 'zzzz'.\nList what there is with: clew ls\n")
+    assert (code, out, err) == (1, "", "clew: No session matches 'zzzz'.\nList the sessions with: clew ls\n")
     assert clew("show", "")[0] == 1
 
 
@@ -229,7 +229,7 @@ def test_nothing_to_show_at_all(clew: Run, claude: Path) -> None:
     code, out, err = clew("show")
     assert (code, out) == (1, "")
     assert err == (
-        f"clew: No session folder answers to '{claude}'.\n"
+        f"clew: No session folder matches '{claude}'.\n"
         "Name another with --claude-dir, or make a demo tree: clew demo DIR\n"
     )
 

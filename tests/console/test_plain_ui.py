@@ -194,7 +194,7 @@ def test_every_command_says_something(tmp_path: Path) -> None:
             f"server: {made.server.url}",
             "Error: There is no command /nothing.",
             "This goes on in a copy.",
-            "Error: No session answers to '00000000'.",
+            "Error: No session matches '00000000'.",
         ):
             assert text in done.stdout, f"{text}\n{done.stdout}"
         assert "plan it" in (made.project / "out.md").read_text()

@@ -151,7 +151,7 @@ def test_the_range_has_to_begin_where_messages_were_preserved() -> None:
 
 
 def test_a_turn_that_is_not_there() -> None:
-    with pytest.raises(NotFound, match="No turn answers to '9'") as missing:
+    with pytest.raises(NotFound, match="No turn matches '9'") as missing:
         plan(session(chat(2))).compact("x", turns=(1, 9))
     assert missing.value.hint.endswith("has the turns 1 to 2.")
 

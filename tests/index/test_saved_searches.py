@@ -70,7 +70,7 @@ def test_by_name_number_or_beginning(tmp_path: Path) -> None:
         find_saved(tree, "Rose Bed").name == find_saved(tree, "rose-b").name == find_saved(tree, "3").name == "rose-bed"
     )
     assert find_saved(tree, "2").name == "2"  # a name comes before a number
-    with pytest.raises(Ambiguous, match="'rose' stands for 2 recalls"):
+    with pytest.raises(Ambiguous, match="'rose' matches 2 recalls"):
         find_saved(tree, "rose")
     for asked in ("tulip", "9", "0"):
         with pytest.raises(NotFound):

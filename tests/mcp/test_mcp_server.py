@@ -105,8 +105,8 @@ def test_errors_are_answers_with_a_next_step(demo: DemoSummary) -> None:
         ("list_sessions", {"limit": 1}),
     )
     assert [failed for failed, _ in answers] == [True, True, True, True, False]
-    assert answers[0][1] == "No session answers to 'ffffffff'.\nList what there is with list_sessions."
-    assert answers[1][1] == "No turn answers to '9'.\nThe session has 3 turns."
+    assert answers[0][1] == "No session matches 'ffffffff'.\nList the sessions with list_sessions."
+    assert answers[1][1] == "No turn matches '9'.\nThe session has 3 turns."
     assert "`id`" in answers[2][1] and "id, number, cursor" in answers[2][1]
     assert "There is no tool 'nothing'." in answers[3][1]
 

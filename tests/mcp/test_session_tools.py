@@ -123,8 +123,8 @@ def test_sessions_are_listed_in_pages_newest_first(tree: Tree, demo: DemoSummary
     assert drip.count("\nsession ") == drip.count("> /home/ada/src/drip") == 5
     recent = call(tree, "list_sessions", {"since": "2026-05-30"})
     assert demo.sessions["rounding"] in recent and demo.sessions["long-ago"] not in recent
-    assert "No project answers to 'nowhere'." in fails(tree, "list_sessions", project="nowhere")
-    assert "No session answers to" in fails(tree, "list_sessions", since="2026-06-02")
+    assert "No project matches 'nowhere'." in fails(tree, "list_sessions", project="nowhere")
+    assert "No session matches" in fails(tree, "list_sessions", since="2026-06-02")
 
 
 # -- reading
@@ -246,7 +246,7 @@ def test_tokens_are_counted_once_and_from_a_time_on(tree: Tree, demo: DemoSummar
     assert len(rows) > 3 and sum(rows[:-1]) == rows[-1]
     less = call(tree, "usage", {"since": "2026-05-30", "project": "drip"})
     assert "Tokens of 2 sessions" in less
-    assert "No reply answers to" in fails(tree, "usage", since="2026-06-02")
+    assert "No reply matches" in fails(tree, "usage", since="2026-06-02")
 
 
 # -- what is not let through
@@ -291,10 +291,10 @@ def test_no_way_out_of_the_folder(tree: Tree, demo: DemoSummary, tmp_path: Path)
     link = tree.root / "projects" / "link.jsonl"
     link.symlink_to(outside)
     for path in (str(outside), str(link), str(tree.root / "projects" / ".." / ".." / "x.jsonl"), "relative.jsonl"):
-        assert fails(tree, "context", path=path, offset=0).startswith("No transcript answers to ")
+        assert fails(tree, "context", path=path, offset=0).startswith("No transcript matches ")
     for name in ("read_session", "context"):
         assert fails(tree, name, id=str(outside), **({"offset": 0} if name == "context" else {})).startswith(
-            "No session answers to "
+            "No session matches "
         )
     assert "either an id or a path" in fails(tree, "context", offset=0)
 
@@ -317,8 +317,8 @@ def test_nothing_below_the_claude_folder_is_written(tree: Tree, demo: DemoSummar
         ("list_sessions", {"since": "soon"}, "'soon' is not a time"),
         ("read_session", {"id": "a", "depth": "abyss"}, "`$.depth`"),
         ("read_session", {"id": "a", "deep": 1}, "unknown field `deep`"),
-        ("read_session", {"id": "../x"}, "No session answers to"),
-        ("usage", {"project": "\x1b[31mx"}, "No project answers to"),
+        ("read_session", {"id": "../x"}, "No session matches"),
+        ("usage", {"project": "\x1b[31mx"}, "No project matches"),
     ],
 )
 def test_wrong_arguments(tree: Tree, demo: DemoSummary, name: str, arguments: dict[str, Any], says: str) -> None:

@@ -41,7 +41,7 @@ def names_end_with_a_thing(patch: Patch) -> None:
 
 @violates("R356", "a request offers no tools")
 def tools_are_left_out(patch: Patch) -> None:
-    @patch.wrap(client.Client._post)
+    @patch.wrap(client.Client._open_request)
     def wrong(original, self, path, prepared, *args, **more):
         body = {name: value for name, value in prepared.body.items() if name != "tools"}
         return original(self, path, structs.replace(prepared, body=body), *args, **more)

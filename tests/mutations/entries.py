@@ -11,7 +11,7 @@ from msgspec.structs import fields, force_setattr, replace
 
 from clew.conversation import file_history, prompt_queue
 from clew.facts import inventory, tool_catalog
-from clew.wire import content_block, entry, entry_types, line, salvage
+from clew.wire import content_block, entry, entry_types, line
 from tests.mutations import Patch, violates
 
 
@@ -67,7 +67,7 @@ def damage_ends_the_file(patch: Patch) -> None:
 
 @violates("R051", "a malformed line has the number of the one before")
 def damage_has_the_wrong_number(patch: Patch) -> None:
-    @patch.wrap(salvage.salvage_line)
+    @patch.wrap(entry.salvage_line)
     def wrong(original, found, reason):
         return original(replace(found, number=found.number - 1), reason)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from clew.chat.store.journal import put
-from clew.chat.tools.tool import Json
+from clew.wire.json_codec import Json
 from tests.chat.chat_fixture import World, world
 from tests.chat.test_crash import LAST, RULES, talk_it_through
 from tests.oracle.claude import LATEST

@@ -236,7 +236,7 @@ class AcpAgent:
 
     def _seat(self, session_id: str) -> EditorSession:
         if session_id not in self._seats:
-            raise RequestError(-32002, f"No open session answers to {session_id!r}.", {"uri": session_id})
+            raise RequestError(-32002, f"No open session matches {session_id!r}.", {"uri": session_id})
         return self._seats[session_id]
 
     async def _old(

@@ -24,9 +24,9 @@ from clew.chat.events import PermissionAsked, QuestionAsked
 from clew.chat.permission.decision import Decision
 from clew.chat.permission.suggest_rules import as_update
 from clew.chat.session_factory import ChatSession
-from clew.chat.tools.tool import Json
 from clew.errors import ClewError
 from clew.view.approval_text import escape, escape_line
+from clew.wire.json_codec import Json
 
 REJECTED = "The user declined this call. It was not run, and nothing was changed by it."
 BROKEN_OFF = "The user broke off before this call was allowed."

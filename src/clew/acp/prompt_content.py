@@ -21,8 +21,8 @@ from acp.schema import (
 
 from clew.chat.hooks.hook_events import reminder
 from clew.chat.store.live_conversation import UserPrompt
-from clew.chat.tools.tool import Json
 from clew.errors import Refused
+from clew.wire.json_codec import Json
 
 Given = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
 

@@ -23,8 +23,8 @@ from acp.schema import (
 from clew.chat.events import PermissionAsked
 from clew.facts.tool_catalog import objects, subject, tool_name
 from clew.view.approval_text import escape, escape_line
+from clew.wire.json_codec import JsonView
 
-Json = Mapping[str, Any]
 Shown = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 
 _KINDS: dict[str, ToolKind] = {
@@ -55,7 +55,7 @@ _TOLD = {"Task": "prompt", "Agent": "prompt", "ExitPlanMode": "plan", "Bash": "d
 _FENCED = ("Bash", "BashOutput", "Read", "Grep", "Glob")
 
 
-def begun(call_id: str, name: str, given: Json, cwd: str, parent: str = "") -> ToolCallStart:
+def begun(call_id: str, name: str, given: JsonView, cwd: str, parent: str = "") -> ToolCallStart:
     """A call that the model asks for; `parent` is the call whose agent asks."""
     return ToolCallStart(
         session_update="tool_call",
@@ -70,7 +70,7 @@ def begun(call_id: str, name: str, given: Json, cwd: str, parent: str = "") -> T
     )
 
 
-def running(call_id: str, given: Json) -> ToolCallProgress:
+def running(call_id: str, given: JsonView) -> ToolCallProgress:
     return ToolCallProgress(
         session_update="tool_call_update", tool_call_id=call_id, status="in_progress", raw_input=dict(given)
     )
@@ -102,14 +102,14 @@ def kind(name: str) -> ToolKind:
     return _KINDS.get(name, "other")
 
 
-def title(name: str, given: Json, cwd: str) -> str:
+def title(name: str, given: JsonView, cwd: str) -> str:
     """A call on one line, escaped: editors show it beside the buttons that allow it."""
     if name == "Bash":
         return _code(escape_line(str(given.get("command") or "")))
     return escape_line(f"{tool_name(name)} {subject(name, given, cwd)}".strip())
 
 
-def locations(given: Json, cwd: str) -> list[ToolCallLocation]:
+def locations(given: JsonView, cwd: str) -> list[ToolCallLocation]:
     """The file that a call names, as a path that an editor can open."""
     path = next((given[name] for name in _PATHS if isinstance(given.get(name), str) and given[name]), None)
     if path is None:
@@ -118,7 +118,7 @@ def locations(given: Json, cwd: str) -> list[ToolCallLocation]:
     return [ToolCallLocation(path=os.path.join(cwd, path), line=line if isinstance(line, int) and line >= 0 else None)]
 
 
-def wanted(name: str, given: Json) -> Iterator[Shown]:
+def wanted(name: str, given: JsonView) -> Iterator[Shown]:
     """What a call is going to do, as far as its input tells."""
     path = str(given.get("file_path") or "")
     if name == "Write":
@@ -168,7 +168,7 @@ def _content(path: str) -> str | None:
         return None
 
 
-def _is_deceptive(given: Json) -> bool:
+def _is_deceptive(given: JsonView) -> bool:
     """Whether a diff, which an editor draws as it likes, would hide something."""
     text = "\n".join(map(str, given.values()))
     return escape(text) != text

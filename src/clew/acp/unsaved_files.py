@@ -12,7 +12,8 @@ from acp.schema import FileSystemCapabilities
 from clew.chat.tools.atomic_files import content
 from clew.chat.tools.builtin import read_file
 from clew.chat.tools.text_encoding import decode
-from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
+from clew.wire.json_codec import Json
 
 LARGEST = 4 << 20  # bytes of a file that the editor is asked for
 TOOLS = ("Read", "Edit", "MultiEdit", "Write")

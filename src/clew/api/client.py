@@ -25,7 +25,6 @@ from clew.api.endpoint import Endpoint
 from clew.api.hidden_imports import hide_package
 from clew.api.request_body import (
     THINKING_BLOCKS,
-    Json,
     MessagesRequest,
     PreparedRequest,
     drop_thinking,
@@ -48,15 +47,17 @@ from clew.api.stream_assembly import (
 )
 from clew.api.token_estimate import estimate_tokens
 from clew.errors import ApiError
-from clew.wire.json_codec import decode, encode
+from clew.wire.json_codec import Json, decode, encode
 
 try:
     with hide_package("click"):  # with click, httpx loads its command line, which takes longer than httpx itself
         import httpx
 except ModuleNotFoundError:
-    missing = ApiError("The client of the Messages API requires the package httpx.", "extra")
-    missing.hint = "Install it with: pip install 'clew[chat]'"
-    raise missing from None
+    raise ApiError(
+        "The client of the Messages API requires the package httpx.",
+        "extra",
+        hint="Install it with: pip install 'clew[chat]'",
+    ) from None
 
 Resend = Literal["start", "block", "end"]
 
@@ -268,7 +269,7 @@ class Client:
             return
         try:
             async with (
-                self._post("/v1/messages", prepared, stream=True) as response,
+                self._open_request("/v1/messages", prepared, stream=True) as response,
                 aclosing(self._read(response, state)) as events,
             ):
                 async for event in events:
@@ -311,7 +312,10 @@ class Client:
     async def _fetch_json(self, path: str, prepared: PreparedRequest, limit: float) -> tuple[Json, str]:
         """Return the JSON of an answer without a stream, and the id of the request."""
         try:
-            async with asyncio.timeout(limit), self._post(path, prepared, stream=False, limit=limit) as response:
+            async with (
+                asyncio.timeout(limit),
+                self._open_request(path, prepared, stream=False, limit=limit) as response,
+            ):
                 body = await response.aread()
         except httpx.RequestError as error:
             raise _transport_failure(error, self.endpoint) from None
@@ -321,7 +325,7 @@ class Client:
             raise classify_response(response.status_code, response.headers, body)
         return _decode_message(body), response.headers.get("request-id", "")
 
-    def _post(
+    def _open_request(
         self, path: str, prepared: PreparedRequest, stream: bool, limit: float | None = None
     ) -> AbstractAsyncContextManager[httpx.Response]:
         body = {**prepared.body, "stream": True} if stream else prepared.body

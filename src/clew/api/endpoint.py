@@ -122,6 +122,4 @@ def _headers(lines: str) -> dict[str, str]:
 
 
 def _endpoint_error(message: str, hint: str) -> ApiError:
-    error = ApiError(message, "endpoint")
-    error.hint = hint
-    return error
+    return ApiError(message, "endpoint", hint=hint)

@@ -18,10 +18,10 @@ from clew.api.lint_blocks import Violation, check_blocks, check_mark_shape
 from clew.api.open_turn import join_roles, start_without_thinking
 from clew.api.request_body import count_cache_marks
 from clew.wire.content_block import THINKING_TYPES
+from clew.wire.json_codec import Json
 
 __all__ = ["Violation", "lint", "violations"]
 
-Json = dict[str, Any]
 
 MAX_MARKS = 4
 MAX_IMAGES = 100

@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-Json = dict[str, Any]
+from clew.wire.content_block import THINKING_TYPES
+from clew.wire.json_codec import Json
 
 TOOL_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
 MAX_IMAGE = 5 * 1024 * 1024
@@ -67,7 +68,6 @@ KINDS: Mapping[str, _Kind] = {
     "compaction": _Kind(_MODEL, {"content": (str, type(None))}),
 }
 _RESULT_BLOCKS = ("text", "image", "document", "search_result", "tool_reference")
-_UNMARKED = ("thinking", "redacted_thinking")
 
 
 def check_blocks(content: Any, role: str, where: str) -> Iterator[Violation]:
@@ -116,7 +116,7 @@ def _check_mark(block: Json, where: str) -> Iterator[Violation]:
     if mark is None:
         return
     yield from check_mark_shape(mark, f"{where}.cache_control")
-    if block.get("type") in _UNMARKED:
+    if block.get("type") in THINKING_TYPES:
         yield Violation("mark", where, "cache_control cannot be set for thinking blocks.")
     if block.get("type") == "text" and block.get("text") == "":
         yield Violation("mark", where, "cache_control cannot be set for empty text blocks.")

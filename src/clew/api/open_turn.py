@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from clew.wire.content_block import THINKING_TYPES
-
-Json = dict[str, Any]
+from clew.wire.json_codec import Json
 
 
 def join_roles(messages: Sequence[Json]) -> list[tuple[int, str, Sequence[Json]]]:

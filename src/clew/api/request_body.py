@@ -17,8 +17,7 @@ from clew.api.endpoint import ServerProfile
 from clew.api.open_turn import start_without_thinking
 from clew.api.token_estimate import estimate_tokens
 from clew.wire.content_block import THINKING_TYPES
-
-Json = dict[str, Any]
+from clew.wire.json_codec import Json
 
 MIN_CACHED = 1024  # tokens; the API does not cache a shorter prefix
 THINKING_BLOCKS = "thinking blocks"

@@ -117,9 +117,7 @@ def classify_stream_error(error: StreamError) -> FailedTry:
 def api_error(message: str, kind: str, status: int | None = None, retry_after: float | None = None) -> ApiError:
     """Return an ApiError with the hint for its kind."""
     sentence = message if message.endswith((".", "!", "?")) else f"{message}."
-    error = ApiError(sentence, kind, status, retry_after)
-    error.hint = _HINTS.get(kind, "")
-    return error
+    return ApiError(sentence, kind, status, retry_after, hint=_HINTS.get(kind, ""))
 
 
 def parse_overflow(error: ApiError) -> tuple[int, int] | None:

@@ -11,9 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from clew.wire.json_codec import decode
-
-Json = dict[str, Any]
+from clew.wire.json_codec import Json, decode
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
 

@@ -43,7 +43,7 @@ class Transport(httpx.AsyncBaseTransport):
         connection = self._reuse(origin) or await self._connect(origin, limits.get("connect"))
         is_answered = False
         try:
-            head = await connection.ask(request, limits)
+            head = await connection.send(request, limits)
             is_answered = True
         finally:
             if not is_answered:
@@ -55,7 +55,7 @@ class Transport(httpx.AsyncBaseTransport):
             extensions={"http_version": b"HTTP/" + head.http_version, "reason_phrase": head.reason},
         )
 
-    def rest(self, origin: Origin, connection: HttpConnection) -> None:
+    def release(self, origin: Origin, connection: HttpConnection) -> None:
         """Keep a connection for the next request, if it can be reused."""
         if connection.is_whole:
             self._idle.setdefault(origin, []).append(connection)
@@ -120,7 +120,7 @@ class HttpConnection:
         self._state.start_next_cycle()
         return self.is_open
 
-    async def ask(self, request: httpx.Request, limits: Mapping[str, float | None]) -> h11.Response:
+    async def send(self, request: httpx.Request, limits: Mapping[str, float | None]) -> h11.Response:
         """Send a request; return the head of its answer."""
         try:
             async with asyncio.timeout(limits.get("write")):
@@ -189,4 +189,4 @@ class ResponseBody(httpx.AsyncByteStream):
                 yield bytes(event.data)
 
     async def aclose(self) -> None:
-        self._transport.rest(self._origin, self._connection)
+        self._transport.release(self._origin, self._connection)

@@ -28,8 +28,9 @@ from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.store.session_lock import held
 from clew.chat.tools.builtin.use_skill import Skills
 from clew.chat.tools.shell_profile import ShellProfile
-from clew.chat.tools.tool import Json, Tool, ToolState
+from clew.chat.tools.tool import Tool, ToolState
 from clew.errors import Refused
+from clew.wire.json_codec import Json
 from clew.wire.layout import Tree, slug
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from clew.chat.tools.tool import Json
 from clew.facts.prices import STEP, Prices, cost, load, micros
+from clew.wire.json_codec import Json
 
 
 class Spent(Struct):

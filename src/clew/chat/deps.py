@@ -14,7 +14,8 @@ from clew.chat.events import Tell
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.permission.decision import Decision, Mode
 from clew.chat.tools.builtin.use_skill import Skills
-from clew.chat.tools.tool import Json, Tool
+from clew.chat.tools.tool import Tool
+from clew.wire.json_codec import Json
 
 
 class Permits(Protocol):

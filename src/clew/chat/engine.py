@@ -17,11 +17,11 @@ from clew.chat.permission.decision import Mode
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt
 from clew.chat.tools.builtin.background import Background
-from clew.chat.tools.tool import Json
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.stream_reply import Asking
 from clew.chat.turn.until_stopped import unless
 from clew.errors import Busy, NotFound
+from clew.wire.json_codec import Json
 
 if TYPE_CHECKING:
     from clew.chat.rewind.carry_out import Rewound

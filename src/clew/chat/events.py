@@ -12,7 +12,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from clew.chat.permission.decision import Decision, Mode
-from clew.chat.tools.tool import CallResult, Content, Json
+from clew.chat.tools.tool import CallResult, Content
+from clew.wire.json_codec import Json
 
 Ending = Literal["success", "error_max_turns", "error_max_budget_usd", "error_during_execution"]
 

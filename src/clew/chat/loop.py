@@ -25,12 +25,13 @@ from clew.chat.events import Ending
 from clew.chat.hooks.hook_events import reminder
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt, blocks_of
-from clew.chat.tools.tool import Errand, Json
+from clew.chat.tools.tool import Errand
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.loop_guard import LoopGuard
 from clew.chat.turn.stream_reply import Asking, Received
 from clew.chat.turn.tool_calls import STOPPED, Runner
 from clew.system.plural import plural
+from clew.wire.json_codec import Json
 
 GO_ON = "The reply was cut at the limit of its length. Go on exactly where it ended, without repeating any of it."
 BROKEN_OFF = "The connection was lost in the middle of the reply above. Go on from what was received of it."

@@ -16,7 +16,7 @@ from clew.chat.config import memory_files, skill_files
 from clew.chat.config.agent_files import definitions, listing
 from clew.chat.config.agent_kind import Kind
 from clew.chat.config.memory_files import Memories
-from clew.chat.config.settings import FILED, Json, Settings, SettingsSource
+from clew.chat.config.settings import FILED, Settings, SettingsSource
 from clew.chat.engine import Engine
 from clew.chat.events import Tell
 from clew.chat.hooks.runner import Hook, Hooks
@@ -33,6 +33,7 @@ from clew.chat.tools.shell_profile import ShellProfile
 from clew.chat.tools.tool import Tool
 from clew.chat.tools.toolbox import toolbox
 from clew.system import environment
+from clew.wire.json_codec import Json
 from clew.wire.layout import slug
 
 COMMAND_SECONDS = 60.0

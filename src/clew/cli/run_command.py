@@ -80,13 +80,19 @@ def run(arguments: Sequence[str]) -> int:
         print_message("Interrupted.")
         return INTERRUPTED
     except ClewError as error:
-        return _report(str(error), error.hint, next(code for kind, code in _CODES if isinstance(error, kind)))
+        return _report(str(error), _next_step(error), next(code for kind, code in _CODES if isinstance(error, kind)))
     except OSError as error:
         return _report(
             _describe_os_error(error), next((step for kind, step in _NEXT_STEPS if isinstance(error, kind)), ""), FAILED
         )
     except _unexpected_errors() as error:
         return _report_unexpected(error)
+
+
+def _next_step(error: ClewError) -> str:
+    """Return the hint of an error, or the command that lists what exists."""
+    is_unexplained = isinstance(error, NotFound) and not error.hint
+    return "List the sessions with: clew ls" if is_unexplained else error.hint
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

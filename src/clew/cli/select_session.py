@@ -90,9 +90,11 @@ def newest_session(tree: Tree) -> SessionFile:
         in_project = []
     candidates = in_project or [f for p in tree.projects() for f in p.sessions() if not f.is_empty]
     if not candidates:
-        missing = NotFound(str(tree.root), "session folder")
-        missing.hint = "Name another folder with --claude-dir, or create a demo: clew demo DIR"
-        raise missing
+        raise NotFound(
+            str(tree.root),
+            "session folder",
+            hint="Name another folder with --claude-dir, or create a demo: clew demo DIR",
+        )
     return max(candidates, key=lambda f: (f.mtime_ns, f.id))
 
 

@@ -53,6 +53,8 @@ def select_turns(session: Session, options: Namespace) -> Sequence[Turn]:
 
 def _no_turns_error(options: Namespace, count: int) -> NotFound:
     first, last = options.turns or (f"--last {options.last}", sys.maxsize)
-    missing = NotFound(str(first) if last in (first, sys.maxsize) else f"{first}-{last}", "turn")
-    missing.hint = f"The session has {plural(count, 'turn')}."
-    return missing
+    return NotFound(
+        str(first) if last in (first, sys.maxsize) else f"{first}-{last}",
+        "turn",
+        hint=f"The session has {plural(count, 'turn')}.",
+    )

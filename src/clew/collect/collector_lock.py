@@ -44,8 +44,10 @@ def _lock_file(file: int) -> None:
 
 def _busy_error(path: str, lock_text: bytes) -> Busy:
     pid, _, since = lock_text.decode("ascii", "replace").partition(" ")
-    error = Busy(path, since)
-    error.hint = (
-        f"Another collector{f' (process {pid})' if pid.isdigit() else ''} is running and collects the same files."
+    return Busy(
+        path,
+        since,
+        hint=(
+            f"Another collector{f' (process {pid})' if pid.isdigit() else ''} is running and collects the same files."
+        ),
     )
-    return error

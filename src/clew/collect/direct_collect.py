@@ -28,10 +28,9 @@ from clew.collect.sinks.record import Record
 from clew.collect.sinks.state_file import state_name
 from clew.errors import Stale, StoreError
 from clew.system.environment import state_home
-from clew.wire.json_codec import decode, encode
+from clew.wire.json_codec import Json, decode, encode
 from clew.wire.session_writer import create_exactly, replace
 
-Json = dict[str, Any]
 _TAIL_BYTES = 64  # bytes before the offset; their hash shows whether the file has only grown
 _STATE_KEY = "claude_code"
 

@@ -95,9 +95,9 @@ def plan_timer(
     With `keep`, an outdated timer keeps its arguments.
     """
     if platform == "win32":
-        refused = Refused(["there is no timer for this system yet"])
-        refused.hint = "Install the hook instead: clew collect install --hook"
-        raise refused
+        raise Refused(
+            ["there is no timer for this system yet"], hint="Install the hook instead: clew collect install --hook"
+        )
     path = timer_file(platform)
     old = read_timer(path) if keep else None
     command = clew_process_command(*(old.arguments if old and old.state != "current" else arguments))
@@ -233,11 +233,12 @@ def _run_checked(command: Sequence[str], run: Callable[[Sequence[str]], int]) ->
     except FileNotFoundError:
         code = 127
     if code:
-        error = StoreError(
-            f"{shell_quoting.join_command(command)} failed with {code}; the files are written.", "timer", False
+        raise StoreError(
+            f"{shell_quoting.join_command(command)} failed with {code}; the files are written.",
+            "timer",
+            False,
+            hint="Run it by hand, or use the hook instead: clew collect install --hook",
         )
-        error.hint = "Run it by hand, or use the hook instead: clew collect install --hook"
-        raise error
 
 
 def _read_or_none(path: Path) -> bytes | None:

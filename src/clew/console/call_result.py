@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from clew.chat.store.live_conversation import text_of
-from clew.chat.tools.tool import CallResult, Json
+from clew.chat.tools.tool import CallResult
 from clew.facts.tool_catalog import diff, objects
 from clew.system.plural import plural
 from clew.view.rows import Row
 from clew.view.sanitize import format_duration, format_tokens
+from clew.wire.json_codec import Json
 
 LINES = 6  # of an output
 FEW = 3

@@ -92,7 +92,7 @@ async def _export(at: At) -> Done:
     from clew.view.row_markdown import markdown_document
     from clew.view.rows import ViewOptions, rows
     from clew.view.static_site import file_name
-    from clew.wire.session_writer import place
+    from clew.wire.session_writer import create_exactly
 
     path = at.session.engine.dialogue.journal.path
     if not path.exists():
@@ -102,7 +102,7 @@ async def _export(at: At) -> Done:
     head = describe_session(session, tally)
     target = at.wishes.options.cwd / (at.arguments or file_name(head, ".md"))
     shown = mask_rows(rows(session, session.turns, ViewOptions(lines=None, diff_lines=None)), tally)
-    place(target, (f"{piece}\n".encode() for piece in markdown_document(head, shown)))
+    create_exactly(target, (f"{piece}\n".encode() for piece in markdown_document(head, shown)))
     at.say(f"Exported to {target}" + (f", {plural(tally.secrets, 'secret')} masked." if tally.secrets else "."))
     return None
 

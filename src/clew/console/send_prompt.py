@@ -9,9 +9,10 @@ from clew.chat.assemble_session import SessionOptions
 from clew.chat.session_factory import ChatSession
 from clew.chat.store.live_conversation import UserPrompt, blocks_of
 from clew.chat.tools.image_files import picture
-from clew.chat.tools.tool import Json, ToolFailed
+from clew.chat.tools.tool import ToolFailed
 from clew.console.pasted_text import recorded
 from clew.console.ui import Typed
+from clew.wire.json_codec import Json
 from clew.wire.prompt_history import append_prompt
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from clew.chat import events
 from clew.chat.events import Event
 from clew.chat.store.live_conversation import text_of
-from clew.chat.tools.tool import Json
 from clew.console.call_result import rows_of
 from clew.console.markdown_splitter import FinishedBlock, Splitter
 from clew.console.render import Painter, call_title
@@ -17,6 +16,7 @@ from clew.facts.tool_catalog import subject, tool_name
 from clew.system.plural import plural
 from clew.view.rows import Row
 from clew.view.sanitize import clean, format_duration, format_tokens, one_line
+from clew.wire.json_codec import Json
 
 SPINNER = "·✢✳✶✻✽✻✶✳✢"
 _SPEED = 8  # pictures of the spinner in a second

@@ -8,19 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from clew.conversation.cli_version import Era
-from clew.conversation.message_drafts import (
-    STRING,
-    THOUGHT,
-    Json,
-    MessageDraft,
-    as_reminder,
-    error_result,
-    has_system_turns,
-)
+from clew.conversation.message_drafts import STRING, MessageDraft, as_reminder, error_result, has_system_turns
 from clew.models import is_same
+from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
 from clew.wire.entry_types import Attachment
-from clew.wire.json_codec import as_text, replace_surrogates
+from clew.wire.json_codec import Json, as_text, replace_surrogates
 
 NO_CONTENT = "(no content)"
 ORPHANED = "[Orphaned tool result removed due to conversation resume]"
@@ -288,7 +281,7 @@ def _adjust_reply(draft: MessageDraft, era: Era, model: str) -> MessageDraft:
     if draft.role != "assistant":
         return draft
     if era.drops_foreign_thinking and draft.entry and not is_same(draft.model or "", model):
-        blocks = [b for b in blocks if b.get("type") not in THOUGHT]
+        blocks = [b for b in blocks if b.get("type") not in THINKING_TYPES]
     names = era.tool_names
     blocks = [_rename_tool(block, names) for block in blocks]
     if era.sorts_calls_last:

@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from clew.conversation.cli_version import Era
-from clew.wire.json_codec import as_text
+from clew.wire.json_codec import JsonView, as_text
 
-Json = Mapping[str, Any]
 Parts = list[str] | None  # None: the text that is sent is not known
 
 # Kinds that are sent inside instructions of Claude Code, which are not reproduced here
@@ -66,7 +65,7 @@ _EMPTY = "<system-reminder>Warning: the file exists but the contents are empty.<
 _REPORTED_HOOKS = ("SessionStart", "UserPromptSubmit", "UserPromptExpansion")  # hooks whose output is sent to the model
 
 
-def render_attachment(attachment: Json, has_system_turns: bool, era: Era) -> Parts:
+def render_attachment(attachment: JsonView, has_system_turns: bool, era: Era) -> Parts:
     """Return the texts that a version sends for an attachment, one for each part; an empty list if it is not sent,
     None if the text is not known.
     """
@@ -87,7 +86,7 @@ def render_attachment(attachment: Json, has_system_turns: bool, era: Era) -> Par
     return render(attachment) if render else []
 
 
-def is_typed(attachment: Json) -> bool:
+def is_typed(attachment: JsonView) -> bool:
     """Return whether the user typed this while the model was working."""
     origin = attachment.get("origin")
     by_others = isinstance(origin, dict) and origin.get("kind") not in (None, "human")
@@ -95,7 +94,7 @@ def is_typed(attachment: Json) -> bool:
     return is_prompt and not by_others and attachment.get("isMeta") is not True
 
 
-def typed_text(attachment: Json) -> str:
+def typed_text(attachment: JsonView) -> str:
     """Return the text that the user typed while the model was working."""
     prompt = attachment.get("prompt")
     if isinstance(prompt, str):
@@ -105,19 +104,19 @@ def typed_text(attachment: Json) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def attached_images(attachment: Json) -> list[dict[str, Any]]:
+def attached_images(attachment: JsonView) -> list[dict[str, Any]]:
     """Return the images that were queued with a prompt; they are sent in addition to its text."""
     prompt = attachment.get("prompt")
     parts = prompt if isinstance(prompt, list) and attachment.get("type") == "queued_command" else []
     return [dict(p) for p in parts if isinstance(p, dict) and p.get("type") == "image"]
 
 
-def _queued(attachment: Json, note: str) -> Parts:
+def _queued(attachment: JsonView, note: str) -> Parts:
     by_person = is_typed({**attachment, "commandMode": None}) and attachment.get("commandMode") != "task-notification"
     return [_QUEUED.format(typed_text(attachment), note)] if by_person else None
 
 
-def _file(attachment: Json) -> Parts:
+def _file(attachment: JsonView) -> Parts:
     content = attachment.get("content")
     if not isinstance(content, dict) or content.get("type") == "file_unchanged":
         return []
@@ -132,7 +131,7 @@ def _file(attachment: Json) -> Parts:
     return [_CALLED.format("Read", _json({"file_path": attachment.get("filename")})), _RESULT.format("Read", shown)]
 
 
-def _directory(attachment: Json) -> Parts:
+def _directory(attachment: JsonView) -> Parts:
     path, content = attachment.get("path"), attachment.get("content")
     if not isinstance(path, str) or not isinstance(content, str):
         return None
@@ -140,31 +139,31 @@ def _directory(attachment: Json) -> Parts:
     return [_CALLED.format("Bash", call), _RESULT.format("Bash", content.rstrip())]
 
 
-def _json(value: Json) -> str:
+def _json(value: JsonView) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _nested_memory(attachment: Json) -> Parts:
+def _nested_memory(attachment: JsonView) -> Parts:
     content = attachment.get("content")
     if not isinstance(content, dict):
         return None
     return [f"Contents of {content.get('path')}:\n\n{content.get('content')}"]
 
 
-def _hook_context(attachment: Json) -> Parts:
+def _hook_context(attachment: JsonView) -> Parts:
     content = attachment.get("content")
     if not isinstance(content, list) or not content:
         return []
     return [f"{attachment.get('hookName')} hook additional context: " + "\n".join(map(str, content))]
 
 
-def _hook_success(attachment: Json) -> Parts:
+def _hook_success(attachment: JsonView) -> Parts:
     content = attachment.get("content")
     is_reported = attachment.get("hookEvent") in _REPORTED_HOOKS and content
     return [f"{attachment.get('hookName')} hook success: {content}"] if is_reported else []
 
 
-def _hook_blocking_error(attachment: Json) -> Parts:
+def _hook_blocking_error(attachment: JsonView) -> Parts:
     error = attachment.get("blockingError")
     if not isinstance(error, dict):
         return None
@@ -172,11 +171,11 @@ def _hook_blocking_error(attachment: Json) -> Parts:
     return [f"{attachment.get('hookName')} {from_command}: {error.get('blockingError')}"]
 
 
-def _hook_stopped(attachment: Json) -> Parts:
+def _hook_stopped(attachment: JsonView) -> Parts:
     return [f"{attachment.get('hookName')} hook stopped continuation: {attachment.get('message')}"]
 
 
-def _async_hook(attachment: Json) -> Parts:
+def _async_hook(attachment: JsonView) -> Parts:
     """The response of a hook that ran in the background."""
     response = attachment.get("response")
     if not isinstance(response, dict):
@@ -186,22 +185,22 @@ def _async_hook(attachment: Json) -> Parts:
     return [text for text in (response.get("systemMessage"), context) if isinstance(text, str) and text]
 
 
-def _date(attachment: Json) -> Parts:
+def _date(attachment: JsonView) -> Parts:
     date = attachment.get("date")
     return [f"Today's date is {date}."] if date else []
 
 
-def _date_change(attachment: Json) -> Parts:
+def _date_change(attachment: JsonView) -> Parts:
     now = f"The date has changed. Today's date is now {attachment.get('newDate')}."
     return [f"{now} No need to announce the new date — the user's own clock shows it."]
 
 
-def _compact_file(attachment: Json) -> Parts:
+def _compact_file(attachment: JsonView) -> Parts:
     read = f"Note: {attachment.get('filename')} was read before the last conversation was summarized"
     return [f"{read}, but the contents are too large to include. Use Read tool if you need to access it."]
 
 
-def _mcp_instructions(attachment: Json) -> Parts:
+def _mcp_instructions(attachment: JsonView) -> Parts:
     blocks = attachment.get("addedBlocks")
     if attachment.get("removedNames") or not isinstance(blocks, list) or not blocks:
         return None
@@ -209,7 +208,7 @@ def _mcp_instructions(attachment: Json) -> Parts:
     return ["\n\n".join(("# MCP Server Instructions", heading, *map(str, blocks)))]
 
 
-def _agents(attachment: Json) -> Parts:
+def _agents(attachment: JsonView) -> Parts:
     lines, is_first = attachment.get("addedLines"), attachment.get("isInitial") is True
     if attachment.get("removedTypes") or not isinstance(lines, list) or not lines:
         return None
@@ -223,22 +222,22 @@ def _agents(attachment: Json) -> Parts:
     return ["\n".join((heading, *map(str, lines)))]
 
 
-def _skills(attachment: Json) -> Parts:
+def _skills(attachment: JsonView) -> Parts:
     content = attachment.get("content")
     return [f"The following skills are available for use with the Skill tool:\n\n{content}"] if content else []
 
 
-def _field(name: str) -> Callable[[Json], Parts]:
+def _field(name: str) -> Callable[[JsonView], Parts]:
     """Return a renderer for kinds that store the whole text in one field."""
 
-    def render(attachment: Json) -> Parts:
+    def render(attachment: JsonView) -> Parts:
         text = attachment.get(name)
         return [text] if isinstance(text, str) else None
 
     return render
 
 
-_BY_KIND: Mapping[str, Callable[[Json], Parts]] = {
+_BY_KIND: Mapping[str, Callable[[JsonView], Parts]] = {
     "agent_listing_delta": _agents,
     "async_hook_response": _async_hook,
     "compact_file_reference": _compact_file,

@@ -6,15 +6,14 @@ message, and `clew.request` to what a resume sends. Those about rounds are in `r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from clew.conversation.replies import merge_replies
 from clew.wire.content_block import Block, Tokens
 from clew.wire.entry import Entry
-
-Json = Mapping[str, Any]
+from clew.wire.json_codec import JsonView
 
 
 def parse_content_blocks(message_content: Any) -> list[dict[str, Any]]:
@@ -47,7 +46,7 @@ def _flat_block(item: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def extract_text(message: Json) -> str:
+def extract_text(message: JsonView) -> str:
     """Return the text and the marked thinking; an empty string for plain string content."""
     content = message.get("content", [])
     if not isinstance(content, list):
@@ -61,7 +60,7 @@ def extract_text(message: Json) -> str:
     return "\n".join(texts)
 
 
-def extract_tool_name(message: Json) -> str | None:
+def extract_tool_name(message: JsonView) -> str | None:
     """Return the name of the first tool use, or None."""
     content = message.get("content", [])
     uses = (

@@ -17,11 +17,10 @@ from clew.conversation.cli_version import Era
 from clew.conversation.reply_ids import reply_id
 from clew.conversation.tool_references import drop_lost_references, refers_to_tools
 from clew.models import model_of, table
+from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
 from clew.wire.entry_types import Attachment
-from clew.wire.json_codec import as_text, decode, encode
-
-Json = dict[str, Any]
+from clew.wire.json_codec import Json, as_text, decode, encode
 
 INTERRUPTED_CALL = (
     "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is unknown. "
@@ -30,7 +29,6 @@ INTERRUPTED_CALL = (
 TOOL_LOADED = "Tool loaded."
 REFERENCES_REMOVED = "[Tool references removed - tool search not enabled]"
 STRING = "(string)"  # the type of a block that stands for a plain string among the blocks
-THOUGHT = ("thinking", "redacted_thinking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +372,7 @@ def _drop_lone_thinking(drafts: list[MessageDraft], era: Era) -> list[MessageDra
 
 def _is_content(block: Json, era: Era) -> bool:
     is_blank = era.drops_foreign_thinking and block.get("type") == "text" and not as_text(block.get("text", "")).strip()
-    return block.get("type") not in THOUGHT and not is_blank
+    return block.get("type") not in THINKING_TYPES and not is_blank
 
 
 def _is_empty_reply(draft: MessageDraft) -> bool:

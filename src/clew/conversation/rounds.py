@@ -9,11 +9,11 @@ interruptions) does not start a round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from unicodedata import east_asian_width
 
 from clew.conversation.agent_sessions import AGENT_TOOLS
@@ -21,12 +21,12 @@ from clew.conversation.replies import Call, Reply, merge_replies, pair_calls
 from clew.conversation.speaker import InputKind, input_kind, prompt_text, starts_turn
 from clew.conversation.turns import Turn
 from clew.wire.entry import BaseEntry, Entry
+from clew.wire.json_codec import JsonView
 from clew.wire.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
     from clew.conversation.session import Session
 
-Json = Mapping[str, Any]
 RoundType = Literal["new_session", "continue", "resume", "new_round"]
 RoundKind = Literal["first", "new", "continue", "resume", "result"]
 Complexity = Literal["high", "medium", "low"]
@@ -83,7 +83,9 @@ class Divider:
 # -- plain JSON
 
 
-def determine_round_type(message: Json, prev_msg: Json | None = None, threshold_minutes: float = 5) -> RoundType:
+def determine_round_type(
+    message: JsonView, prev_msg: JsonView | None = None, threshold_minutes: float = 5
+) -> RoundType:
     """Return the type of a user message: new_session (permissionMode or no parent), continue (tool result), resume
     or new_round.
     """
@@ -91,15 +93,15 @@ def determine_round_type(message: Json, prev_msg: Json | None = None, threshold_
     return _marks_of_json(message).type(before, timedelta(minutes=threshold_minutes))
 
 
-def starts_round(message: Json) -> bool:
+def starts_round(message: JsonView) -> bool:
     """Return whether a user message starts a round: with permissionMode always, else only without a tool result."""
     return _marks_of_json(message).begins
 
 
-def rounds(messages: Iterable[Json]) -> list[list[Json]]:
+def rounds(messages: Iterable[JsonView]) -> list[list[JsonView]]:
     """Group messages into rounds. Messages whose type is not `user` belong to the round in which they stand."""
     divider = Divider()
-    groups: list[list[Json]] = []
+    groups: list[list[JsonView]] = []
     for message in messages:
         is_user = message.get("type", "user") == "user"
         begins = divider.add(_marks_of_json(message) if is_user else None, None)
@@ -109,7 +111,7 @@ def rounds(messages: Iterable[Json]) -> list[list[Json]]:
     return groups
 
 
-def _marks_of_json(message: Json) -> Marks:
+def _marks_of_json(message: JsonView) -> Marks:
     inner = message.get("message")
     content = inner.get("content") if isinstance(inner, dict) else None
     blocks = content if isinstance(content, list) else []

@@ -88,20 +88,20 @@ def _locate(session: Session, position: str) -> tuple[Session, Entry, str]:
     if len(matches) > 1:
         raise Ambiguous(position, sorted(matches), kind="lines")
     if not matches:
-        error = NotFound(position, "line or uuid")
-        error.hint = (
-            f"Name a line from 1 to {_last_line_number(session)}, or at least {_SHORTEST_UUID} characters of a uuid."
+        raise NotFound(
+            position,
+            "line or uuid",
+            hint=(
+                f"Name a line from 1 to {_last_line_number(session)}, or at least {_SHORTEST_UUID} characters of a uuid."
+            ),
         )
-        raise error
     return next(iter(matches.values()))
 
 
 def _entry_at_line(session: Session, number: int) -> Entry:
     """Return the entry on a line; for a line without one the entry before it, else the first."""
     if not 1 <= number <= _last_line_number(session):
-        error = NotFound(str(number), "line")
-        error.hint = f"The file has {plural(_last_line_number(session), 'line')}."
-        raise error
+        raise NotFound(str(number), "line", hint=f"The file has {plural(_last_line_number(session), 'line')}.")
     if not session.entries:
         raise NotFound(str(number), "message")
     return max((e for e in session.entries if e.line.number <= number), key=_line_number, default=session.entries[0])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.models import model_of
-
-Json = dict[str, Any]
+from clew.wire.json_codec import Json
 
 REMOVED = "[Tool references removed - tools no longer available]"
 # The tools that Claude Code 2.1.325 offers without MCP servers (run with -p), and Task, the old name of Agent

@@ -60,9 +60,7 @@ def _validate_numbers(session: Session, numbers: Iterable[int]) -> list[int]:
     chosen = sorted(set(numbers))
     for number in chosen:
         if not 1 <= number <= len(session.turns):
-            error = NotFound(str(number), kind="turn")
-            error.hint = f"{session.id[:8]} has the turns 1 to {len(session.turns)}."
-            raise error
+            raise NotFound(str(number), kind="turn", hint=f"{session.id[:8]} has the turns 1 to {len(session.turns)}.")
     return chosen
 
 

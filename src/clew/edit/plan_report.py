@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.conversation.session import Session
-from clew.edit.removals import THOUGHT
 from clew.facts.context_size import CATEGORIES, UNSENT, ContextShare, ContextSize, Scale, measure_context
+from clew.wire.content_block import THINKING_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def measure_session(session: Session, scale: Scale | None = None) -> SessionSize
         entries=len(session.entries),
         turns=len(session.turns),
         calls=len(session.calls),
-        thinking=sum(b.type in THOUGHT for e in session.entries if e.type == "assistant" for b in e.blocks),
+        thinking=sum(b.type in THINKING_TYPES for e in session.entries if e.type == "assistant" for b in e.blocks),
         bytes=sum(item.line.stop - item.line.start for item in session.items),
         context=measure_context(session, scale),
     )

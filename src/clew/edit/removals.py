@@ -14,12 +14,12 @@ from clew.conversation.reply_ids import reply_key
 from clew.conversation.session import Session
 from clew.conversation.speaker import starts_turn
 from clew.edit.relink import remove_entries
+from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_edit import block_bytes, revise
 from clew.wire.json_splice import join_array
 
-THOUGHT = ("thinking", "redacted_thinking")
-SILENT = (*THOUGHT, "fallback")  # a reply of nothing else is empty
+SILENT = (*THINKING_TYPES, "fallback")  # a reply of nothing else is empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _drop_thoughts(session: Session, removed_blocks: dict[int, set[int]]) -> Non
             removed = removed_blocks.get(entry.offset, ())
             replies[key].extend((entry, i) for i in range(len(entry.blocks)) if i not in removed)
     for left in replies.values():
-        kinds = SILENT if all(entry.blocks[i].type in SILENT for entry, i in left) else THOUGHT
+        kinds = SILENT if all(entry.blocks[i].type in SILENT for entry, i in left) else THINKING_TYPES
         for entry, i in reversed(left):
             if entry.blocks[i].type not in kinds:
                 break

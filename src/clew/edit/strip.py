@@ -10,9 +10,9 @@ from clew.conversation.replies import pair_calls
 from clew.conversation.session import Session
 from clew.edit.media_placeholders import PICTURES, is_picture, placeholder
 from clew.edit.relink import parent_of, remove_entries
-from clew.edit.removals import THOUGHT, Removals, raw_blocks
+from clew.edit.removals import Removals, raw_blocks
 from clew.edit.trim_tools import pending_reply
-from clew.wire.content_block import Block
+from clew.wire.content_block import THINKING_TYPES, Block
 from clew.wire.entry import Entry, Item
 from clew.wire.entry_types import Compaction
 from clew.wire.json_codec import decode, encode
@@ -51,7 +51,7 @@ def cut_thinking(session: Session) -> Removals:
     cut = Removals()
     for entry in session.entries:
         if entry.type == "assistant" and entry.offset not in current:
-            thought = [i for i, block in enumerate(entry.blocks) if block.type in THOUGHT]
+            thought = [i for i, block in enumerate(entry.blocks) if block.type in THINKING_TYPES]
             if thought:
                 cut.blocks[entry.offset] = dict.fromkeys(thought)
     return cut

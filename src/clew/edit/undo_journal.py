@@ -107,9 +107,9 @@ class UndoJournal:
             numbered = [r for r in standing if r.number == word]
             standing = numbered or [r for r in standing if (r.made or r.source).startswith(word)]
         if not standing:
-            error = NotFound(query or "the last edit", kind="edit of clew's")
-            error.hint = "List what clew wrote with: clew undo --list"
-            raise error
+            raise NotFound(
+                query or "the last edit", kind="edit by clew", hint="List what clew wrote with: clew undo --list"
+            )
         return standing[-1]
 
     def _add(self, row: Mapping[str, Any]) -> None:
@@ -129,15 +129,14 @@ def undo(record: UndoRecord, journal: UndoJournal, *, dry_run: bool = False) -> 
     if record.added:
         return _undo_line(record, journal, dry_run)
     if record.is_unfinished and _is_running(record):
-        busy = Busy(record.made, record.time)
-        busy.hint = "It is being written. Try again when that has finished."
-        raise busy
+        raise Busy(record.made, record.time, hint="It is being written. Try again when that has finished.")
     present = [Path(path) for path in record.files if os.path.lexists(path)]
     changed = [path.name for path in present if record.files[str(path)] not in ("", digest(path))]
     if changed:
-        refused = Refused([f"{name} was changed since clew wrote it" for name in changed])
-        refused.hint = "It may contain new turns. To remove it anyway, delete the file yourself."
-        raise refused
+        raise Refused(
+            [f"{name} was changed since clew wrote it" for name in changed],
+            hint="It may contain new turns. To remove it anyway, delete the file yourself.",
+        )
     drafts = (
         [draft for path in map(Path, record.files) for draft in find_leftover_drafts(path)]
         if record.is_unfinished
@@ -165,9 +164,10 @@ def _undo_line(record: UndoRecord, journal: UndoJournal, dry_run: bool) -> tuple
     if not is_newest and any(
         encode(entry.data) == encode(line) for entry in session.entries if entry.type == line["type"]
     ):
-        refused = Refused([f"{path.stem[:8]} got another {line['type']} since"])
-        refused.hint = "Set the one you want with clew retitle or clew tag."
-        raise refused
+        raise Refused(
+            [f"{path.stem[:8]} got another {line['type']} since"],
+            hint="Set the one you want with clew retitle or clew tag.",
+        )
     if not dry_run:
         if is_newest and not _remove_line(path, record.added):
             append(path, [dict(former)])

@@ -28,7 +28,7 @@ from clew.wire.json_codec import encode
 from clew.wire.layout import SessionFile
 from clew.wire.project_slug import slug
 from clew.wire.rename_ids import IdMapping, rename_references
-from clew.wire.session_writer import create, place
+from clew.wire.session_writer import create, create_exactly
 from clew.wire.timestamps import format_timestamp
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def write_plan(plan: Plan, *, id: str | None = None, folder: str | os.PathLike[s
             ending = [_origin(plan, new_id)] if job is jobs[-1] else []
             create(job.path, [*_lines(job.source.items, names), *ending])
         else:
-            place(job.path, _read_content(plan, job.source))
+            create_exactly(job.path, _read_content(plan, job.source))
     if problems := (*find_differences(plan.session, plan.request, read(paths[-1])), *_find_leaks(plan, paths)):
         for path in reversed(paths):
             path.unlink()

@@ -7,15 +7,13 @@ accepted.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from clew.conversation.replies import Call
 from clew.facts.unified_diff import unified
-from clew.wire.json_codec import as_text
-
-Json = Mapping[str, Any]
+from clew.wire.json_codec import JsonView, as_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ def tool_name(name: str) -> str:
     return " ".join(name.split())
 
 
-def subject(name: str, call_input: Json, cwd: str | None = None) -> str:
+def subject(name: str, call_input: JsonView, cwd: str | None = None) -> str:
     """Return what a call is about: its descriptive inputs."""
     if special := _SUBJECTS.get(name):
         return special(call_input)
@@ -102,28 +100,28 @@ def _shorten(value: str | int, cwd: str | None) -> str:
     return f"~{text[len(home) :]}" if home and home.count("/") == 2 and text.startswith(home + "/") else text
 
 
-def _todo_progress(call_input: Json) -> str:
+def _todo_progress(call_input: JsonView) -> str:
     items = objects(call_input.get("todos"))
     done = sum(t.get("status") == "completed" for t in items)
     return f"{done}/{len(items)} done" if items else ""
 
 
-def _question_texts(call_input: Json) -> str:
+def _question_texts(call_input: JsonView) -> str:
     questions = objects(call_input.get("questions"))
     return "; ".join(" ".join(as_text(q.get("question", "")).split()) for q in questions)
 
 
-def objects(value: Any) -> list[Json]:
+def objects(value: Any) -> list[JsonView]:
     """Return the objects of a list, and none of any other value: models do not always follow the input schema."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _plan_title(call_input: Json) -> str:
+def _plan_title(call_input: JsonView) -> str:
     first = as_text(call_input.get("plan") or "").strip().splitlines()[:1]
     return first[0].lstrip("# ") if first else ""
 
 
-_SUBJECTS: dict[str, Callable[[Json], str]] = {
+_SUBJECTS: dict[str, Callable[[JsonView], str]] = {
     "TodoWrite": _todo_progress,
     "AskUserQuestion": _question_texts,
     "ExitPlanMode": _plan_title,
@@ -145,11 +143,11 @@ def return_code_meaning(detail: Any) -> str:
     return " ".join(note.split()) if isinstance(note, str) else ""
 
 
-def _has(*keys: str) -> Callable[[Json], bool]:
+def _has(*keys: str) -> Callable[[JsonView], bool]:
     return lambda d: all(k in d for k in keys)
 
 
-_SHAPES: Sequence[tuple[str, Callable[[Json], bool]]] = (
+_SHAPES: Sequence[tuple[str, Callable[[JsonView], bool]]] = (
     ("Edit", _has("oldString", "newString")),
     ("MultiEdit", _has("edits", "filePath")),
     ("Write", lambda d: d.get("type") in ("create", "update")),
@@ -187,7 +185,7 @@ def diff(detail: Any, name: str = "") -> list[str]:
     return []
 
 
-def _hunk_lines(hunk: Json) -> Iterator[str]:
+def _hunk_lines(hunk: JsonView) -> Iterator[str]:
     old, new = hunk.get("oldStart", 0), hunk.get("newStart", 0)
     yield f"@@ -{old},{hunk.get('oldLines', 0)} +{new},{hunk.get('newLines', 0)} @@"
     lines = hunk.get("lines")

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from clew.foreign.conversation_steps import Conversation, Json, Scribe
+from clew.foreign.conversation_steps import Conversation, Scribe
 from clew.foreign.json_values import time_of, usage
+from clew.wire.json_codec import Json
 
 TOOL = "aider"
 NAME = ".aider.chat.history.md"

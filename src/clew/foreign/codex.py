@@ -12,9 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from clew.foreign.conversation_steps import Conversation, Json, OtherRecord, Scribe, Step, with_usage
+from clew.foreign.conversation_steps import Conversation, OtherRecord, Scribe, Step, with_usage
 from clew.foreign.json_values import number, object_of, objects, records, text, time_of, usage
 from clew.foreign.responses_items import ADDED, Items, plain
+from clew.wire.json_codec import Json
 
 TOOL = "codex"
 _NAME = re.compile(r"rollout-.*?([0-9a-f]{8}-[0-9a-f-]{27})")

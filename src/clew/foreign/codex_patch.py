@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clew.foreign.conversation_steps import Json
+from clew.wire.json_codec import Json
 
 _WHOLE = re.compile(r"\s*\*\*\* Begin Patch\n(.*?)\n?\*\*\* End Patch\s*", re.DOTALL)
 _HEAD = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")

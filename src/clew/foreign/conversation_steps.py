@@ -11,9 +11,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from clew.wire.json_codec import encode
+from clew.wire.json_codec import Json, encode
 
-Json = dict[str, Any]
 Content = str | tuple[Json, ...]
 
 INTERRUPTED = "[Request interrupted by user]"  # as Claude Code marks it

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from clew.errors import NotFound, Refused
 from clew.foreign import aider, codex, gemini, gptme, openai_logs, opencode
-from clew.foreign.conversation_steps import Conversation, Json
+from clew.foreign.conversation_steps import Conversation
 from clew.system.environment import foreign_homes
-from clew.wire.json_codec import decode, decode_loosely
+from clew.wire.json_codec import Json, decode, decode_loosely
 from clew.wire.line import lines
 
 _HEAD = 1 << 16
@@ -71,9 +71,10 @@ def detect(path: Path) -> Format:
     for form in FORMATS.values():
         if form.fits(path, head):
             return form
-    refused = Refused([f"{path.name} is in no form that is known"])
-    refused.hint = f"If you know which program wrote it, say so: --from {'|'.join(FORMATS)}"
-    raise refused
+    raise Refused(
+        [f"{path.name} is in no form that is known"],
+        hint=f"If you know which program wrote it, say so: --from {'|'.join(FORMATS)}",
+    )
 
 
 def _first(path: Path) -> Json:

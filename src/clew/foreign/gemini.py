@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from clew.foreign.conversation_steps import Conversation, Json, Scribe
+from clew.foreign.conversation_steps import Conversation, Scribe
 from clew.foreign.image_blocks import embedded
 from clew.foreign.json_values import (
     document,
@@ -26,7 +26,7 @@ from clew.foreign.json_values import (
     time_of,
     usage,
 )
-from clew.wire.json_codec import encode
+from clew.wire.json_codec import Json, encode
 
 TOOL = "gemini"
 _CONTEXT = ("<session_context>", "This is the Gemini CLI. We are setting up the context")

@@ -13,10 +13,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from clew.foreign.conversation_steps import Conversation, Json, Scribe
+from clew.foreign.conversation_steps import Conversation, Scribe
 from clew.foreign.image_blocks import picture
 from clew.foreign.json_values import number, object_of, objects, records, text, time_of, usage
-from clew.wire.json_codec import scan
+from clew.wire.json_codec import Json, scan
 
 TOOL = "gptme"
 NAME = "conversation.jsonl"

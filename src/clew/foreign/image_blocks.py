@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from clew.api.lint_blocks import check_blocks
-from clew.foreign.conversation_steps import Json
+from clew.wire.json_codec import Json
 
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=-]+)*;base64,(.*)", re.DOTALL)
 

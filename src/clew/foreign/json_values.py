@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from clew.foreign.conversation_steps import Json, Scribe
-from clew.wire.json_codec import decode_readable, decode_truncated, encode
+from clew.foreign.conversation_steps import Scribe
+from clew.wire.json_codec import Json, decode_readable, decode_truncated, encode
 from clew.wire.line import BOM, lines
 from clew.wire.timestamps import parse_timestamp
 

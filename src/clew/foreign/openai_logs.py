@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from clew.foreign.conversation_steps import Conversation, Json, Scribe
+from clew.foreign.conversation_steps import Conversation, Scribe
 from clew.foreign.image_blocks import embedded, picture
 from clew.foreign.json_values import (
     document,
@@ -26,6 +26,7 @@ from clew.foreign.json_values import (
     usage,
 )
 from clew.foreign.responses_items import Items, arguments
+from clew.wire.json_codec import Json
 
 TOOL = "openai"
 _SPEAKERS = {"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "chatgpt": "assistant"}

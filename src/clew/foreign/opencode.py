@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clew.foreign.conversation_steps import Content, Conversation, Json, Scribe
+from clew.foreign.conversation_steps import Content, Conversation, Scribe
 from clew.foreign.image_blocks import picture
 from clew.foreign.json_values import document, document_or_part, number, object_of, objects, text, time_of, usage
 from clew.system.sqlite_file import DAMAGE
-from clew.wire.json_codec import decode_readable
+from clew.wire.json_codec import Json, decode_readable
 
 TOOL = "opencode"
 _UNNAMED = ("New session - ", "Child session - ")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from clew.foreign.conversation_steps import INTERRUPTED, Content, ForeignPrompt, Json, OtherRecord, Scribe
+from clew.foreign.conversation_steps import INTERRUPTED, Content, ForeignPrompt, OtherRecord, Scribe
 from clew.foreign.image_blocks import picture
 from clew.foreign.json_values import object_of, objects, text
-from clew.wire.json_codec import decode_readable
+from clew.wire.json_codec import Json, decode_readable
 
 ADDED = (  # what Codex puts into the mouth of the person
     "<environment_context>",

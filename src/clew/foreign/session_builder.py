@@ -21,13 +21,13 @@ from clew.foreign.conversation_steps import (
     ForeignPrompt,
     ForeignReply,
     ForeignSummary,
-    Json,
     OtherRecord,
 )
 from clew.foreign.json_values import wash
 from clew.foreign.tool_names import translated
 from clew.version import __version__
 from clew.wire.entry_types import ORIGIN_TYPE
+from clew.wire.json_codec import Json
 from clew.wire.rename_ids import new_uuid
 from clew.wire.timestamps import format_timestamp
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.foreign.codex_patch import patched
-from clew.foreign.conversation_steps import Json
 from clew.foreign.json_values import objects, text
+from clew.wire.json_codec import Json
 
 Made = tuple[str, Json]
 

@@ -131,9 +131,7 @@ def grep(index: Index, pattern_text: str, regex: bool, query: Query, without: st
         try:
             result = _scan_session(index, session, [file for file, _ in files], pattern, query)
         except BadQuery as error:
-            located = BadQuery(pattern_text, 0, f"{error.reason} of session {session[:36]!r}")
-            located.hint = error.hint
-            raise located from None
+            raise BadQuery(pattern_text, 0, f"{error.reason} of session {session[:36]!r}", hint=error.hint) from None
         if result is not None:
             yield result
 

@@ -83,8 +83,9 @@ def schema(tool: McpTool) -> dict[str, Any]:
 
 
 def _hint(error: ClewError) -> str:
-    """The next step, for one who has tools and no command line."""
-    return error.hint.replace("List what there is with: clew ls", "List what there is with list_sessions.")
+    """Return the next step for a client that has tools and no command line."""
+    is_unexplained = isinstance(error, NotFound) and not error.hint
+    return "List the sessions with list_sessions." if is_unexplained else error.hint
 
 
 # -- finding
@@ -330,9 +331,7 @@ def _chosen(session: Session, asked: str) -> tuple[Turn, ...]:
         stop = int(found["stop"]) if found["stop"] else sys.maxsize if found["dash"] else first
         turns = tuple(turn for turn in session.turns if first <= turn.number <= stop)
     if not turns:
-        missing = NotFound(asked, "turn")
-        missing.hint = f"The session has {plural(len(session.turns), 'turn')}."
-        raise missing
+        raise NotFound(asked, "turn", hint=f"The session has {plural(len(session.turns), 'turn')}.")
     return turns
 
 

@@ -75,9 +75,9 @@ class Pattern:
         try:
             yield
         except _DeadlineExceeded:
-            late = BadQuery(self.expression, 0, f"The expression takes longer than {TIME_LIMIT:g} s on one text")
-            late.hint = HINT
-            raise late from None
+            raise BadQuery(
+                self.expression, 0, f"The expression takes longer than {TIME_LIMIT:g} s on one text", hint=HINT
+            ) from None
         finally:
             is_running = False
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)

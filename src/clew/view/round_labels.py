@@ -11,9 +11,8 @@ from clew.conversation.turns import Turn
 from clew.facts.secrets.mask_secrets import mask_data
 from clew.system.plural import plural
 from clew.view.sanitize import format_duration
+from clew.wire.json_codec import Json
 from clew.wire.timestamps import format_timestamp
-
-Json = dict[str, Any]
 
 
 def round_fields(turn: Turn) -> Json:

@@ -20,6 +20,7 @@ from clew.view.call_output import output_rows
 from clew.view.round_labels import round_fields
 from clew.view.row_type import Row as Row
 from clew.view.sanitize import format_duration
+from clew.wire.content_block import THINKING_TYPES
 from clew.wire.entry import Entry
 from clew.wire.entry_types import ApiFailure, Compaction, LocalCommand, Notice, ProgressDetail, TurnDuration, tag_text
 from clew.wire.json_codec import as_text
@@ -127,7 +128,7 @@ def _reply_rows(reply: Reply, shown: set[str], scope: ViewScope) -> Iterator[Row
         if block.type == "text" and block.text and block.text.strip():
             kind = "error" if reply.is_error else "reply"
             yield Row(kind, block.text, scope.depth, reply.time, facts={"model": reply.model})
-        elif block.type in ("thinking", "redacted_thinking") and scope.options.thinking:
+        elif block.type in THINKING_TYPES and scope.options.thinking:
             yield Row("thinking", block.thinking or "(not stored)", scope.depth, reply.time)
         elif block.type == "tool_use" and scope.options.level >= 2 and block.id and block.id not in shown:
             shown.add(block.id)

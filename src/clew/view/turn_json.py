@@ -17,10 +17,10 @@ from clew.view.mask_rows import MaskCount
 from clew.view.round_labels import round_fields
 from clew.wire.entry import Entry
 from clew.wire.entry_types import PrLink, QueueOperation
+from clew.wire.json_codec import Json
 from clew.wire.overflow_files import Overflow
 from clew.wire.timestamps import format_timestamp
 
-Json = dict[str, Any]
 MAX_OUTPUT = 16 << 20  # bytes of a long output in a JSON value
 
 

@@ -20,7 +20,7 @@ Modules:
     project_slug      Convert project paths to the folder names that Claude Code uses, and back.
     prompt_history    Read and extend `history.jsonl`, which contains every typed prompt of every project.
     rename_ids        Rename the ids by which entries refer to each other and to their session.
-    salvage           Save complete objects from a line that is not one JSON object.
+    salvage           Find complete objects in a line that is not one JSON object.
     session_writer    Append lines to session files, or create new files atomically; never overwrite a session.
     side_files        Read the JSON files next to the sessions: index, statistics, agents, todos, tasks, settings.
     tail_reader       Read the new lines of a growing file since the last read.

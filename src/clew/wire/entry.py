@@ -21,6 +21,7 @@ from clew.wire.content_block import EMPTY_RAW, Block, Message
 from clew.wire.json_codec import decode, decode_loosely, decode_slowly
 from clew.wire.lenient import convert_leniently
 from clew.wire.line import MAX_LINE, PIECE_SIZE, Line, Source, Unread, all_pieces, lines
+from clew.wire.salvage import classify_damage, find_objects
 from clew.wire.timestamps import parse_timestamp
 
 _NO_LINE = Line(0, 0, b"", 0, 0)
@@ -302,8 +303,6 @@ def _parse_short_lines(line: Line) -> Item:
 
 
 def _parse_slowly(line: Line) -> Item:
-    from clew.wire.salvage import salvage_line
-
     try:
         value = decode_slowly(line.json)
     except ValueError as error:
@@ -315,6 +314,14 @@ def _parse_slowly(line: Line) -> Item:
             return entry
         reason = "not a JSON object"
     return salvage_line(line, reason)
+
+
+def salvage_line(line: Line, reason: str) -> Damaged:
+    """Return the damage of a line, with the complete objects in it."""
+    text = line.raw.decode("latin-1")  # one character per byte: text positions are byte positions
+    spans = list(find_objects(text))
+    salvaged = tuple(parse_salvaged(line.part(start, stop)) for start, stop in spans)
+    return Damaged(line, classify_damage(line, text, spans), reason, salvaged)
 
 
 def _leniency_reason(json: bytes) -> str:

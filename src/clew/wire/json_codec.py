@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
 import msgspec
+
+Json = dict[str, Any]  # a decoded JSON object
+JsonView = Mapping[str, Any]  # one that is only read
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING_ENCODER = json.JSONEncoder(ensure_ascii=False)  # created once: `json.dumps` creates one per call

@@ -14,10 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.wire.entry import Damaged, Entry
+from clew.wire.entry import Damaged, Entry, salvage_line
 from clew.wire.json_codec import as_text, decode_readable
 from clew.wire.line import Line, Source, lines
-from clew.wire.salvage import salvage_line
 from clew.wire.session_writer import append, create
 from clew.wire.timestamps import parse_timestamp
 

@@ -1,4 +1,4 @@
-"""Save complete objects from a line that is not one JSON object.
+"""Find complete objects in a line that is not one JSON object.
 
 Claude Code itself causes three kinds: two objects on one line (`}{`, when a file without a final newline was
 appended to), a truncated object followed by a complete one (two writers), and NUL padding (a crash of the file
@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from clew.wire.entry import Damaged, parse_salvaged
 from clew.wire.json_codec import scan
 from clew.wire.line import Line
 
@@ -23,15 +22,7 @@ _IDENTITY = ("parentUuid", "sessionId", "leafUuid", "messageId")
 _MAX_RESCANNED = 4 << 30  # characters read again after broken objects (about a second) before giving up
 
 
-def salvage_line(line: Line, reason: str) -> Damaged:
-    """Return the damage of a line, with the complete objects in it."""
-    text = line.raw.decode("latin-1")  # one character per byte: text positions are byte positions
-    spans = list(_objects(text))
-    salvaged = tuple(parse_salvaged(line.part(start, stop)) for start, stop in spans)
-    return Damaged(line, _damage_kind(line, text, spans), reason, salvaged)
-
-
-def _objects(text: str) -> Iterator[tuple[int, int]]:
+def find_objects(text: str) -> Iterator[tuple[int, int]]:
     """Yield where complete objects begin and end that are not part of another one.
 
     A truncated object is valid JSON up to the position where it broke. Complete objects before that position are
@@ -104,7 +95,8 @@ def _is_entry(value: Any) -> bool:
     return named and any(key in value for key in _IDENTITY)
 
 
-def _damage_kind(line: Line, text: str, spans: list[tuple[int, int]]) -> str:
+def classify_damage(line: Line, text: str, spans: list[tuple[int, int]]) -> str:
+    """Return the kind of damage of a line in which `spans` are complete objects."""
     if "\0" in text:
         return "nul"
     if not spans:

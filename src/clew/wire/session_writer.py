@@ -70,31 +70,22 @@ def undo_append(path: str | os.PathLike[str], size: int, value: Writable) -> boo
 
 def create(path: str | os.PathLike[str], lines: Iterable[Writable], *, sync: bool = True) -> Path:
     """Create a new file of these lines. It appears complete or not at all; an existing file is never replaced."""
-    return place(path, map(_line, lines), sync=sync)
+    return create_exactly(path, map(_line, lines), sync=sync)
 
 
-def place(path: str | os.PathLike[str], parts: Iterable[bytes], *, sync: bool = True) -> Path:
-    """Make a new file of exactly these bytes, on the same terms."""
+def create_exactly(
+    path: str | os.PathLike[str], parts: Iterable[bytes], *, sync: bool = True, mtime_ns: int | None = None
+) -> Path:
+    """Create a new file of exactly these bytes, like `create`; `mtime_ns` sets its modification time."""
     target = Path(path)
     _create_parents(target.parent, sync)
     _refuse_existing(target)
     with _draft(target, parts, sync) as draft:
-        _publish(draft, target)
-        if sync:
-            _sync_folder(target.parent)
-    return target
-
-
-def create_exactly(path: str | os.PathLike[str], parts: Iterable[bytes], *, mtime_ns: int | None = None) -> Path:
-    """Make a new file of exactly these bytes, with an old time if one is given; one that exists is never replaced."""
-    target = Path(path)
-    _create_parents(target.parent, True)
-    _refuse_existing(target)
-    with _draft(target, parts, True) as draft:
         if mtime_ns is not None:
             os.utime(draft, ns=(mtime_ns, mtime_ns))
         _publish(draft, target)
-        _sync_folder(target.parent)
+        if sync:
+            _sync_folder(target.parent)
     return target
 
 

@@ -10,13 +10,14 @@ import pytest
 
 from clew.chat.config.agent_files import definitions
 from clew.chat.config.memory_files import Memories
-from clew.chat.config.settings import Json, Settings
+from clew.chat.config.settings import Settings
 from clew.chat.config.skill_files import discover
 from clew.chat.hooks.runner import Hooks
 from clew.chat.input.slash_commands import Workshop
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.folder_trust import Trust
 from clew.errors import Refused
+from clew.wire.json_codec import Json
 
 HOSTILE: Json = {
     "permissions": {

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.chat.config.settings import Json, Settings, SettingsSource
+from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision
 from clew.chat.tools.command_environment import command_environment
 from clew.system.environment import child_environment
+from clew.wire.json_codec import Json
 
 BASH = shutil.which("bash") or "bash"
 STRACE = shutil.which("strace") if sys.platform == "linux" else None

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clew.chat.config.settings import Json, Settings, SettingsSource
+from clew.chat.config.settings import Settings, SettingsSource
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision, Mode
+from clew.wire.json_codec import Json
 
 
 @dataclass

@@ -17,8 +17,9 @@ from clew.chat.tools.builtin.background import BASH_OUTPUT, KILL_SHELL, TASK_OUT
 from clew.chat.tools.builtin.bash import BASH
 from clew.chat.tools.builtin.edit_file import EDIT
 from clew.chat.tools.exit_codes import is_stopped_when_late, meaning, viewed
-from clew.chat.tools.tool import CallResult, Json, ToolContext
+from clew.chat.tools.tool import CallResult, ToolContext
 from clew.facts.tool_catalog import result_kind
+from clew.wire.json_codec import Json
 from tests.chat.tools.tool_fixture import call, good, misuse, run, stage, trouble
 
 T = TypeVar("T")

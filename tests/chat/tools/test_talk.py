@@ -20,9 +20,10 @@ from clew.chat.tools.builtin.todo_write import TODO_WRITE
 from clew.chat.tools.builtin.use_skill import SkillBody, skill
 from clew.chat.tools.builtin.web_search import SearchFailed, WebHit, web_search
 from clew.chat.tools.search_command import SearchCommand
-from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext
+from clew.chat.tools.tool import CallResult, Tool, ToolContext
 from clew.chat.tools.toolbox import ALIASES, offered, toolbox
 from clew.facts.tool_catalog import TOOLS, result_kind
+from clew.wire.json_codec import Json
 from tests.chat.tools.tool_fixture import good, misuse, run, stage, trouble
 
 

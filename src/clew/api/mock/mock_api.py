@@ -22,9 +22,8 @@ from clew.api.mock.responses import input_usage as usage
 from clew.api.mock.scripts import ECHO, ChosenStep, Fault, MockScript, ScriptStep, choose_step
 from clew.api.retry import OVERLOADED
 from clew.api.token_estimate import estimate_tokens
-from clew.wire.json_codec import decode, encode
+from clew.wire.json_codec import Json, decode, encode
 
-Json = dict[str, Any]
 StepChooser = Callable[[Mapping[str, Any], MockScript], ChosenStep]
 
 MAX_BODY = 32 * 1024 * 1024
@@ -58,7 +57,7 @@ class PlannedAnswer:
     closing: int = 0
     sound: int = 0  # frames before the faulty one
 
-    def told(self, sent: int) -> Json:
+    def state_after(self, sent: int) -> Json:
         """Return what a client knows after `sent` frames: the usage, and whether the answer is complete."""
         received = min(sent, self.sound)
         usage = self.charged if received >= self.closing else self.begun if received else None
@@ -74,7 +73,7 @@ class Mock:
         self.script = script
         self._choose = choose
         self._checks = checks
-        self._seen: Counter[bytes] = Counter()
+        self._occurrences: Counter[bytes] = Counter()
         self._cache = Cache()
 
     def answer(self, request: HttpRequest) -> PlannedAnswer:
@@ -171,8 +170,8 @@ class Mock:
         if fault is None or fault.times is None:
             return fault
         key = messages_digest(body)
-        self._seen[key] += 1
-        return fault if self._seen[key] <= fault.times else None
+        self._occurrences[key] += 1
+        return fault if self._occurrences[key] <= fault.times else None
 
 
 def refuse(status: int, message: str = "", row: Json | None = None) -> PlannedAnswer:

@@ -13,9 +13,7 @@ from typing import Any
 from clew.api.mock.responses import input_usage
 from clew.api.request_body import MIN_CACHED, remove_cache_marks
 from clew.api.token_estimate import estimate_tokens
-from clew.wire.json_codec import encode
-
-Json = dict[str, Any]
+from clew.wire.json_codec import Json, encode
 
 LOOK_BACK = 20
 

@@ -13,9 +13,7 @@ from typing import Any
 from clew.api.mock.scripts import ChosenStep, ScriptStep
 from clew.api.request_body import remove_cache_marks
 from clew.api.token_estimate import estimate_tokens
-from clew.wire.json_codec import encode
-
-Json = dict[str, Any]
+from clew.wire.json_codec import Json, encode
 
 _PARTS = 4  # deltas of a block, unless the script sets their length
 _DELTAS = {"text": "text_delta", "thinking": "thinking_delta"}

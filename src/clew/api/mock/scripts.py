@@ -18,9 +18,8 @@ from msgspec import Struct, field
 
 from clew.errors import BadQuery
 from clew.system.regex_deadline import pattern
-from clew.wire.json_codec import decode
+from clew.wire.json_codec import Json, decode
 
-Json = dict[str, Any]
 OVER = "The script is over."
 
 _INLINE = re.compile(r"<<SCRIPT>>(.*?)<<END>>", re.DOTALL)

@@ -16,8 +16,7 @@ from typing import Any, Self
 from clew.api.mock.http_server import MAX_HEAD, HttpRequest, Malformed, encode_chunk, receive, response_head
 from clew.api.mock.mock_api import MAX_BODY, Mock, PlannedAnswer, refuse
 from clew.api.mock.scripts import ECHO, MockScript
-from clew.api.stream_assembly import Json
-from clew.wire.json_codec import decode, encode
+from clew.wire.json_codec import Json, decode, encode
 
 RowCallback = Callable[[Json], None]
 LOOP_STEPS = 8  # iterations of the loop that opening or closing a connection takes
@@ -114,7 +113,7 @@ class MockServer:
             if plan.frames:
                 await self._stream(writer, plan, row)
             elif not plan.ending:
-                row |= plan.told(0)
+                row |= plan.state_after(0)
                 await self._write(writer, plan, request.method)
             await self._end(plan.ending, reader, writer)
         finally:
@@ -140,7 +139,7 @@ class MockServer:
         for position, frame in enumerate(plan.frames):
             if position and plan.step.pace:
                 await asyncio.sleep(plan.step.pace)
-            row |= plan.told(position + 1)
+            row |= plan.state_after(position + 1)
             size = plan.step.trickle or len(frame)
             for start in range(0, len(frame), size):
                 writer.write(encode_chunk(frame[start : start + size]))

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from clew.chat import events as event
 from clew.chat.loop import Loop
 from clew.chat.store.live_conversation import text_of
-from clew.chat.tools.tool import Json, ToolContext
+from clew.chat.tools.tool import ToolContext
+from clew.wire.json_codec import Json
 
 GRACE = 3.0  # seconds that an agent has to end by itself
 WORDLESS = "The agent ended without a word."

@@ -22,13 +22,13 @@ from clew.chat.deps import Deps
 from clew.chat.hooks.hook_events import reminder, tell_hooks
 from clew.chat.loop import Loop
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt
-from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
 from clew.chat.turn.compaction import Compactor
 from clew.chat.turn.stream_reply import Asking
-from clew.chat.turn.tool_calls import AGENT_TOOLS
+from clew.conversation.agent_sessions import AGENT_TOOLS
 from clew.errors import Refused
-from clew.wire.json_codec import encode
-from clew.wire.session_writer import place
+from clew.wire.json_codec import Json, encode
+from clew.wire.session_writer import create_exactly
 
 DEEPEST = 4  # agents of agents
 
@@ -160,7 +160,7 @@ class Subagents(Struct, frozen=True):
         }
         if self.dialogue.journal.is_agent:
             meta["parentAgentId"] = self.dialogue.journal.envelope.agent_id
-        place(self.dialogue.folder / "subagents" / f"agent-{agent_id}.meta.json", (encode(meta),))
+        create_exactly(self.dialogue.folder / "subagents" / f"agent-{agent_id}.meta.json", (encode(meta),))
 
 
 async def _run(loop: Loop, kind: Kind, agent_id: str, prompt: str) -> events.TurnFinished:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from clew.chat.config.agent_kind import Kind
 from clew.chat.config.frontmatter import is_on, list_of, split_header, text_of
-from clew.chat.config.settings import Json, table
+from clew.chat.config.settings import table
 from clew.chat.permission.decision import MODES, Mode
+from clew.wire.json_codec import Json
 
 _READING = ("Read", "Grep", "Glob", "LS", "Bash", "WebFetch", "WebSearch", "TodoWrite")
 _LARGEST = 1 << 20

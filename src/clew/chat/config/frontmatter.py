@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from clew.chat.config.settings import Json
 from clew.errors import ClewError
+from clew.wire.json_codec import Json
 
 _HEADER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)(?:^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
@@ -25,9 +25,10 @@ def _fields(text: str) -> Json:
     try:
         import yaml
     except ImportError:
-        error = ClewError("The headers of skills and agents cannot be read: PyYAML is not installed.")
-        error.hint = "Install it with: pip install 'clew[chat]'"
-        raise error from None
+        raise ClewError(
+            "The headers of skills and agents cannot be read: PyYAML is not installed.",
+            hint="Install it with: pip install 'clew[chat]'",
+        ) from None
     try:
         data: Any = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-Json = dict[str, Any]
+from clew.wire.json_codec import Json
+
 Scope = Literal["managed", "cli", "local", "project", "user", "session"]
 
 FILED: tuple[Scope, ...] = ("local", "project", "user")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clew.chat.config.repository import branch_of, top_of
 from clew.chat.hooks.hook_events import reminder
-from clew.chat.tools.tool import Json
+from clew.wire.json_codec import Json
 
 WHO = """\
 You are clew, a program that helps a person with work in a folder of theirs, through a conversation in a console. You read \

@@ -6,7 +6,7 @@ from clew.chat import events
 from clew.chat.deps import Deps
 from clew.chat.hooks.runner import HookOutcome
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.tools.tool import Json
+from clew.wire.json_codec import Json
 
 
 async def tell_hooks(

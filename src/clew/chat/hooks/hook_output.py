@@ -8,8 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.chat.config.settings import Json, table
+from clew.chat.config.settings import table
 from clew.chat.permission.decision import Kind
+from clew.wire.json_codec import Json
 
 LONGEST = 10_000  # characters of context from one hook
 # Events at which exit code 2 (or `decision: "block"`) is told to the model; elsewhere it is shown to the person.

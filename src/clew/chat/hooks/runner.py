@@ -12,12 +12,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.chat.config.settings import Json, Settings, SettingsSource, table
+from clew.chat.config.settings import Settings, SettingsSource, table
 from clew.chat.hooks.hook_output import HookAnswer, HookOutcome, Ran, merge, read_answer
 from clew.chat.tools.process import Ended, run_shell
 from clew.errors import BadQuery
 from clew.system.environment import child_environment
 from clew.system.regex_deadline import pattern
+from clew.wire.json_codec import Json
 
 Callback = Callable[[Json], Awaitable[Json]]  # takes the payload, gives the hook's JSON answer ({}: no opinion)
 

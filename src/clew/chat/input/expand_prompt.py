@@ -14,8 +14,9 @@ from clew.chat.input.slash_commands import Workshop, entry_texts, read_line
 from clew.chat.permission.decide import Permissions
 from clew.chat.permission.decision import Decision, Mode
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt, text_of
-from clew.chat.tools.tool import Json, Tool, ToolContext, ToolFailed
+from clew.chat.tools.tool import Tool, ToolContext, ToolFailed
 from clew.system.environment import user_home
+from clew.wire.json_codec import Json
 
 
 class Rules:

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.errors import ApiError
 from clew.system.credential_transport import HINT, is_protected
 from clew.system.subprocesses import find_program
-from clew.wire.json_codec import decode
-from clew.wire.session_writer import place
+from clew.wire.json_codec import Json, decode
+from clew.wire.session_writer import create_exactly
 
 PATIENCE = 30.0  # seconds for a server to begin
 SILENCE = 300.0  # seconds that an answer may take over an address
@@ -263,7 +263,7 @@ def _short(text: str, scene: ToolContext) -> str:
         return text
     path = scene.folder / "tool-results" / f"{scene.call_id}.txt"
     if not path.exists():
-        place(path, (text.encode("utf-8", "replace"),))
+        create_exactly(path, (text.encode("utf-8", "replace"),))
     return f"The result has {len(text)} characters. All of it is in {path}. It begins:\n{text[:PREVIEW]}"
 
 
@@ -277,6 +277,6 @@ def _need() -> None:
     try:
         import mcp  # noqa: F401
     except ModuleNotFoundError:
-        missing = ApiError("MCP servers need the package mcp.", "extra")
-        missing.hint = "Install it with: pip install 'clew[mcp]'"
-        raise missing from None
+        raise ApiError(
+            "MCP servers need the package mcp.", "extra", hint="Install it with: pip install 'clew[mcp]'"
+        ) from None

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
 from clew.chat.mcp.mcp_client import Remote, tools_of
-from clew.chat.tools.tool import Json
 from clew.errors import ClewError
 from clew.version import __version__
+from clew.wire.json_codec import Json
 
 PROTOCOL = "2025-06-18"
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from clew.chat.permission import file_commands, git_commands, git_config, safe_commands, secret_exposure, wrappers
 from clew.chat.permission.command_options import Glob, names
-from clew.chat.permission.decision import Json, Kind
+from clew.chat.permission.decision import Kind
 from clew.chat.permission.path_scope import is_inside, is_protected, locate
 from clew.chat.permission.permission_context import ALLOWED, PermissionContext, PermissionVerdict
 from clew.chat.permission.permission_rules import SHELL, PermissionRule, has_parameter, matches_command
@@ -19,6 +19,7 @@ from clew.chat.permission.shell_globs import expand, widened
 from clew.chat.permission.shell_lexer import LONGEST, Doubt, Redirect, SimpleCommand
 from clew.chat.permission.shell_parse import ParsedShell, parse
 from clew.system.subprocesses import find_program
+from clew.wire.json_codec import Json
 
 _FORBIDDING: tuple[Kind, ...] = ("deny", "ask")
 _MOST_FOLDERS = 20

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clew.chat.config.settings import Scope, Settings, settings_file, table, texts
 from clew.chat.permission.command_options import names
-from clew.chat.permission.decision import Decision, Json, Kind, Mode, known_mode
+from clew.chat.permission.decision import Decision, Kind, Mode, known_mode
 from clew.chat.permission.folder_trust import Trust
 from clew.chat.permission.permission_context import ALLOWED, PermissionContext, PermissionVerdict
 from clew.chat.permission.permission_rules import (
@@ -30,6 +30,7 @@ from clew.chat.permission.permission_rules import (
 from clew.chat.permission.refuse_control_characters import refusal
 from clew.chat.permission.search_excludes import blind
 from clew.errors import Refused
+from clew.wire.json_codec import Json
 from clew.wire.session_writer import replace
 
 _QUIET = names(

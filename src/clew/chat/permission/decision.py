@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-Json = dict[str, Any]
+from clew.wire.json_codec import Json
+
 Kind = Literal["allow", "deny", "ask"]
 Mode = Literal["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk"]
 

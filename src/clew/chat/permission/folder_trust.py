@@ -11,9 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from clew.chat.config.settings import Json, Settings, table
+from clew.chat.config.settings import Settings, table
 from clew.chat.config.skill_files import Skill, discover
 from clew.system.environment import data_home
+from clew.wire.json_codec import Json
 from clew.wire.session_writer import replace
 from clew.wire.timestamps import format_timestamp
 

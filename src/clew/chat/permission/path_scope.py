@@ -185,7 +185,8 @@ def _spec(pattern: str) -> GitIgnoreSpec:
     try:
         from pathspec import GitIgnoreSpec
     except ImportError:
-        error = ClewError("Rules for paths cannot be judged: pathspec is not installed.")
-        error.hint = "Install it with: pip install 'clew[chat]'"
-        raise error from None
+        raise ClewError(
+            "Rules for paths cannot be judged: pathspec is not installed.",
+            hint="Install it with: pip install 'clew[chat]'",
+        ) from None
     return GitIgnoreSpec.from_lines([pattern])

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from clew.chat.config.settings import Scope, Settings
-from clew.chat.permission.decision import Json, Kind
+from clew.chat.permission.decision import Kind
+from clew.wire.json_codec import Json
 
 SHELL = "Bash"
 _SHAPE = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)

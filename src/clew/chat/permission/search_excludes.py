@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from clew.chat.permission.decision import Json
 from clew.chat.permission.path_scope import Anchors, is_secret, locate, rooted, secret_patterns
 from clew.chat.permission.permission_context import PermissionContext
+from clew.wire.json_codec import Json
 
 
 def blind(input: Json, ground: PermissionContext) -> Json | None:

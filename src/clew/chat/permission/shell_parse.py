@@ -81,9 +81,10 @@ def _parser() -> Parser:
         import tree_sitter
         import tree_sitter_bash
     except ImportError:
-        error = ClewError("Shell commands cannot be judged: tree-sitter is not installed.")
-        error.hint = "Install it with: pip install 'clew[chat]'"
-        raise error from None
+        raise ClewError(
+            "Shell commands cannot be judged: tree-sitter is not installed.",
+            hint="Install it with: pip install 'clew[chat]'",
+        ) from None
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 

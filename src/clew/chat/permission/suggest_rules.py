@@ -6,11 +6,11 @@ from pathlib import Path
 
 from clew.chat.permission import wrappers
 from clew.chat.permission.command_options import names
-from clew.chat.permission.decision import Json
 from clew.chat.permission.permission_context import PermissionVerdict
 from clew.chat.permission.permission_rules import family, plain_host
 from clew.chat.permission.shell_lexer import Doubt, SimpleCommand
 from clew.chat.permission.shell_parse import ParsedShell
+from clew.wire.json_codec import Json
 
 _LONGEST = 200
 # Programs whose second (and third) word says what they do, so that "any arguments" behind it is no blank cheque.

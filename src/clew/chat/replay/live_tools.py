@@ -19,10 +19,11 @@ from clew.chat.replay.recording import Recording
 from clew.chat.replay.recording_playback import Deck, Frozen
 from clew.chat.store.live_conversation import text_of
 from clew.chat.tools.input_schema import check, failure
-from clew.chat.tools.tool import CallResult, Json, Tool, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, Tool, ToolContext, ToolFailed
 from clew.chat.tools.toolbox import toolbox
-from clew.chat.turn.tool_calls import AGENT_TOOLS
+from clew.conversation.agent_sessions import AGENT_TOOLS
 from clew.facts.unified_diff import unified
+from clew.wire.json_codec import Json
 
 _OF_THE_PERSON = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill")
 _AROUND = 3  # lines around a change

@@ -24,15 +24,14 @@ from clew.chat.replay.recording import (
     Stop,
     Take,
 )
-from clew.chat.tools.tool import Json
 from clew.chat.turn.compaction import OPENING
-from clew.chat.turn.tool_calls import AGENT_TOOLS
+from clew.conversation.agent_sessions import AGENT_TOOLS
 from clew.conversation.replies import Reply, merge_replies
 from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
 from clew.wire.entry import Entry
 from clew.wire.entry_types import tag_text
-from clew.wire.json_codec import decode
+from clew.wire.json_codec import Json, decode
 
 _HELD = re.compile(r"\A<system-reminder>\n(?:Before you may stop, a hook says: )?(.*)\n</system-reminder>\Z", re.DOTALL)
 BEGINNING = -1  # before every act

@@ -15,11 +15,12 @@ from msgspec import Struct, field
 
 from clew.api.mock.scripts import Fault, ScriptStep
 from clew.chat.store.live_conversation import NO_CONTENT
-from clew.chat.tools.tool import CallResult, Content, Json
+from clew.chat.tools.tool import CallResult, Content
 from clew.conversation.replies import Reply
 from clew.wire.content_block import result_text
 from clew.wire.entry import Entry
 from clew.wire.entry_types import tag_text
+from clew.wire.json_codec import Json
 
 _HEADER = re.compile(r"[!-~]+")  # what can be the value of a header
 OWN = "clew/"  # how `writer` begins on lines of ours

@@ -33,8 +33,9 @@ from clew.chat.replay.recording import (
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.live_conversation import UserPrompt
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.turn.compaction import Compactor
+from clew.wire.json_codec import Json
 
 LOST = "The record has no result of this call."
 _OF_CALLS = (Sign, Save, RecordedResult)

@@ -15,13 +15,12 @@ from msgspec import Struct
 
 from clew.chat.replay.recording import Recording
 from clew.chat.replay.replay_run import Played
-from clew.chat.tools.tool import Json
 from clew.chat.turn.compaction import OPENING
 from clew.conversation.session import Session
 from clew.conversation.speaker import speaker
 from clew.wire.entry import Entry, parse_line
 from clew.wire.entry_types import tag_text
-from clew.wire.json_codec import encode
+from clew.wire.json_codec import Json, encode
 from clew.wire.line import Line
 
 State = Literal["same", "other", "missing", "extra"]

@@ -35,7 +35,8 @@ from clew.chat.replay.recording_playback import Compacting, Deck, Frozen, Over, 
 from clew.chat.store.journal import Journal
 from clew.chat.store.journal_lines import Envelope
 from clew.chat.store.live_conversation import LiveConversation, UserPrompt
-from clew.chat.tools.tool import Json, Tool, ToolState
+from clew.chat.tools.tool import Tool, ToolState
+from clew.wire.json_codec import Json
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 _TICK = timedelta(milliseconds=1)

@@ -66,9 +66,10 @@ def carry_out(
     edited = tuple(c for c in wanted if c.is_edited) if edits != "overwrite" else ()
     if edited and edits == "refuse":
         names = ", ".join(change.name for change in edited)
-        refused = Refused([f"{names} {'was' if len(edited) == 1 else 'were'} changed after the session wrote it"])
-        refused.hint = "Look at the difference, then choose whether to keep it or to overwrite it."
-        raise refused
+        raise Refused(
+            [f"{names} {'was' if len(edited) == 1 else 'were'} changed after the session wrote it"],
+            hint="Look at the difference, then choose whether to keep it or to overwrite it.",
+        )
     kept = tuple(c for c in wanted if c in edited or c in keep)
     doing = [change for change in wanted if change not in kept]
     doing += _folders(plan, kept) if code else []
@@ -147,9 +148,10 @@ def _roll_back(changes: Sequence[PathChange], record: RewindRecord) -> None:
     if not stuck:
         shutil.rmtree(record.folder, ignore_errors=True)
         raise Refused(["the disk is full; nothing was changed"])
-    refused = Refused([f"the disk is full, and these files could not be put back: {', '.join(stuck)}"])
-    refused.hint = "Free some space and run the same command again; what existed before is saved."
-    raise refused
+    raise Refused(
+        [f"the disk is full, and these files could not be put back: {', '.join(stuck)}"],
+        hint="Free some space and run the same command again; what existed before is saved.",
+    )
 
 
 def _broken(plan: RewindPlan) -> RewindRecord | None:
@@ -191,9 +193,7 @@ def undo(session_id: str, top: Path) -> RewindPlan:
     store, top = store_of(session_id), Path(os.path.realpath(top))
     record = _last(list(records(store)))
     if record is None:
-        missing = NotFound(session_id[:8], kind="rewind")
-        missing.hint = "Only rewinds by clew can be undone."
-        raise missing
+        raise NotFound(session_id[:8], kind="rewind", hint="Only rewinds by clew can be undone.")
     changes: list[PathChange] = []
     folders: list[PathChange] = []
     for step in record.steps:

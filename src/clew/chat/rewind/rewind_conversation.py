@@ -11,9 +11,9 @@ from clew.chat.rewind.saved_states import SavedStateFolders
 from clew.chat.store import journal_lines
 from clew.chat.store.live_conversation import LiveConversation
 from clew.chat.store.resume_session import resume
-from clew.chat.tools.tool import Json
 from clew.conversation.load import read
 from clew.errors import NotFound, Refused
+from clew.wire.json_codec import Json
 
 if TYPE_CHECKING:
     from clew.chat.engine import Engine

@@ -14,7 +14,7 @@ from typing import Any
 
 from clew.chat.rewind.path_state import ABSENT, Held, held
 from clew.wire.json_codec import decode, encode
-from clew.wire.session_writer import place
+from clew.wire.session_writer import create_exactly
 
 KEPT = 20  # rewinds of a session
 _TABLE = "rewind.json"
@@ -65,7 +65,7 @@ def _save(folder: Path, place_of: str, steps: Sequence[RewindStep], has_conversa
     rows = []
     for number, step in enumerate(steps):
         if step.before.kind in ("file", "link"):
-            place(folder / str(number), (step.before.data,))
+            create_exactly(folder / str(number), (step.before.data,))
         rows.append(
             {
                 "path": str(step.path),
@@ -76,12 +76,12 @@ def _save(folder: Path, place_of: str, steps: Sequence[RewindStep], has_conversa
             }
         )
     table = {"place": place_of, "steps": rows, "conversation": has_conversation, "leaf": leaf}
-    place(folder / _TABLE, (encode(table),))
+    create_exactly(folder / _TABLE, (encode(table),))
 
 
 def finish(record: RewindRecord) -> None:
     """All was changed. Old rewinds make room."""
-    place(record.folder / _DONE, (b"",))
+    create_exactly(record.folder / _DONE, (b"",))
     for old in _folders(record.folder.parent)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 

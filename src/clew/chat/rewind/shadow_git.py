@@ -26,7 +26,7 @@ from clew.errors import ClewError
 from clew.system.environment import state_home, user_home
 from clew.system.subprocesses import find_program
 from clew.wire.json_codec import decode
-from clew.wire.session_writer import append, create, place
+from clew.wire.session_writer import append, create, create_exactly
 
 MOST_FILES = 20_000
 MOST_BYTES = 512 << 20  # of all files together
@@ -166,7 +166,7 @@ class Shadow:
         """Store the content of an ignored file; what a record needs to find it."""
         name = sha256(state.data).hexdigest()
         with suppress(FileExistsError):
-            place(self._store / "ignored" / name, (state.data,))
+            create_exactly(self._store / "ignored" / name, (state.data,))
         return {"kind": state.kind, "mode": state.mode, "content": name}
 
     def _kept(self, facts: Mapping[str, Any]) -> Held:
@@ -188,14 +188,14 @@ class Shadow:
             _make_private(self._store.parent, self._store, *inner)
             for name, text in (("config", _CONFIG), ("info/attributes", _PLAIN), ("HEAD", "ref: refs/heads/none\n")):
                 with suppress(FileExistsError):  # another session may be making it too
-                    place(self._store / name, (text.encode(),), sync=False)
+                    create_exactly(self._store / name, (text.encode(),), sync=False)
             _forget_old(self._store.parent)
         self._store.chmod(0o700)
         if not self._index.exists():
             with suppress(FileNotFoundError):  # another session may have forgotten its own meanwhile
                 others = sorted(self._store.glob("index-*[!k]"), key=lambda path: path.stat().st_mtime)
                 if others:
-                    place(self._index, (others[-1].read_bytes(),), sync=False)  # it knows most files already
+                    create_exactly(self._index, (others[-1].read_bytes(),), sync=False)  # it knows most files already
 
     def _note(self, row: dict[str, Any], *, sync: bool) -> None:
         path = self._store / _RECORDS

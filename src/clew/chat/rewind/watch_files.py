@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from clew.chat import events
 from clew.chat.events import Tell
 from clew.chat.store.file_snapshots import Backups
-from clew.chat.tools.tool import Json, Tool, ToolState
+from clew.chat.tools.tool import Tool, ToolState
+from clew.wire.json_codec import Json
 
 if TYPE_CHECKING:
     from clew.chat.rewind.command_effects import PathEffect, ProjectTree

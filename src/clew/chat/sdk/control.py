@@ -23,10 +23,10 @@ from clew.chat.sdk.sdk_frames import LONGEST, Framing, shortened
 from clew.chat.sdk.sdk_init import Brought, brought
 from clew.chat.sdk.sdk_listing import context
 from clew.chat.store.live_conversation import UserPrompt
-from clew.chat.tools.tool import Content, Json
+from clew.chat.tools.tool import Content
 from clew.chat.turn.until_stopped import unless
 from clew.errors import ClewError
-from clew.wire.json_codec import decode, encode
+from clew.wire.json_codec import Json, decode, encode
 
 BYPASS = "--dangerously-skip-permissions or --allow-dangerously-skip-permissions"
 

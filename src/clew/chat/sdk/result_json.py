@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clew.chat.events import TurnFinished
-from clew.chat.tools.tool import Json
 from clew.models import model_of, window_of
+from clew.wire.json_codec import Json
 
 
 def result(finished: TurnFinished, session_id: str, uuid: str) -> Json:

@@ -9,8 +9,9 @@ from typing import Any
 from clew.chat import events
 from clew.chat.events import Event
 from clew.chat.sdk.result_json import result
-from clew.chat.tools.tool import CallResult, Json
+from clew.chat.tools.tool import CallResult
 from clew.version import __version__
+from clew.wire.json_codec import Json
 
 LONGEST = 900_000  # bytes of one line; the SDK for Python gives up above 1 MiB
 INTERRUPTED = "[Request interrupted by user]"

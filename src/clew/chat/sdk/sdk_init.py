@@ -10,7 +10,7 @@ from clew.chat.config.settings import table, texts
 from clew.chat.hooks.runner import TIMEOUT, Hook
 from clew.chat.mcp.mcp_client import Remote
 from clew.chat.mcp.sdk_servers import Ask, tools_inside
-from clew.chat.tools.tool import Json
+from clew.wire.json_codec import Json
 
 
 @dataclass(frozen=True, slots=True)

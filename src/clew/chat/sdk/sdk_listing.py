@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from clew.chat.config.agent_files import definitions
 from clew.chat.config.model_alias import choices
 from clew.chat.config.skill_files import Skill, discover
-from clew.chat.tools.tool import Json
 from clew.system.environment import api_key, api_token
 from clew.version import __version__
+from clew.wire.json_codec import Json
 
 if TYPE_CHECKING:
     from clew.chat.engine import Engine

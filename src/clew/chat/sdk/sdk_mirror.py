@@ -7,8 +7,7 @@ from pathlib import Path
 
 from clew.chat.sdk.sdk_frames import LONGEST
 from clew.chat.store.journal import Write
-from clew.chat.tools.tool import Json
-from clew.wire.json_codec import encode
+from clew.wire.json_codec import Json, encode
 
 
 def mirrored(write: Write, send: Callable[[bytes], None], remark: Callable[[str], None]) -> Write:

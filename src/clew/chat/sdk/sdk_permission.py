@@ -11,8 +11,8 @@ from clew.chat.engine import Engine
 from clew.chat.events import PermissionAsked
 from clew.chat.permission.decision import Decision
 from clew.chat.permission.suggest_rules import as_update
-from clew.chat.tools.tool import Json
 from clew.facts.tool_catalog import subject, tool_name
+from clew.wire.json_codec import Json
 
 _EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clew.chat.store import journal_lines
-from clew.chat.tools.tool import Json
+from clew.wire.json_codec import Json
 from clew.wire.session_writer import create_exactly
 
 State = tuple[bytes, int] | None  # the content of a file and its mode; None if it is not there

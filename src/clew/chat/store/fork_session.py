@@ -14,7 +14,7 @@ from clew.wire.entry_edit import with_parent
 from clew.wire.json_codec import encode
 from clew.wire.layout import SessionFile, Tree
 from clew.wire.rename_ids import IdMapping, rename_references
-from clew.wire.session_writer import create, place
+from clew.wire.session_writer import create, create_exactly
 
 
 def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: Path | None = None) -> Path:
@@ -27,7 +27,7 @@ def fork(file: SessionFile, session_id: str, tree: Tree, at: str = "", folder: P
     if end and Session(entries).leaf != end:
         lines.append(encode(pin(end.uuid, session_id)))
     for saved in tree.file_history(file.id):
-        place(tree.root / "file-history" / session_id / saved.name, (saved.read_bytes(),), sync=False)
+        create_exactly(tree.root / "file-history" / session_id / saved.name, (saved.read_bytes(),), sync=False)
     return create((folder or file.path.parent) / f"{session_id}.jsonl", lines)
 
 

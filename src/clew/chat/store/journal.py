@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from clew.api.stream_assembly import ApiReply
 from clew.chat.store import journal_lines
 from clew.chat.store.journal_lines import Envelope
-from clew.chat.tools.tool import Json
+from clew.wire.json_codec import Json
 from clew.wire.session_writer import append, create
 from clew.wire.timestamps import format_timestamp
 

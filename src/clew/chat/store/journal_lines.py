@@ -11,8 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.chat.tools.tool import CallResult, Content, Json
+from clew.chat.tools.tool import CallResult, Content
 from clew.version import __version__
+from clew.wire.json_codec import Json
 
 LEVEL = "2.1.29"
 WRITER = f"clew/{__version__}"

@@ -24,10 +24,10 @@ from clew.chat.rewind.watch_files import FileWatch
 from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import Backups
 from clew.chat.store.journal import Journal
-from clew.chat.tools.tool import CallResult, Content, Json, ToolState
+from clew.chat.tools.tool import CallResult, Content, ToolState
 from clew.conversation.api_messages import join_blocks
 from clew.models import is_same, window_of
-from clew.wire.json_codec import encode
+from clew.wire.json_codec import Json, encode
 from clew.wire.session_writer import replace
 
 NO_CONTENT = "(no content)"

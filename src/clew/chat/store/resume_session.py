@@ -18,7 +18,7 @@ from clew.chat.store import journal_lines
 from clew.chat.store.file_snapshots import SavedFile
 from clew.chat.store.task_notifications import task_of, unheard
 from clew.chat.tools.atomic_files import content
-from clew.chat.tools.tool import CallResult, Json, Seen, ToolFailed
+from clew.chat.tools.tool import CallResult, Seen, ToolFailed
 from clew.conversation.file_history import file_states
 from clew.conversation.load import read, request
 from clew.conversation.message_drafts import INTERRUPTED_CALL
@@ -30,7 +30,7 @@ from clew.errors import Ambiguous, NotFound, Refused
 from clew.system.file_errors import ErrorCollector
 from clew.wire.entry import Entry
 from clew.wire.entry_types import ORIGIN_TYPE
-from clew.wire.json_codec import decode
+from clew.wire.json_codec import Json, decode
 from clew.wire.layout import Project, SessionFile, Tree, slugs
 from clew.wire.lookup import find_session
 from clew.wire.rename_ids import new_uuid
@@ -101,9 +101,7 @@ def latest(tree: Tree, cwd: Path) -> SessionFile:
     for outline in newest_conversations(files):
         if isinstance(outline.file, SessionFile):
             return outline.file
-    missing = NotFound(str(cwd), kind="session of this folder")
-    missing.hint = "Begin one: leave --continue out."
-    raise missing
+    raise NotFound(str(cwd), kind="session of this folder", hint="Begin one: leave --continue out.")
 
 
 # -- what it gives

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from clew.chat.tools.atomic_files import keep
 from clew.chat.tools.size_format import told_size
-from clew.chat.tools.tool import Json, ToolContext
+from clew.chat.tools.tool import ToolContext
+from clew.wire.json_codec import Json
 
 INLINE = 30_000  # characters
 PREVIEW = 2_000

@@ -7,7 +7,8 @@ import struct
 from pathlib import Path
 
 from clew.chat.tools.size_format import told_size
-from clew.chat.tools.tool import CallResult, Json, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolFailed
+from clew.wire.json_codec import Json
 
 LARGEST = 5 * (1 << 20) * 3 // 4  # bytes: the Messages API takes 5 MB of base64
 WIDEST = 8000  # pixels that the Messages API takes, on either side

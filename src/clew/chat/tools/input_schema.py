@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from clew.chat.tools.tool import CallResult, Json, Tool, ToolFailed
+from clew.chat.tools.tool import CallResult, Tool, ToolFailed
+from clew.wire.json_codec import Json
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),

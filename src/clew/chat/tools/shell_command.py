@@ -14,9 +14,10 @@ from clew.chat.tools import process_group
 from clew.chat.tools.atomic_files import MOST_KEPT, scratch
 from clew.chat.tools.command_environment import command_environment
 from clew.chat.tools.command_output import INLINE, end
-from clew.chat.tools.tool import Json, ToolFailed
+from clew.chat.tools.tool import ToolFailed
 from clew.system.environment import child_environment
 from clew.system.subprocesses import find_program
+from clew.wire.json_codec import Json
 
 _MOST_NEWS = 1 << 20  # bytes
 _GUARDED = 1.0  # seconds between two looks at how much a command in the background has put out

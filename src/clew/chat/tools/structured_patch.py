@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from clew.chat.tools.tool import Json
+from clew.wire.json_codec import Json
 
 AROUND = 3
 _DEEPEST = 800  # lines added and removed, up to which a change is taken apart

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-Json = dict[str, Any]
+from clew.wire.json_codec import Json
+
 Content = str | Sequence[Json]
 
 

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from clew.chat.tools.tool import CallResult, Json, ToolContext
+from clew.chat.tools.tool import CallResult, ToolContext
+from clew.wire.json_codec import Json
 
 TEXT: Json = {"type": "string"}
 WHOLE: Json = {"type": "integer"}

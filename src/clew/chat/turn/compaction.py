@@ -20,10 +20,10 @@ from clew.chat import events
 from clew.chat.deps import Deps
 from clew.chat.hooks.hook_events import reminder, tell_hooks
 from clew.chat.store.live_conversation import LiveConversation
-from clew.chat.tools.tool import Json
 from clew.chat.turn.repair_messages import mended
 from clew.chat.turn.until_stopped import unless
 from clew.errors import ApiError
+from clew.wire.json_codec import Json
 
 EARLY = 20_000  # tokens before the threshold, from which on results are left out
 KEPT = 40_000  # tokens of results that are always sent

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from clew.api.lint import MAX_IMAGES, Violation, lint
-from clew.chat.tools.tool import Json
 from clew.errors import ApiError
 from clew.wire.content_block import THINKING_TYPES
+from clew.wire.json_codec import Json
 
 LOST = "The result of this call was lost."
 OLD_IMAGE = "[An old image was left out: there are more than a request may hold.]"

@@ -19,12 +19,13 @@ from clew.chat.deps import Deps
 from clew.chat.store import journal_lines
 from clew.chat.store.journal import Replying
 from clew.chat.store.live_conversation import NO_CONTENT, LiveConversation, PendingCall, blocks_of
-from clew.chat.tools.tool import Json, Tool
+from clew.chat.tools.tool import Tool
 from clew.chat.tools.toolbox import offered
 from clew.chat.turn.repair_messages import mended
 from clew.chat.turn.until_stopped import unless
 from clew.errors import ApiError
 from clew.models import model_of, without_suffix
+from clew.wire.json_codec import Json
 
 LONG_WINDOW = Capability("the long window", "context-1m-2025-08-07")
 _MOST_OUTPUT = re.compile(r"max_tokens: \d+ > (\d+)")

@@ -21,10 +21,11 @@ from clew.chat.store.live_conversation import LiveConversation, PendingCall, tex
 from clew.chat.tools.builtin.background import Background
 from clew.chat.tools.builtin.plan_mode import written
 from clew.chat.tools.input_schema import check, failure, unknown
-from clew.chat.tools.tool import CallResult, Errand, Json, Tool, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, Errand, Tool, ToolContext, ToolFailed
 from clew.chat.turn.side_request import extract
+from clew.conversation.agent_sessions import AGENT_TOOLS
+from clew.wire.json_codec import Json
 
-AGENT_TOOLS = ("Task", "Agent")
 DECLINED = "The user declined this call. It was not run, and nothing was changed by it."
 UNGRANTED = "This call needs the user's permission, nobody is there to give it, and it was not run: {name}."
 CUT_OFF = "The reply ended in the middle of this call, so it was not run. Say it again, shorter or in smaller parts."

@@ -136,9 +136,10 @@ def _rewind_files(options: Namespace) -> int:
     from clew.errors import ClewError
 
     if options.print or options.prompt or not options.resume:
-        wrong = ClewError("--rewind-files goes with --resume, and with no prompt.")
-        wrong.hint = "Give both: clew chat --resume ID --rewind-files UUID"
-        raise wrong
+        raise ClewError(
+            "--rewind-files goes with --resume, and with no prompt.",
+            hint="Give both: clew chat --resume ID --rewind-files UUID",
+        )
     files_before(open_tree(options), options.resume, options.rewind_files)
     print(f"Files rewound to state at message {options.rewind_files}")
     return 0

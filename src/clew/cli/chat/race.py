@@ -69,11 +69,13 @@ def _beginning(source: Session, at: int | None, prompt: str) -> tuple[int, Conte
     if at is None:
         at = there if prompt else there - 1
     if not 0 <= at <= there or (at == there and not prompt):
-        missing = NotFound(str(at), kind="turn")
-        missing.hint = (
-            f"The session has {plural(there, 'turn')}: name one with --at, or say something new behind the last."
+        raise NotFound(
+            str(at),
+            kind="turn",
+            hint=(
+                f"The session has {plural(there, 'turn')}: name one with --at, or say something new behind the last."
+            ),
         )
-        raise missing
     return at, prompt or source.turns[at].prompt.data["message"]["content"]
 
 
@@ -113,9 +115,11 @@ def _folder(source: Session, is_copied: bool) -> Path:
 
     folder = Path(source.cwd or Path.cwd())
     if not folder.is_dir():
-        missing = NotFound(str(folder), kind="folder")
-        missing.hint = "The session was held there. Move a copy of it to another one: clew clone ID --to FOLDER"
-        raise missing
+        raise NotFound(
+            str(folder),
+            kind="folder",
+            hint="The session was held there. Move a copy of it to another one: clew clone ID --to FOLDER",
+        )
     return copy(folder, Path(tempfile.mkdtemp(prefix=f"{folder.name}-"))).resolve() if is_copied else folder
 
 

@@ -123,11 +123,9 @@ def _searched(options: Namespace, place: Tree, query: str) -> tuple[list[Session
     found = [file for session in near if (file := _existing(place, session))]
     if near and not found:
         sentence = f"The transcript of session {near[0][:8]} is gone; only files of its agents are left."
-        raise TranscriptGone(near[0], sentence, f"Read: {shell_quoting.clew_command('search', query)}")
+        raise TranscriptGone(near[0], sentence, hint=f"Read: {shell_quoting.clew_command('search', query)}")
     if not found:
-        missing = NotFound(query)
-        missing.hint = f"Search with: {shell_quoting.clew_command('search', query)}"
-        raise missing
+        raise NotFound(query, hint=f"Search with: {shell_quoting.clew_command('search', query)}")
     if results.instead and not options.quiet:
         print_message(f"Nothing holds {one_line(query)!r}; searched for {one_line(results.instead)!r} instead.")
     return found, len(found) == 1 and not results.instead

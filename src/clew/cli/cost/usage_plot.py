@@ -15,7 +15,7 @@ from clew.report.svg import page, png
 from clew.report.timezone import Zone
 from clew.report.usage_table import UsageTable, chosen_of, table
 from clew.view.sanitize import columns
-from clew.wire.session_writer import place
+from clew.wire.session_writer import create_exactly
 
 ENDINGS = (".svg", ".html", ".png")
 
@@ -64,7 +64,7 @@ def write(plan: UsageOptions, title: str, pictures: Sequence[str]) -> int:
         data = _pixels(pictures[0])
     else:
         data = (page(title, pictures) if path.suffix == ".html" else pictures[0]).encode()
-    place(path, [data])
+    create_exactly(path, [data])
     if not plan.is_quiet:
         print_message(f"Written: {path}")
     return 0

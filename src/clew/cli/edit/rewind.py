@@ -101,13 +101,12 @@ def _plan(options: Namespace, found: Session) -> RewindPlan:
     roots = [Path(folder).resolve() for folder in options.add_dir]
     made = plan(found, options.to, ground_of(found, open_tree(options).root, roots))
     if made.refused:
-        refused = Refused([made.refused])
-        refused.hint = "The conversation alone can be rewound with: --conversation"
-        raise refused
+        raise Refused([made.refused], hint="The conversation alone can be rewound with: --conversation")
     if not made.place.has_files and not made.shown and not made.lost:
-        missing = ClewError(f"No state of the files was saved before turn {made.place.number} of {found.id[:8]}.")
-        missing.hint = "The conversation alone can be rewound with: --conversation"
-        raise missing
+        raise ClewError(
+            f"No state of the files was saved before turn {made.place.number} of {found.id[:8]}.",
+            hint="The conversation alone can be rewound with: --conversation",
+        )
     return made
 
 
@@ -173,15 +172,16 @@ def _files(options: Namespace, found: Session, plan: RewindPlan, edit: Edit | No
     if options.json:
         print_json([_json(options, plan, done)])
     if not options.dry_run and is_refused:
-        refused = Refused([f"{_name(change.name)} was changed after the session wrote it" for change in plan.edited])
-        refused.hint = (
-            "Nothing was changed. Leave such files as they are: --edits keep, or replace them: --edits overwrite"
+        raise Refused(
+            [f"{_name(change.name)} was changed after the session wrote it" for change in plan.edited],
+            hint=(
+                "Nothing was changed. Leave such files as they are: --edits keep, or replace them: --edits overwrite"
+            ),
         )
-        raise refused
     if not options.dry_run and is_unanswered:
-        refused = Refused([f"{_counted(plan)}, and nobody can be asked"])
-        refused.hint = "Nothing was changed. Agree to all of this with --yes"
-        raise refused
+        raise Refused(
+            [f"{_counted(plan)}, and nobody can be asked"], hint="Nothing was changed. Agree to all of this with --yes"
+        )
     if done is not None and not options.json:
         _print_done(options, done)
     if done is not None and done.failed:

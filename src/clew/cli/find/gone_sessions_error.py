@@ -45,7 +45,7 @@ def gone_by_words(query: str, found: Sequence[SearchResult]) -> TranscriptGone:
     if len(found) == 1:
         return _error(found[0].session, found[0].gone, found[0].title)
     sentence = f"{quote_input(query)} matches {plural(len(found), 'session')} whose transcripts are gone."
-    return TranscriptGone(query, sentence, f"List them with: {shell_quoting.clew_command('search', query)}")
+    return TranscriptGone(query, sentence, hint=f"List them with: {shell_quoting.clew_command('search', query)}")
 
 
 def _error(id: str, source: str, title: str) -> TranscriptGone:
@@ -53,8 +53,8 @@ def _error(id: str, source: str, title: str) -> TranscriptGone:
     about = f"{id[:8]} ({name})" if name else id[:8]
     if source == "reconstructed":
         sentence = f"The transcript of session {about} is gone; it was reconstructed from what was left."
-        return TranscriptGone(id, sentence, f"Read that: {shell_quoting.session_command('show', id)}")
+        return TranscriptGone(id, sentence, hint=f"Read that: {shell_quoting.session_command('show', id)}")
     sentence = f"The transcript of session {about} is gone; only {SOURCE_NAMES[source]} has it."
     left = "Only its prompts are left" if source == HISTORY else "Only its title and first prompt are left"
     archived = f"Bring it back with: {shell_quoting.session_command('restore', id)}"
-    return TranscriptGone(id, sentence, archived if source == "archive" else f"{left}. Read: clew ls --gone")
+    return TranscriptGone(id, sentence, hint=archived if source == "archive" else f"{left}. Read: clew ls --gone")

@@ -183,9 +183,9 @@ def _job(options: Namespace) -> CollectJob:
 
     root = claude_dir(options.claude_dir)
     if not root.is_dir():
-        missing = NotFound(str(root), "session folder")
-        missing.hint = "Name another with --claude-dir, or make a demo tree: clew demo DIR"
-        raise missing
+        raise NotFound(
+            str(root), "session folder", hint="Name another with --claude-dir, or make a demo tree: clew demo DIR"
+        )
     path = archive_path(options.archive)
     return CollectJob(str(root), path, redact=options.redact, extras=not options.lean, max_file=options.max_file)
 

@@ -82,7 +82,7 @@ def _difference(change: PlannedFile) -> str:
 
 def _asks() -> bool:
     if not sys.stdin.isatty():
-        refused = Refused(["nobody is here to agree to this"])
-        refused.hint = "See what would be done with --dry-run, and agree with --yes."
-        raise refused
+        raise Refused(
+            ["nobody is here to agree to this"], hint="See what would be done with --dry-run, and agree with --yes."
+        )
     return input("Do this? [y/N] ").strip().lower() in ("y", "yes")

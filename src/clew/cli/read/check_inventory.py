@@ -14,8 +14,8 @@ from clew.cli.select_session import error_fence, open_session, report_unlisted_f
 from clew.cli.text_columns import Column, print_folded
 from clew.conversation.session import Session
 from clew.facts.inventory import inventory
+from clew.wire.json_codec import JsonView
 
-Json = Mapping[str, Any]
 _COUNTED = ("types", "stop_reasons", "blocks", "tools", "versions")
 _NAME = 30  # characters of a name in the heading
 _SUMMED = ("bytes", "lines", "human_turns", "calls")
@@ -24,7 +24,7 @@ _SUMMED = ("bytes", "lines", "human_turns", "calls")
 def run(options: Namespace) -> int | None:
     """Print the table. None if there is no session."""
     fence = error_fence(options)
-    rows: list[Json] = []
+    rows: list[JsonView] = []
     if options.id:
         rows = [_session_row(open_session(options, options.id, archived=True))]
     else:
@@ -43,7 +43,7 @@ def run(options: Namespace) -> int | None:
     return 1 if fence.problems else 0
 
 
-def _session_row(session: Session) -> Json:
+def _session_row(session: Session) -> JsonView:
     counted = asdict(inventory(session))
     tools = Counter(call.name for call in session.calls)
     return {
@@ -58,7 +58,7 @@ def _session_row(session: Session) -> Json:
     }
 
 
-def _total_row(rows: list[Json]) -> Json:
+def _total_row(rows: list[JsonView]) -> JsonView:
     sums = {name: sum(row[name] for row in rows) for name in _SUMMED}
     return {
         "kind": "total",
@@ -76,7 +76,7 @@ def _add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(total.most_common())
 
 
-def _columns(total: Json) -> list[Column]:
+def _columns(total: JsonView) -> list[Column]:
     """One column for each type, stop reason and kind of block that occurs; versions and tools are lists at the end."""
     columns: list[Column] = [
         ("SESSION", lambda row: row["session"][:8]),

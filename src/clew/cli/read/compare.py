@@ -57,9 +57,11 @@ def _parse_sides(options: Namespace) -> tuple[ConversationPath, ConversationPath
         return left, _parse_side(options, options.right)
     others = [branch for branch in left.session.branches if not branch.is_active]
     if "@" in options.left or not others:
-        missing = NotFound(options.left, kind="second branch")
-        missing.hint = "Name both sides: clew compare A B. List the branches with: clew trace"
-        raise missing
+        raise NotFound(
+            options.left,
+            kind="second branch",
+            hint="Name both sides: clew compare A B. List the branches with: clew trace",
+        )
     active = next((b.number for b in left.session.branches if b.is_active), None)
     return conversation_path(left.session, f"b{others[-1].number}"), conversation_path(
         left.session, f"b{active}" if active else ""

@@ -32,7 +32,7 @@ from clew.system import shell_quoting
 from clew.view.mask_rows import mask_rows
 from clew.view.row_terminal import print_rows
 from clew.view.rows import Row, ViewOptions, ViewScope, call_rows, entry_rows, rows
-from clew.wire.content_block import Block
+from clew.wire.content_block import THINKING_TYPES, Block
 from clew.wire.entry import Damaged, Entry, Item, entries
 from clew.wire.entry_types import ProgressDetail
 from clew.wire.layout import AgentFile, Project, SessionFile
@@ -148,7 +148,7 @@ class Stream:
             said.append(block)
             if block.type == "text" and block.text and block.text.strip():
                 yield Row("error" if entry.is_api_error else "reply", block.text, scene.depth, entry.time)
-            elif block.type in ("thinking", "redacted_thinking") and self.options.thinking:
+            elif block.type in THINKING_TYPES and self.options.thinking:
                 yield Row("thinking", block.thinking or "(not stored)", scene.depth, entry.time)
             elif block.type == "tool_use" and block.id:
                 self.calls[block.id] = Call(block, entry)

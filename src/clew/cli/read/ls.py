@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from clew.cli.output import add_common_options, clean, format_age, format_size, one_line, print_json, print_message
 from clew.cli.read.ls_work_files import list_plans, list_todos
@@ -25,12 +24,11 @@ from clew.index.known_sessions import INDEX, list_gone_sessions
 from clew.system import shell_quoting
 from clew.system.file_errors import ErrorCollector
 from clew.system.plural import plural
+from clew.wire.json_codec import JsonView
 from clew.wire.layout import AgentFile, Project, session_at, slugs
 from clew.wire.lookup import find_project
 from clew.wire.prompt_history import HistoryPrompt, prompts, read_history
 from clew.wire.timestamps import format_timestamp
-
-Json = Mapping[str, Any]
 
 
 def add_arguments(command: ArgumentParser) -> None:
@@ -69,19 +67,19 @@ def run(options: Namespace) -> int:
     return 1 if fence.problems or not shown else 0
 
 
-def _masked(row: Json) -> Json:
+def _masked(row: JsonView) -> JsonView:
     """A row without its secrets: a title is often what somebody typed or pasted."""
     found, _ = mask_data(dict(row))
     title, secrets = mask(clean(found.get("title") or ""))
     return {**found, "title": title} if secrets else found
 
 
-def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
+def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     paths: dict[str, str] = {}
     attic = open_deleted_tree(options.claude_dir)
     shown = 0
     for outline in read_outlines(options, fence) if not options.gone else ():
-        row: Json = {}
+        row: JsonView = {}
         with fence.catch(outline.file.path):
             row = {**_session(outline, paths), **_kept(outline, attic), **(_rounds(outline) if options.rounds else {})}
         if row:
@@ -98,7 +96,7 @@ def _sessions(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
         print_message(f"{known} known from the prompt history alone. List them: clew ls --gone")
 
 
-def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) -> Iterator[Json]:
+def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) -> Iterator[JsonView]:
     """The sessions that Claude Code's index, the history of prompts or the archive know, and that have no transcript."""
     is_here = _here(options)
     listed = attic.archived | attic.reconstructed if attic and not options.gone else frozenset()
@@ -128,14 +126,14 @@ def _gone(options: Namespace, fence: ErrorCollector, attic: DeletedTree | None) 
             yield row
 
 
-def _rounds(outline: Outline) -> Json:
+def _rounds(outline: Outline) -> JsonView:
     """How many rounds a session has, by their kinds and by the kinds of their inputs."""
     found = Session(outline.file.path, file=outline.file).rounds
     kinds, inputs = (dict(Counter(names)) for names in ((r.kind for r in found), (r.input for r in found)))
     return {"rounds": len(found), "round_kinds": kinds, "inputs": inputs}
 
 
-def _kept(outline: Outline, attic: DeletedTree | None) -> Json:
+def _kept(outline: Outline, attic: DeletedTree | None) -> JsonView:
     """Where a session is that is not on the disk any more."""
     if attic is None or not outline.file.path.is_relative_to(attic.folder):
         return {}
@@ -148,7 +146,7 @@ def _kept(outline: Outline, attic: DeletedTree | None) -> Json:
     }
 
 
-def _session(outline: Outline, paths: dict[str, str]) -> Json:
+def _session(outline: Outline, paths: dict[str, str]) -> JsonView:
     folder = outline.file.project_folder
     if folder.name not in paths:
         paths[folder.name] = outline.cwd or Project(folder).path().path
@@ -169,18 +167,18 @@ def _session(outline: Outline, paths: dict[str, str]) -> Json:
     }
 
 
-def _projects(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
+def _projects(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     place = open_tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     for project in chosen[: options.limit]:
-        row: Json = {}
+        row: JsonView = {}
         with fence.catch(project.folder):
             row = _project(project)
         if row:
             yield row
 
 
-def _project(project: Project) -> Json:
+def _project(project: Project) -> JsonView:
     where = project.path()
     files = project.sessions()
     full = [f for f in files if not f.is_empty]
@@ -197,7 +195,7 @@ def _project(project: Project) -> Json:
     }
 
 
-def _agents(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
+def _agents(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     place = open_tree(options)
     chosen = [find_project(place, options.project)] if options.project else place.projects()
     shown = 0
@@ -205,7 +203,7 @@ def _agents(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     for agent in (a for p in chosen for a in p.agents()):
         if options.limit is not None and shown >= options.limit:
             return
-        row: Json = {}
+        row: JsonView = {}
         with fence.catch(agent.path):
             row = {} if agent.is_warmup else _agent(agent, linked, fence)
         if row and _within(row, options):
@@ -213,7 +211,7 @@ def _agents(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
             yield row
 
 
-def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorCollector) -> Json:
+def _agent(agent: AgentFile, linked: dict[Path, dict[str, Agent]], fence: ErrorCollector) -> JsonView:
     meta = agent.meta()
     outline = Outline(agent)
     kind, title = (meta.agent_type, meta.description) if meta else (None, None)
@@ -244,7 +242,7 @@ def _linked_agent(file: AgentFile, linked: dict[Path, dict[str, Agent]], fence: 
     return linked[path].get(file.id)
 
 
-def _prompts(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
+def _prompts(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     path = open_tree(options).history
     typed: list[HistoryPrompt] = []
     with fence.catch(path):
@@ -277,7 +275,7 @@ def _here(options: Namespace) -> Callable[[str], bool]:
     return lambda path: project.name in slugs(path)
 
 
-def _within(row: Json, options: Namespace) -> bool:
+def _within(row: JsonView, options: Namespace) -> bool:
     """Whether a row is of the time asked for; one without a time is of none."""
     when = row["when"]
     if when is None:
@@ -291,7 +289,7 @@ def _short(path: str | None) -> str:
     return parts[-1] or "/"
 
 
-_KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[Json]], Sequence[Column]]] = {
+_KINDS: dict[str, tuple[Callable[[Namespace, ErrorCollector], Iterable[JsonView]], Sequence[Column]]] = {
     "sessions": (
         _sessions,
         (

@@ -9,15 +9,14 @@ from typing import Any
 
 from clew.cli.select_session import open_tree
 from clew.system.file_errors import ErrorCollector
+from clew.wire.json_codec import JsonView
 from clew.wire.layout import SessionFile
 from clew.wire.lookup import find_project
 from clew.wire.timestamps import format_timestamp
 from clew.wire.work_files import PlanFile, TodoList, plan_files, plan_owners, todo_lists
 
-Json = Mapping[str, Any]
 
-
-def list_todos(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
+def list_todos(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     """The todo lists and tasks that hold something, newest first."""
     chosen = {file.id for file in _sessions(options)} if options.project else None
     found = sorted(todo_lists(open_tree(options)), key=lambda made: -made.modified.timestamp())
@@ -25,7 +24,7 @@ def list_todos(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
     yield from islice((row for row in rows if _is_within(row, options)), options.limit)
 
 
-def list_plans(options: Namespace, fence: ErrorCollector) -> Iterator[Json]:
+def list_plans(options: Namespace, fence: ErrorCollector) -> Iterator[JsonView]:
     """The plans, newest first, each with the session that made it if a transcript names it."""
     plans = plan_files(open_tree(options))
     owners = plan_owners(plans, _sessions(options)) if plans else {}
@@ -73,6 +72,6 @@ def _sessions(options: Namespace) -> list[SessionFile]:
     return [file for project in chosen for file in project.sessions()]
 
 
-def _is_within(row: Json, options: Namespace) -> bool:
+def _is_within(row: JsonView, options: Namespace) -> bool:
     is_late = options.since is None or row["when"] >= options.since
     return is_late and (options.until is None or row["when"] < options.until)

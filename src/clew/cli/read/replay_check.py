@@ -56,9 +56,10 @@ def _live(recorded: Recording, options: Namespace, stack: ExitStack) -> LiveTool
     named = options.folder or recorded.cwd
     folder = Path(named).resolve() if named else None
     if folder is None or not folder.is_dir():
-        error = ClewError(f"The folder of the session is not here: {named or '(none)'}.")
-        error.hint = "Name where the project is now with --folder DIR."
-        raise error
+        raise ClewError(
+            f"The folder of the session is not here: {named or '(none)'}.",
+            hint="Name where the project is now with --folder DIR.",
+        )
     if not options.in_place:
         scratch = Path(stack.enter_context(TemporaryDirectory(prefix="clew-replay-"))).resolve()
         folder = copy(folder, scratch / folder.name)

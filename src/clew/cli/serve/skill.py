@@ -106,9 +106,10 @@ def run(options: Namespace) -> int:
     path = _target(options)
     state = _state(path)
     if state == "changed" and not options.force:
-        refused = Refused([f"{path} has been changed since it was installed, or is not from clew"])
-        refused.hint = "Replace it with --force; the old one is kept beside it."
-        raise refused
+        raise Refused(
+            [f"{path} has been changed since it was installed, or is not from clew"],
+            hint="Replace it with --force; the old one is kept beside it.",
+        )
     old = None
     if not options.dry_run and state != "same":
         old = back_up(path) if state == "changed" else None

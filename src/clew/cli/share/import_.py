@@ -74,18 +74,23 @@ def run(options: Namespace) -> int:
     if not options.all:
         few = list(islice(found, 2))
         if len(few) > 1:
-            ambiguous = Ambiguous(options.source or options.only, [_id(talk)[:8] for talk in few], kind="conversations")
-            ambiguous.hint = "See them with --list, name one with --only ID, or take all of them with --all."
-            raise ambiguous
+            raise Ambiguous(
+                options.source or options.only,
+                [_id(talk)[:8] for talk in few],
+                kind="conversations",
+                hint="See them with --list, name one with --only ID, or take all of them with --all.",
+            )
         found = iter(few)
     done: list[ImportOutcome] = []
     for talk in found:
         with fence.catch(talk.path) if options.all else nullcontext():
             done.append(_told(options, _import(options, place, talk)))
     if not done and not fence.problems:
-        missing = NotFound(options.only or options.source or "the usual places", kind="conversation")
-        missing.hint = "See what there is: clew import --list"
-        raise missing
+        raise NotFound(
+            options.only or options.source or "the usual places",
+            kind="conversation",
+            hint="See what there is: clew import --list",
+        )
     return 2 if any(each.state == REFUSED for each in done) else 1 if fence.problems else 0
 
 

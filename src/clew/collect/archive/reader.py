@@ -125,9 +125,7 @@ class Archive:
         if len(matches) > 1 and len({s.session for s in matches}) == 1:
             matches = [s for s in matches if not s.is_gone] or [max(matches, key=lambda s: s.mtime)]
         if not matches:
-            missing = NotFound(session_id, "archived session")
-            missing.hint = "List the archived sessions with: clew ls --archived"
-            raise missing
+            raise NotFound(session_id, "archived session", hint="List the archived sessions with: clew ls --archived")
         if len(matches) > 1:
             names = sorted({s.session for s in matches})
             raise Ambiguous(session_id, names if len(names) > 1 else sorted(f"{s.root}/{s.path}" for s in matches))

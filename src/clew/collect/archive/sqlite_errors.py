@@ -40,6 +40,4 @@ def translate_errors(path: str) -> Iterator[None]:
 def _translate(path: str, error: apsw.Error) -> ClewError:
     match = next((row for row in _ERRORS if isinstance(error, row[0])), None)
     _, kind, reason, retryable = match or (apsw.Error, "other", str(error), False)
-    translated = StoreError(f"The archive {path} failed: {reason}.", kind, retryable)
-    translated.hint = _HINTS.get(kind, "")
-    return translated
+    return StoreError(f"The archive {path} failed: {reason}.", kind, retryable, hint=_HINTS.get(kind, ""))

@@ -50,12 +50,15 @@ def open_sink(address: str, token: str = "") -> Sink[Any]:
         return HttpSink(address, token)
     if address.endswith(".jsonl"):
         return JsonLines(str(Path(address).expanduser().absolute()))
-    unknown = StoreError(f"{address} is not a sink address.", "unknown", False)
-    unknown.hint = (
-        "Write postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, "
-        "or a file name that ends in .jsonl."
+    raise StoreError(
+        f"{address} is not a sink address.",
+        "unknown",
+        False,
+        hint=(
+            "Write postgresql://…, s3://…, delta:FOLDER, parquet:FOLDER, otlp+https://…, https://…, "
+            "or a file name that ends in .jsonl."
+        ),
     )
-    raise unknown
 
 
 def open_lake(address: str, secret: str = "") -> Lake:

@@ -120,13 +120,14 @@ def _public_name(address: str, has_token: bool) -> str:
     """
     parts = urlsplit(address)
     if parts.username or parts.password:
-        refused = StoreError(f"The address of {parts.hostname} contains a user name or a password.", "refused", False)
-        refused.hint = "Remove it and use --token-file."
-        raise refused
+        raise StoreError(
+            f"The address of {parts.hostname} contains a user name or a password.",
+            "refused",
+            False,
+            hint="Remove it and use --token-file.",
+        )
     if has_token and not is_protected(address):
-        refused = StoreError(f"The token would be sent to {parts.hostname} unencrypted.", "refused", False)
-        refused.hint = HINT
-        raise refused
+        raise StoreError(f"The token would be sent to {parts.hostname} unencrypted.", "refused", False, hint=HINT)
     return parts._replace(query="", fragment="").geturl()
 
 

@@ -75,6 +75,6 @@ class JsonLines:
             raise self._foreign_content_error() from None
 
     def _foreign_content_error(self) -> StoreError:
-        error = StoreError(f"{self.path} contains lines that are not records.", "refused", False)
-        error.hint = "Use another file."
-        return error
+        return StoreError(
+            f"{self.path} contains lines that are not records.", "refused", False, hint="Use another file."
+        )

@@ -19,9 +19,9 @@ from clew.errors import StoreError
 try:
     from pyarrow import parquet
 except ImportError:
-    missing = StoreError("pyarrow is needed for this and not installed.", "extra", False)
-    missing.hint = "Install it: pip install 'clew[lake]'"
-    raise missing from None
+    raise StoreError(
+        "pyarrow is needed for this and not installed.", "extra", False, hint="Install it: pip install 'clew[lake]'"
+    ) from None
 
 
 class ParquetFiles:

@@ -50,6 +50,9 @@ def write_parquet(found: QueryResult, path: str | Path) -> int:
 def _need(kind: Kind) -> None:
     wanted = {"polars": ("polars",), "pandas": ("pandas",), "duckdb": ("polars", "duckdb", "pyarrow")}[kind]
     if not all(map(find_spec, wanted)):
-        missing = StoreError(f"{' and '.join(wanted)} is needed for this and not installed.", "extra", False)
-        missing.hint = "Install it: pip install " + ("pandas" if kind == "pandas" else "'clew[frame]'")
-        raise missing
+        raise StoreError(
+            f"{' and '.join(wanted)} is needed for this and not installed.",
+            "extra",
+            False,
+            hint="Install it: pip install " + ("pandas" if kind == "pandas" else "'clew[frame]'"),
+        )

@@ -38,9 +38,12 @@ def engine_at(
             yield asked
         return
     if not store.startswith(POSTGRES):
-        unknown = StoreError(f"{store} is no store that can be asked.", "unknown", False)
-        unknown.hint = "Write postgresql://…, s3://… or delta:FOLDER, or leave --store out to ask the archive."
-        raise unknown
+        raise StoreError(
+            f"{store} is no store that can be asked.",
+            "unknown",
+            False,
+            hint="Write postgresql://…, s3://… or delta:FOLDER, or leave --store out to ask the archive.",
+        )
     from clew.collect.sinks.postgres.connection import PostgresConnection
     from clew.collect.sinks.postgres.query_engine import PostgresEngine
 

@@ -61,13 +61,19 @@ def _named(columns: Sequence[str]) -> list[str]:
 
 def too_slow(timeout: float) -> StoreError:
     """The query was ended by its time limit."""
-    error = StoreError(f"The query took longer than {timeout:g} s.", "timeout", False)
-    error.hint = "Ask for less, or give it more time with --timeout."
-    return error
+    return StoreError(
+        f"The query took longer than {timeout:g} s.",
+        "timeout",
+        False,
+        hint="Ask for less, or give it more time with --timeout.",
+    )
 
 
 def bad_query(query: str, at: int, reason: str) -> BadQuery:
     """One sentence for SQL that an engine does not take, and what there is to ask."""
-    error = BadQuery(query, max(at, 0), reason.strip().rstrip("."))
-    error.hint = "There are sessions, turns, replies, calls and usage_daily; docs/sql.md names their columns."
-    return error
+    return BadQuery(
+        query,
+        max(at, 0),
+        reason.strip().rstrip("."),
+        hint="There are sessions, turns, replies, calls and usage_daily; docs/sql.md names their columns.",
+    )

@@ -66,6 +66,6 @@ def turn_levels(bands: Sequence[Band], count: int) -> list[Level]:
 
 
 def _syntax_error(text: str, at: int, reason: str) -> BadQuery:
-    error = BadQuery(text, at, reason)
-    error.hint = f"Write bands from the end on, like {DEFAULT}; the levels are {', '.join(LEVELS)}."
-    return error
+    return BadQuery(
+        text, at, reason, hint=f"Write bands from the end on, like {DEFAULT}; the levels are {', '.join(LEVELS)}."
+    )

@@ -80,9 +80,7 @@ def choose_range(session: Session, turns: tuple[int, int] | None = None, keep_la
     first, last = turns or (1, live[-1].number - keep_last)
     for number in (first, last) if turns else ():
         if not 1 <= number <= len(session.turns):
-            error = NotFound(str(number), kind="turn")
-            error.hint = f"{session.id[:8]} has the turns 1 to {len(session.turns)}."
-            raise error
+            raise NotFound(str(number), kind="turn", hint=f"{session.id[:8]} has the turns 1 to {len(session.turns)}.")
     while True:
         head = tuple(turn for turn in live if turn.number < first)
         middle = tuple(turn for turn in live if first <= turn.number <= last)

@@ -12,7 +12,7 @@ from clew.edit.summary.age_levels import LEVELS, VERBATIM, Level
 from clew.edit.summary.compact_boundary import MARK
 from clew.edit.summary.sentence_extract import shorten_line
 from clew.edit.summary.summariser import count_names, reply_text
-from clew.wire.content_block import result_text
+from clew.wire.content_block import THINKING_TYPES, result_text
 from clew.wire.entry import Entry
 from clew.wire.entry_edit import block_bytes, revise
 from clew.wire.json_codec import as_text, decode, encode, map_texts
@@ -20,7 +20,6 @@ from clew.wire.json_splice import join_array, splice
 
 Tools = Literal["drop", "keep"]
 
-THOUGHT = ("thinking", "redacted_thinking")
 MAX_INPUT = 160  # characters of each text in the input of a call that is kept
 MAX_OUTPUT = 120  # characters of a result that is short enough to stay
 _NOTE = re.compile(r"\s*\[Calls left out: [^\]]*\]\s*\Z")
@@ -103,7 +102,7 @@ def _has_work(work: CompressTurn) -> bool:
     if _rank(work.replies) >= work.level.rank:
         return bool(work.calls) if work.tools == "drop" else False
     texts = sum(bool(entry.text.strip()) for entry in work.replies)
-    thinks = any(block.type in THOUGHT for entry in work.replies for block in entry.blocks)
+    thinks = any(block.type in THINKING_TYPES for entry in work.replies for block in entry.blocks)
     return work.is_long or texts > 1 or thinks or bool(work.calls)
 
 
@@ -125,7 +124,7 @@ def _blocks(entry: Entry, tools: Tools, dropped: Collection[str], text: str) -> 
     for raw in block_bytes(entry) if entry.message and isinstance(entry.message.content, list) else ():
         block = decode(raw)
         kind = as_text(block.get("type")) if isinstance(block, dict) else ""
-        if kind == "text" or kind in THOUGHT or (tools == "drop" and _SERVER.fullmatch(kind)):
+        if kind == "text" or kind in THINKING_TYPES or (tools == "drop" and _SERVER.fullmatch(kind)):
             continue
         if kind == "tool_use" and as_text(block.get("id")) in dropped:
             if tools == "drop":

@@ -91,7 +91,7 @@ def mask_data(value: _Data, key: bytes | None = None) -> tuple[_Data, int]:
         count += _mask_children(node, nodes, suspects, key)
     for node in reversed(nodes):
         if node.parent is not None and (node.values or node.names):
-            node.parent.values[node.slot] = node.rebuilt()
+            node.parent.values[node.slot] = node.rebuild()
     masked: _Data = nodes[0].values.get(0, value)
     return masked, count
 
@@ -275,7 +275,7 @@ class _Node:
             name = label if slot == "value" else slot
             yield slot, child, classify_name(name) if isinstance(name, str) else None
 
-    def rebuilt(self) -> list[Any] | dict[Any, Any]:
+    def rebuild(self) -> list[Any] | dict[Any, Any]:
         """Return the copy, in the same order and with as many items: keys that became equal are numbered."""
         if isinstance(self.container, list):
             return [self.values.get(slot, child) for slot, child in enumerate(self.container)]

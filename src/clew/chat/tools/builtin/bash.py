@@ -18,8 +18,9 @@ from clew.chat.tools.image_files import block
 from clew.chat.tools.path_arguments import is_inside
 from clew.chat.tools.read_tracking import look
 from clew.chat.tools.shell_command import ShellCommand, begin
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import FLAG, NUMBER, TEXT, SpecTool, fields, needed, optional
+from clew.wire.json_codec import Json
 
 DEFAULT = 120_000  # milliseconds
 LONGEST = 600_000

@@ -11,8 +11,9 @@ from clew.chat.tools.closest_match import nearest
 from clew.chat.tools.path_arguments import missing, named, told, writable
 from clew.chat.tools.structured_patch import hunks
 from clew.chat.tools.text_encoding import Text, decode, encode, occurrences, replaced, with_ends
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import FLAG, TEXT, SpecTool, fields, listed, needed, optional
+from clew.wire.json_codec import Json
 
 _QUOTED = 50
 

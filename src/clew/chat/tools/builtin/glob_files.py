@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clew.chat.tools.path_arguments import named
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed, optional
+from clew.wire.json_codec import Json
 
 MOST = 100
 _LEFT_OUT = (".git", ".hg", ".svn", ".jj")

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.chat.tools.path_arguments import named
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import FLAG, TEXT, WHOLE, SpecTool, choice, fields, needed, optional
 from clew.system.environment import child_environment
 from clew.system.plural import noun
 from clew.system.subprocesses import find_program, neutral_folder
+from clew.wire.json_codec import Json
 
 MOST_LINES = 250  # that are told if it is not said how many
 _LONGEST = 500  # characters of a line

@@ -14,8 +14,9 @@ from clew.chat.tools.atomic_files import content, put
 from clew.chat.tools.image_files import block
 from clew.chat.tools.path_arguments import missing, named, told
 from clew.chat.tools.text_encoding import decode, encode, with_ends
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import TEXT, SpecTool, choice, fields, needed, optional
+from clew.wire.json_codec import Json
 
 _LONGEST = 10_000  # characters of an output that are shown
 _INDENT = re.compile(r'^\{\r?\n([ \t]+)"')

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from clew.chat.tools.atomic_files import content
 from clew.chat.tools.text_encoding import decode
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed, ToolState
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed, ToolState
 from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, optional
+from clew.wire.json_codec import Json
 
 _LARGEST = 1 << 20
 

@@ -20,9 +20,10 @@ from clew.chat.tools.path_arguments import missing, named, told
 from clew.chat.tools.pdf_pages import pages
 from clew.chat.tools.size_format import told_size
 from clew.chat.tools.text_encoding import decode
-from clew.chat.tools.tool import CallResult, Json, Seen, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, Seen, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import TEXT, WHOLE, SpecTool, fields, needed, optional
 from clew.system.plural import plural
+from clew.wire.json_codec import Json
 
 WHOLE_FILE = 256 << 10  # bytes
 MOST_TOKENS = 25_000

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from clew.chat.tools.tool import CallResult, Json, ToolContext
+from clew.chat.tools.tool import CallResult, ToolContext
 from clew.chat.tools.tool_spec import TEXT, SpecTool, choice, fields, listed, needed
+from clew.wire.json_codec import Json
 
 
 async def todos(input: Json, scene: ToolContext) -> CallResult:

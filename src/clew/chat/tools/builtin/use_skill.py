@@ -8,8 +8,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed, optional
+from clew.wire.json_codec import Json
 
 
 class SkillBody(Struct, frozen=True):

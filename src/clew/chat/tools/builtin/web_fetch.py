@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
 
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed
 from clew.errors import ApiError
+from clew.wire.json_codec import Json
 
 if TYPE_CHECKING:
     from clew.chat.tools.safe_fetch import FetchedPage, Network

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, listed, needed, optional
+from clew.wire.json_codec import Json
 
 
 class WebHit(Struct, frozen=True):

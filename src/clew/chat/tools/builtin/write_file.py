@@ -7,8 +7,9 @@ from clew.chat.tools.atomic_files import content, put
 from clew.chat.tools.path_arguments import named, told, writable
 from clew.chat.tools.structured_patch import hunks
 from clew.chat.tools.text_encoding import Text, decode, encode, with_ends
-from clew.chat.tools.tool import CallResult, Json, ToolContext, ToolFailed
+from clew.chat.tools.tool import CallResult, ToolContext, ToolFailed
 from clew.chat.tools.tool_spec import TEXT, SpecTool, fields, needed
+from clew.wire.json_codec import Json
 
 
 async def write(input: Json, scene: ToolContext) -> CallResult:

@@ -26,9 +26,12 @@ try:
     from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
     from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 except ImportError:
-    missing = StoreError("deltalake and pyarrow are needed for this and not installed.", "extra", False)
-    missing.hint = "Install them: pip install 'clew[lake]'"
-    raise missing from None
+    raise StoreError(
+        "deltalake and pyarrow are needed for this and not installed.",
+        "extra",
+        False,
+        hint="Install them: pip install 'clew[lake]'",
+    ) from None
 
 ON_DAY, UNDATED = "on_day", "undated"
 VERSION: dict[str, str] = {"seq": "number", "made": "number"}  # which telling of a file a row is of
@@ -169,13 +172,16 @@ def _options(asked: Mapping[str, str], secret: str, environment: Mapping[str, st
 def _failure(name: str, error: Exception) -> StoreError:
     said = " ".join(_COLOUR.sub("", str(error)).split())
     if any(word in said for word in _DENIED):
-        denied = StoreError(f"{name} does not allow this.", "denied", False)
-        denied.hint = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a file with KEY:SECRET by --token-file."
-        return denied
+        return StoreError(
+            f"{name} does not allow this.",
+            "denied",
+            False,
+            hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a file with KEY:SECRET by --token-file.",
+        )
     if any(word in said for word in _ABSENT):
-        absent = StoreError(f"{name} has no such bucket.", "missing", False)
-        absent.hint = "Make the bucket, or look at the address."
-        return absent
+        return StoreError(
+            f"{name} has no such bucket.", "missing", False, hint="Make the bucket, or look at the address."
+        )
     if isinstance(error, CommitFailedError):
         return StoreError(f"{name} is written to by too many hosts at once.", "busy", True)
     if isinstance(error, OSError) or any(word in said for word in _LATER):

@@ -17,9 +17,9 @@ from clew.errors import StoreError
 try:
     import duckdb
 except ImportError:
-    missing = StoreError("duckdb is needed for this and not installed.", "extra", False)
-    missing.hint = "Install it: pip install 'clew[lake]'"
-    raise missing from None
+    raise StoreError(
+        "duckdb is needed for this and not installed.", "extra", False, hint="Install it: pip install 'clew[lake]'"
+    ) from None
 
 _STEP = 1000  # rows that are fetched at a time
 _OTHERWISE = {"text": "''", "number": "0", "number or nothing": "NULL"}  # for a column that older rows do not have

@@ -22,9 +22,12 @@ try:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 except ImportError:
-    missing = StoreError("pyspark is needed for this and not installed.", "extra", False)
-    missing.hint = "Install it, and Java 17 or newer: pip install 'clew[spark]'"
-    raise missing from None
+    raise StoreError(
+        "pyspark is needed for this and not installed.",
+        "extra",
+        False,
+        hint="Install it, and Java 17 or newer: pip install 'clew[spark]'",
+    ) from None
 
 _READING = ("select", "with", "values", "table", "(", "from")
 
@@ -65,9 +68,12 @@ def _session() -> SparkSession:
     try:
         return SparkSession.getActiveSession() or SparkSession.builder.appName("clew").getOrCreate()
     except PySparkException as error:
-        failed = StoreError(f"Spark cannot be started: {str(error).splitlines()[0]}", "spark", False)
-        failed.hint = "It needs Java 17 or newer; or ask with --engine duckdb."
-        raise failed from None
+        raise StoreError(
+            f"Spark cannot be started: {str(error).splitlines()[0]}",
+            "spark",
+            False,
+            hint="It needs Java 17 or newer; or ask with --engine duckdb.",
+        ) from None
 
 
 def _rows(found: Iterator[Any]) -> Iterator[tuple[Any, ...]]:

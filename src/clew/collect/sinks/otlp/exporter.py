@@ -29,9 +29,12 @@ try:
     from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Status
     from opentelemetry.proto.trace.v1.trace_pb2 import Span as Encoded
 except ImportError:
-    missing = StoreError("opentelemetry-proto is needed for this and not installed.", "extra", False)
-    missing.hint = "Install it: pip install 'clew[otlp]'"
-    raise missing from None
+    raise StoreError(
+        "opentelemetry-proto is needed for this and not installed.",
+        "extra",
+        False,
+        hint="Install it: pip install 'clew[otlp]'",
+    ) from None
 
 _PATH = "/v1/traces"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

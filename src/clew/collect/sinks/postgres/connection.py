@@ -102,9 +102,12 @@ def _options(address: str, password: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = dict(conninfo_to_dict(address))
     except psycopg.Error:  # its words would repeat the address, and the password in it
-        unknown = StoreError("The address of the PostgreSQL server cannot be read.", "unknown", False)
-        unknown.hint = "Write it as postgresql://user@host:5432/database; signs such as @ in it as %40."
-        raise unknown from None
+        raise StoreError(
+            "The address of the PostgreSQL server cannot be read.",
+            "unknown",
+            False,
+            hint="Write it as postgresql://user@host:5432/database; signs such as @ in it as %40.",
+        ) from None
     if password:
         found["password"] = password
     if "sslmode" not in found and not _is_local(found):

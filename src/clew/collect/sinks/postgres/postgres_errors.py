@@ -74,15 +74,16 @@ def failure(name: str, error: psycopg.Error) -> StoreError:
         is_away = not code or code.startswith(_AWAY)
         row = ("unavailable", "does not answer", True) if is_away else ("other", "failed", False)
     kind, what, retryable = row
-    found = StoreError(f"{name} {what}: {said}.", kind, retryable)
-    found.hint = _HINTS.get(kind, "")
-    return found
+    return StoreError(f"{name} {what}: {said}.", kind, retryable, hint=_HINTS.get(kind, ""))
 
 
 def missing_extra() -> StoreError:
-    missing = StoreError("PostgreSQL needs an extra of clew that is not installed.", "extra", False)
-    missing.hint = "Install it: pip install 'clew[postgres]'"
-    return missing
+    return StoreError(
+        "PostgreSQL needs an extra of clew that is not installed.",
+        "extra",
+        False,
+        hint="Install it: pip install 'clew[postgres]'",
+    )
 
 
 def _first_line(error: psycopg.Error) -> str:

@@ -67,9 +67,12 @@ class PostgresLines:
             return
         row = connection.execute("SELECT value FROM clew.about WHERE name = 'version'").fetchone()
         if row != (str(SCHEMA_VERSION),):
-            other = StoreError(f"{self.name} has tables of another version of clew.", "version", False)
-            other.hint = "Bring the tables up to date: clew collect setup --to postgresql://…"
-            raise other
+            raise StoreError(
+                f"{self.name} has tables of another version of clew.",
+                "version",
+                False,
+                hint="Bring the tables up to date: clew collect setup --to postgresql://…",
+            )
         self._is_checked = True
 
     def close(self) -> None:
