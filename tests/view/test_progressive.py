@@ -66,7 +66,7 @@ def test_when_the_first_turns_were_left_a_row_says_so(tmp_path: Path) -> None:
     found = list(progressive_rows(session, ViewOptions()))
     note = next(row for row in found if row.kind == "note")
     assert note.text.startswith("Here the conversation was rewound to turn 1. The ")
-    assert note.text.endswith(" turns above are on a branch that was left.")
+    assert note.text.endswith(" turns above are on an abandoned branch.")
     after = found[found.index(note) + 1 :]
     assert plain(after) == plain(rows(session, session.turns[1:], ViewOptions()))
     assert [r.text for r in found if r.kind == "prompt"][:2] == ["first", "second"]
