@@ -366,7 +366,7 @@ def is_for_its_owner_alone(make: Make) -> None:
     umask = os.umask(0)
     try:
         world = make()
-        world.module("archive.archive_schema").private_key(str(Path(world.path).with_suffix(".key")))
+        world.module("archive.archive_schema").load_key(str(Path(world.path).with_suffix(".key")))
         with world.module("collector_lock").hold_lock(str(Path(world.path).with_suffix(".lock"))):
             world.write(ONE, line(1))
             world.poll()
